@@ -1,0 +1,54 @@
+# Everything here works from a fresh clone with Python 3.11 or newer and make.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+ARGS   ?=
+DATA   ?= ../shared/data
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench accuracy up down generate clean
+
+help: ## Show these targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(READY) ## Make the virtual environment and install Assay into it
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Assay needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[local,dev]'
+	@touch $@
+
+demo: setup ## Run the whole job on a sample web (ARGS="--once --json" for scripts)
+	@$(BIN)/assay demo $(ARGS)
+
+test: setup ## Run every test, on a real Kafka
+	$(BIN)/pytest $(ARGS)
+
+check: setup ## Lint, types, import contracts, spelling, drift of generated files
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell schemas handlers streams tests docs config README.md CONTRIBUTING.md CHANGELOG.md
+	$(BIN)/assay generate --check
+
+generate: setup ## Write the generated files again
+	@$(BIN)/assay generate
+
+bench: setup ## Measure (see docs/benchmarks.md)
+	$(BIN)/python -m tests.bench $(ARGS)
+
+accuracy: setup ## Measure on labelled data, where DATA= has it
+	DATA=$(DATA) $(BIN)/python -m tests.accuracy $(ARGS)
+
+up: ## Start the whole installation in containers
+	docker compose up --detach --build --wait $(ARGS)
+
+down: ## Stop it, keeping its volumes
+	docker compose down $(ARGS)
+
+clean: ## Remove what was built here
+	rm -rf $(VENV) .assay build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,95 @@
+"""Addresses: absolute, canonical, and by registrable domain. Malformed ones give None, never an exception."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from publicsuffixlist import PublicSuffixList
+from w3lib.url import canonicalize_url, url_query_cleaner
+
+TRACKING_PARAMETERS = (
+    "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "utm_id", "gclid", "dclid", "fbclid",
+    "msclkid", "mc_cid", "mc_eid", "igshid", "yclid", "_ga", "_gl", "ref_src", "phpsessid", "jsessionid", "sid",
+)  # fmt: skip
+"""Query parameters that say who clicked, not what is shown."""
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def canonical_url(url: str) -> str | None:
+    """The address under which two spellings of the same page are one; None where it is no http(s) address.
+
+    Lower-case scheme and host, no default port, no fragment, sorted query, no tracking parameters.
+
+    >>> canonical_url("HTTP://Example.com:80/a?b=2&utm_source=x&a=1#top")
+    'http://example.com/a?a=1&b=2'
+    >>> canonical_url("mailto:someone@example.com") is None
+    True
+    """
+    parts = _split(url)
+    if parts is None or parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
+        return None
+    port = parts.port
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    if port is not None and port != _DEFAULT_PORTS[parts.scheme]:
+        host = f"{host}:{port}"
+    try:
+        cleaned = url_query_cleaner(
+            parts._replace(netloc=host).geturl(), TRACKING_PARAMETERS, remove=True, unique=False, keep_fragments=False
+        )
+        return str(canonicalize_url(cleaned))
+    except ValueError:
+        return None
+
+
+def absolute_url(base: str, href: str) -> str | None:
+    """``href`` as seen from the page ``base``; None unless the result is an http(s) address.
+
+    >>> absolute_url("https://example.com/list/", "../item/7")
+    'https://example.com/item/7'
+    >>> absolute_url("https://example.com/", "javascript:void(0)") is None
+    True
+    """
+    try:
+        joined = urljoin(base, href.strip())
+    except ValueError:
+        return None
+    parts = _split(joined)
+    return joined if parts is not None and parts.scheme in _DEFAULT_PORTS and parts.hostname else None
+
+
+def host_of(url: str) -> str:
+    """The host of an address, lower-case and without port; "" where there is none.
+
+    >>> host_of("https://News.Example.co.uk:8443/a")
+    'news.example.co.uk'
+    """
+    parts = _split(url)
+    return (parts.hostname or "").rstrip(".") if parts is not None else ""
+
+
+@lru_cache(maxsize=8192)
+def registrable_domain(host: str) -> str:
+    """The domain that somebody registered (public suffix plus one label); the host itself where there is none.
+
+    >>> registrable_domain("news.example.co.uk")
+    'example.co.uk'
+    >>> registrable_domain("localhost")
+    'localhost'
+    """
+    return _suffixes().privatesuffix(host) or host
+
+
+@lru_cache(maxsize=1)
+def _suffixes() -> PublicSuffixList:
+    return PublicSuffixList()
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url.strip())
+        parts.port  # noqa: B018 - reading the port is what checks it
+    except ValueError:
+        return None
+    return parts

@@ -1,0 +1,1 @@
+"""Telling results apart: evidence, page type, actionable score, and when to extract."""

@@ -1,0 +1,151 @@
+"""The form every event shares: a frozen model, its envelope headers, and ids that a replay reproduces.
+
+An event's value is the JSON of a frozen pydantic model. Its envelope travels in Kafka headers, in the binary mode of
+CloudEvents 1.0, as UTF-8 text. Readers ignore fields they don't know; the ids of outputs are derived from their input,
+so the same input under the same rules gives the same id for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Self
+from uuid import UUID, uuid5
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+NAMESPACE = UUID("6f0a2c64-3a3b-5d0e-9c58-1b7f4f1f8a11")
+"""The uuid5 namespace of every id that Assay derives. Changing it changes every id: never do."""
+
+
+def _no_nul(value: str) -> str:
+    if "\x00" in value:
+        raise ValueError("text holds a NUL character")
+    return value
+
+
+Score = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+"""A score in [0, 1]."""
+
+Text = Annotated[str, AfterValidator(_no_nul)]
+"""Text without NUL characters, which neither Kafka tools nor stores agree on."""
+
+
+class Event(BaseModel):
+    """A frozen message. Unknown fields are ignored on input, required ones are enforced (R-010)."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, allow_inf_nan=False)
+
+    omit_none: ClassVar[bool] = False
+    """Whether an absent optional field is left out on the wire (camelCase events) or written as null."""
+
+    def to_json(self) -> bytes:
+        """The value as it travels: UTF-8 JSON under the wire names."""
+        return self.model_dump_json(by_alias=True, exclude_none=self.omit_none).encode()
+
+    def to_wire(self) -> dict[str, Any]:
+        """The value as plain JSON types under the wire names."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=self.omit_none)
+
+
+class CamelEvent(Event):
+    """An event whose wire names are camelCase, as its source document gives them (C-01)."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+    omit_none: ClassVar[bool] = True
+
+
+def derive_id(*parts: object) -> str:
+    """A uuid5 of the parts in order, as text. Equal parts give an equal id; no part can run into the next.
+
+    >>> derive_id("a", "bc") == derive_id("a", "bc")
+    True
+    >>> derive_id("a", "bc") == derive_id("ab", "c")
+    False
+    """
+    texts = [str(part) for part in parts]
+    return str(uuid5(NAMESPACE, "".join(f"{len(text)}:{text};" for text in texts)))
+
+
+def output_id(handler: str, version: int, config_version: str, input_identity: str, ordinal: int) -> str:
+    """The ``ce_id`` of a handler's n-th output for an input (R-007): the same input and rules give the same id.
+
+    Args:
+        handler: Name of the handler.
+        version: The handler's own version, raised when its meaning changes.
+        config_version: Hash of the rules the decision was made under.
+        input_identity: The input's ``ce_id``, else ``topic/partition/offset``.
+        ordinal: Position of the output among those of the input, from 0.
+    """
+    return derive_id("output", handler, version, config_version, input_identity, ordinal)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """The CloudEvents attributes of one event, as they stand in its headers.
+
+    Attributes:
+        id: Identity of the event; a consumer may dedupe by (source, id).
+        type: The logical topic, such as ``pages.scored.v1``.
+        source: Who wrote it, such as ``assay/score_page``.
+        time: When it was written, UTC.
+        correlation_id: Identity of the first event of the chain.
+        causation_id: Identity of the event that this one answers.
+        traceparent: W3C trace context, passed through.
+        run: The replay or backfill that wrote it; None for live traffic (R-009).
+    """
+
+    id: str
+    type: str
+    source: str
+    time: datetime
+    correlation_id: str
+    causation_id: str | None = None
+    traceparent: str | None = None
+    run: str | None = None
+
+    def headers(self, content_type: str = "application/json") -> list[tuple[str, bytes]]:
+        """The envelope as Kafka headers, UTF-8 text each; absent attributes are left out."""
+        pairs = (
+            ("ce_specversion", "1.0"),
+            ("ce_id", self.id),
+            ("ce_type", self.type),
+            ("ce_source", self.source),
+            ("ce_time", self.time.isoformat(timespec="milliseconds").replace("+00:00", "Z")),
+            ("ce_correlationid", self.correlation_id),
+            ("ce_causationid", self.causation_id),
+            ("traceparent", self.traceparent),
+            ("assay_run", self.run),
+            ("content-type", content_type),
+        )
+        return [(name, value.encode()) for name, value in pairs if value is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What an input's headers say of it, as far as they can be read. Foreign records have none, which is welcome."""
+
+    identity: str
+    correlation_id: str
+    traceparent: str | None = None
+    run: str | None = None
+
+    @classmethod
+    def of(cls, headers: Iterable[tuple[str, bytes | None]], fallback_identity: str) -> Self:
+        """Reads the envelope of a raw record; never raises.
+
+        Args:
+            headers: Raw Kafka headers; values may be None or not UTF-8.
+            fallback_identity: ``topic/partition/offset``, used where there is no ``ce_id``.
+        """
+        texts = {name: value.decode("utf-8", "replace") for name, value in headers if value}
+        identity = texts.get("x-root-id") or texts.get("ce_id") or fallback_identity
+        return cls(
+            identity=identity,
+            correlation_id=texts.get("ce_correlationid") or identity,
+            traceparent=texts.get("traceparent"),
+            run=texts.get("assay_run"),
+        )

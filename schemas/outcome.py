@@ -1,0 +1,164 @@
+"""What a handler answers: an outcome with a reason, or an ask for something of the world.
+
+An expected refusal is a value with an enum reason, never an exception; the reason is a metric label. A handler that
+needs a page, a model or a vector search returns an ``Ask``; the shell provides it and calls the handler's ``read``
+with all replies so far, until an outcome comes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from schemas.event import Event
+
+
+class DropReason(StrEnum):
+    """Why an input rightly has no output."""
+
+    NOTHING_TO_DO = "nothing_to_do"
+
+
+class RetryReason(StrEnum):
+    """Why an input should be tried again later."""
+
+    UNAVAILABLE = "unavailable"
+    RATE_LIMITED = "rate_limited"
+
+
+class DeadReason(StrEnum):
+    """Why an input went to the dead letter topic."""
+
+    UNDECODABLE = "undecodable"
+    INVALID = "invalid"
+    TOO_LARGE = "too_large"
+    UNREADABLE_PAGE = "unreadable_page"
+    HANDLER_BUG = "handler_bug"
+    ROUNDS_EXHAUSTED = "rounds_exhausted"
+    RETRIES_EXHAUSTED = "retries_exhausted"
+    OUTPUT_TOO_LARGE = "output_too_large"
+    OUTPUT_INVALID = "output_invalid"
+
+
+class Stage(StrEnum):
+    """Where in the pipeline a record was refused."""
+
+    DECODE = "decode"
+    HANDLE = "handle"
+    ENCODE = "encode"
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """The input was handled; these events go out, in this order. Each event's type decides its topic."""
+
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The input was handled and has no output, on purpose."""
+
+    reason: DropReason
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """The input could not be handled now. ``after_seconds`` is a provider's own wish, if it stated one."""
+
+    reason: RetryReason
+    detail: str = ""
+    after_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """The input can't be handled as it is; it is kept in the dead letter topic."""
+
+    reason: DeadReason
+    detail: str = ""
+
+
+Outcome = Emit | Drop | Retry | Dead
+
+
+class FetchFailure(StrEnum):
+    """Why a page was not brought home (R-273)."""
+
+    INVALID_URL = "invalid_url"
+    FORBIDDEN_SCHEME = "forbidden_scheme"
+    FORBIDDEN_ADDRESS = "forbidden_address"
+    UNRESOLVABLE = "unresolvable"
+    ROBOTS = "robots"
+    TIMEOUT = "timeout"
+    UNREACHABLE = "unreachable"
+    TOO_MANY_REDIRECTS = "too_many_redirects"
+    TOO_LARGE = "too_large"
+    NOT_HTML = "not_html"
+    RATE_LIMITED = "rate_limited"
+    CLIENT_ERROR = "client_error"
+    SERVER_ERROR = "server_error"
+    SOFT_404 = "soft_404"
+    CHALLENGE = "challenge"
+    NO_ITEM_LINKS = "no_item_links"
+    NO_CONTENT = "no_content"
+    DUPLICATE = "duplicate"
+    OVER_BUDGET = "over_budget"
+    HOP_LIMIT = "hop_limit"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchPages:
+    """Asks for pages. ``query`` is what they are wanted for; (query, canonical URL) is fetched once (R-070)."""
+
+    urls: tuple[str, ...]
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedPage:
+    """A page as it came over the wire.
+
+    Attributes:
+        url: As asked for.
+        final_url: After redirects.
+        status: HTTP status, 200 to 299.
+        content_type: The header as sent, charset included; "" where there was none.
+        body: The content-decoded bytes.
+        fetched_at: When the response was complete, UTC.
+    """
+
+    url: str
+    final_url: str
+    status: int
+    content_type: str
+    body: bytes
+    fetched_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRefused:
+    """A page that did not come, and why."""
+
+    url: str
+    reason: FetchFailure
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PagesReply:
+    """The answer to ``FetchPages``: one entry for each URL, in the order asked."""
+
+    pages: tuple[FetchedPage | FetchRefused, ...]
+
+
+Need = FetchPages
+Reply = PagesReply
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The handler needs something of the world before it can decide."""
+
+    need: Need

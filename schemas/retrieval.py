@@ -1,0 +1,178 @@
+"""Retrieval batches, how their results were classified, and how the batch was evaluated.
+
+Wire names are camelCase, as the source document gives them: ``retrieval.batches.v1``, ``results.classified.v1``,
+``retrieval.evaluated.v1``.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.event import CamelEvent, Score, Text
+
+ContentKind = Literal["snippet", "full"]
+
+
+class ResultType(StrEnum):
+    """What a retrieved result is (R-020)."""
+
+    SPECIFIC_CONTENT = "SPECIFIC_CONTENT"
+    AGGREGATOR = "AGGREGATOR"
+    NAVIGATION = "NAVIGATION"
+
+
+class RetrievedContent(CamelEvent):
+    """One result of a search step.
+
+    Attributes:
+        url: Where it was found; may be missing or malformed, the result is classified all the same (R-042).
+        content: The text the search step returned.
+        html: The page, where the orchestrator has it.
+        content_kind: Whether ``content`` is a search snippet or the full text (C-55).
+        cts_score: The page's content trust score, 0 to 100, where it is known.
+    """
+
+    url: str = ""
+    title: str | None = None
+    content: str = ""
+    html: str | None = None
+    content_kind: ContentKind = "snippet"
+    cts_score: float | None = Field(default=None, ge=0, le=100)
+
+
+class JudgeScores(CamelEvent):
+    """The three dimensions that a judge gives; each in [0, 1]."""
+
+    context_recall: Score
+    context_precision: Score
+    source_quality: Score
+
+
+class RetrievalBatch(CamelEvent):
+    """What a search step brought home for one query.
+
+    Attributes:
+        attempt: 1 for the first search; a batch that extraction brought counts one more.
+        parent_batch_id: The batch whose listing led here.
+        previous_actionable_information: The parent's score, to measure the improvement against.
+        judge_scores: An orchestrator with a judge of its own may send its numbers along.
+    """
+
+    batch_id: Text = Field(min_length=1, max_length=512)
+    query: Text
+    goal: str | None = None
+    required_fields: tuple[str, ...] | None = None
+    attempt: int = Field(default=1, ge=1, le=100)
+    parent_batch_id: str | None = None
+    previous_actionable_information: Score | None = None
+    retrieved_content: tuple[RetrievedContent, ...]
+    judge_scores: JudgeScores | None = None
+    request_id: str | None = None
+
+
+class Evidence(CamelEvent):
+    """A concrete detail found in a result's text; ``start`` and ``end`` are character offsets into it."""
+
+    kind: Literal["date", "time", "place", "price"]
+    text: str
+    start: int
+    end: int
+    value: str | None = None
+
+
+class ClassifiedResult(CamelEvent):
+    """One result with its type, its actionable score inside the type's band (R-030), and why."""
+
+    url: str
+    result_type: ResultType
+    actionable_score: Score
+    confidence: Score
+    content_kind: ContentKind = "snippet"
+    because: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+
+
+class ResultCounts(CamelEvent):
+    """How many results of the batch are of each type (R-039)."""
+
+    specific_content: int = 0
+    aggregator: int = 0
+    navigation: int = 0
+
+
+class ResultsClassified(CamelEvent):
+    """A batch with every result classified, and whether its listings should be fetched.
+
+    Attributes:
+        actionable_information: Mean actionable score, 0 for an empty batch (R-042, R-054).
+        confidence: Mean confidence of the results, 0 for an empty batch.
+        needs_extraction: Below the threshold, and strictly more than half are listings (R-055, C-07).
+        extraction_reason: The verdict in words (R-057); absent where no extraction is needed.
+        improvement: Change against the parent's score; absent on a first attempt.
+        retrieved_content: The results as they came, HTML dropped and text capped.
+    """
+
+    batch_id: str
+    query: str
+    attempt: int = Field(default=1, ge=1)
+    parent_batch_id: str | None = None
+    request_id: str | None = None
+    results: tuple[ClassifiedResult, ...]
+    counts: ResultCounts
+    actionable_information: Score
+    confidence: Score = 0.0
+    needs_extraction: bool
+    extraction_reason: str | None = None
+    improvement: float | None = None
+    retrieved_content: tuple[RetrievedContent, ...] = ()
+    judge_scores: JudgeScores | None = None
+    config_version: str = ""
+
+
+class RetrievalScores(CamelEvent):
+    """The four dimensions of a batch, each in [0, 1] (R-050)."""
+
+    context_recall: Score
+    context_precision: Score
+    source_quality: Score
+    actionable_information: Score
+
+
+class SourceDetail(CamelEvent):
+    """How one source fared; ``relevance_score`` and ``quality_score`` as in R-061."""
+
+    url: str
+    relevance_score: Score
+    quality_score: Score
+    result_type: ResultType | None = None
+    actionable_score: Score | None = None
+
+
+class ScoreSource(StrEnum):
+    """Who gave recall, precision and quality."""
+
+    GIVEN = "given"
+    MODEL = "model"
+    FALLBACK = "fallback"
+
+
+class RetrievalEvaluated(CamelEvent):
+    """The verdict on a batch (R-058): passed when every dimension reaches its threshold (C-09)."""
+
+    batch_id: str
+    query: str
+    attempt: int = Field(default=1, ge=1)
+    parent_batch_id: str | None = None
+    passed: bool
+    scores: RetrievalScores
+    overall_score: Score
+    severe_failure: bool
+    score_source: ScoreSource
+    source_details: tuple[SourceDetail, ...] = ()
+    needs_extraction: bool = False
+    extraction_reason: str | None = None
+    improvement: float | None = None
+    config_version: str = ""

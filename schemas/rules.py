@@ -1,0 +1,29 @@
+"""The configuration that a decision is made under, and the version of it that travels in every decision.
+
+A handler's rules are a view on the configuration document: each field of a ``Rules`` model is one of the document's
+top-level sections. Rules are frozen and hashable by content, so a decision can name the rules it was made under.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Section(BaseModel):
+    """One part of the configuration: frozen, and an unknown key is an error that names it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
+
+
+class Rules(Section):
+    """All configuration that one handler's decisions depend on. Its fields are top-level sections of the document."""
+
+    @cached_property
+    def config_version(self) -> str:
+        """Twelve hexadecimal digits over the rules' content; two equal configurations have the same version."""
+        content = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(content.encode()).hexdigest()[:12]

@@ -1,0 +1,1 @@
+"""How it flows: everything with a socket, a clock, a file or an environment variable."""

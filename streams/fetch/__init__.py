@@ -1,0 +1,1 @@
+"""Fetching from the open web: client, guard, robots, politeness, cache, worker."""

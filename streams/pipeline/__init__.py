@@ -1,0 +1,1 @@
+"""The pipeline: intake, lanes, commit, retry, dead letters, health."""

@@ -1,0 +1,238 @@
+"""The topology: every topic and every handler, declared once. The only place that names a topic.
+
+FastStream routers, topic creation, metric labels, dashboards, compose services, the graph picture and the handler docs
+all derive from ``TOPICS`` and ``HANDLERS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from handlers.classify_results import ClassifyResultsRules, classify_results
+from handlers.evaluate_retrieval import EvaluateRetrievalRules, evaluate_retrieval
+from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
+from handlers.page.links import host_of, registrable_domain
+from handlers.score_page import ScorePageRules, score_page
+from schemas.event import Event
+from schemas.extraction import ExtractionCompleted, ExtractionNeeded
+from schemas.outcome import Ask, Outcome, Reply
+from schemas.pages import CrawledPage, ScoredPage
+from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
+from schemas.rules import Rules
+
+MIB = 1024 * 1024
+TOPIC_BYTES = 12 * MIB
+"""What a topic takes: an 8 MB page, as base64 in JSON."""
+DEAD_LETTER_BYTES = 13 * MIB
+"""What a dead letter topic takes: anything a topic took, and its headers."""
+
+Lane = Literal["cpu", "llm", "fetch", "index", "query"]
+ReplayPolicy = Literal["safe", "paid", "never"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """A topic and what travels on it.
+
+    Attributes:
+        name: Logical name; a prefix from the settings comes before it.
+        event: The event type; every event type has exactly one topic.
+        key: The record key of an event.
+        key_means: What the key is, for people.
+        meaning: One sentence for the documentation.
+        written_by: Writers from outside Assay; handlers that write are derived.
+        read_by: Readers from outside Assay.
+        raw_pages: Whether a record may be a page's bytes instead of JSON.
+        partitions: At creation.
+    """
+
+    name: str
+    event: type[Event]
+    key: Callable[[Any], str]
+    key_means: str
+    meaning: str
+    written_by: tuple[str, ...] = ()
+    read_by: tuple[str, ...] = ()
+    raw_pages: bool = False
+    partitions: int = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InPlaceRetry:
+    """Short retries before the record leaves its lane: exponential back-off with full jitter."""
+
+    attempts: int = 3
+    first_seconds: float = 0.2
+    max_seconds: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handler:
+    """A handler and how it is run.
+
+    Attributes:
+        name: The verb; file, test, docs page, consumer group and metric label share it.
+        fn: Decides on an event, or asks for something of the world.
+        read: Goes on with the replies so far; None where ``fn`` never asks.
+        consumes: The topic it reads.
+        emits: The topics it may write; writing another is a bug.
+        rules: The configuration its decisions depend on.
+        lane: What it waits for; decides the worker it is deployed in.
+        concurrency: Records of different keys in work at once in one process.
+        ordered_by_key: Whether records of one key are handled one after another.
+        replay: Whether a replay is safe, costs money, or is refused.
+        rounds: Asks that one event may take at most.
+        slo_seconds: From produced to done, 99 in 100.
+        version: Raised when the handler's meaning changes; part of its outputs' ids.
+    """
+
+    name: str
+    fn: Callable[[Any, Any], Outcome | Ask]
+    consumes: Topic
+    emits: tuple[Topic, ...]
+    rules: type[Rules]
+    lane: Lane
+    slo_seconds: float
+    read: Callable[[Any, tuple[Reply, ...], Any], Outcome | Ask] | None = None
+    concurrency: int = 1
+    retry: InPlaceRetry = field(default_factory=InPlaceRetry)
+    ordered_by_key: bool = True
+    replay: ReplayPolicy = "safe"
+    rounds: int = 0
+    version: int = 1
+
+    @property
+    def group(self) -> str:
+        """The consumer group, before the prefix."""
+        return f"assay.{self.name}"
+
+
+PAGES_CRAWLED = Topic(
+    name="pages.crawled.v1",
+    event=CrawledPage,
+    key=lambda page: str(page.url),
+    key_means="url",
+    meaning="Pages as a crawler or the fetch worker brought them.",
+    written_by=("your crawler",),
+    raw_pages=True,
+)
+PAGES_SCORED = Topic(
+    name="pages.scored.v1",
+    event=ScoredPage,
+    key=lambda page: str(page.url),
+    key_means="url",
+    meaning="Pages with content trust score, tier and label.",
+    read_by=("your index",),
+)
+RETRIEVAL_BATCHES = Topic(
+    name="retrieval.batches.v1",
+    event=RetrievalBatch,
+    key=lambda batch: str(batch.batch_id),
+    key_means="batchId",
+    meaning="What a search step brought home for one query.",
+    written_by=("your orchestrator",),
+)
+RESULTS_CLASSIFIED = Topic(
+    name="results.classified.v1",
+    event=ResultsClassified,
+    key=lambda batch: str(batch.batch_id),
+    key_means="batchId",
+    meaning="Batches with every result told apart: the thing itself, a listing, or navigation.",
+)
+RETRIEVAL_EVALUATED = Topic(
+    name="retrieval.evaluated.v1",
+    event=RetrievalEvaluated,
+    key=lambda batch: str(batch.batch_id),
+    key_means="batchId",
+    meaning="The verdict on a batch, with its four dimensions.",
+    read_by=("your orchestrator",),
+)
+EXTRACTION_NEEDED = Topic(
+    name="extraction.needed.v1",
+    event=ExtractionNeeded,
+    key=lambda event: registrable_domain(host_of(event.target_url)),
+    key_means="registrable domain of the target",
+    meaning="Listings whose details should be fetched.",
+    partitions=12,
+)
+EXTRACTION_COMPLETED = Topic(
+    name="extraction.completed.v1",
+    event=ExtractionCompleted,
+    key=lambda event: str(event.batch_id or event.request_id or event.extraction_id),
+    key_means="batch_id or request_id",
+    meaning="What became of each extraction.",
+    read_by=("your orchestrator",),
+)
+
+TOPICS: tuple[Topic, ...] = (
+    PAGES_CRAWLED,
+    PAGES_SCORED,
+    RETRIEVAL_BATCHES,
+    RESULTS_CLASSIFIED,
+    RETRIEVAL_EVALUATED,
+    EXTRACTION_NEEDED,
+    EXTRACTION_COMPLETED,
+)
+
+HANDLERS: tuple[Handler, ...] = (
+    Handler(
+        name="score_page",
+        fn=score_page,
+        consumes=PAGES_CRAWLED,
+        emits=(PAGES_SCORED,),
+        rules=ScorePageRules,
+        lane="cpu",
+        slo_seconds=60,
+    ),
+    Handler(
+        name="classify_results",
+        fn=classify_results,
+        consumes=RETRIEVAL_BATCHES,
+        emits=(RESULTS_CLASSIFIED, EXTRACTION_NEEDED),
+        rules=ClassifyResultsRules,
+        lane="cpu",
+        slo_seconds=10,
+    ),
+    Handler(
+        name="fetch_page",
+        fn=fetch_page,
+        read=read_pages,
+        consumes=EXTRACTION_NEEDED,
+        emits=(PAGES_CRAWLED, RETRIEVAL_BATCHES, EXTRACTION_COMPLETED, EXTRACTION_NEEDED),
+        rules=FetchPageRules,
+        lane="fetch",
+        concurrency=32,
+        replay="never",
+        rounds=4,
+        slo_seconds=120,
+    ),
+    Handler(
+        name="evaluate_retrieval",
+        fn=evaluate_retrieval,
+        consumes=RESULTS_CLASSIFIED,
+        emits=(RETRIEVAL_EVALUATED,),
+        rules=EvaluateRetrievalRules,
+        lane="cpu",
+        slo_seconds=10,
+    ),
+)
+
+
+def topic_of(event: Event) -> Topic:
+    """The topic an event travels on. Raises KeyError for a type that no topic carries, which is a bug."""
+    return _BY_EVENT[type(event)]
+
+
+def handler_named(name: str) -> Handler | None:
+    """The handler of that name, or None."""
+    return next((handler for handler in HANDLERS if handler.name == name), None)
+
+
+def topic_named(name: str) -> Topic | None:
+    """The topic of that logical name, or None."""
+    return next((topic for topic in TOPICS if topic.name == name), None)
+
+
+_BY_EVENT: dict[type[Event], Topic] = {topic.event: topic for topic in TOPICS}
