@@ -1,0 +1,142 @@
+"""Events to Kafka records and back: JSON under the wire names, or a page as the bytes that were fetched.
+
+Decoding is total: whatever the bytes are, the answer is an event or a reason. Encoding derives the record's identity
+from its input, so a replay writes the same ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pydantic import ValidationError
+
+from schemas.event import Envelope, Event
+from schemas.outcome import Dead, DeadReason
+from schemas.pages import CrawledPage
+from streams.topology import TOPIC_BYTES, Topic
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+RAW_PAGE_TYPES = ("text/html", "application/xhtml+xml")
+MAX_DETAIL = 500
+"""Characters of an error's detail that travel with a dead letter."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRecord:
+    """A record to write. ``topic`` is the logical name; the prefix is the writer's business."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of key, value and headers."""
+        headers = sum(len(name) + len(value or b"") for name, value in self.headers)
+        return len(self.key or b"") + len(self.value or b"") + headers
+
+
+def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: datetime | None) -> Event | Dead:
+    """The event of a raw record.
+
+    Args:
+        topic: Where the record stands.
+        value: The record's value; None is a tombstone, which no topic of Assay has a use for.
+        headers: Raw headers; a page that travels raw has its address in ``assay_url``.
+        produced_at: The record's timestamp, which stands in for a page's missing ``fetched_at``.
+    """
+    if value is None:
+        return Dead(DeadReason.UNDECODABLE, "the record has no value (a tombstone)")
+    if len(value) > TOPIC_BYTES:
+        return Dead(DeadReason.TOO_LARGE, f"{len(value)} bytes, {TOPIC_BYTES} at most")
+    if topic.raw_pages and (page := _raw_page(value, headers, produced_at)) is not None:
+        return page
+    try:
+        event = topic.event.model_validate_json(value)
+    except ValidationError as error:
+        return _refusal(error)
+    except (ValueError, RecursionError) as error:
+        return Dead(DeadReason.UNDECODABLE, str(error)[:MAX_DETAIL])
+    if isinstance(event, CrawledPage) and event.fetched_at is None and produced_at is not None:
+        return event.model_copy(update={"fetched_at": produced_at})
+    return event
+
+
+def encode(topic: Topic, event: Event, envelope: Envelope) -> OutputRecord:
+    """The record of an event. A page whose bytes are at hand travels raw, which spares JSON the escaping."""
+    key = topic.key(event).encode()
+    if topic.raw_pages and isinstance(event, CrawledPage) and event.html_base64 is not None:
+        headers = [*envelope.headers(event.content_type or "text/html"), *_page_headers(event)]
+        return OutputRecord(topic.name, key, event.html_base64, tuple(headers))
+    return OutputRecord(topic.name, key, event.to_json(), tuple(envelope.headers()))
+
+
+def timestamp(milliseconds: int | None) -> datetime | None:
+    """A Kafka timestamp as UTC; None where the record has none, or one that no calendar holds."""
+    if milliseconds is None or milliseconds < 0:
+        return None
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def _raw_page(value: bytes, headers: Headers, produced_at: datetime | None) -> CrawledPage | Dead | None:
+    texts = _texts(headers)
+    content_type = texts.get("content-type", "")
+    url = texts.get("assay_url")
+    if url is None and not content_type.lower().startswith(RAW_PAGE_TYPES):
+        return None
+    if not url:
+        return Dead(DeadReason.INVALID, "a raw page needs the header assay_url")
+    try:
+        return CrawledPage(
+            url=url,
+            html_base64=value,
+            content_type=content_type or None,
+            fetched_at=_instant(texts.get("assay_fetched_at")) or produced_at,
+            final_url=texts.get("assay_final_url"),
+            site_name=texts.get("assay_site_name"),
+            context=texts.get("assay_context"),
+        )
+    except ValidationError as error:
+        return _refusal(error)
+
+
+def _page_headers(page: CrawledPage) -> list[tuple[str, bytes]]:
+    pairs = (
+        ("assay_url", page.url),
+        ("assay_fetched_at", page.fetched_at.isoformat() if page.fetched_at else None),
+        ("assay_final_url", page.final_url),
+        ("assay_site_name", page.site_name),
+        ("assay_context", page.context),
+    )
+    return [(name, value.encode("utf-8", "replace")) for name, value in pairs if value]
+
+
+def _texts(headers: Headers) -> dict[str, str]:
+    return {name.lower(): value.decode("utf-8", "replace") for name, value in headers if value is not None}
+
+
+def _instant(text: str | None) -> datetime | None:
+    if not text:
+        return None
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+
+
+def _refusal(error: ValidationError) -> Dead:
+    problems: Iterable[str] = (
+        f"{'.'.join(str(part) for part in item['loc']) or 'value'}: {item['msg']}"
+        for item in error.errors(include_url=False, include_input=False, include_context=False)[:5]
+    )
+    not_json = any(item["type"] == "json_invalid" for item in error.errors(include_url=False, include_input=False))
+    reason = DeadReason.UNDECODABLE if not_json else DeadReason.INVALID
+    return Dead(reason, "; ".join(problems)[:MAX_DETAIL])

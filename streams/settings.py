@@ -1,0 +1,225 @@
+"""Settings: ``config/*.yaml``, then the environment (``ASSAY_KAFKA__BOOTSTRAP_SERVERS=…``), then flags.
+
+One document holds everything. The shell's sections are typed here; the sections that decisions depend on are typed by
+the handlers that use them, and a handler's rules are a view on the document (``Settings.rules``). Unknown keys are
+errors that name the key.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import yaml
+from pydantic import Field, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from handlers.results.extraction import ExtractionSection
+from schemas.rules import Rules, Section
+from streams.fetch.settings import FetchSettings
+
+R = TypeVar("R", bound=Rules)
+SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+
+
+class SettingsError(Exception):
+    """The configuration can't be used; the message says which key, why, and where it came from."""
+
+
+class KafkaSettings(Section):
+    """Where Kafka is and how to speak to it."""
+
+    bootstrap_servers: str = Field(default="", description="host:port[,host:port…]; empty: no cluster is named.")
+    topic_prefix: str = Field(
+        default="", pattern=r"^[a-zA-Z0-9._-]{0,64}$", description="Stands before topics, groups and transactional ids."
+    )
+    security_protocol: SecurityProtocol = Field(default="PLAINTEXT", description="As in Kafka's clients.")
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
+        default="PLAIN", description="Used with the SASL protocols."
+    )
+    sasl_username: str = Field(default="", description="Used with the SASL protocols.")
+    sasl_password: SecretStr = Field(default=SecretStr(""), description="Used with the SASL protocols.")
+    ssl_cafile: Path | None = Field(default=None, description="Authority to trust; empty: the system's.")
+    replication_factor: int = Field(default=1, ge=1, le=9, description="Of topics that Assay creates; 3 in production.")
+    session_timeout_seconds: float = Field(default=30.0, gt=0, description="Silence after which a member is dropped.")
+    rebalance_timeout_seconds: float = Field(
+        default=90.0, gt=0, description="How long a rebalance waits for members; longer than the drain."
+    )
+    transaction_timeout_seconds: float = Field(
+        default=20.0, gt=0, description="Age at which the broker aborts a transaction; also our own deadline for one."
+    )
+
+
+class HttpSettings(Section):
+    """Where the application answers: /metrics, /healthz, /readyz."""
+
+    enabled: bool = Field(default=True, description="Serve HTTP at all.")
+    host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    port: int = Field(default=8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+
+
+class LogSettings(Section):
+    """What is logged and how."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="Least level shown.")
+    format: Literal["auto", "json", "console"] = Field(
+        default="auto", description="auto: console on a terminal, else JSON lines."
+    )
+
+
+class PipelineSettings(Section):
+    """How much the pipeline holds and when it commits. Sizes are per input partition unless said otherwise."""
+
+    window_records: int = Field(default=400, ge=1, description="Records held and not yet committed.")
+    window_bytes: int = Field(default=48 * 1024 * 1024, ge=1024, description="Bytes held and not yet committed.")
+    poll_records: int = Field(default=100, ge=1, description="Records taken from the consumer at once.")
+    fetch_max_bytes: int = Field(default=24 * 1024 * 1024, ge=1024, description="Bytes of one fetch from a broker.")
+    commit_records: int = Field(default=100, ge=1, description="Inputs of one transaction at most.")
+    commit_bytes: int = Field(default=16 * 1024 * 1024, ge=1024, description="Output bytes after which one is closed.")
+    commit_linger_seconds: float = Field(
+        default=0.05, ge=0, description="How long finished records may wait for company before they are committed."
+    )
+    drain_seconds: float = Field(default=25.0, gt=0, description="Budget for finishing work in hand on SIGTERM.")
+    stalled_seconds: float = Field(
+        default=600.0, gt=0, description="Age of the oldest unfinished record at which liveness fails."
+    )
+
+
+class RetrySettings(Section):
+    """Short retries in place, before a record leaves its lane."""
+
+    max_attempts: int = Field(default=3, ge=1, le=20, description="Tries in all, the first included (C-25).")
+    first_seconds: float = Field(default=0.2, gt=0, description="Upper bound of the first back-off.")
+    max_seconds: float = Field(default=5.0, gt=0, description="Upper bound of any back-off.")
+
+
+class ProcessingSettings(Section):
+    """How records are handled."""
+
+    retries: RetrySettings = RetrySettings()
+
+
+class Settings(BaseSettings):
+    """The whole configuration. ``assay config show`` prints it, ``assay config schema`` describes it."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="ASSAY_", env_nested_delimiter="__", extra="forbid", frozen=True, case_sensitive=False
+    )
+
+    kafka: KafkaSettings = Field(default=KafkaSettings(), description="Where Kafka is.")
+    http: HttpSettings = Field(default=HttpSettings(), description="Where the application answers.")
+    logs: LogSettings = Field(default=LogSettings(), description="What is logged.")
+    delivery: Literal["exactly_once", "at_least_once"] = Field(
+        default="exactly_once", description="Whether outputs and offsets share a transaction."
+    )
+    pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How much is held, when it commits.")
+    processing: ProcessingSettings = Field(default=ProcessingSettings(), description="How records are handled.")
+    fetch: FetchSettings = Field(default=FetchSettings(), description="Fetching from the open web.")
+    extraction: ExtractionSection = Field(description="Following listings to their details.")
+
+    def rules(self, kind: type[R]) -> R:
+        """The rules of a handler: its view on this document."""
+        return kind.model_validate({name: getattr(self, name) for name in kind.model_fields})
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is the library's
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags before environment before YAML."""
+        return init_settings, env_settings, YamlDocument(settings_cls)
+
+
+class YamlDocument(PydanticBaseSettingsSource):
+    """The YAML files of the configuration directory as one document."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """Not used: the document is read as a whole."""
+        raise NotImplementedError
+
+    def __call__(self) -> dict[str, Any]:
+        """The merged document."""
+        return read_document(config_dir())
+
+
+def load_settings(overlay: Path | None = None, **flags: Any) -> Settings:
+    """Reads and checks the whole configuration.
+
+    Args:
+        overlay: A YAML file whose keys win over the shipped ones and the environment (``--config``).
+        flags: Sections or parts of sections from the command line, as nested dicts.
+
+    Raises:
+        SettingsError: With every wrong key on a line of its own, and what to do.
+    """
+    above = merged(read_yaml(overlay) if overlay else {}, flags)
+    try:
+        return Settings(**above)
+    except ValidationError as error:
+        raise SettingsError(explain(error)) from None
+
+
+def config_dir() -> Path:
+    """Where the YAML is: ``ASSAY_CONFIG_DIR``, else ``config/`` of the checkout or image, else the wheel's copy.
+
+    Raises:
+        SettingsError: Where none of them exists.
+    """
+    named = os.environ.get("ASSAY_CONFIG_DIR")
+    here = Path(__file__).parent
+    candidates = [Path(named)] if named else [here.parent / "config", here / "_config"]
+    for candidate in candidates:
+        if (candidate / "assay.yaml").is_file():
+            return candidate
+    raise SettingsError(f"no assay.yaml in {candidates[0]}; set ASSAY_CONFIG_DIR to the directory that holds it")
+
+
+def read_document(directory: Path) -> dict[str, Any]:
+    """The merged YAML of a configuration directory: each pattern file is a key below ``patterns``."""
+    document: dict[str, Any] = {}
+    for name in ("assay.yaml", "config_indexing.yaml"):
+        if (path := directory / name).is_file():
+            document = merged(document, read_yaml(path))
+    patterns = {path.stem: read_yaml(path) for path in sorted((directory / "patterns").glob("*.yaml"))}
+    return merged(document, {"patterns": patterns} if patterns else {})
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A YAML mapping. Raises SettingsError where the file is missing, broken or no mapping."""
+    try:
+        content = yaml.load(path.read_text("utf-8"), Loader=_LOADER)  # noqa: S506 - the C loader is a safe loader
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise SettingsError(f"{path}: {error}") from None
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise SettingsError(f"{path}: expected keys and values, found {type(content).__name__}")
+    return content
+
+
+def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Two documents as one; where both name a key, mappings are merged and anything else is taken from ``above``."""
+    result = dict(below)
+    for key, value in above.items():
+        inner = result.get(key)
+        result[key] = merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+    return result
+
+
+def explain(error: ValidationError) -> str:
+    """A validation error for people: one line a key, with the way to set it."""
+    lines = []
+    for item in error.errors(include_url=False):
+        key = ".".join(str(part) for part in item["loc"])
+        problem = "is not a known key" if item["type"] == "extra_forbidden" else item["msg"]
+        lines.append(f"{key}: {problem}")
+    return "configuration: " + "; ".join(lines) + " (see `assay config schema`)"
+
+
+_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
