@@ -1,0 +1,256 @@
+"""Every metric of Assay, declared once: name, kind, unit, labels, and what it means.
+
+``streams.telemetry.metrics`` turns these into Prometheus metrics; dashboards, alert rules and the metrics page of the
+docs are generated from them. A label takes few values: an enum, a handler, a topic, never an address, a query or an id.
+FastStream's own metrics are not here; they keep the prefix ``faststream``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["counter", "gauge", "histogram"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricDef:
+    """A metric.
+
+    Attributes:
+        name: As it is scraped, with the suffixes that Prometheus asks for.
+        kind: What Prometheus keeps of it.
+        meaning: One sentence for the documentation and the exposition's HELP line.
+        unit: What one of it is: seconds, bytes, records, points, or 1.
+        labels: Its label names, each of bounded cardinality.
+        buckets: Upper bounds of a histogram's buckets, without infinity.
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    unit: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+
+LABELS = {
+    "handler": "A handler of the topology.",
+    "topic": "A logical topic, without prefix.",
+    "outcome": "What an input or a fetch came to: emit, drop, retry, dead; a fetch: ok or its failure.",
+    "reason": "The enum value that a refusal, a retry or a trigger carries; empty for an emit.",
+    "stage": "Where a record was refused: decode, handle, encode.",
+    "lane": "live for ordinary traffic, replay for a replay or backfill.",
+    "result": "How a transaction ended: committed, aborted, in_doubt.",
+    "tier": "A, B, C.",
+    "trust_label": "HIGH, MEDIUM, LOW.",
+    "result_type": "SPECIFIC_CONTENT, AGGREGATOR, NAVIGATION.",
+    "verdict": "passed or failed.",
+    "version": "The installed version of Assay.",
+}
+"""Every label there is, and the values it takes. A metric with another label fails the tests."""
+
+DURATION_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+"""1 ms, a short page, to 120 s, an extraction with all its details."""
+AGE_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0, 21600.0, 86400.0)
+"""Every objective of the topology is one of these bounds, so that the share within it is exact."""
+SCORE_BUCKETS = tuple(float(bound) for bound in range(10, 101, 10))
+IMPROVEMENT_BUCKETS = (-1.0, -0.5, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+
+HANDLER_EVENTS = MetricDef(
+    name="assay_handler_events_total",
+    kind="counter",
+    meaning="Inputs that came to an outcome, by the outcome and its reason.",
+    unit="records",
+    labels=("handler", "outcome", "reason", "lane"),
+)
+HANDLER_DURATION = MetricDef(
+    name="assay_handler_duration_seconds",
+    kind="histogram",
+    meaning="Time from the start of the work on an input to its outcome, waits for the world included.",
+    unit="seconds",
+    labels=("handler",),
+    buckets=DURATION_BUCKETS,
+)
+EVENT_AGE = MetricDef(
+    name="assay_event_age_seconds",
+    kind="histogram",
+    meaning="Time from an input's record timestamp to the commit of its outcome: what the objectives are about.",
+    unit="seconds",
+    labels=("handler",),
+    buckets=AGE_BUCKETS,
+)
+HANDLER_IN_FLIGHT = MetricDef(
+    name="assay_handler_in_flight",
+    kind="gauge",
+    meaning="Inputs in work at this moment.",
+    unit="records",
+    labels=("handler",),
+)
+RETRIES = MetricDef(
+    name="assay_retries_total",
+    kind="counter",
+    meaning="Tries of an input after the first, by what made the one before fail.",
+    unit="tries",
+    labels=("handler", "reason"),
+)
+DEAD_EVENTS = MetricDef(
+    name="assay_dead_events_total",
+    kind="counter",
+    meaning="Inputs written to the dead letter topic.",
+    unit="records",
+    labels=("handler", "reason", "stage"),
+)
+CONSUMER_LAG = MetricDef(
+    name="assay_consumer_lag_records",
+    kind="gauge",
+    meaning="Records between the committed offset and the end of the topic, over the partitions this process holds.",
+    unit="records",
+    labels=("handler", "topic"),
+)
+OLDEST_UNFINISHED = MetricDef(
+    name="assay_oldest_unfinished_seconds",
+    kind="gauge",
+    meaning="How long the oldest record in hand has been in hand; 0 when there is none.",
+    unit="seconds",
+    labels=("handler",),
+)
+TRANSACTIONS = MetricDef(
+    name="assay_transactions_total",
+    kind="counter",
+    meaning="Transactions, by how they ended.",
+    unit="transactions",
+    labels=("handler", "result"),
+)
+TRANSACTION_SECONDS = MetricDef(
+    name="assay_transaction_seconds",
+    kind="histogram",
+    meaning="Time from the begin of a transaction to its end.",
+    unit="seconds",
+    labels=("handler",),
+    buckets=DURATION_BUCKETS,
+)
+REBALANCES = MetricDef(
+    name="assay_rebalances_total",
+    kind="counter",
+    meaning="Times the group handed its partitions round.",
+    unit="rebalances",
+    labels=("handler",),
+)
+LOOP_LAG = MetricDef(
+    name="assay_loop_lag_seconds",
+    kind="gauge",
+    meaning="How late the event loop woke from its last short sleep: work that does not yield shows here.",
+    unit="seconds",
+)
+RECORDS_HELD = MetricDef(
+    name="assay_records_held",
+    kind="gauge",
+    meaning="Records in memory that are not committed yet.",
+    unit="records",
+    labels=("handler",),
+)
+BYTES_HELD = MetricDef(
+    name="assay_bytes_held",
+    kind="gauge",
+    meaning="Bytes of the records in memory that are not committed yet.",
+    unit="bytes",
+    labels=("handler",),
+)
+PAGES_SCORED = MetricDef(
+    name="assay_pages_scored_total",
+    kind="counter",
+    meaning="Pages with a trust score, by tier and label (R-270).",
+    unit="pages",
+    labels=("tier", "trust_label"),
+)
+CTS_SCORE = MetricDef(
+    name="assay_cts_score",
+    kind="histogram",
+    meaning="Content trust scores, 0 to 100.",
+    unit="points",
+    buckets=SCORE_BUCKETS,
+)
+RESULTS_CLASSIFIED = MetricDef(
+    name="assay_results_classified_total",
+    kind="counter",
+    meaning="Retrieved results, by what they are; the share of AGGREGATOR is the detection rate of R-068.",
+    unit="results",
+    labels=("result_type",),
+)
+EXTRACTIONS_TRIGGERED = MetricDef(
+    name="assay_extractions_triggered_total",
+    kind="counter",
+    meaning="Requests to fetch pages, by what asked for them (R-068).",
+    unit="requests",
+    labels=("reason",),
+)
+BATCHES = MetricDef(
+    name="assay_batches_total",
+    kind="counter",
+    meaning="Retrieval batches, by the verdict on them.",
+    unit="batches",
+    labels=("verdict",),
+)
+ACTIONABLE_IMPROVEMENT = MetricDef(
+    name="assay_actionable_improvement",
+    kind="histogram",
+    meaning="Change of a batch's actionable information against the batch it was extracted for, -1 to 1 (R-068).",
+    unit="1",
+    buckets=IMPROVEMENT_BUCKETS,
+)
+FETCHES = MetricDef(
+    name="assay_fetches_total",
+    kind="counter",
+    meaning="Pages asked for, by what came: ok, or the failure.",
+    unit="fetches",
+    labels=("outcome",),
+)
+FETCH_BYTES = MetricDef(
+    name="assay_fetch_bytes_total",
+    kind="counter",
+    meaning="Bytes of page bodies brought home, content-decoded.",
+    unit="bytes",
+)
+FETCH_WAIT = MetricDef(
+    name="assay_fetch_wait_seconds",
+    kind="histogram",
+    meaning="Time a fetch waited for its turn at the host, out of politeness.",
+    unit="seconds",
+    buckets=DURATION_BUCKETS,
+)
+BUILD_INFO = MetricDef(
+    name="assay_build_info",
+    kind="gauge",
+    meaning="Always 1; the label tells the version.",
+    unit="1",
+    labels=("version",),
+)
+
+METRICS: tuple[MetricDef, ...] = (
+    HANDLER_EVENTS,
+    HANDLER_DURATION,
+    EVENT_AGE,
+    HANDLER_IN_FLIGHT,
+    RETRIES,
+    DEAD_EVENTS,
+    CONSUMER_LAG,
+    OLDEST_UNFINISHED,
+    TRANSACTIONS,
+    TRANSACTION_SECONDS,
+    REBALANCES,
+    LOOP_LAG,
+    RECORDS_HELD,
+    BYTES_HELD,
+    PAGES_SCORED,
+    CTS_SCORE,
+    RESULTS_CLASSIFIED,
+    EXTRACTIONS_TRIGGERED,
+    BATCHES,
+    ACTIONABLE_IMPROVEMENT,
+    FETCHES,
+    FETCH_BYTES,
+    FETCH_WAIT,
+    BUILD_INFO,
+)
+"""All of them, in the order of the documentation."""

@@ -1,0 +1,57 @@
+"""The declared metrics as Prometheus metrics, one attribute each.
+
+An attribute is the metric's name without the prefix ``assay_``. The attributes are spelled out, not computed, so that
+the type checker refuses a metric that is not declared, and a counter that is set.
+"""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from streams.telemetry import metric_defs as defs
+from streams.telemetry.metric_defs import MetricDef
+
+
+class Metrics:
+    """All metrics of a process, registered with one registry."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
+        self.handler_events_total = _counter(defs.HANDLER_EVENTS, registry)
+        self.handler_duration_seconds = _histogram(defs.HANDLER_DURATION, registry)
+        self.event_age_seconds = _histogram(defs.EVENT_AGE, registry)
+        self.handler_in_flight = _gauge(defs.HANDLER_IN_FLIGHT, registry)
+        self.retries_total = _counter(defs.RETRIES, registry)
+        self.dead_events_total = _counter(defs.DEAD_EVENTS, registry)
+        self.consumer_lag_records = _gauge(defs.CONSUMER_LAG, registry)
+        self.oldest_unfinished_seconds = _gauge(defs.OLDEST_UNFINISHED, registry)
+        self.transactions_total = _counter(defs.TRANSACTIONS, registry)
+        self.transaction_seconds = _histogram(defs.TRANSACTION_SECONDS, registry)
+        self.rebalances_total = _counter(defs.REBALANCES, registry)
+        self.loop_lag_seconds = _gauge(defs.LOOP_LAG, registry)
+        self.records_held = _gauge(defs.RECORDS_HELD, registry)
+        self.bytes_held = _gauge(defs.BYTES_HELD, registry)
+        self.pages_scored_total = _counter(defs.PAGES_SCORED, registry)
+        self.cts_score = _histogram(defs.CTS_SCORE, registry)
+        self.results_classified_total = _counter(defs.RESULTS_CLASSIFIED, registry)
+        self.extractions_triggered_total = _counter(defs.EXTRACTIONS_TRIGGERED, registry)
+        self.batches_total = _counter(defs.BATCHES, registry)
+        self.actionable_improvement = _histogram(defs.ACTIONABLE_IMPROVEMENT, registry)
+        self.fetches_total = _counter(defs.FETCHES, registry)
+        self.fetch_bytes_total = _counter(defs.FETCH_BYTES, registry)
+        self.fetch_wait_seconds = _histogram(defs.FETCH_WAIT, registry)
+        self.build_info = _gauge(defs.BUILD_INFO, registry)
+
+
+def _counter(definition: MetricDef, registry: CollectorRegistry) -> Counter:
+    return Counter(definition.name, definition.meaning, definition.labels, registry=registry)
+
+
+def _gauge(definition: MetricDef, registry: CollectorRegistry) -> Gauge:
+    return Gauge(definition.name, definition.meaning, definition.labels, registry=registry)
+
+
+def _histogram(definition: MetricDef, registry: CollectorRegistry) -> Histogram:
+    return Histogram(
+        definition.name, definition.meaning, definition.labels, buckets=definition.buckets, registry=registry
+    )

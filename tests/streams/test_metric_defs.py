@@ -1,0 +1,77 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.metrics import MetricWrapperBase
+
+from streams.telemetry.metric_defs import LABELS, METRICS, SCORE_BUCKETS
+from streams.telemetry.metrics import Metrics
+
+UNBOUNDED = ("url", "host", "domain", "query", "id", "key", "path", "title", "partition", "offset")
+
+
+def registered() -> dict[str, MetricWrapperBase]:
+    metrics = Metrics(CollectorRegistry())
+    return {f"assay_{name}": value for name, value in vars(metrics).items() if isinstance(value, MetricWrapperBase)}
+
+
+def test_every_metric_is_declared_once() -> None:
+    names = [metric.name for metric in METRICS]
+    assert len(names) == len(set(names))
+
+
+def test_every_declared_metric_is_an_attribute_of_its_name_and_kind() -> None:
+    attributes = registered()
+    assert set(attributes) == {metric.name for metric in METRICS}
+    for metric in METRICS:
+        assert type(attributes[metric.name]).__name__.lower() == metric.kind
+        assert attributes[metric.name]._labelnames == metric.labels
+
+
+def test_what_is_scraped_has_the_declared_name_and_meaning() -> None:
+    for collector, metric in zip(registered().values(), METRICS, strict=True):
+        (family,) = collector.collect()
+        assert family.name == metric.name.removesuffix("_total")
+        assert family.documentation == metric.meaning
+
+
+def test_names_follow_the_conventions_of_prometheus() -> None:
+    for metric in METRICS:
+        assert re.fullmatch(r"assay_[a-z]+(_[a-z]+)*", metric.name)
+        assert metric.name.endswith("_total") == (metric.kind == "counter")
+        assert metric.meaning.endswith(".")
+        assert ("seconds" in metric.name) == (metric.unit == "seconds")
+        assert ("bytes" in metric.name) == (metric.unit == "bytes")
+
+
+def test_labels_are_bounded() -> None:
+    for label in LABELS:
+        assert not set(label.split("_")) & set(UNBOUNDED)
+    used = {label for metric in METRICS for label in metric.labels}
+    assert used == set(LABELS)
+
+
+def test_histograms_alone_have_buckets_and_they_rise() -> None:
+    for metric in METRICS:
+        assert bool(metric.buckets) == (metric.kind == "histogram")
+        assert list(metric.buckets) == sorted(set(metric.buckets))
+    assert SCORE_BUCKETS[0] == 10
+    assert SCORE_BUCKETS[-1] == 100
+
+
+def test_the_type_checker_refuses_a_metric_that_is_not_declared(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(
+        "from streams.telemetry.metrics import Metrics\n\n"
+        "def count(metrics: Metrics) -> None:\n"
+        "    metrics.handler_events_total.labels('a', 'b', 'c', 'd').inc()\n"
+        "    metrics.no_such_total.inc()\n"
+    )
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "--follow-imports=silent"]
+    done = subprocess.run([*command, str(wrong)], cwd=root, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert '"Metrics" has no attribute "no_such_total"' in done.stdout
+    assert "Found 1 error" in done.stdout
