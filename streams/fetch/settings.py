@@ -1,0 +1,100 @@
+"""The ``fetch`` section of the configuration: who we say we are, what we dare reach, and how much of it we take."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+
+from pydantic import Field, field_validator
+
+from schemas.pages import MAX_PAGE_BYTES
+from schemas.rules import Section
+
+
+class FetchSettings(Section):
+    """How pages are fetched from the open web (R-273). The defaults are those of a polite stranger."""
+
+    user_agent: str = Field(
+        default="AssayBot/0.1 (+https://github.com/assay-stream/assay)",
+        min_length=1,
+        max_length=200,
+        pattern=r"^[\x20-\x7e]+$",
+        description="Sent with every request; the part before the slash is the name that robots.txt rules are read for.",
+    )
+    accept_language: str = Field(
+        default="en;q=0.9,*;q=0.5", pattern=r"^[\x20-\x7e]*$", description="Languages that are asked for; empty: none."
+    )
+    content_types: tuple[str, ...] = Field(
+        default=("text/html", "application/xhtml+xml", "text/plain"), description="Media types that count as a page."
+    )
+
+    allow_private: bool = Field(
+        default=False, description="Also reach private, loopback and link-local addresses. Only for a closed network."
+    )
+    resolve: dict[str, str] = Field(
+        default_factory=dict,
+        description="Host to address:port, as with curl's --resolve: the operator's permission for exactly that host.",
+    )
+    local_suffixes: tuple[str, ...] = Field(
+        default=("localhost", "local", "localdomain", "internal", "intranet", "lan", "corp", "home", "home.arpa"),
+        description="Names that only mean something inside a network; refused before they are looked up.",
+    )
+
+    connect_seconds: float = Field(default=5.0, gt=0, description="Time for the look-up of a name, and for connecting.")
+    first_byte_seconds: float = Field(default=15.0, gt=0, description="Time until the head of the response is there.")
+    total_seconds: float = Field(default=30.0, gt=0, description="Time for one request, body included.")
+    max_bytes: int = Field(
+        default=MAX_PAGE_BYTES, ge=1024, le=MAX_PAGE_BYTES, description="Size of a page, before and after unpacking."
+    )
+    max_redirects: int = Field(default=5, ge=0, le=20, description="Redirects followed, each checked anew.")
+    parallel: int = Field(default=32, ge=1, description="Requests under way at once in a process.")
+
+    attempts: int = Field(default=3, ge=1, le=10, description="Tries in all, where a connection or a server fails.")
+    first_backoff_seconds: float = Field(default=0.5, ge=0, description="Upper bound of the first pause between tries.")
+    max_backoff_seconds: float = Field(default=8.0, ge=0, description="Upper bound of any pause between tries.")
+    retry_after_seconds: float = Field(
+        default=30.0, ge=0, description="How long a server's wish to wait is granted in place; beyond: rate_limited."
+    )
+
+    min_delay_seconds: float = Field(default=1.0, ge=0, description="Pause between two requests to a host, at least.")
+    max_delay_seconds: float = Field(
+        default=30.0, ge=0, description="Pause that a slow host is given at most; also what Crawl-delay is capped at."
+    )
+    hosts: int = Field(default=4096, ge=1, description="Hosts whose pace and robots.txt are remembered.")
+
+    robots: bool = Field(default=True, description="Obey robots.txt (RFC 9309).")
+    robots_ttl_seconds: float = Field(default=86_400.0, ge=0, description="How long a robots.txt is believed.")
+    robots_failure_ttl_seconds: float = Field(
+        default=300.0, ge=0, description="How long a robots.txt that could not be had keeps its host closed."
+    )
+    robots_max_bytes: int = Field(default=524_288, ge=1024, description="Part of a robots.txt that is read.")
+
+    cache_path: Path | None = Field(
+        default=None, description="File that keeps fetched pages by query and address (R-070); empty: in memory."
+    )
+    cache_ttl_seconds: float = Field(default=86_400.0, ge=0, description="How long a fetched page is kept.")
+    cache_refusal_ttl_seconds: float = Field(
+        default=600.0, ge=0, description="How long a lasting refusal (404, robots, not HTML) is kept."
+    )
+    cache_bytes: int = Field(default=512 * 1024 * 1024, ge=0, description="Size of kept pages, compressed.")
+
+    @field_validator("resolve")
+    @classmethod
+    def _address_and_port(cls, value: dict[str, str]) -> dict[str, str]:
+        for host, target in value.items():
+            split_address(target)
+            if not host or "/" in host or ":" in host:
+                raise ValueError(f"resolve: {host!r} is no host name")
+        return {host.lower().rstrip("."): target for host, target in value.items()}
+
+
+def split_address(text: str) -> tuple[str, int]:
+    """``address:port`` in its parts; an IPv6 address stands in brackets.
+
+    Raises:
+        ValueError: It is not an IP address and a port.
+    """
+    address, colon, port = text.rpartition(":")
+    if not colon or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
+        raise ValueError(f"{text!r} is not address:port")
+    return str(ipaddress.ip_address(address.removeprefix("[").removesuffix("]"))), int(port)
