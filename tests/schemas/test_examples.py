@@ -1,0 +1,191 @@
+"""Golden messages: what was ever written must be read for ever (R-010)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from schemas.event import Event
+from schemas.extraction import ExtractionCompleted, ExtractionNeeded
+from schemas.pages import CrawledPage, ScoredPage
+from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
+
+EXAMPLES = Path(__file__).parents[2] / "schemas" / "examples"
+EVENTS: dict[str, type[Event]] = {
+    "pages.crawled.v1": CrawledPage,
+    "pages.scored.v1": ScoredPage,
+    "retrieval.batches.v1": RetrievalBatch,
+    "results.classified.v1": ResultsClassified,
+    "retrieval.evaluated.v1": RetrievalEvaluated,
+    "extraction.needed.v1": ExtractionNeeded,
+    "extraction.completed.v1": ExtractionCompleted,
+}
+FILES = sorted(EXAMPLES.glob("*/*.json"))
+NAMES = [f"{path.parent.name}/{path.stem}" for path in FILES]
+
+NEEDED = {
+    "pages.crawled.v1": {"url"},
+    "pages.scored.v1": {"url", "trust_features", "cts_score", "tier", "trust_label", "config_version"},
+    "retrieval.batches.v1": {"batchId", "query", "retrievedContent"},
+    "results.classified.v1": {"batchId", "query", "results", "counts", "actionableInformation", "needsExtraction"},
+    "retrieval.evaluated.v1": {
+        "batchId", "query", "passed", "scores", "overallScore", "severeFailure", "scoreSource",
+    },
+    "extraction.needed.v1": {"extraction_id", "query", "reason", "target_url"},
+    "extraction.completed.v1": {"extraction_id", "target_url", "status"},
+}  # fmt: skip
+
+
+def wire(path: Path) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return value
+
+
+def minimal(topic: str) -> dict[str, Any]:
+    return wire(EXAMPLES / topic / "minimal.json")
+
+
+def test_every_event_has_examples_and_one_of_them_is_minimal() -> None:
+    assert {path.parent.name for path in FILES} == set(EVENTS)
+    for topic in EVENTS:
+        assert len(list((EXAMPLES / topic).glob("*.json"))) >= 3
+        assert (EXAMPLES / topic / "minimal.json").exists()
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_an_example_parses_and_comes_back_equal(path: Path) -> None:
+    kind = EVENTS[path.parent.name]
+    event = kind.model_validate_json(path.read_bytes())
+    assert kind.model_validate_json(event.to_json()) == event
+    assert kind.model_validate(event.to_wire()) == event
+    assert json.loads(event.to_json()) == event.to_wire()
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_an_example_has_the_wire_names_and_nothing_else(path: Path) -> None:
+    """A field that is misspelt would be ignored in silence; here it is not."""
+    written = EVENTS[path.parent.name].model_validate_json(path.read_bytes()).to_wire()
+    assert unknown(wire(path), written) == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_unknown_fields_are_ignored_at_every_depth(path: Path) -> None:
+    kind = EVENTS[path.parent.name]
+    assert kind.model_validate(with_unknown(wire(path))) == kind.model_validate(wire(path))
+
+
+@pytest.mark.parametrize("topic", EVENTS)
+def test_the_fields_that_are_needed_are_these_and_each_is_enforced(topic: str) -> None:
+    kind = EVENTS[topic]
+    required = {info.alias or name for name, info in kind.model_fields.items() if info.is_required()}
+    assert required == NEEDED[topic]
+    for name in required:
+        with pytest.raises(ValidationError, match=name):
+            kind.model_validate({key: value for key, value in minimal(topic).items() if key != name})
+
+
+@pytest.mark.parametrize("topic", EVENTS)
+def test_a_frozen_event_does_not_change(topic: str) -> None:
+    event = EVENTS[topic].model_validate(minimal(topic))
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(event, next(iter(type(event).model_fields)), "other")
+
+
+@pytest.mark.parametrize("topic", ["retrieval.batches.v1", "results.classified.v1", "retrieval.evaluated.v1"])
+def test_retrieval_events_are_camel_case_and_leave_out_what_is_absent(topic: str) -> None:
+    written = EVENTS[topic].model_validate(minimal(topic)).to_wire()
+    assert not any("_" in name for name in names(written))
+    assert None not in written.values()
+
+
+@pytest.mark.parametrize(
+    "topic", ["pages.crawled.v1", "pages.scored.v1", "extraction.needed.v1", "extraction.completed.v1"]
+)
+def test_the_other_events_are_snake_case(topic: str) -> None:
+    written = EVENTS[topic].model_validate(minimal(topic)).to_wire()
+    assert all(name == name.lower() for name in names(written))
+
+
+def test_a_page_needs_exactly_one_body() -> None:
+    url = "https://a.example/"
+    for body in ({}, {"html": "<p>", "html_base64": "PHA+"}, {"html_base64": "not base64!"}):
+        with pytest.raises(ValidationError):
+            CrawledPage.model_validate({"url": url, **body})
+
+
+def test_the_bytes_of_a_page_survive() -> None:
+    page = CrawledPage.model_validate_json((EXAMPLES / "pages.crawled.v1" / "big5_bytes.json").read_bytes())
+    assert isinstance(page.body, bytes)
+    assert "中央社" in page.body.decode("big5")
+    assert CrawledPage.model_validate_json(page.to_json()).body == page.body
+
+
+def test_evidence_offsets_point_at_their_text() -> None:
+    for path in (EXAMPLES / "results.classified.v1").glob("*.json"):
+        event = ResultsClassified.model_validate_json(path.read_bytes())
+        for result, content in zip(event.results, event.retrieved_content, strict=False):
+            for found in result.evidence:
+                assert content.content[found.start : found.end] == found.text
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("pages.scored.v1/*.json")), ids=lambda path: path.stem)
+def test_a_scored_example_adds_up(path: Path) -> None:
+    page = ScoredPage.model_validate_json(path.read_bytes())
+    assert page.trust_features.cts_score == page.cts_score
+    assert not page.cts_breakdown or sum(line.points for line in page.cts_breakdown) == page.cts_score
+
+
+def test_trust_features_are_the_eighteen() -> None:
+    assert len(wire(EXAMPLES / "pages.scored.v1" / "wire_report_zh.json")["trust_features"]) == 18
+
+
+@pytest.mark.parametrize(
+    ("topic", "change"),
+    [
+        ("pages.crawled.v1", {"url": ""}),
+        ("pages.crawled.v1", {"url": "https://a.example/\u0000"}),
+        ("pages.scored.v1", {"cts_score": 101}),
+        ("pages.scored.v1", {"tier": "D"}),
+        ("retrieval.batches.v1", {"batchId": ""}),
+        ("retrieval.batches.v1", {"attempt": 0}),
+        ("retrieval.batches.v1", {"previousActionableInformation": float("nan")}),
+        ("results.classified.v1", {"actionableInformation": 1.01}),
+        ("retrieval.evaluated.v1", {"scoreSource": "guessed"}),
+        ("extraction.needed.v1", {"max_details": 0}),
+        ("extraction.needed.v1", {"reason": "because"}),
+        ("extraction.completed.v1", {"failure": "bad luck"}),
+    ],
+)
+def test_values_out_of_bounds_are_refused(topic: str, change: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        EVENTS[topic].model_validate(minimal(topic) | change)
+
+
+def unknown(given: Any, written: Any) -> list[str]:
+    """The names in ``given`` that the model did not write back, at any depth."""
+    if isinstance(given, dict) and isinstance(written, dict):
+        here = [name for name, value in given.items() if name not in written and value is not None]
+        return here + [inner for name in given.keys() & written.keys() for inner in unknown(given[name], written[name])]
+    if isinstance(given, list) and isinstance(written, list):
+        return [inner for one, other in zip(given, written, strict=True) for inner in unknown(one, other)]
+    return []
+
+
+def with_unknown(value: Any) -> Any:
+    """The value with a field of tomorrow in every object."""
+    if isinstance(value, dict):
+        return {name: with_unknown(inner) for name, inner in value.items()} | {"fieldOfTomorrow": {"a": [1]}}
+    if isinstance(value, list):
+        return [with_unknown(inner) for inner in value]
+    return value
+
+
+def names(value: Any) -> set[str]:
+    """All field names, at any depth."""
+    if isinstance(value, dict):
+        return set(value).union(*(names(inner) for inner in value.values()))
+    if isinstance(value, list):
+        return set().union(*(names(inner) for inner in value))
+    return set()
