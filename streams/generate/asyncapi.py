@@ -1,0 +1,126 @@
+"""The AsyncAPI 3.0 document: every topic, what may stand on it, with which headers, and who sends and receives.
+
+It is made from the topology and not from FastStream's subscribers, which see raw bytes: the topology knows of pages
+that travel raw, and of the envelope in the headers.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from streams.generate.documents import to_yaml
+from streams.generate.json_schemas import component_schemas
+from streams.topology import HANDLERS, TOPICS, Handler, Topic
+
+
+def asyncapi() -> dict[Path, str]:
+    """``docs/asyncapi.yaml``."""
+    return {Path("docs/asyncapi.yaml"): to_yaml(asyncapi_document())}
+
+
+def asyncapi_document() -> dict[str, Any]:
+    """The document as plain values, for the file and for an HTTP route."""
+    return {
+        "asyncapi": "3.0.0",
+        "info": {
+            "title": "Assay",
+            "version": version("assay"),
+            "description": "Weighs what a crawler or a search step brings home, before a language model reads it.",
+            "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
+        },
+        "defaultContentType": "application/json",
+        "channels": {topic.name: _channel(topic) for topic in TOPICS},
+        "operations": {name: value for handler in HANDLERS for name, value in _operations(handler).items()},
+        "components": {
+            "messages": {name: value for topic in TOPICS for name, value in _messages(topic).items()},
+            "schemas": component_schemas("#/components/schemas/{model}"),
+            "messageTraits": {"envelope": {"headers": _envelope()}},
+        },
+    }
+
+
+def _channel(topic: Topic) -> dict[str, Any]:
+    return {
+        "address": topic.name,
+        "description": topic.meaning,
+        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in _messages(topic)},
+        "bindings": {"kafka": {"topic": topic.name, "partitions": topic.partitions}},
+    }
+
+
+def _messages(topic: Topic) -> dict[str, Any]:
+    name = topic.event.__name__
+    binding = {"kafka": {"key": {"type": "string", "description": topic.key_means}}}
+    messages: dict[str, Any] = {
+        name: {
+            "name": name,
+            "contentType": "application/json",
+            "traits": [{"$ref": "#/components/messageTraits/envelope"}],
+            "payload": {"$ref": f"#/components/schemas/{name}"},
+            "bindings": binding,
+        }
+    }
+    if topic.raw_pages:
+        messages[f"Raw{name}"] = {
+            "name": f"Raw{name}",
+            "summary": "A page as it was fetched: the value is the HTML in its own encoding.",
+            "contentType": "text/html",
+            "headers": _raw_page_headers(),
+            "payload": {"type": "string", "format": "binary"},
+            "bindings": binding,
+        }
+    return messages
+
+
+def _operations(handler: Handler) -> dict[str, Any]:
+    group = {"kafka": {"groupId": {"type": "string", "const": handler.group}}}
+    receive = {
+        "action": "receive",
+        "channel": {"$ref": f"#/channels/{handler.consumes.name}"},
+        "bindings": group,
+    }
+    sends = {
+        f"{handler.name}.send.{topic.name}": {"action": "send", "channel": {"$ref": f"#/channels/{topic.name}"}}
+        for topic in handler.emits
+    }
+    return {f"{handler.name}.receive": receive, **sends}
+
+
+def _envelope() -> dict[str, Any]:
+    """CloudEvents in binary mode. None is required of a foreign writer."""
+    return {
+        "type": "object",
+        "properties": {
+            "ce_specversion": _text("Always 1.0.", const="1.0"),
+            "ce_id": _text("Identity of the event; derived from its input, so a replay writes the same."),
+            "ce_type": _text("The topic's name without any prefix."),
+            "ce_source": _text("Who wrote it, such as assay/score_page."),
+            "ce_time": _text("When it was written, UTC.", format="date-time"),
+            "ce_correlationid": _text("Identity of the first event of the chain."),
+            "ce_causationid": _text("Identity of the event that this one answers."),
+            "traceparent": _text("W3C trace context."),
+            "assay_run": _text("The replay or backfill that wrote it; absent for live traffic."),
+            "content-type": _text("Media type of the value."),
+        },
+    }
+
+
+def _raw_page_headers() -> dict[str, Any]:
+    envelope = _envelope()
+    own = {
+        "content-type": _text("text/html or application/xhtml+xml, with the charset as it was received."),
+        "assay_url": _text("The page's address."),
+        "assay_fetched_at": _text("When it was fetched; else the record's timestamp stands.", format="date-time"),
+        "assay_context": _text("Free text that travels along."),
+    }
+    return {
+        "type": "object",
+        "required": ["content-type", "assay_url"],
+        "properties": envelope["properties"] | own,
+    }
+
+
+def _text(description: str, **more: str) -> dict[str, str]:
+    return {"type": "string", **more, "description": description}

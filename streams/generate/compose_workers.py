@@ -1,0 +1,61 @@
+"""The worker services of the composition: one a handler, so that each is scaled and restarted by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from streams.generate.documents import to_yaml
+from streams.topology import HANDLERS, Handler
+
+HTTP_PORT = 8080
+STATE = "/var/lib/assay"
+"""Where a worker keeps what should outlive it: the fetch worker's pages."""
+GRACE = "40s"
+"""Longer than the drain budget (``pipeline.drain_seconds``), so that a stop is a drain and not a kill."""
+
+
+def compose_workers() -> dict[Path, str]:
+    """``config/generated/compose.workers.yml``."""
+    document = {"services": {service_name(handler): _service(handler) for handler in HANDLERS}}
+    return {Path("config/generated/compose.workers.yml"): to_yaml(document)}
+
+
+def service_name(handler: Handler) -> str:
+    """The service of a handler; a host name has no underscores."""
+    return handler.name.replace("_", "-")
+
+
+def _service(handler: Handler) -> dict[str, Any]:
+    environment = {
+        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": "${KAFKA_BOOTSTRAP_SERVERS:-kafka:19092}",
+        "ASSAY_KAFKA__TOPIC_PREFIX": "${KAFKA_TOPIC_PREFIX:-}",
+        "ASSAY_HTTP__HOST": "0.0.0.0",  # noqa: S104 - inside the container; no port is published
+        "ASSAY_HTTP__PORT": str(HTTP_PORT),
+        "ASSAY_LOGS__FORMAT": "json",
+    }
+    service: dict[str, Any] = {
+        "image": "${ASSAY_IMAGE:-assay:local}",
+        "command": ["run", handler.name],
+        "env_file": [{"path": ".env.assay", "required": False}],
+        "environment": environment,
+        "expose": [str(HTTP_PORT)],
+        "depends_on": {"topics": {"condition": "service_completed_successfully"}},
+        "healthcheck": {
+            "test": ["CMD", "python", "-c", _probe()],
+            "interval": "10s",
+            "timeout": "5s",
+            "retries": 3,
+            "start_period": "60s",
+        },
+        "restart": "unless-stopped",
+        "stop_grace_period": GRACE,
+    }
+    if handler.lane == "fetch":
+        service["environment"] = environment | {"ASSAY_FETCH__CACHE_PATH": f"{STATE}/fetched.sqlite"}
+        service["volumes"] = [f"fetched:{STATE}"]
+    return service
+
+
+def _probe() -> str:
+    return f"import urllib.request as r; r.urlopen('http://127.0.0.1:{HTTP_PORT}/healthz', timeout=4)"

@@ -1,0 +1,101 @@
+"""A page of documentation for each handler, from the topology, the docstrings and the described configuration."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from schemas.rules import Rules
+from streams.generate.docstrings import paragraphs, prose
+from streams.generate.documents import IN_MARKDOWN
+from streams.topology import Handler, Topic
+
+REPLAY = {
+    "safe": "safe: the same input under the same rules gives the same output",
+    "paid": "costs money: needs a budget",
+    "never": "refused: it would reach into the world again",
+}
+MAX_DEFAULT = 60
+"""Characters of a default that still fit a table."""
+
+
+def handler_page(handler: Handler) -> dict[Path, str]:
+    """``docs/handlers/<name>.md``."""
+    module = sys.modules[handler.fn.__module__]
+    sections = [
+        IN_MARKDOWN,
+        f"# {handler.name}",
+        paragraphs(module.__doc__ or ""),
+        "## What it decides",
+        prose(handler.fn),
+    ]
+    if handler.read is not None:
+        sections += [
+            f"It may ask for something of the world, {handler.rounds} times an input at most.",
+            prose(handler.read),
+        ]
+    sections += [
+        "## How it runs",
+        _table(("", ""), _running(handler)),
+        "## What it depends on",
+        "Its decisions carry `config_version`, a hash over the keys below. A key is set in `config/`, or from the"
+        " environment as `ASSAY_` and the key in capitals with `__` for each dot. The value in force is printed by"
+        " `assay config show`.",
+        _table(("key", "built-in value", "meaning"), _keys(handler.rules)),
+        "## Try it",
+        f"```sh\npython -m json.tool --compact schemas/examples/{handler.consumes.name}/minimal.json"
+        f" | assay try {handler.name}\n```",
+        "One line comes out for each line that goes in; no broker is needed. `docs/topology.md` shows where the handler"
+        " stands.",
+    ]
+    text = "\n\n".join(section for section in sections if section)
+    return {Path("docs/handlers") / f"{handler.name}.md": text + "\n"}
+
+
+def _running(handler: Handler) -> Iterator[tuple[str, str]]:
+    yield "reads", _topic(handler.consumes)
+    yield "writes", ", ".join(_topic(topic) for topic in handler.emits)
+    yield "refuses to", f"`{handler.consumes.name}.{handler.group}.dlq`"
+    yield "consumer group", f"`{handler.group}`"
+    yield "lane", f"{handler.lane}, {handler.concurrency} at once in a process"
+    yield "order", f"kept by {handler.consumes.key_means}" if handler.ordered_by_key else "not kept"
+    yield "objective", f"99 in 100 done within {handler.slo_seconds:g} s of their record's timestamp"
+    yield "replay", REPLAY[handler.replay]
+    yield "version", f"{handler.version}, part of the ids of its outputs"
+
+
+def _topic(topic: Topic) -> str:
+    return f"`{topic.name}` ({topic.event.__name__})"
+
+
+def _keys(rules: type[Rules]) -> Iterator[tuple[str, str, str]]:
+    """Every key of every section, depth first; a section that is a list or a mapping of sections stays one key."""
+    pending: list[tuple[str, type[BaseModel]]] = [("", rules)]
+    while pending:
+        prefix, model = pending.pop()
+        nested: list[tuple[str, type[BaseModel]]] = []
+        for name, field in model.model_fields.items():
+            key = f"{prefix}{field.alias or name}"
+            if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+                nested.append((f"{key}.", field.annotation))
+            else:
+                default = "" if field.is_required() else field.get_default(call_default_factory=True, validated_data={})
+                yield f"`{key}`", _value(default), field.description or ""
+        pending += reversed(nested)
+
+
+def _value(default: Any) -> str:
+    if default is None or default == "":
+        return ""
+    text = json.dumps(default, ensure_ascii=False, default=str)
+    return f"`{text}`" if len(text) <= MAX_DEFAULT else "(long)"
+
+
+def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
+    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    return "\n".join([f"| {' | '.join(head)} |", "|" + "---|" * len(head), *lines])
