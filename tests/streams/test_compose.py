@@ -1,0 +1,174 @@
+"""The composition and the image, as far as reading them can tell."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from streams.generate.compose_workers import GRACE, HTTP_PORT, service_name
+from streams.settings import PipelineSettings, Settings
+from streams.topology import HANDLERS
+
+ROOT = Path(__file__).parents[2]
+OVERRIDABLE = re.compile(r"\$\{([A-Z_]+):-(\S+)\}")
+
+
+def document(path: str) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((ROOT / path).read_text("utf-8"))
+    return content
+
+
+MAIN = document("docker-compose.yml")
+WORKERS: dict[str, Any] = {
+    name: service for included in MAIN["include"] for name, service in document(included["path"])["services"].items()
+}
+SERVICES: dict[str, Any] = MAIN["services"] | WORKERS
+
+
+def named_volumes(service: dict[str, Any]) -> list[str]:
+    return [volume.split(":")[0] for volume in service.get("volumes", ()) if not volume.startswith(".")]
+
+
+def seconds(text: str) -> float:
+    assert text.endswith("s")
+    return float(text.removesuffix("s"))
+
+
+def test_the_installation_is_whole() -> None:
+    assert {"kafka", "topics", "qdrant", "prometheus", "grafana"} <= set(MAIN["services"])
+    assert not set(MAIN["services"]) & set(WORKERS)
+
+
+def test_every_handler_has_exactly_one_worker() -> None:
+    runs = [service["command"] for service in WORKERS.values()]
+    assert sorted(runs) == sorted(["run", handler.name] for handler in HANDLERS)
+    assert set(WORKERS) == {service_name(handler) for handler in HANDLERS}
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", name) for name in WORKERS)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_an_image_can_be_replaced_and_names_a_version(name: str) -> None:
+    match = OVERRIDABLE.fullmatch(SERVICES[name]["image"])
+    assert match
+    variable, default = match.groups()
+    assert variable.endswith("_IMAGE")
+    tag = default.rpartition(":")[2]
+    assert tag
+    assert tag != "latest"
+    assert "/" not in tag
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_what_keeps_running_is_watched_and_comes_back(name: str) -> None:
+    service = SERVICES[name]
+    if name == "topics":
+        assert service["healthcheck"] == {"disable": True}
+        assert service["restart"].startswith("on-failure")
+        return
+    assert service["healthcheck"]["test"][0] in {"CMD", "CMD-SHELL"}
+    assert {"interval", "timeout", "retries", "start_period"} <= set(service["healthcheck"])
+    assert service["restart"] == "unless-stopped"
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_what_a_service_waits_for_exists_and_can_be_waited_for(name: str) -> None:
+    for other, dependency in SERVICES[name].get("depends_on", {}).items():
+        assert other in SERVICES
+        if dependency["condition"] == "service_healthy":
+            assert "test" in SERVICES[other]["healthcheck"]
+        else:
+            assert dependency["condition"] == "service_completed_successfully"
+            assert SERVICES[other]["restart"] != "unless-stopped"
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_ports_are_bound_to_this_machine(name: str) -> None:
+    for port in SERVICES[name].get("ports", ()):
+        assert port.startswith("${BIND:-127.0.0.1}:")
+
+
+def test_volumes_are_declared_and_used() -> None:
+    used = {volume for service in SERVICES.values() for volume in named_volumes(service)}
+    assert used == set(MAIN["volumes"])
+    assert {"kafka", "qdrant", "prometheus", "grafana"} <= used
+
+
+def test_what_is_mounted_from_the_checkout_exists_and_is_read_only() -> None:
+    mounts = [volume for service in SERVICES.values() for volume in service.get("volumes", ()) if volume[0] == "."]
+    assert mounts
+    for mount in mounts:
+        source, _, mode = mount.split(":")
+        assert (ROOT / source).is_dir()
+        assert mode == "ro"
+
+
+@pytest.mark.parametrize("name", [*WORKERS, "topics"])
+def test_assay_is_told_where_kafka_is(name: str) -> None:
+    environment = SERVICES[name]["environment"]
+    match = OVERRIDABLE.fullmatch(environment["ASSAY_KAFKA__BOOTSTRAP_SERVERS"])
+    assert match
+    host, port = match.group(2).split(":")
+    assert MAIN["services"]["kafka"]["hostname"] == host
+    assert f"INSIDE://{host}:{port}," in MAIN["services"]["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"]
+    assert f"INSIDE://:{port}," in MAIN["services"]["kafka"]["environment"]["KAFKA_LISTENERS"]
+
+
+@pytest.mark.parametrize("name", WORKERS)
+def test_a_worker_is_configured_by_settings_that_exist(name: str) -> None:
+    for variable in WORKERS[name]["environment"]:
+        section, key = variable.removeprefix("ASSAY_").lower().split("__")
+        model = Settings.model_fields[section].annotation
+        assert isinstance(model, type)
+        assert issubclass(model, BaseModel)
+        assert key in model.model_fields
+    assert WORKERS[name]["environment"]["ASSAY_HTTP__HOST"] == "0.0.0.0"
+    assert WORKERS[name]["expose"] == [str(HTTP_PORT)]
+    assert f":{HTTP_PORT}/healthz" in WORKERS[name]["healthcheck"]["test"][-1]
+
+
+def test_a_worker_has_time_to_drain() -> None:
+    assert seconds(GRACE) > PipelineSettings().drain_seconds
+    assert all(service["stop_grace_period"] == GRACE for service in WORKERS.values())
+
+
+def test_only_one_service_builds_the_image_that_all_share() -> None:
+    assert [name for name, service in SERVICES.items() if "build" in service] == ["topics"]
+    assert {SERVICES[name]["image"] for name in [*WORKERS, "topics"]} == {SERVICES["topics"]["image"]}
+
+
+def test_kafka_can_do_transactions_alone() -> None:
+    environment = MAIN["services"]["kafka"]["environment"]
+    for key in ("OFFSETS_TOPIC_REPLICATION_FACTOR", "TRANSACTION_STATE_LOG_REPLICATION_FACTOR"):
+        assert environment[f"KAFKA_{key}"] == "1"
+    assert environment["KAFKA_TRANSACTION_STATE_LOG_MIN_ISR"] == "1"
+    assert environment["KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS"] == "0"
+    assert environment["KAFKA_LOG_DIRS"] in MAIN["services"]["kafka"]["volumes"][0]
+
+
+def test_the_image_is_built_in_two_stages_and_runs_without_privileges() -> None:
+    lines = (ROOT / "Dockerfile").read_text("utf-8").splitlines()
+    stages = [line for line in lines if line.startswith("FROM")]
+    assert len(stages) == 2
+    assert all("${PYTHON_IMAGE}" in stage for stage in stages)
+    assert "ARG PYTHON_IMAGE=python:3.11-slim-bookworm" in lines
+    assert "USER assay" in lines
+    assert lines.index("USER assay") > lines.index(stages[1])
+    assert any(line.startswith("HEALTHCHECK") for line in lines)
+    assert any("--constraint constraints.txt" in line for line in lines)
+
+
+def test_the_builder_is_sent_what_the_image_copies() -> None:
+    ignore = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    allowed = {line.removeprefix("!") for line in ignore if line.startswith("!")}
+    copied = {
+        source
+        for line in (ROOT / "Dockerfile").read_text("utf-8").splitlines()
+        if line.startswith("COPY") and "--from" not in line
+        for source in line.split()[1:-1]
+    }
+    assert "*" in ignore
+    assert copied == allowed
+    assert all((ROOT / source).exists() for source in copied)
