@@ -132,7 +132,7 @@ class LocalKafka:
             except BaseException as error:
                 self.kill()
                 if first:
-                    self._forget(keep_log=isinstance(error, BrokerUnavailable))
+                    self._forget(keep_log=isinstance(error, BrokerUnavailable) and not self._abandoned.is_set())
                 if isinstance(error, OSError):
                     folders = f"{self._kept_dir or tempfile.gettempdir()} and {self._cache}"
                     raise BrokerUnavailable(f"The local Kafka must be able to write to {folders}: {error}") from error
@@ -204,6 +204,7 @@ class LocalKafka:
             self._folder = self._kept_dir or Path(tempfile.mkdtemp(prefix="assay-kafka-"))
             self._folder.mkdir(parents=True, exist_ok=True)
         choose = self._ports is None and self._wanted_port is None
+        said = ""
         for _ in range(_PORT_ATTEMPTS):
             if choose or self._ports is None:
                 self._ports = (self._wanted_port or _free_port(), _free_port())
@@ -216,10 +217,11 @@ class LocalKafka:
             )
             if self._becomes_ready(self._process):
                 return
-            if not (choose and "Address already in use" in self.tail()):
-                break
+            said = self.tail()
             self.kill()
-        raise BrokerUnavailable(f"Kafka ended while it was starting. The end of {self.log}:\n{self.tail()}")
+            if not (choose and "Address already in use" in said):
+                break
+        raise BrokerUnavailable(f"Kafka ended while it was starting. The end of {self.log}:\n{said}")
 
     def _becomes_ready(self, process: BrokerProcess) -> bool:
         """Wait for the broker's answer: True when it came, False when the process ended instead."""

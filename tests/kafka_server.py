@@ -26,7 +26,7 @@ def kafka_server(environment: Mapping[str, str] = os.environ) -> Iterator[str]:
     if named := environment.get(NAMED):
         yield named
     elif docker_answers(environment.get("DOCKER_HOST") or "unix:///var/run/docker.sock"):
-        from testcontainers.kafka import KafkaContainer
+        from testcontainers.community.kafka import KafkaContainer
 
         container = KafkaContainer().with_kraft()
         for key, value in BROKER_PROPERTIES.items():

@@ -9,7 +9,6 @@ import json
 import signal
 import sys
 from pathlib import Path
-from types import FrameType
 
 from streams.broker import BrokerUnavailable, LocalKafka
 
@@ -25,20 +24,19 @@ def run_broker(port: int | None, data_dir: Path | None, as_json: bool) -> int:
     Returns:
         0 when it was asked to stop, 1 when it could not start or ended by itself.
     """
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # means here what Ctrl-C means
     try:
         with LocalKafka(port=port, data_dir=data_dir, progress=_tell) as kafka:
             print(_as_json(kafka) if as_json else _as_text(kafka, kept=data_dir is not None), flush=True)
             kafka.wait()
             _tell(f"Kafka ended by itself. The end of its log:\n{kafka.tail()}")
-        return 1
     except BrokerUnavailable as error:
         _tell(str(error))
-        return 1
     except KeyboardInterrupt:
         return 0
     finally:
         signal.signal(signal.SIGTERM, before)
+    return 1
 
 
 def _as_json(kafka: LocalKafka) -> str:
@@ -56,11 +54,6 @@ def _as_text(kafka: LocalKafka, *, kept: bool) -> str:
         f"  export ASSAY_KAFKA__BOOTSTRAP_SERVERS={kafka.bootstrap_servers}\n\n"
         f"Ctrl-C stops it."
     )
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """SIGTERM means here what Ctrl-C means."""
-    raise KeyboardInterrupt
 
 
 def _tell(message: str) -> None:

@@ -1,0 +1,210 @@
+"""The local broker with a broker: it answers, keeps what it was told, comes back, and never stays behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import UnknownTopicOrPartitionError
+
+from streams.broker import LocalKafka
+
+DEAD_LETTER_BYTES = 13 * 1024 * 1024
+"""What a dead letter topic takes."""
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+
+
+def gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+async def create(bootstrap_servers: str, topic: str, **configs: str) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)
+    await admin.start()
+    try:
+        await admin.create_topics([NewTopic(topic, 1, 1, topic_configs=configs)])
+    finally:
+        await admin.close()
+
+
+async def write(bootstrap_servers: str, topic: str, *values: bytes) -> None:
+    """One transaction."""
+    producer = AIOKafkaProducer(
+        bootstrap_servers=bootstrap_servers, transactional_id=f"{topic}-writer", max_request_size=64 * 1024 * 1024
+    )
+    async with producer, producer.transaction():
+        await asyncio.gather(*[await producer.send(topic, value) for value in values])
+
+
+async def read(bootstrap_servers: str, topic: str, count: int) -> list[bytes | None]:
+    """As a group of its own, whose offsets it commits."""
+    consumer = AIOKafkaConsumer(
+        topic,
+        bootstrap_servers=bootstrap_servers,
+        group_id=f"{topic}-readers",
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        isolation_level="read_committed",
+    )
+    async with consumer:
+        values = [(await consumer.getone()).value for _ in range(count)]
+        await consumer.commit()
+        assert await consumer.committed(TopicPartition(topic, 0)) is not None
+        return values
+
+
+async def test_groups_and_transactions_work_on_the_brokers_fixture(kafka: str, topic_prefix: str) -> None:
+    topic = f"{topic_prefix}pages"
+    await create(kafka, topic)
+    await write(kafka, topic, b"one", b"two")
+    assert await read(kafka, topic, 2) == [b"one", b"two"]
+
+
+async def test_the_largest_dead_letter_fits(kafka: str, topic_prefix: str) -> None:
+    topic = f"{topic_prefix}pages.dlq"
+    await create(kafka, topic, **{"max.message.bytes": str(DEAD_LETTER_BYTES)})
+    largest = os.urandom(DEAD_LETTER_BYTES - 1024)
+    await write(kafka, topic, largest)
+    assert await read(kafka, topic, 1) == [largest]
+
+
+async def test_a_topic_nobody_created_does_not_come_to_be(kafka: str, topic_prefix: str) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=kafka)
+    await admin.start()
+    try:
+        [described] = await admin.describe_topics([f"{topic_prefix}typo"])
+        assert described["error_code"] == UnknownTopicOrPartitionError.errno
+        assert f"{topic_prefix}typo" not in await admin.list_topics()
+    finally:
+        await admin.close()
+
+
+def test_every_test_has_a_prefix_of_its_own(topic_prefix: str) -> None:
+    assert topic_prefix.startswith("t")
+    assert topic_prefix.endswith(".")
+
+
+async def test_a_killed_broker_comes_back_where_it_was(topic_prefix: str) -> None:
+    async with LocalKafka() as kafka:
+        address, first, folder = kafka.bootstrap_servers, kafka.pid, kafka.data_dir
+        await create(address, topic_prefix, **{"flush.messages": "1"})
+        await write(address, topic_prefix, b"kept")
+        kafka.kill()
+        assert first is not None
+        assert gone(first)
+        assert not kafka.running
+        await asyncio.to_thread(kafka.restart)
+        assert kafka.bootstrap_servers == address
+        assert kafka.pid not in (None, first)
+        assert await read(address, topic_prefix, 1) == [b"kept"]
+    assert not folder.exists()
+    assert not kafka.running
+
+
+def test_a_named_folder_is_kept_and_taken_up_again(tmp_path: Path, topic_prefix: str) -> None:
+    with LocalKafka(data_dir=tmp_path / "kafka") as kafka:
+        asyncio.run(create(kafka.bootstrap_servers, topic_prefix))
+        asyncio.run(write(kafka.bootstrap_servers, topic_prefix, b"kept"))
+        first = kafka.bootstrap_servers
+        kafka.start()  # runs already
+        assert kafka.bootstrap_servers == first
+    assert (tmp_path / "kafka" / "broker.log").exists()
+    with LocalKafka(data_dir=tmp_path / "kafka") as kafka:
+        assert kafka.bootstrap_servers != first
+        assert asyncio.run(read(kafka.bootstrap_servers, topic_prefix, 1)) == [b"kept"]
+
+
+async def test_a_cancelled_start_leaves_nothing() -> None:
+    kafka = LocalKafka()
+    starting = asyncio.create_task(kafka.__aenter__())
+    while not kafka.running:  # noqa: ASYNC110 - a process, not a task, is waited for
+        await asyncio.sleep(0.02)
+    folder, pid = kafka.data_dir, kafka.pid
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert pid is not None
+    assert gone(pid)
+    assert not folder.exists()
+
+
+def test_no_broker_outlives_a_parent_that_was_killed() -> None:
+    """Started from a thread that has ended by then, which a parent death signal alone would not survive."""
+    parent = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import threading, time\n"
+            "from streams.broker import LocalKafka\n"
+            "kafka = LocalKafka()\n"
+            "thread = threading.Thread(target=kafka.start)\n"
+            "thread.start(); thread.join(); time.sleep(0.5)\n"
+            "print(kafka.pid, kafka.data_dir, flush=True)\n"
+            "time.sleep(600)",
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdout is not None
+    pid, folder = parent.stdout.readline().split()
+    os.kill(int(pid), 0)
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    while not gone(int(pid)) or Path(folder).exists():
+        time.sleep(0.05)
+
+
+COMMAND = "import sys; from streams.commands.broker import run_broker; sys.exit(run_broker(None, None, {as_json}))"
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_the_command_says_where_and_stops_in_good_order(stop: signal.Signals) -> None:
+    command = subprocess.Popen(
+        [sys.executable, "-c", COMMAND.format(as_json=True)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert command.stdout is not None
+    said = json.loads(command.stdout.readline())
+    assert set(said) == {"bootstrap_servers", "pid", "data_dir"}
+    os.kill(said["pid"], 0)
+    command.send_signal(stop)
+    assert command.wait() == 0
+    assert command.stdout.read() == ""
+    command.stdout.close()
+    assert gone(said["pid"])
+    assert not Path(said["data_dir"]).exists()
+
+
+def test_the_command_fails_when_the_broker_ends_by_itself() -> None:
+    command = subprocess.Popen(
+        [sys.executable, "-c", COMMAND.format(as_json=False)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert command.stdout is not None
+    assert command.stderr is not None
+    first = command.stdout.readline()
+    os.kill(int(first.split("process ")[1].split(")")[0]), signal.SIGKILL)
+    out, err = command.stdout.read(), command.stderr.read()
+    command.stdout.close()
+    command.stderr.close()
+    assert command.wait() == 1
+    assert f"export ASSAY_KAFKA__BOOTSTRAP_SERVERS={first.split()[3]}" in out
+    assert "ended by itself" in err
