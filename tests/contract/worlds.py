@@ -1,0 +1,66 @@
+"""Worlds that answer what a handler asks for: one where every page comes, and one where none does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from schemas.event import Event
+from schemas.outcome import Ask, FetchedPage, FetchFailure, FetchRefused, Need, Outcome, PagesReply, Reply
+from schemas.rules import Rules
+from streams.topology import Handler
+
+World = Callable[[Need], Reply]
+
+LISTING = """<!doctype html><html lang="en"><head><title>All events this week</title></head><body><nav>
+<a href="/">Home</a> <a href="/about">About us</a></nav><main><h1>All events</h1><ul>
+<li><article><h3><a href="/events/lantern-walk-4711">Lantern walk</a></h3><p>4 October 2025, 19:00</p></article></li>
+<li><article><h3><a href="/events/organ-recital-4712">Organ recital</a></h3><p>5 October 2025, 20:00</p></article></li>
+<li><article><h3><a href="/events/boat-race-4713">Boat race</a></h3><p>6 October 2025, 11:00</p></article></li>
+</ul><a rel="next" href="?page=2">Next page</a></main></body></html>"""
+DETAIL = """<!doctype html><html lang="en"><head><title>Lantern walk</title></head><body><main>
+<h1>Lantern walk</h1><p>Date: October 4, 2025. Time: 7:00 PM. Venue: Mill Bridge, 3 Water Street. Price: $12. The walk
+follows the river to the old mill, with songs on the way, and ends with soup for everybody who came.</p>
+</main></body></html>"""
+
+
+def generous(need: Need) -> Reply:
+    """Every page comes; what looks like an item is a detail page, anything else a listing."""
+    return PagesReply(tuple(_page(url) for url in need.urls))
+
+
+def barren(need: Need) -> Reply:
+    """No page comes, each for another reason."""
+    reasons = list(FetchFailure)
+    return PagesReply(
+        tuple(FetchRefused(url, reasons[position % len(reasons)]) for position, url in enumerate(need.urls))
+    )
+
+
+def broken(need: Need) -> Reply:
+    """Every page comes, and none is one."""
+    return PagesReply(tuple(_page(url, b"\xff\xfe\x00<<<a href=\x80") for url in need.urls))
+
+
+def decide(handler: Handler, event: Event, rules: Rules, world: World) -> Outcome:
+    """Runs a handler as the shell does, and checks that it asks only where it said it would."""
+    answer = handler.fn(event, rules)
+    replies: list[Reply] = []
+    while isinstance(answer, Ask):
+        assert handler.read is not None, f"{handler.name} asks, and has nothing that reads replies"
+        assert len(replies) < handler.rounds, f"{handler.name} asks more than {handler.rounds} times"
+        replies.append(world(answer.need))
+        answer = handler.read(event, tuple(replies), rules)
+    return answer
+
+
+def _page(url: str, body: bytes | None = None) -> FetchedPage:
+    text = DETAIL if "-47" in url else LISTING
+    return FetchedPage(
+        url=url,
+        final_url=url,
+        status=200,
+        content_type="text/html; charset=utf-8",
+        body=text.encode() if body is None else body,
+        fetched_at=datetime(2025, 10, 1, 12, tzinfo=UTC),
+    )

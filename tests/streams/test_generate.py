@@ -1,0 +1,250 @@
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import TypeAdapter
+
+from streams.commands.generate import run_generate
+from streams.commands.graph import run_graph
+from streams.generate.asyncapi import asyncapi_document
+from streams.generate.compose_workers import service_name
+from streams.generate.docstrings import attributes, paragraphs
+from streams.generate.grafana import dashboard
+from streams.generate.graph import mermaid, plain_text, readers, writers
+from streams.generate.json_schemas import schema_of
+from streams.generate.panels import rows
+from streams.generate.products import drift, generate, write
+from streams.generate.prometheus import alerts
+from streams.telemetry.metric_defs import AGE_BUCKETS, LABELS, METRICS
+from streams.topology import HANDLERS, TOPICS
+
+ROOT = Path(__file__).parents[2]
+ANCHORS = re.compile(r"^### (\w+)$", re.MULTILINE)
+METRIC = re.compile(r"assay_[a-z_]+")
+BY = re.compile(r"by \(([a-z_, ]+)\)")
+EXPRESSIONS = [
+    *((alert.name, alert.expression) for alert in alerts()),
+    *((panel.title, query) for _, panels in rows() for panel in panels for query, _ in panel.queries),
+]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    (tmp_path / "pyproject.toml").touch()
+    write(tmp_path)
+    return tmp_path
+
+
+def test_this_checkout_is_up_to_date() -> None:
+    found = drift(ROOT)
+    assert not found, f"{found}: run `assay generate`"
+
+
+def test_generation_is_deterministic() -> None:
+    assert generate(ROOT) == generate(ROOT)
+
+
+def test_every_generated_file_ends_with_one_line_end_and_says_what_wrote_it() -> None:
+    for path, text in generate(ROOT).items():
+        assert text.endswith("\n")
+        assert not text.endswith("\n\n")
+        if path.suffix in {".yml", ".yaml"} or path.parts[0] == "docs":
+            assert "assay generate" in text.splitlines()[0]
+
+
+def test_what_was_written_is_up_to_date(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not drift(checkout)
+    assert run_generate(check=True, as_json=False, root=checkout) == 0
+    assert "up to date" in capsys.readouterr().out
+
+
+def test_a_change_on_either_side_is_found(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = checkout / "config/generated/prometheus/alerts.yml"
+    rules.write_text(rules.read_text("utf-8").replace("0.99", "0.5"), "utf-8")
+    (checkout / "docs/metrics.md").unlink()
+    (checkout / "schemas/json/pages.forgotten.v1.schema.json").write_text("{}", "utf-8")
+    assert run_generate(check=True, as_json=True, root=checkout) == 1
+    assert json.loads(capsys.readouterr().out) == {
+        "drifted": ["config/generated/prometheus/alerts.yml"],
+        "missing": ["docs/metrics.md"],
+        "stale": ["schemas/json/pages.forgotten.v1.schema.json"],
+    }
+    assert run_generate(check=True, as_json=False, root=checkout) == 1
+    assert "drifted: config/generated/prometheus/alerts.yml" in capsys.readouterr().out
+    assert run_generate(check=False, as_json=False, root=checkout) == 0
+    assert not drift(checkout)
+
+
+def test_checking_writes_nothing(checkout: Path) -> None:
+    (checkout / "docs/metrics.md").write_text("mine", "utf-8")
+    run_generate(check=True, as_json=True, root=checkout)
+    assert (checkout / "docs/metrics.md").read_text("utf-8") == "mine"
+
+
+def test_without_a_checkout_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_generate(check=False, as_json=False, root=tmp_path) == 2
+    assert "checkout" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_the_picture_of_the_readme_is_generated(checkout: Path) -> None:
+    readme = checkout / "README.md"
+    readme.write_text("# Mine\n<!-- topology:start -->\nold\n<!-- topology:end -->\nmine \\1 too\n", "utf-8")
+    assert drift(checkout).drifted == (Path("README.md"),)
+    write(checkout)
+    text = readme.read_text("utf-8")
+    assert text.startswith("# Mine\n<!-- topology:start -->\n```mermaid\nflowchart")
+    assert text.endswith("```\n<!-- topology:end -->\nmine \\1 too\n")
+    assert not drift(checkout)
+    readme.write_text("no place for a picture\n", "utf-8")
+    assert not drift(checkout)
+
+
+def test_every_handler_has_a_page_that_names_its_topics_and_its_rules() -> None:
+    generated = generate(ROOT)
+    for handler in HANDLERS:
+        page = generated[Path(f"docs/handlers/{handler.name}.md")]
+        assert page.splitlines()[2] == f"# {handler.name}"
+        for topic in (handler.consumes, *handler.emits):
+            assert f"`{topic.name}`" in page
+        for name, section in handler.rules.model_fields.items():
+            assert f"| `{section.alias or name}" in page
+        assert handler.group in page
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
+def test_a_schema_stands_alone_and_tells_what_is_needed(topic: Any) -> None:
+    schema = schema_of(topic)
+    needed = {info.alias or name for name, info in topic.event.model_fields.items() if info.is_required()}
+    assert set(schema["required"]) == needed
+    assert schema["$id"] == f"urn:assay:{topic.name}"
+    assert schema.get("additionalProperties", True) is True
+    references = set(re.findall(r'"\$ref": "([^"]+)"', json.dumps(schema)))
+    assert references == {f"#/$defs/{name}" for name in schema.get("$defs", {})}
+    assert "Attributes:" not in json.dumps(schema)
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
+def test_a_schema_knows_the_wire_names_of_every_example(topic: Any) -> None:
+    properties = set(schema_of(topic)["properties"])
+    for path in (ROOT / "schemas/examples" / topic.name).glob("*.json"):
+        assert set(TypeAdapter(dict[str, Any]).validate_json(path.read_bytes())) <= properties
+
+
+def test_the_graph_has_every_topic_handler_and_edge() -> None:
+    picture, text = mermaid(), plain_text()
+    for topic in TOPICS:
+        assert picture.count(f'(["{topic.name}"])') == 1
+        assert writers(topic), f"nobody writes {topic.name}"
+        assert readers(topic), f"nobody reads {topic.name}"
+        assert topic.name in text
+    edges = sum(len(writers(topic)) + len(readers(topic)) for topic in TOPICS)
+    assert picture.count(" --> ") == edges
+    for handler in HANDLERS:
+        assert f'{handler.name}["{handler.name}"]' in picture
+
+
+def test_the_graph_command_prints_text_mermaid_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_graph(as_mermaid=False, as_json=False) == 0
+    assert capsys.readouterr().out == plain_text() + "\n"
+    assert run_graph(as_mermaid=True, as_json=False) == 0
+    assert capsys.readouterr().out == mermaid() + "\n"
+    assert run_graph(as_mermaid=False, as_json=True) == 0
+    tables = json.loads(capsys.readouterr().out)
+    assert [handler["name"] for handler in tables["handlers"]] == [handler.name for handler in HANDLERS]
+    assert [topic["name"] for topic in tables["topics"]] == [topic.name for topic in TOPICS]
+
+
+def test_asyncapi_describes_every_topic_and_every_reference_leads_somewhere() -> None:
+    document = asyncapi_document()
+    assert document["asyncapi"] == "3.0.0"
+    assert set(document["channels"]) == {topic.name for topic in TOPICS}
+    for reference in set(re.findall(r"'\$ref': '#/([^']+)'", str(document))):
+        found: Any = document
+        for part in reference.split("/"):
+            found = found[part]
+        assert found
+    raw = document["components"]["messages"]["RawCrawledPage"]
+    assert raw["headers"]["required"] == ["content-type", "assay_url"]
+    receives = [operation for operation in document["operations"].values() if operation["action"] == "receive"]
+    assert len(receives) == len(HANDLERS)
+
+
+@pytest.mark.parametrize(("name", "expression"), EXPRESSIONS, ids=[name for name, _ in EXPRESSIONS])
+def test_an_expression_asks_for_declared_metrics_by_declared_labels(name: str, expression: str) -> None:
+    declared = {metric.name: metric for metric in METRICS}
+    used = set()
+    for found in METRIC.findall(expression):
+        base = found if found in declared else re.sub(r"_(bucket|sum|count)$", "", found)
+        assert base in declared
+        assert (base == found) == (declared[base].kind != "histogram")
+        used.add(base)
+    by = {label.strip() for labels in BY.findall(expression) for label in labels.split(",")} - {"le"}
+    assert by <= set(LABELS)
+    for metric in used:
+        assert by <= set(declared[metric].labels)
+    assert expression.count("(") == expression.count(")")
+    assert used or expression.startswith("up{")
+
+
+def test_every_metric_is_shown_or_is_about_the_build() -> None:
+    shown = " ".join(query for _, panels in rows() for panel in panels for query, _ in panel.queries)
+    unseen = {metric.name for metric in METRICS if metric.name not in shown}
+    assert unseen == {"assay_build_info"}
+
+
+def test_the_dashboard_can_be_provisioned() -> None:
+    content = dashboard()
+    assert content["uid"] == "assay-overview"
+    assert [variable["name"] for variable in content["templating"]["list"]] == ["datasource", "handler"]
+    identities = [panel["id"] for panel in content["panels"]]
+    assert identities == sorted(set(identities))
+    taken: set[tuple[int, int]] = set()
+    for panel in content["panels"]:
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24
+        cells = {(place["x"] + i, place["y"] + j) for i in range(place["w"]) for j in range(place["h"])}
+        assert not cells & taken
+        taken |= cells
+        for target in panel.get("targets", ()):
+            assert target["datasource"]["uid"] == "${datasource}"
+
+
+def test_provisioning_points_at_what_the_composition_mounts() -> None:
+    provisioning = ROOT / "config/generated/grafana/provisioning"
+    provider = yaml.safe_load((provisioning / "dashboards/assay.yml").read_text("utf-8"))["providers"][0]
+    source = yaml.safe_load((provisioning / "datasources/assay.yml").read_text("utf-8"))["datasources"][0]
+    composition = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))["services"]
+    assert (
+        f"./config/generated/grafana/dashboards:{provider['options']['path']}:ro" in composition["grafana"]["volumes"]
+    )
+    assert source["url"] == "http://prometheus:9090"
+    assert "prometheus" in composition
+
+
+def test_every_worker_is_scraped() -> None:
+    content = yaml.safe_load((ROOT / "config/generated/prometheus/prometheus.yml").read_text("utf-8"))
+    job = content["scrape_configs"][0]["dns_sd_configs"][0]
+    assert job["names"] == [service_name(handler) for handler in HANDLERS]
+    assert content["rule_files"] == ["alerts.yml"]
+
+
+def test_every_objective_is_a_bound_of_the_age_histogram() -> None:
+    """Otherwise the share within the objective could not be told from the buckets."""
+    assert {float(handler.slo_seconds) for handler in HANDLERS} <= set(AGE_BUCKETS)
+
+
+def test_every_alert_has_a_runbook_entry() -> None:
+    entries = set(ANCHORS.findall((ROOT / "docs/operations.md").read_text("utf-8")))
+    assert {alert.name for alert in alerts()} <= entries
+
+
+def test_docstrings_are_taken_apart() -> None:
+    sections = "Attributes:\n    one: Is\n        long.\n    two: Short.\n\nRaises:\n    X: No."
+    text = f"First ``line``\ngoes on.\n\nSecond.\n\n{sections}"
+    assert paragraphs(text) == "First `line` goes on.\n\nSecond."
+    assert attributes(text) == {"one": "Is long.", "two": "Short."}
+    assert attributes("") == {}
