@@ -1,0 +1,127 @@
+"""Which pages are not parsed at all: those whose parse would take quadratic time or memory.
+
+A page's bytes go in, a refusal in plain words or None comes out. The HTML parser walks the open elements at each tag,
+an element's attributes at each attribute, and repeats unclosed formatting in each new block, so depth, attributes and
+unclosed formatting are bounded before it runs. Small pages can't hurt and are let through after two cheap counts; only
+those that could pass a limit are read tag by tag.
+"""
+
+from __future__ import annotations
+
+import re
+
+from handlers.page.reading import PageReadingSection
+
+_HARMLESS_TAGS = 3000
+_HARMLESS_BYTES = 64 * 1024
+_PROBE = 750
+_ATTRIBUTES = rb"(?:[^>=]++|=\s*+(?:\"[^\"]*+\"?|'[^']*+'?)?)*+"
+_TAG = re.compile(
+    rb"<(?:!--(?:[^-]++|-(?!->))*+(?:-->)?"
+    rb"|/([a-z][^\s/>]*+)"
+    rb"|([a-z][^\s/>]*+)(" + _ATTRIBUTES + rb"))",
+    re.IGNORECASE,
+)
+_ATTRIBUTE = re.compile(rb"[^\s/>=][^\s/>=]*+(?:\s*+=\s*+(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>]*+))?")
+_FORMATTING = frozenset(b"b big code em font i s small strike strong tt u".split())
+_SELF_CLOSING = frozenset(
+    b"area base br col embed hr img input link meta param source track wbr keygen frame basefont bgsound a nobr "
+    b"p li dt dd option optgroup tr thead tbody tfoot colgroup rt rp html head body".split()
+)
+_RAW_TEXT = frozenset(b"script style textarea title xmp iframe noembed noframes".split())
+_CELLS = frozenset(b"td th caption".split())
+_FENCES = frozenset(b"table td th caption object applet marquee template svg math".split())
+_LOOK_BACK = 16
+
+
+def refusal(body: bytes, limits: PageReadingSection) -> str | None:
+    """Why a page is not parsed, or None where it may be.
+
+    Args:
+        body: The page as bytes in an encoding that keeps ASCII.
+        limits: Depth, attributes and repeated formatting that are allowed.
+    """
+    if _has_many_tags(body, limits.max_depth) or (
+        len(body) > _HARMLESS_BYTES and _has_long_tag(body, limits.max_attributes)
+    ):
+        return _scan(body, limits)
+    return None
+
+
+def _has_many_tags(body: bytes, max_depth: int) -> bool:
+    enough = min(_HARMLESS_TAGS, max_depth)
+    brackets = body.count(b"<")
+    return brackets > enough and brackets - body.count(b"</") > enough
+
+
+def _has_long_tag(body: bytes, max_attributes: int) -> bool:
+    """Whether some stretch without ``>`` begins in a tag and holds too many attributes. Each tag is counted once."""
+    last_opened = last_probe = 0
+    for start in range(0, len(body), _PROBE):
+        if body.find(b">", start, start + _PROBE) >= 0:
+            continue
+        opened = body.rfind(b"<", last_probe, start + _PROBE)
+        last_probe = start
+        if opened < 0 or opened == last_opened or not body[opened + 1 : opened + 2].isalpha():
+            continue
+        last_opened = opened
+        end = body.find(b">", opened)
+        if _too_many(body[opened : end if end >= 0 else len(body)], max_attributes):
+            return True
+    return False
+
+
+def _scan(body: bytes, limits: PageReadingSection) -> str | None:
+    """Reads every tag once. The stack of open elements is the parser's own, as near as matters here."""
+    stack: list[bytes] = []
+    outside_tables: list[int] = []  # unclosed formatting where each open table began; its cells don't inherit it
+    tags = unclosed = most_unclosed = position = 0
+    while (match := _TAG.search(body, position)) is not None:
+        position = match.end()
+        tags += 1
+        closed, opened, attributes = match.groups()
+        if opened:
+            name = opened.lower()
+            if len(attributes) > 2 * limits.max_attributes and _too_many(attributes, limits.max_attributes):
+                return f"an element has more than {limits.max_attributes} attributes"
+            if name in _RAW_TEXT:
+                position = _end_of_raw_text(body, position, name)
+            elif name not in _SELF_CLOSING:
+                stack.append(name)
+                if len(stack) > limits.max_depth:
+                    return f"elements are nested more than {limits.max_depth} deep"
+                if name in _FORMATTING and attributes.strip():
+                    unclosed += 1
+                    most_unclosed = max(most_unclosed, unclosed)
+                elif name == b"table":
+                    outside_tables.append(unclosed)
+        elif closed:
+            name = closed.lower()
+            if name in _FORMATTING:
+                unclosed = max(0, unclosed - 1)
+            elif outside_tables and (name in _CELLS or name == b"table"):
+                unclosed = outside_tables.pop() if name == b"table" else outside_tables[-1]
+            _close(stack, name)
+        if most_unclosed * tags > limits.max_reopened:
+            return f"more than {limits.max_reopened} elements would come of unclosed formatting"
+    return None
+
+
+def _too_many(attributes: bytes, most: int) -> bool:
+    return any(number >= most for number, _ in enumerate(_ATTRIBUTE.finditer(attributes)))
+
+
+def _close(stack: list[bytes], name: bytes) -> None:
+    """Closes the nearest open element of that name; one out of scope or far away stays open, as deep as it is."""
+    for distance, open_name in enumerate(reversed(stack[-_LOOK_BACK:]), 1):
+        if open_name == name:
+            del stack[-distance:]
+            return
+        if open_name in _FENCES:
+            return
+
+
+def _end_of_raw_text(body: bytes, start: int, name: bytes) -> int:
+    """Where a script, style or the like ends: its text holds no tags."""
+    found = re.compile(b"</" + name, re.IGNORECASE).search(body, start)
+    return found.start() if found else len(body)

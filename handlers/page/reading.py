@@ -1,0 +1,46 @@
+"""How pages are read: limits, word lists and names, as the ``page_reading`` section of the configuration has them."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from schemas.rules import Section
+
+Words = tuple[str, ...]
+
+
+class PageReadingSection(Section):
+    """The ``page_reading`` section. Word lists are compared without case; the first entries of a list weigh most."""
+
+    max_depth: int = Field(ge=10, description="Elements inside each other; a deeper page is refused.")
+    max_attributes: int = Field(ge=10, description="Attributes of one element; a page with more is refused.")
+    max_reopened: int = Field(
+        ge=1000, description="Elements that unclosed formatting may make the parser repeat; more is refused."
+    )
+    max_nodes: int = Field(ge=1000, description="Nodes that are read; what comes after them is not seen.")
+    max_structured_characters: int = Field(ge=1000, description="Characters of JSON-LD that are read on one page.")
+    max_content_characters: int = Field(ge=1000, description="Characters of main text that are kept.")
+    max_summary_characters: int = Field(ge=50, description="Characters of a summary made from leading sentences.")
+    head_characters: int = Field(
+        ge=50, description="Characters of main text in which a byline, dateline or wire credit is looked for."
+    )
+    min_figures: int = Field(ge=1, description="Numbers with a unit, per cent or currency that count as statistics.")
+    min_table_rows: int = Field(ge=1, description="Rows of a data table.")
+    min_table_columns: int = Field(ge=1, description="Columns of a data table.")
+    earliest_year: int = Field(ge=1000, le=2100, description="Publication dates before it are taken for mistakes.")
+    article_types: Words = Field(description="schema.org types of the article family, the most telling first.")
+    container_types: Words = Field(description="schema.org types that say where a page is, not what it is about.")
+    date_names: Words = Field(description="Names of a publication date in meta tags and microdata.")
+    updated_names: Words = Field(description="Names of a date of change, used where nothing else says a date.")
+    author_names: Words = Field(description="Names of an author in meta tags.")
+    description_names: Words = Field(description="Names of a description in meta tags.")
+    title_names: Words = Field(description="Names of a title in meta tags.")
+    site_names: Words = Field(description="Names of a site's name in meta tags.")
+    byline_hints: Words = Field(description="Parts of class names that mark a byline.")
+    byline_not: Words = Field(description="Parts of class names that say it is not the byline itself.")
+    date_hints: Words = Field(description="Parts of class names that mark a date.")
+    boilerplate_hints: Words = Field(description="Parts of class names and ids that mark boilerplate.")
+    reference_headings: Words = Field(description="Headings of a references section, lower case.")
+    wire_services: Words = Field(description="Names under which news agencies sign the beginning of a report.")
+    byline_words: Words = Field(description="Words before an author's name at the beginning of a line.")
+    byline_words_zh: Words = Field(description="Chinese words before or after a reporter's name.")
