@@ -56,7 +56,7 @@ def _has_many_tags(body: bytes, max_depth: int) -> bool:
 
 def _has_long_tag(body: bytes, max_attributes: int) -> bool:
     """Whether some stretch without ``>`` begins in a tag and holds too many attributes. Each tag is counted once."""
-    last_opened = last_probe = 0
+    last_opened, last_probe = -1, 0
     for start in range(0, len(body), _PROBE):
         if body.find(b">", start, start + _PROBE) >= 0:
             continue

@@ -50,7 +50,7 @@ class Source:
     because: str
 
 
-def source_of(host: str, publisher: str | None, rules: SourceRules) -> Source:
+def source_of(host: str, publisher: str | None, own_name: str, rules: SourceRules) -> Source:
     """The tier of a source (R-171): listed domains first, then a listed publisher, then generic suffixes, else 3.
 
     Domains match by whole labels, the longest entry first, so a blog host below a newspaper's domain can have a tier
@@ -58,14 +58,15 @@ def source_of(host: str, publisher: str | None, rules: SourceRules) -> Source:
 
     Args:
         host: Lower-case host name, "" where the address has none.
-        publisher: The publisher's name as the crawler gave it; never the page's own claim.
+        publisher: The publisher's name as the crawler gave it.
+        own_name: The name the page gives itself; it counts on a government host only.
         rules: Who is in which tier.
     """
     suffixes = _suffixes(host)
     government = not rules._government.isdisjoint(_forms(suffixes))
     academic = not rules._academic.isdisjoint(_forms(suffixes))
     entry = next((suffix for suffix in suffixes if "." in suffix and suffix in rules._tier_by_entry), None)
-    name = _normal(publisher or "")
+    name = _normal(publisher or (own_name if government else ""))
     if entry is not None:
         tier, because = rules._tier_by_entry[entry], f"{host} is listed as {entry}"
     elif name and "." not in name and name in rules._tier_by_entry:

@@ -1,0 +1,127 @@
+"""The sections of ``config/config_indexing.yaml`` that say who is trusted, for how many points, and from which score on.
+
+They are pydantic models and so live beside ``handlers.trust``, which needs the standard library only.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from schemas.rules import Section
+
+
+class SourceTiersSection(Section):
+    """The ``source_tiers`` section: domains (with a dot) and publishers' names (without) by tier."""
+
+    tier_1: tuple[str, ...] = Field(description="Government, academic and the like: the highest base.")
+    tier_2: tuple[str, ...] = Field(description="Mainstream media.")
+    tier_3: tuple[str, ...] = Field(description="Blogs and niche sites; what is in no list is here too.")
+
+
+class BaseScores(Section):
+    """Base points by tier (R-171)."""
+
+    tier_1: int = Field(ge=0, le=100, description="Points for tier 1.")
+    tier_2: int = Field(ge=0, le=100, description="Points for tier 2.")
+    tier_3: int = Field(ge=0, le=100, description="Points for tier 3 and for unknown sources.")
+
+
+class SourceRulesSection(Section):
+    """The ``source_rules`` section: what tiers are worth, and hosts that are in tier 1 by their kind (C-42)."""
+
+    base_scores: BaseScores = Field(description="Base points by tier.")
+    government_suffixes: tuple[str, ...] = Field(description="Endings of government hosts; .* is any country domain.")
+    academic_suffixes: tuple[str, ...] = Field(description="Endings of academic hosts; .* is any country domain.")
+    academic_domains: tuple[str, ...] = Field(description="Domains that are academic though no suffix says so.")
+
+
+class CitationPoints(Section):
+    """Points for citations (R-172)."""
+
+    doi_or_citation: int = Field(ge=0, description="A DOI or enough citations.")
+    external_links: int = Field(ge=0, description="Enough links to other registrable domains.")
+    references_section: int = Field(ge=0, description="A references section.")
+
+
+class StructurePoints(Section):
+    """Points for structure (R-173)."""
+
+    headings: int = Field(ge=0, description="Enough h2 and h3 headings.")
+    statistics: int = Field(ge=0, description="A data table or enough figures.")
+    schema_: int = Field(ge=0, alias="schema", description="A schema.org type of the article family.")
+    author: int = Field(ge=0, description="An author or a byline.")
+    date: int = Field(ge=0, description="A publication date.")
+
+
+class Minimum(Section):
+    """How much of an observation its points take."""
+
+    citations: int = Field(ge=1, description="Citations without a DOI.")
+    external_links: int = Field(ge=1, description="Different links to other registrable domains.")
+    headings: int = Field(ge=1, description="Headings h2 and h3.")
+
+
+class TrustPointsSection(Section):
+    """The ``trust_points`` section: the formula's points and minimums."""
+
+    citation: CitationPoints = Field(description="Citation points.")
+    structure: StructurePoints = Field(description="Structure points.")
+    minimum: Minimum = Field(description="How much of an observation its points take.")
+
+    @property
+    def most(self) -> int:
+        """The points of a page that has everything."""
+        return sum((*self.citation.model_dump().values(), *self.structure.model_dump().values()))
+
+
+class TierA(Section):
+    """Full chunks."""
+
+    min_cts: int = Field(ge=0, le=100, description="The tier begins at this score.")
+    chunking: str = Field(pattern="^(full|rough|none)$", description="How the text is cut: full, rough or none.")
+    max_chunk_size: int = Field(ge=1, description="Characters of a chunk.")
+
+
+class TierB(Section):
+    """The beginning and the summary."""
+
+    min_cts: int = Field(ge=0, le=100, description="The tier begins at this score.")
+    chunking: str = Field(pattern="^(full|rough|none)$", description="How the text is cut: full, rough or none.")
+    max_chars: int = Field(ge=1, description="Characters from the beginning that are indexed.")
+
+
+class TierC(Section):
+    """An article embedding only."""
+
+    min_cts: int = Field(ge=0, le=0, description="Always 0: every page has a tier.")
+    chunking: str = Field(pattern="^(full|rough|none)$", description="How the text is cut: full, rough or none.")
+
+
+class TieredIndexingSection(Section):
+    """The ``tiered_indexing`` section (R-215)."""
+
+    tier_a: TierA = Field(description="Deep reports, academic work, government documents.")
+    tier_b: TierB = Field(description="Ordinary news.")
+    tier_c: TierC = Field(description="The rest.")
+
+    @model_validator(mode="after")
+    def _descend(self) -> Self:
+        if not self.tier_a.min_cts > self.tier_b.min_cts > self.tier_c.min_cts:
+            raise ValueError("min_cts has to fall from tier_a over tier_b to tier_c")
+        return self
+
+
+class TrustLabelsSection(Section):
+    """The ``trust_labels`` section (R-216): the score from which each label holds."""
+
+    high: int = Field(ge=0, le=100, description="HIGH begins at this score.")
+    medium: int = Field(ge=0, le=100, description="MEDIUM begins at this score.")
+    low: int = Field(ge=0, le=0, description="Always 0: every page has a label.")
+
+    @model_validator(mode="after")
+    def _descend(self) -> Self:
+        if not self.high > self.medium > self.low:
+            raise ValueError("labels have to fall from high over medium to low")
+        return self

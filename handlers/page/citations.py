@@ -1,0 +1,125 @@
+"""What a page leans on: DOIs and citations, a references section, figures and tables, a wire agency's credit.
+
+Main text and outline go in, counts and answers come out. All patterns are linear and bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import islice
+
+from selectolax.lexbor import LexborNode
+
+from handlers.page.outline import Outline
+from handlers.page.reading import PageReadingSection
+
+_DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/[^\s\"'<>&?#，。）)\]】]{2,120}")
+_ARXIV = re.compile(r"arxiv(?:\.org/(?:abs|pdf)/|:\s?)(\d{4}\.\d{4,5})", re.IGNORECASE)
+_AUTHOR_YEAR = re.compile(
+    r"[(（]([A-Z][^\W\d_]{1,30}(?: et al\.?| (?:&|and) [A-Z][^\W\d_]{1,30})?),? ((?:19|20)\d{2})[a-z]?[)）;,]"
+)
+_MARKER = re.compile(r"\[(\d{1,3})\]")
+_FIGURE = re.compile(
+    r"(?<![\w.])(?:[$€£¥₹]|US\$|NT\$|USD |EUR )\s?\d[\d.,]{0,15}"
+    r"|(?<![\w.,])\d[\d.,]{0,15}\s?(?:%|％|percent\b|per cent\b|Prozent\b"
+    r"|million\b|billion\b|trillion\b|Millionen\b|Milliarden\b|Mio\b"
+    r"|[萬万億亿兆]|元|美元|人次?|件|公里|公斤|公噸|噸|度"
+    r"|km\b|kg\b|km²|mg\b|GW\b|MW\b"
+    r"|kWh\b|°C|°F|€|euros?\b|dollars?\b|people\b|percentage points\b)"
+)
+_NUMBERING = re.compile(
+    r"^[\s\d.、:：)（(\[\]一二三四五六七八九十#§-]{0,8}|[\s:：.\[\]#¶]{0,6}(?:\[?edit\]?|\[編輯\]|\[编辑\])?[\s:：]{0,3}$"
+)
+
+
+class CitationWords:
+    """The configured headings and agencies, ready for look-up."""
+
+    def __init__(self, reading: PageReadingSection) -> None:
+        self.headings = frozenset(heading.lower() for heading in reading.reference_headings)
+        services = "|".join(sorted(map(re.escape, reading.wire_services), key=len, reverse=True))
+        han = "|".join(re.escape(name) for name in reading.wire_services if not name.isascii())
+        self.wire = re.compile(
+            # (AP) or （中央社記者…電） near the beginning, or an agency's name opening the line
+            rf"^[^()（）]{{0,60}}[(（]\s?(?:{services})(?![A-Za-z])[^()（）]{{0,40}}[)）]"
+            rf"|^\W{{0,3}}(?:{han})[^。\n]{{0,30}}(?:電|电|報導|报道|訊|讯)"
+            rf"|^[^.。\n]{{0,40}}[,，]\s?[^.。\n]{{0,25}}\s?[(（/]?(?:{services})[)）/]?\s{{0,2}}[-–—]{{1,2}}\s"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Citations:
+    """DOIs and citations seen, the number of different ones, and whether there is a references section."""
+
+    has_doi: bool
+    count: int
+    has_references_section: bool
+
+
+def find_citations(outline: Outline, text: str, words: CitationWords) -> Citations:
+    """What the main text and its links cite. Bracketed numbers count where a references section explains them."""
+    dois = {match.rstrip(".,;") for match in _DOI.findall(text)} if "10." in text else set()
+    for href in outline.hrefs:
+        if "10." in href and "doi" in href:
+            dois.update(match.rstrip(".,;") for match in _DOI.findall(href))
+    for name in ("citation_doi", "dc.identifier", "prism.doi"):
+        for content in outline.meta.get(name, ()):
+            dois.update(_DOI.findall(content[:300]))
+    references = has_references_section(outline, words)
+    cited = {doi.lower() for doi in dois}
+    cited.update(f"arxiv:{number}" for number in _ARXIV.findall(text))
+    cited.update(f"{author} {year}" for author, year in _AUTHOR_YEAR.findall(text))
+    if references:
+        cited.update(_MARKER.findall(text))
+    return Citations(bool(dois), len(cited), references)
+
+
+def has_references_section(outline: Outline, words: CitationWords) -> bool:
+    """Whether a heading, or a line that begins like one, opens a list of references."""
+    if any(_plain(heading) in words.headings for _, heading in outline.headings):
+        return True
+    for block in outline.blocks:
+        if block.boilerplate:
+            continue
+        head = block.text[:40]
+        if len(block.text) <= 40 and _plain(head) in words.headings and block.tag not in {"li", "td", "th", "option"}:
+            return True
+        opening = re.split("[:：]", head, maxsplit=1)
+        # Only Chinese lines put the heading and the sources on one line; "Sources:" in English opens image credits.
+        if len(opening) == 2 and not opening[0].isascii() and _plain(opening[0]) in words.headings:
+            return True
+    return False
+
+
+def has_statistics(outline: Outline, text: str, reading: PageReadingSection) -> bool:
+    """A data table, or enough numbers with a unit, per cent or currency (C-43)."""
+    if next(islice(_FIGURE.finditer(text), reading.min_figures - 1, None), None) is not None:
+        return True
+    return any(_is_data_table(table, reading) for table in outline.tables)
+
+
+def is_wire_report(head: str, words: CitationWords) -> bool:
+    """Whether an agency signs the beginning of the text; its name in passing does not count (R-196).
+
+    Args:
+        head: The first lines of the main text.
+        words: The configured agencies.
+    """
+    return any(words.wire.search(line[:200]) for line in head.split("\n")[:6])
+
+
+def _is_data_table(table: LexborNode, reading: PageReadingSection) -> bool:
+    if table.css_first("table table, form, input") is not None:
+        return False
+    rows = table.css("tr")[:50]
+    wide = [row for row in rows if len(row.css("td, th")) >= reading.min_table_columns]
+    if len(wide) < reading.min_table_rows:
+        return False
+    return table.css_first("th, caption, thead") is not None or sum(
+        any(c.isdigit() for c in row.text()) for row in wide
+    ) * 2 >= len(wide)
+
+
+def _plain(heading: str) -> str:
+    return _NUMBERING.sub("", heading).strip().lower()

@@ -1,0 +1,144 @@
+"""Everything that is read off a page, put together from one parse and one walk.
+
+A tree, its address and the time of the fetch go in; a ``PageContent`` comes out. The readers beside this module each
+know one thing (dates, bylines, text, citations); this one only asks them in the order in which they need each other.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from selectolax.lexbor import LexborHTMLParser
+
+from handlers.page.bylines import BylineWords, Credit, find_credit
+from handlers.page.citations import Citations, CitationWords, find_citations, has_statistics, is_wire_report
+from handlers.page.dates import FoundDate, find_date
+from handlers.page.hints import Hints
+from handlers.page.language import find_language
+from handlers.page.links import host_of, registrable_domain
+from handlers.page.outline import Outline, outline
+from handlers.page.reading import PageReadingSection
+from handlers.page.structured_data import SchemaTypes, StructuredData, read_structured_data
+from handlers.page.text import count_words, leading_sentences, main_text
+
+_HOST = re.compile(r"(?:https?:)?//(?:[^/?#@\\]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
+_TITLE_SEPARATOR = re.compile(r"\s+[|–—·»-]\s+")
+_MAX_TITLE_CHARACTERS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class PageContent:
+    """What a page shows and states. Texts hold neither NUL characters nor lone surrogates.
+
+    Attributes:
+        external_links_count: Different links to other registrable domains.
+        headings_count: Headings h2 and h3 with text.
+        site_name: The page's own claim, "" where it makes none.
+    """
+
+    title: str
+    text: str
+    summary: str
+    date: FoundDate | None
+    credit: Credit
+    site_name: str
+    language: str | None
+    word_count: int
+    citations: Citations
+    external_links_count: int
+    headings_count: int
+    has_statistics: bool
+    schema_type: str | None
+    schema_is_article: bool
+    is_wire_report: bool
+
+
+class PageReader:
+    """Reads pages under one configuration; its word lists are compiled once."""
+
+    def __init__(self, reading: PageReadingSection) -> None:
+        self._reading = reading
+        self._hints = Hints(reading)
+        self._types = SchemaTypes(reading)
+        self._bylines = BylineWords(reading)
+        self._citations = CitationWords(reading)
+
+    def read(self, tree: LexborHTMLParser, url: str, fetched_at: datetime | None) -> PageContent:
+        """Reads a parsed page. Never raises, whatever the page holds.
+
+        Args:
+            tree: The parse; it is walked once and not changed.
+            url: The page's address, against which links are external and which may hold a date.
+            fetched_at: When it was fetched; nothing can have been published after it.
+        """
+        reading = self._reading
+        page = outline(tree, self._hints, reading.max_nodes)
+        data = read_structured_data(page.json_ld, page.item_types, self._types, reading.max_structured_characters)
+        body = main_text(page, reading.max_content_characters)
+        site_name = _clean(_first(page, reading.site_names) or data.publisher)[:200]
+        credit = find_credit(page, data, body.first, self._bylines, site_name)
+        return PageContent(
+            title=_clean(_title(page, data, reading, site_name))[:_MAX_TITLE_CHARACTERS],
+            text=_clean(body.text),
+            summary=_clean(_summary(page, data, body.text, reading)),
+            date=find_date(page, data, url, body.first, reading, fetched_at),
+            credit=Credit(tuple(map(_clean, credit.names)), credit.has_author, credit.has_byline, credit.seen_in),
+            site_name=site_name,
+            language=find_language(page.language or data.language, body.text),
+            word_count=count_words(body.text),
+            citations=find_citations(page, body.text, self._citations),
+            external_links_count=count_external_links(page.hrefs, url),
+            headings_count=page.headings_count,
+            has_statistics=has_statistics(page, body.text, reading),
+            schema_type=data.type,
+            schema_is_article=data.is_article,
+            is_wire_report=is_wire_report(body.text[: reading.head_characters], self._citations),
+        )
+
+
+def count_external_links(hrefs: list[str], url: str) -> int:
+    """Different addresses on other registrable domains than the page's own.
+
+    >>> count_external_links(["/a", "https://b.example.com/", "//other.org/x", "//other.org/x"], "https://example.com/")
+    1
+    """
+    own = registrable_domain(host_of(url))
+    found = 0
+    for href in set(hrefs):
+        match = _HOST.match(href.strip())
+        if match and registrable_domain(match[1].lower().strip(".")) != own:
+            found += 1
+    return found
+
+
+def _first(page: Outline, names: tuple[str, ...]) -> str:
+    return next((" ".join(page.meta[name][0].split()) for name in names if name in page.meta), "")
+
+
+def _title(page: Outline, data: StructuredData, reading: PageReadingSection, site_name: str) -> str:
+    """The stated title, unless it is the site's; else the main heading, else the window's title without the site."""
+    heading = next((text for level, text in page.headings if level == 1), "")
+    stated = _first(page, reading.title_names) or (data.headline if data.is_article else "")
+    if not stated or stated.casefold() == site_name.casefold():
+        stated = heading or page.title
+    # "Story - Site": the part that the heading repeats is the title.
+    if heading and len(heading) < len(stated) and stated.startswith(heading):
+        return heading
+    head, *tail = _TITLE_SEPARATOR.split(stated[: 2 * _MAX_TITLE_CHARACTERS])
+    if tail and site_name and tail[-1].casefold() == site_name.casefold():
+        return stated[: stated.rindex(tail[-1])].rstrip(" |–—·»-\t\n") or head
+    return stated
+
+
+def _summary(page: Outline, data: StructuredData, text: str, reading: PageReadingSection) -> str:
+    described = _first(page, reading.description_names) or data.description
+    return leading_sentences(described or text, reading.max_summary_characters)
+
+
+def _clean(text: str) -> str:
+    """JSON escapes can hold lone surrogates and NUL characters, which no store takes."""
+    if text.isascii() and "\x00" not in text:
+        return text
+    return text.encode("utf-8", "replace").decode().replace("\x00", "")

@@ -1,0 +1,193 @@
+"""When a page was published: a date as text goes in, ISO 8601 comes out, and the best of a page's dates.
+
+A stated instant stays an instant in its own zone, a day a day. What can't be read, lies before the earliest year or
+after the fetch is no date. No clock here: "yesterday" is not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from handlers.page.outline import Outline
+from handlers.page.reading import PageReadingSection
+from handlers.page.structured_data import StructuredData
+
+_MONTHS = {
+    "jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "sept": 9, "oct": 10,
+    "nov": 11, "dec": 12, "january": 1, "february": 2, "march": 3, "april": 4, "june": 6, "july": 7, "august": 8,
+    "september": 9, "october": 10, "november": 11, "december": 12,
+    "januar": 1, "jänner": 1, "februar": 2, "feber": 2, "märz": 3, "maerz": 3, "mai": 5, "juni": 6, "juli": 7,
+    "oktober": 10, "dezember": 12, "mär": 3, "mrz": 3, "okt": 10, "dez": 12,
+    "janvier": 1, "février": 2, "fevrier": 2, "mars": 3, "avril": 4, "juin": 6, "juillet": 7, "août": 8, "aout": 8,
+    "septembre": 9, "octobre": 10, "novembre": 11, "décembre": 12, "decembre": 12, "janv": 1, "févr": 2, "avr": 4,
+    "juil": 7, "déc": 12,
+    "enero": 1, "febrero": 2, "marzo": 3, "abril": 4, "mayo": 5, "junio": 6, "julio": 7, "agosto": 8, "septiembre": 9,
+    "setiembre": 9, "octubre": 10, "noviembre": 11, "diciembre": 12, "ene": 1, "abr": 4, "ago": 8, "dic": 12,
+    "janeiro": 1, "fevereiro": 2, "março": 3, "maio": 5, "junho": 6, "julho": 7, "setembro": 9, "outubro": 10,
+    "novembro": 11, "dezembro": 12, "fev": 2, "mai.": 5, "set": 9, "out": 10,
+    "gennaio": 1, "febbraio": 2, "aprile": 4, "maggio": 5, "giugno": 6, "luglio": 7, "settembre": 9, "ottobre": 10,
+    "dicembre": 12, "gen": 1, "mag": 5, "giu": 6, "lug": 7, "ott": 10,
+    "januari": 1, "februari": 2, "maart": 3, "mei": 5, "augustus": 8, "augusti": 8, "maj": 5, "marts": 3, "juny": 6,
+    "desember": 12, "stycznia": 1, "lutego": 2, "marca": 3, "kwietnia": 4, "maja": 5, "czerwca": 6, "lipca": 7,
+    "sierpnia": 8, "września": 9, "października": 10, "listopada": 11, "grudnia": 12,
+    "ocak": 1, "şubat": 2, "mart": 3, "nisan": 4, "mayıs": 5, "haziran": 6, "temmuz": 7, "ağustos": 8, "eylül": 9,
+    "ekim": 10, "kasım": 11, "aralık": 12,
+    "января": 1, "февраля": 2, "марта": 3, "апреля": 4, "мая": 5, "июня": 6, "июля": 7, "августа": 8, "сентября": 9,
+    "октября": 10, "ноября": 11, "декабря": 12,
+}  # fmt: skip
+_ISO = re.compile(
+    r"(?<!\d)(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)"
+    r"(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d{1,9})?)?\s?(Z|[+-]\d{2}:?\d{2})?)?"
+)
+_COMPACT = re.compile(r"(?<!\d)((?:19|20)\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=T|\d{4,6}Z?$|\D|$)")
+_YEAR_FIRST = re.compile(r"(?<![\d/.])((?:19|20)\d{2})\s?[./年년]\s?(\d{1,2})\s?[./月월]\s?(\d{1,2})(?!\d)")
+_REPUBLIC = re.compile(r"(?:民國|中華民國)\s?(\d{2,3})\s?年\s?(\d{1,2})\s?月\s?(\d{1,2})\s?日")
+_DAY_FIRST_NAME = re.compile(
+    r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|º|ª)?[.,]?(?:\s|-|/|&nbsp;){0,3}(?:of\s|de\s|di\s)?([^\W\d_]{3,12})\.?,?(?:\s|-|/){0,3}(?:de\s|del\s)?((?:19|20)\d{2})(?!\d)"
+)
+_MONTH_FIRST_NAME = re.compile(
+    r"(?<![^\W\d_])([^\W\d_]{3,12})\.?\s{0,3}(\d{1,2})(?:st|nd|rd|th)?,?\s{1,3}(?:at\s)?((?:19|20)\d{2})(?!\d)"
+)
+_NUMERIC = re.compile(r"(?<![\d./-])(\d{1,2})([./-])(\d{1,2})\2((?:19|20)\d{2}|\d{2})(?![\d/])")
+_IN_URL = re.compile(r"/((?:19|20)\d{2})[/-]?(0?[1-9]|1[0-2])[/-]?(0?[1-9]|[12]\d|3[01])(?=[/_.-]|$)")
+_EPOCH = re.compile(r"^(\d{10}|\d{13})$")
+_PROPERTIES = ("itemprop:datepublished", "itemprop:datecreated")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDate:
+    """A date in ISO 8601 and where on the page it was seen."""
+
+    iso: str
+    seen_in: str
+
+
+def find_date(
+    outline: Outline,
+    data: StructuredData,
+    url: str,
+    content_first: int,
+    reading: PageReadingSection,
+    fetched_at: datetime | None,
+) -> FoundDate | None:
+    """The publication date of a page, from what states it most plainly to what merely shows it.
+
+    Args:
+        outline: The page.
+        data: Its structured data.
+        url: Its address, which often holds the day.
+        content_first: Index of the block in which the main text begins; visible dates are looked for around it.
+        reading: Names and limits.
+        fetched_at: When the page was fetched; it can't have been published more than a day later.
+    """
+    latest = (fetched_at.date() if fetched_at else date(2100, 1, 1)) + timedelta(days=2)
+    month_first = outline.language.lower() in {"", "en", "en-us", "en_us"}
+    for text, seen_in in _candidates(outline, data, url, content_first, reading):
+        iso = parse_date(text, month_first)
+        if iso is not None and reading.earliest_year <= int(iso[:4]) and iso[:10] <= latest.isoformat():
+            return FoundDate(iso, seen_in)
+    return None
+
+
+def parse_date(text: str, month_first: bool = False) -> str | None:
+    """The first date that a text holds, as ISO 8601; None where there is none.
+
+    Args:
+        text: A stated or visible date; what stands around it is ignored.
+        month_first: Whether 03/04/2024 is the fourth of March.
+
+    >>> parse_date("2024-05-03T15:47:42.389+02:00")
+    '2024-05-03T15:47:42+02:00'
+    >>> parse_date("中華民國113年5月3日")
+    '2024-05-03'
+    >>> parse_date("Published on 3. März 2021, 10:00")
+    '2021-03-03'
+    >>> parse_date("03/04/2024", month_first=True)
+    '2024-03-04'
+    """
+    text = text[:300]
+    if match := _ISO.search(text):
+        return _iso(match)
+    if match := _REPUBLIC.search(text):
+        year, month, day = map(int, match.groups())
+        return _day(year + 1911, month, day)
+    if match := _YEAR_FIRST.search(text):
+        return _day(*map(int, match.groups()))
+    if match := _COMPACT.search(text):
+        return _day(*map(int, match.groups()))
+    for match in _DAY_FIRST_NAME.finditer(text):
+        if (number := _MONTHS.get(match[2].lower())) and (found := _day(int(match[3]), number, int(match[1]))):
+            return found
+    for match in _MONTH_FIRST_NAME.finditer(text):
+        if (number := _MONTHS.get(match[1].lower())) and (found := _day(int(match[3]), number, int(match[2]))):
+            return found
+    if match := _NUMERIC.search(text):
+        first, separator, second, year = int(match[1]), match[2], int(match[3]), int(match[4])
+        year += 0 if year > 99 else 2000
+        if month_first and separator != ".":
+            return _day(year, first, second) or _day(year, second, first)
+        return _day(year, second, first) or _day(year, first, second)
+    if match := _EPOCH.search(text):
+        return datetime.fromtimestamp(int(match[1][:10]), UTC).isoformat()
+    return None
+
+
+def _candidates(
+    outline: Outline, data: StructuredData, url: str, content_first: int, reading: PageReadingSection
+) -> Iterator[tuple[str, str]]:
+    yield data.published, "json-ld datePublished"
+    for name in reading.date_names:
+        yield from ((content, f"meta {name}") for content in outline.meta.get(name, ()))
+    by_name: dict[str, list[tuple[str, bool, int]]] = {}
+    for mark in outline.marks:
+        by_name.setdefault(mark.name, []).append((mark.value or outline.text_of(mark), mark.boilerplate, mark.block))
+    for name in _PROPERTIES:
+        yield from ((text, name) for text, _, _ in by_name.get(name, ()))
+    yield data.created, "json-ld dateCreated"
+    times = _nearest(by_name.get("time", []), content_first)
+    hinted = _nearest(by_name.get("hint:date", []), content_first)
+    yield from ((text, "time") for text, boilerplate, _ in times if not boilerplate)
+    if match := _IN_URL.search(url):
+        yield "-".join(match.groups()), "url"
+    yield from ((text, "date by class name") for text, boilerplate, _ in hinted if not boilerplate)
+    yield from ((text, "visible date") for text in _around(outline, content_first))
+    yield from ((text, "time") for text, _, _ in times)
+    yield from ((text, "date by class name") for text, _, _ in hinted)
+    yield data.modified, "json-ld dateModified"
+    for name in reading.updated_names:
+        yield from ((content, f"meta {name}") for content in outline.meta.get(name, ()))
+
+
+def _nearest(marks: list[tuple[str, bool, int]], content_first: int) -> list[tuple[str, bool, int]]:
+    """Marks outside boilerplate first, then by their distance from the beginning of the main text."""
+    return sorted(marks, key=lambda mark: (mark[1], abs(mark[2] - content_first)))
+
+
+def _around(outline: Outline, content_first: int) -> Iterable[str]:
+    """Short lines around the beginning of the main text, nearest before it first."""
+    before = outline.blocks[max(0, content_first - 12) : content_first]
+    after = outline.blocks[content_first : content_first + 4]
+    return [block.text for block in (*reversed(before), *after) if len(block.text) <= 160]
+
+
+def _iso(match: re.Match[str]) -> str | None:
+    day = _day(int(match[1]), int(match[2]), int(match[3]))
+    if day is None or match[4] is None:
+        return day
+    hour, minute, second = int(match[4]), int(match[5]), int(match[6] or 0)
+    if hour > 23 or minute > 59 or second > 59:
+        return day
+    zone = match[7] or ""
+    if zone and zone != "Z":
+        zone = f"{zone[:3]}:{zone[-2:]}"
+    return f"{day}T{hour:02}:{minute:02}:{second:02}{zone}"
+
+
+def _day(year: int, month: int, day: int) -> str | None:
+    try:
+        return date(year, month, day).isoformat()
+    except ValueError:
+        return None

@@ -1,0 +1,46 @@
+"""What class names and ids say an element is: navigation or the like, a byline, a date.
+
+The attribute's text goes in, a bit set comes out. Names are taken apart into words (``entry-date``, ``pubDate``) and
+looked up in the configured lists; what a site calls its elements is no rule here, only words that many sites share.
+"""
+
+from __future__ import annotations
+
+import re
+
+from handlers.page.reading import PageReadingSection
+
+BOILERPLATE, BYLINE, DATE = 1, 2, 4
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_a-zA-Z]+")
+_MAX_CHARACTERS = 200
+_MAX_KNOWN = 50_000
+
+
+class Hints:
+    """Word lists of the configuration, ready for look-up. Answers are kept: sites repeat few names."""
+
+    def __init__(self, reading: PageReadingSection) -> None:
+        self._boilerplate = frozenset(reading.boilerplate_hints)
+        self._byline = frozenset(reading.byline_hints)
+        self._byline_not = frozenset(reading.byline_not)
+        self._date = frozenset(reading.date_hints)
+        self._known: dict[str, int] = {}
+
+    def of(self, names: str) -> int:
+        """``BOILERPLATE``, ``BYLINE`` and ``DATE`` as they apply to a class attribute and id."""
+        names = names[:_MAX_CHARACTERS]
+        found = self._known.get(names)
+        if found is None:
+            found = self._look_up(names)
+            if len(self._known) < _MAX_KNOWN:
+                self._known[names] = found
+        return found
+
+    def _look_up(self, names: str) -> int:
+        words = {word.lower() for word in _WORD.findall(names)}
+        found = 0 if self._boilerplate.isdisjoint(words) else BOILERPLATE
+        if not self._byline.isdisjoint(words) and self._byline_not.isdisjoint(words):
+            found |= BYLINE
+        if not self._date.isdisjoint(words):
+            found |= DATE
+        return found

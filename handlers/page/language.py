@@ -1,0 +1,73 @@
+"""What language a page is in: its declaration, else the script and the small words of its text. Total, no model."""
+
+from __future__ import annotations
+
+import re
+
+_SAMPLE = 1500
+_SCRIPTS = (
+    ("ja", re.compile(r"[\u3040-\u30ff]")),
+    ("ko", re.compile(r"[\uac00-\ud7af]")),
+    ("zh", re.compile(r"[\u4e00-\u9fff]")),
+    ("ru", re.compile(r"[\u0400-\u04ff]")),
+    ("ar", re.compile(r"[\u0600-\u06ff]")),
+    ("he", re.compile(r"[\u0590-\u05ff]")),
+    ("el", re.compile(r"[\u0370-\u03ff]")),
+    ("th", re.compile(r"[\u0e00-\u0e7f]")),
+    ("hi", re.compile(r"[\u0900-\u097f]")),
+)
+_SMALL_WORDS = {
+    "en": frozenset(
+        ["the", "of", "and", "to", "in", "is", "that", "for", "with", "was", "on", "are", "this", "it", "by"]
+    ),
+    "de": frozenset(
+        ["der", "die", "und", "das", "den", "von", "ist", "nicht", "mit", "ein", "eine", "für", "auf", "im", "sich"]
+    ),
+    "fr": frozenset(
+        ["le", "la", "les", "des", "et", "en", "est", "une", "un", "du", "que", "pour", "dans", "qui", "par"]
+    ),
+    "es": frozenset(["el", "la", "los", "de", "y", "en", "que", "las", "un", "una", "por", "con", "para", "es", "del"]),
+    "it": frozenset(
+        ["il", "la", "di", "che", "e", "per", "un", "una", "è", "del", "della", "con", "non", "sono", "le"]
+    ),
+    "pt": frozenset(["o", "a", "os", "de", "e", "que", "em", "um", "uma", "para", "com", "não", "do", "da", "por"]),
+    "nl": frozenset(
+        ["de", "het", "een", "en", "van", "in", "is", "dat", "op", "te", "voor", "met", "zijn", "niet", "aan"]
+    ),
+}
+_TAG = re.compile(r"[a-zA-Z]{2,3}(?=$|[-_])")
+
+
+def find_language(declared: str, text: str) -> str | None:
+    """The BCP 47 primary subtag, lower-case; None where nothing says it.
+
+    A declaration that the script contradicts (templates often say ``en`` over Chinese text) is not believed.
+
+    >>> find_language("zh-Hant-TW", "")
+    'zh'
+    >>> find_language("en", "中央氣象署今天發布豪雨特報，提醒民眾注意")
+    'zh'
+    """
+    sample = text[:_SAMPLE]
+    written = None if sample.isascii() else _by_script(sample)
+    match = _TAG.match(declared)
+    stated = match.group().lower() if match else None
+    if written is not None and stated in {None, *_SMALL_WORDS}:
+        return written
+    return stated or _by_small_words(sample)
+
+
+def _by_script(sample: str) -> str | None:
+    letters = sum(sign.isalpha() for sign in sample)
+    for language, pattern in _SCRIPTS:
+        share = len(pattern.findall(sample)) / letters if letters else 0.0
+        if share > (0.1 if language == "ja" else 0.3):
+            return language
+    return None
+
+
+def _by_small_words(sample: str) -> str | None:
+    words = sample.lower().split()
+    counts = {language: sum(word in small for word in words) for language, small in _SMALL_WORDS.items()}
+    best = max(counts, key=lambda language: counts[language])
+    return best if counts[best] >= 3 else None

@@ -1,0 +1,310 @@
+"""One walk over a page's tree: everything that the readers of a page need, collected in document order.
+
+A parsed page goes in; an ``Outline`` comes out: blocks of text with their links and containers, headings, links,
+tables, metadata, structured data and the places that look like bylines or dates. A walk costs more than the parse, so
+there is one only, and the readers work on the outline alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from handlers.page.hints import BOILERPLATE, BYLINE, DATE, Hints
+
+
+@dataclass(slots=True)
+class Block:
+    """A run of text between block boundaries.
+
+    Attributes:
+        text: With whitespace collapsed.
+        tag: Name of the block element that began before it.
+        linked: Characters of it that are inside links.
+        container: Index of the nearest container.
+        boilerplate: Whether an element around it is or calls itself navigation, footer, comments and the like.
+    """
+
+    text: str
+    tag: str
+    linked: int
+    container: int
+    boilerplate: bool
+
+
+@dataclass(slots=True)
+class Container:
+    """An element that holds blocks: ``first`` to ``end`` are the indices of the blocks it spans."""
+
+    parent: int
+    tag: str
+    is_body: bool
+    first: int
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place that says by its markup what it is.
+
+    Attributes:
+        name: ``itemprop:…``, ``rel:author``, ``time``, ``hint:byline`` or ``hint:date``.
+        value: The attribute that states it, "" where there is none.
+        text: The element's own text; None where the element is a block, whose text is in ``block`` and after.
+        boilerplate: Whether it stands in boilerplate.
+        block: Index of the block it stands in or begins.
+    """
+
+    name: str
+    value: str
+    text: str | None
+    boilerplate: bool
+    block: int
+
+
+@dataclass(slots=True)
+class Outline:
+    """What one walk found. ``meta`` holds contents by lower-case name; ``headings_count`` counts h2 and h3 (R-194)."""
+
+    blocks: list[Block] = field(default_factory=list)
+    containers: list[Container] = field(default_factory=list)
+    headings: list[tuple[int, str]] = field(default_factory=list)
+    headings_count: int = 0
+    hrefs: list[str] = field(default_factory=list)
+    tables: list[LexborNode] = field(default_factory=list)
+    meta: dict[str, list[str]] = field(default_factory=dict)
+    item_types: list[str] = field(default_factory=list)
+    json_ld: list[str] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    title: str = ""
+    language: str = ""
+
+    def text_of(self, mark: Mark) -> str:
+        """The text of a mark's element, or of the block that it begins."""
+        if mark.text is not None:
+            return mark.text
+        return self.blocks[mark.block].text[:_MARK_CHARACTERS] if mark.block < len(self.blocks) else ""
+
+
+_BREAK, _CONTAINER, _BOILERPLATE, _HINTED, _LINK, _HEADING, _NOTED, _SKIPPED, _MAIN = (1 << bit for bit in range(9))
+_MARK_CHARACTERS = 300
+_MAX_MARKS = 400
+_MAX_TABLES = 200
+_TEXT = 2  # tag_id of a text node
+_PROPERTIES = frozenset(
+    ("datepublished", "datecreated", "datemodified", "author", "name", "headline", "creator", "publisher")
+)
+_TRAITS = {
+    _CONTAINER: "html body div section article main td center form fieldset details figure table",
+    _BREAK: "p div section article main td th tr table ul ol li dl dt dd h1 h2 h3 h4 h5 h6 blockquote pre header "
+    "footer nav aside address figure figcaption form fieldset details summary hr br body center caption option "
+    "button label",
+    _BOILERPLATE: "nav footer aside form button select label menu dialog",
+    _HINTED: "div span p a time li ul ol section address header em strong b i small td dd cite h1 h2 h3 h4 h5 h6 abbr "
+    "footer aside article main body table form figure",
+    _LINK: "a",
+    _HEADING: "h1 h2 h3 h4 h5 h6",
+    _NOTED: "meta script title html table",
+    _SKIPPED: "style svg noscript iframe object canvas audio video math textarea datalist map",
+    _MAIN: "article main body html",
+}
+
+
+def _by_tag_id() -> tuple[dict[int, int], dict[int, str]]:
+    """Traits and names by the parser's tag numbers: comparing numbers spares a string for each node."""
+    tree = LexborHTMLParser("<p>")
+    traits: dict[int, int] = {}
+    names: dict[int, str] = {}
+    for trait, tags in _TRAITS.items():
+        for tag in tags.split():
+            number = tree.create_node(tag).tag_id
+            traits[number] = traits.get(number, 0) | trait
+            names[number] = tag
+    return traits, names
+
+
+_TRAITS_OF, _NAME_OF = _by_tag_id()
+
+
+def outline(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
+    """Walks a tree once, without recursion, up to ``max_nodes`` nodes."""
+    walk = _Walk(hints)
+    if tree.root is not None:
+        walk.run(tree.root, max_nodes)
+    walk.finish()
+    return walk.found
+
+
+class _Walk:
+    """The state of the walk: what is open, and the block that is being collected."""
+
+    def __init__(self, hints: Hints) -> None:
+        self.found = Outline()
+        self.hints = hints
+        self.buffer: list[str] = []
+        self.linked = 0
+        self.in_link = 0
+        self.in_boilerplate = 0
+        self.container = -1
+        self.block_tag = "body"
+
+    def run(self, root: LexborNode, max_nodes: int) -> None:
+        """Depth first; ``undo`` holds for each open element what ends with it."""
+        node = root
+        undo: list[int] = []
+        buffer = self.buffer
+        for _ in range(max_nodes):
+            tag = node.tag_id
+            if tag == _TEXT:
+                text = node.text_content
+                if text:
+                    if not text.isspace():
+                        buffer.append(text)
+                        if self.in_link:
+                            self.linked += len(text)
+                    elif buffer:
+                        buffer.append(" ")
+            else:
+                traits = _TRAITS_OF.get(tag, 0)
+                effect = self.enter(node, tag, traits) if traits else 0
+                if effect >= 0:
+                    child = node.first_child
+                    if child is not None:
+                        undo.append(effect)
+                        node = child
+                        continue
+                    if effect:
+                        self.leave(effect)
+            while (following := node.next) is None:
+                parent = node.parent
+                if parent is None or not undo:
+                    return
+                effect = undo.pop()
+                if effect:
+                    self.leave(effect)
+                node = parent
+            node = following
+
+    def finish(self) -> None:
+        """Closes what is still open."""
+        self.flush()
+        while self.container >= 0:
+            self.leave(_CONTAINER)
+
+    def enter(self, node: LexborNode, tag: int, traits: int) -> int:
+        """Notes an element. Answers what ends with it, or -1 where its content is not walked."""
+        if traits & _SKIPPED:
+            return -1
+        if traits & _NOTED and not self.note(node, tag):
+            return -1
+        if traits & _BREAK:
+            if self.buffer:
+                self.flush()
+            self.block_tag = _NAME_OF[tag]
+        boilerplate = traits & _BOILERPLATE
+        attributes: dict[str, str | None] = node.attributes if traits & _HINTED else {}
+        if attributes:
+            named = attributes.get("class")
+            if identity := attributes.get("id"):
+                named = f"{named} {identity}" if named else identity
+            hint = self.hints.of(named) if named else 0
+            if hint & BOILERPLATE and not traits & _MAIN:
+                boilerplate = _BOILERPLATE
+            if hint & (BYLINE | DATE) or not _MARKING.isdisjoint(attributes):
+                self.mark(node, traits, attributes, hint)
+            if traits & _LINK and (href := attributes.get("href")):
+                self.found.hrefs.append(href)
+        if traits & _LINK:
+            self.in_link += 1
+        if boilerplate:
+            self.in_boilerplate += 1
+        if traits & _HEADING:
+            self.note_heading(node, tag)
+        if traits & _CONTAINER:
+            is_body = "articlebody" in (attributes.get("itemprop") or "").lower() if attributes else False
+            self.found.containers.append(Container(self.container, _NAME_OF[tag], is_body, len(self.found.blocks)))
+            self.container = len(self.found.containers) - 1
+        return (traits & (_BREAK | _CONTAINER | _LINK)) | boilerplate
+
+    def leave(self, effect: int) -> None:
+        """Ends what an element began."""
+        if effect & _BREAK:
+            if self.buffer:
+                self.flush()
+            self.block_tag = "div"
+        if effect & _LINK:
+            self.in_link -= 1
+        if effect & _BOILERPLATE:
+            self.in_boilerplate -= 1
+        if effect & _CONTAINER:
+            container = self.found.containers[self.container]
+            container.end = len(self.found.blocks)
+            self.container = container.parent
+
+    def flush(self) -> None:
+        """Ends the block that is being collected."""
+        if text := " ".join("".join(self.buffer).split()):
+            self.found.blocks.append(
+                Block(text, self.block_tag, min(self.linked, len(text)), self.container, self.in_boilerplate > 0)
+            )
+        self.buffer.clear()
+        self.linked = 0
+
+    def mark(self, node: LexborNode, traits: int, attributes: dict[str, str | None], hint: int) -> None:
+        """Notes microdata, rel=author, times and places that call themselves byline or date."""
+        if item_type := attributes.get("itemtype"):
+            self.found.item_types.append(item_type)
+        names = [
+            f"itemprop:{name}" for name in (attributes.get("itemprop") or "").lower().split() if name in _PROPERTIES
+        ]
+        if "datetime" in attributes:
+            names.append("time")
+        if "author" in (attributes.get("rel") or "").lower().split():
+            names.append("rel:author")
+        names += [name for bit, name in ((BYLINE, "hint:byline"), (DATE, "hint:date")) if hint & bit]
+        if not names or len(self.found.marks) >= _MAX_MARKS:
+            return
+        value = attributes.get("content") or attributes.get("datetime") or ""
+        text = None if traits & _BREAK else " ".join(node.text(separator=" ")[: 4 * _MARK_CHARACTERS].split())
+        self.found.marks += [
+            Mark(name, value.strip(), text, self.in_boilerplate > 0, len(self.found.blocks)) for name in names
+        ]
+
+    def note_heading(self, node: LexborNode, tag: int) -> None:
+        """Notes a heading that has text."""
+        name = _NAME_OF[tag]
+        if text := " ".join(node.text(separator=" ").split()):
+            self.found.headings.append((int(name[1]), text[:_MARK_CHARACTERS]))
+            self.found.headings_count += name in {"h2", "h3"}
+
+    def note(self, node: LexborNode, tag: int) -> bool:
+        """Notes metadata, structured data, title, language and tables. Answers whether to go on into the element."""
+        name = _NAME_OF[tag]
+        found = self.found
+        if name == "table":
+            if len(found.tables) < _MAX_TABLES:
+                found.tables.append(node)
+        elif name == "html":
+            found.language = (node.attributes.get("lang") or node.attributes.get("xml:lang") or "").strip()
+        elif name == "meta":
+            self.note_meta(node)
+        elif name == "script":
+            if "ld+json" in (node.attributes.get("type") or "").lower():
+                found.json_ld.append(node.text() or "")
+        elif not found.title:
+            found.title = " ".join(node.text().split())
+        return name in {"table", "html"}
+
+    def note_meta(self, node: LexborNode) -> None:
+        """Notes a meta element under each of its names."""
+        attributes = node.attributes
+        content = (attributes.get("content") or "").strip()
+        if not content:
+            return
+        for key in ("property", "name", "itemprop", "http-equiv"):
+            for name in (attributes.get(key) or "").lower().split()[:4]:
+                self.found.meta.setdefault(name, []).append(content)
+
+
+_MARKING = frozenset(("itemprop", "itemtype", "datetime", "rel"))
