@@ -1,6 +1,4 @@
-"""Listings that should be followed, and what following them brought: ``extraction.needed.v1`` and
-``extraction.completed.v1``.
-"""
+"""Listings to follow, and what came of it: ``extraction.needed.v1`` and ``extraction.completed.v1``."""
 
 from __future__ import annotations
 

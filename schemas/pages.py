@@ -76,8 +76,11 @@ TrustLabel = Literal["HIGH", "MEDIUM", "LOW"]
 
 
 class TrustFeatures(Event):
-    """The 18 observations behind a trust score (R-175), about 1 KB as JSON. ``word_count`` counts CJK characters
-    and Latin words (C-32); ``domain_tags`` are of news, academic, government, blog.
+    """The 18 observations behind a trust score (R-175), about 1 KB as JSON.
+
+    Attributes:
+        domain_tags: Of news, academic, government, blog.
+        word_count: CJK characters and Latin words (C-32).
     """
 
     source_tier: SourceTier

@@ -16,6 +16,14 @@ from pydantic import Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from handlers.indexing.rules import (
+    SourceRulesSection,
+    SourceTiersSection,
+    TieredIndexingSection,
+    TrustLabelsSection,
+    TrustPointsSection,
+)
+from handlers.page.reading import PageReadingSection
 from handlers.results.extraction import ExtractionSection
 from schemas.rules import Rules, Section
 from streams.fetch.settings import FetchSettings
@@ -105,7 +113,7 @@ class Settings(BaseSettings):
     """The whole configuration. ``assay config show`` prints it, ``assay config schema`` describes it."""
 
     model_config = SettingsConfigDict(
-        env_prefix="ASSAY_", env_nested_delimiter="__", extra="forbid", frozen=True, case_sensitive=False
+        env_prefix="ASSAY_", env_nested_delimiter="__", extra="ignore", frozen=True, case_sensitive=False
     )
 
     kafka: KafkaSettings = Field(default=KafkaSettings(), description="Where Kafka is.")
@@ -117,6 +125,12 @@ class Settings(BaseSettings):
     pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How much is held, when it commits.")
     processing: ProcessingSettings = Field(default=ProcessingSettings(), description="How records are handled.")
     fetch: FetchSettings = Field(default=FetchSettings(), description="Fetching from the open web.")
+    source_tiers: SourceTiersSection = Field(description="Which sources are of which tier.")
+    source_rules: SourceRulesSection = Field(description="How sources are recognised, and what each tier is worth.")
+    trust_points: TrustPointsSection = Field(description="What citation and structure are worth.")
+    tiered_indexing: TieredIndexingSection = Field(description="From which score on a page is indexed how deep.")
+    trust_labels: TrustLabelsSection = Field(description="From which score on a page has which label.")
+    page_reading: PageReadingSection = Field(description="How a page is read.")
     extraction: ExtractionSection = Field(description="Following listings to their details.")
 
     def rules(self, kind: type[R]) -> R:

@@ -7,7 +7,7 @@ all derive from ``TOPICS`` and ``HANDLERS``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from handlers.classify_results import ClassifyResultsRules, classify_results
@@ -61,11 +61,17 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InPlaceRetry:
-    """Short retries before the record leaves its lane: exponential back-off with full jitter."""
+    """Short retries before the record leaves its lane: exponential back-off with full jitter.
 
-    attempts: int = 3
-    first_seconds: float = 0.2
-    max_seconds: float = 5.0
+    Attributes:
+        attempts: Tries in all, the first included.
+        first_seconds: Upper bound of the first pause.
+        max_seconds: Upper bound of any pause.
+    """
+
+    attempts: int
+    first_seconds: float
+    max_seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +87,7 @@ class Handler:
         rules: The configuration its decisions depend on.
         lane: What it waits for; decides the worker it is deployed in.
         concurrency: Records of different keys in work at once in one process.
+        retry: Its own short retries; None for those of the settings.
         ordered_by_key: Whether records of one key are handled one after another.
         replay: Whether a replay is safe, costs money, or is refused.
         rounds: Asks that one event may take at most.
@@ -97,7 +104,7 @@ class Handler:
     slo_seconds: float
     read: Callable[[Any, tuple[Reply, ...], Any], Outcome | Ask] | None = None
     concurrency: int = 1
-    retry: InPlaceRetry = field(default_factory=InPlaceRetry)
+    retry: InPlaceRetry | None = None
     ordered_by_key: bool = True
     replay: ReplayPolicy = "safe"
     rounds: int = 0

@@ -1,0 +1,68 @@
+"""Dead letters as they are read back: the notes in the headers of ``<topic>.<group>.dlq``.
+
+The value of a dead letter is the original record's value; everything Assay has to say stands in text headers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from schemas.event import Event
+
+KEPT_BYTES = 64 * 1024
+"""How much is kept of a value that no topic takes."""
+
+
+class DeadLetter(Event):
+    """Why a record died, and where it stood.
+
+    Attributes:
+        reason: One of ``DeadReason``; an unknown one is passed through.
+        stage: decode, handle or encode.
+        error: What was wrong, in words.
+        root_id: Identity of the record; a redriven record keeps it.
+    """
+
+    handler: str
+    reason: str
+    stage: str
+    error: str
+    topic: str
+    partition: int
+    offset: int
+    root_id: str
+    died_at: str = ""
+    original_size: int | None = None
+    original_sha256: str | None = None
+
+    @classmethod
+    def of(cls, headers: Iterable[tuple[str, bytes | None]]) -> DeadLetter:
+        """Reads the notes of a dead letter; what is missing or malformed is empty or -1."""
+        texts = {name: value.decode("utf-8", "replace") for name, value in headers if value is not None}
+
+        def number(name: str) -> int:
+            text = texts.get(name, "")
+            return int(text) if text.isdecimal() else -1
+
+        return cls(
+            handler=texts.get("x-handler", ""),
+            reason=texts.get("x-reason", ""),
+            stage=texts.get("x-stage", ""),
+            error=texts.get("x-error-message", ""),
+            topic=texts.get("x-orig-topic", ""),
+            partition=number("x-orig-partition"),
+            offset=number("x-orig-offset"),
+            root_id=texts.get("x-root-id", ""),
+            died_at=texts.get("x-died-at", ""),
+            original_size=number("x-orig-size") if "x-orig-size" in texts else None,
+            original_sha256=texts.get("x-orig-sha256"),
+        )
+
+
+def dead_letter_topic(topic: str, group: str) -> str:
+    """The dead letter topic of a group on a topic, both without prefix.
+
+    >>> dead_letter_topic("pages.crawled.v1", "assay.score_page")
+    'pages.crawled.v1.assay.score_page.dlq'
+    """
+    return f"{topic}.{group}.dlq"

@@ -1,0 +1,167 @@
+"""Settings to a running application: handlers as consumer groups, their pipeline, and the HTTP answers.
+
+``assay run`` drives it with signals and exit codes of its own; ``faststream run streams.app:app`` and any ASGI server
+work too.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from aiokafka import TopicPartition
+from faststream.asgi import AsgiFastStream, AsgiResponse, get
+from prometheus_client import CollectorRegistry, make_asgi_app
+
+from streams.clock import Clock, SystemClock
+from streams.kafka import group_of, make_producer
+from streams.pipeline.commit import AtLeastOnce, CommitStage, ExactlyOnce
+from streams.pipeline.consumer import CountingConsumer
+from streams.pipeline.decide import Chance, Decider, World
+from streams.pipeline.group import ConsumerGroup, StageFactory
+from streams.pipeline.health import Health, Verdict
+from streams.pipeline.intake import IntakeBroker
+from streams.pipeline.observer import Observer
+from streams.pipeline.work import Work
+from streams.settings import Settings, load_settings
+from streams.telemetry.metrics import Metrics
+from streams.topology import HANDLERS, Handler, InPlaceRetry
+from streams.world import LiveWorld
+
+
+class Application:
+    """Everything one process runs, made from settings and started and stopped as one."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        handlers: Sequence[Handler] = HANDLERS,
+        clock: Clock | None = None,
+        chance: Chance = random.random,
+        world: World | None = None,
+    ) -> None:
+        """Wires the handlers; nothing is opened yet.
+
+        Args:
+            settings: The whole configuration; a Kafka must be named in it.
+            handlers: Which handlers this process runs.
+            clock: Time; the system's by default.
+            chance: Jitter.
+            world: Answers the handlers' needs; the real thing by default.
+        """
+        self.settings = settings
+        self.registry = CollectorRegistry()
+        self.metrics = Metrics(self.registry)
+        self.metrics.build_info.labels(installed_version()).set(1)
+        self._clock = clock or SystemClock()
+        self._own_world = LiveWorld(settings.fetch)
+        world = world or self._own_world
+        self.groups = tuple(self._group(handler, chance, world) for handler in handlers)
+        self.health = Health(self.groups, settings, self._clock, self.metrics)
+        self.broker = IntakeBroker(settings, self.groups, self.registry)
+        self.asgi = AsgiFastStream(
+            self.broker,
+            asgi_routes=[
+                ("/metrics", make_asgi_app(self.registry)),
+                ("/healthz", probe(self.health.alive)),
+                ("/readyz", probe(self.health.ready)),
+            ],
+            logger=None,
+            after_startup=[self.health.start],
+            on_shutdown=[self.drain],
+            after_shutdown=[self._own_world.aclose],
+        )
+        self.drained = False
+
+    async def start(self) -> None:
+        """Connects and begins to work."""
+        await self.asgi.start()
+
+    async def stop(self) -> None:
+        """Finishes what is in work within the budget, commits it, and closes everything."""
+        await self.asgi.stop()
+
+    async def drain(self) -> None:
+        """Lets every group finish; called before the consumers close, while commits still work."""
+        await self.health.stop()
+        for group in self.groups:
+            await group.stop(self.settings.pipeline.drain_seconds)
+        self.drained = True
+
+    async def caught_up(self) -> bool:
+        """Whether every group has nothing left to do; handlers feed each other, so ask twice."""
+        for group in self.groups:
+            if not await group.caught_up():
+                return False
+        return True
+
+    def _group(self, handler: Handler, chance: Chance, world: World) -> ConsumerGroup:
+        settings = self.settings
+        observer = Observer(self.metrics, handler.name)
+        wanted = settings.processing.retries
+        retry = handler.retry or InPlaceRetry(
+            attempts=wanted.max_attempts, first_seconds=wanted.first_seconds, max_seconds=wanted.max_seconds
+        )
+        rules = settings.rules(handler.rules)
+        decider = Decider(
+            handler, rules, retry, world, self._clock, chance, lambda again: observer.retried(again.reason)
+        )
+        work = Work(decider, self._clock, observer)
+        return ConsumerGroup(handler, work, stages(settings, handler), settings.pipeline, self._clock, observer)
+
+
+def stages(settings: Settings, handler: Handler) -> StageFactory:
+    """How partitions of a handler commit, as the ``delivery`` setting says."""
+    kafka = settings.kafka
+    client_id = f"assay.{handler.name}"
+
+    def exactly_once(partition: TopicPartition, consumer: CountingConsumer) -> CommitStage:
+        return ExactlyOnce(
+            partition,
+            group_of(kafka, handler),
+            kafka.topic_prefix,
+            consumer,
+            lambda transactional_id: make_producer(kafka, transactional_id, client_id),
+            kafka.transaction_timeout_seconds,
+        )
+
+    def at_least_once(partition: TopicPartition, consumer: CountingConsumer) -> CommitStage:
+        return AtLeastOnce(
+            partition,
+            kafka.topic_prefix,
+            consumer,
+            lambda _: make_producer(kafka, None, client_id),
+            kafka.transaction_timeout_seconds,
+        )
+
+    return exactly_once if settings.delivery == "exactly_once" else at_least_once
+
+
+def probe(ask: Callable[[], Verdict]) -> Any:
+    """A route that answers 200, or 503 with the problems."""
+
+    @get(include_in_schema=False)
+    async def answer(scope: Any) -> AsgiResponse:  # noqa: ARG001 - the signature is FastStream's
+        verdict = ask()
+        body = json.dumps({"ok": verdict.well, "problems": verdict.problems}).encode()
+        return AsgiResponse(body, 200 if verdict.well else 503, {"content-type": "application/json"})
+
+    return answer
+
+
+def installed_version() -> str:
+    """The version of the installed distribution."""
+    try:
+        return version("assay")
+    except PackageNotFoundError:
+        return "0+unknown"
+
+
+def __getattr__(name: str) -> Any:
+    """``streams.app:app`` for ASGI servers: made when it is asked for, so importing this module opens nothing."""
+    if name == "app":
+        return Application(load_settings()).asgi
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

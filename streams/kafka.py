@@ -1,0 +1,69 @@
+"""How Assay speaks to Kafka: the options of clients, in one place, and the names that bear the prefix."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
+
+from streams.settings import KafkaSettings
+from streams.topology import DEAD_LETTER_BYTES, MIB, Handler
+
+MAX_REQUEST_BYTES = 64 * MIB
+"""What a producer takes; it counts bytes before compression."""
+
+
+def connection(settings: KafkaSettings) -> dict[str, Any]:
+    """The options that every client needs to reach the cluster."""
+    options: dict[str, Any] = {
+        "bootstrap_servers": settings.bootstrap_servers,
+        "security_protocol": settings.security_protocol,
+    }
+    if "SSL" in settings.security_protocol:
+        options["ssl_context"] = ssl.create_default_context(cafile=settings.ssl_cafile)
+    if "SASL" in settings.security_protocol:
+        options["sasl_mechanism"] = settings.sasl_mechanism
+        options["sasl_plain_username"] = settings.sasl_username
+        options["sasl_plain_password"] = settings.sasl_password.get_secret_value()
+    return options
+
+
+def group_of(settings: KafkaSettings, handler: Handler) -> str:
+    """The consumer group's name on the cluster."""
+    return f"{settings.topic_prefix}{handler.group}"
+
+
+def make_producer(settings: KafkaSettings, transactional_id: str | None, client_id: str) -> AIOKafkaProducer:
+    """An idempotent producer, not started; transactional where it has an id."""
+    return AIOKafkaProducer(
+        **connection(settings),
+        client_id=client_id,
+        transactional_id=transactional_id,
+        transaction_timeout_ms=int(settings.transaction_timeout_seconds * 1000),
+        enable_idempotence=True,
+        acks="all",
+        compression_type="zstd",
+        max_batch_size=MIB,
+        max_request_size=MAX_REQUEST_BYTES,
+        request_timeout_ms=int(settings.transaction_timeout_seconds * 1000),
+    )
+
+
+def make_reader(settings: KafkaSettings, *topics: str, client_id: str = "assay") -> AIOKafkaConsumer:
+    """A consumer without a group that sees committed records only, not started."""
+    return AIOKafkaConsumer(
+        *topics,
+        **connection(settings),
+        client_id=client_id,
+        isolation_level="read_committed",
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        max_partition_fetch_bytes=DEAD_LETTER_BYTES + MIB,
+    )
+
+
+def make_admin(settings: KafkaSettings) -> AIOKafkaAdminClient:
+    """An admin client, not started."""
+    return AIOKafkaAdminClient(**connection(settings), client_id="assay-admin")

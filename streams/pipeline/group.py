@@ -1,0 +1,231 @@
+"""One handler's membership in its consumer group: intake, the work in flight, and the partitions it holds.
+
+FastStream hands over raw records of one poll (``intake``) and aiokafka tells of rebalances. Records that may start now
+stand in one queue, first come first served over all partitions; a runner works on them one after another and puts
+those that wait for the world into tasks of their own, as many as the handler's concurrency allows.
+
+Invariants: intake never raises and never waits; nothing is started for a partition that is being closed; the event
+loop gets a turn at least every few milliseconds of work, so heartbeats keep going.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+import structlog
+from aiokafka import ConsumerRebalanceListener, ConsumerRecord, TopicPartition
+from aiokafka.errors import KafkaError
+
+from streams.clock import Clock
+from streams.pipeline.commit import CommitStage
+from streams.pipeline.consumer import CountingConsumer
+from streams.pipeline.observer import Observer
+from streams.pipeline.partition import Held, Partition, State
+from streams.pipeline.work import Pending, Work
+from streams.settings import PipelineSettings
+from streams.topology import Handler
+
+log = structlog.get_logger(__name__)
+
+StageFactory = Callable[[TopicPartition, CountingConsumer], CommitStage]
+_SLICE_SECONDS = 0.005
+"""Work done before the event loop gets a turn."""
+
+
+class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is not typed
+    """A handler's part of its consumer group in this process."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        work: Work,
+        stages: StageFactory,
+        settings: PipelineSettings,
+        clock: Clock,
+        observer: Observer,
+    ) -> None:
+        """Prepares the membership; partitions come with the first rebalance."""
+        self.handler = handler
+        self.partitions: dict[TopicPartition, Partition] = {}
+        self._consumer: Callable[[], CountingConsumer | None] = lambda: None
+        self.rebalancing = True
+        self._work = work
+        self._stages = stages
+        self._settings = settings
+        self._clock = clock
+        self._observer = observer
+        self._ready: deque[tuple[Partition, Held]] = deque()
+        self._wake = asyncio.Event()
+        self._in_flight = 0
+        self._runner: asyncio.Task[None] | None = None
+        self._closing = False
+
+    def attach(self, consumer: Callable[[], CountingConsumer | None]) -> None:
+        """Says where the consumer is found; FastStream makes it when the subscriber starts."""
+        self._consumer = consumer
+
+    @property
+    def consumer(self) -> CountingConsumer | None:
+        """The consumer, once there is one."""
+        return self._consumer()
+
+    # --- intake and rebalances -------------------------------------------------------------------------------------
+
+    def intake(self, records: Sequence[ConsumerRecord]) -> None:
+        """Takes the records of one poll, in their partitions' order. Total: what can't be taken is asked for again."""
+        by_partition: dict[TopicPartition, list[ConsumerRecord]] = {}
+        for record in records:
+            by_partition.setdefault(TopicPartition(record.topic, record.partition), []).append(record)
+        for key, some in by_partition.items():
+            partition = self.partitions.get(key)
+            if partition is not None:
+                partition.admit(some)
+
+    async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        """Pauses what was assigned, then opens each partition in the background: fence, read committed, seek."""
+        consumer = self.consumer
+        if consumer is None or self._closing:
+            return
+        mine = list(assigned)
+        consumer.pause(*mine)
+        for key in mine:
+            partition = Partition(
+                key,
+                consumer,
+                self._stages(key, consumer),
+                self._work,
+                self._settings,
+                self.handler.ordered_by_key,
+                self._start,
+                self._clock,
+                self._observer,
+            )
+            self.partitions[key] = partition
+            partition.open()
+        self.rebalancing = False
+        self._observer.rebalanced()
+
+    async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        """Commits what is finished of what was revoked and lets go of it, within a share of the drain's budget."""
+        self.rebalancing = True
+        await self._let_go(list(revoked), self._settings.drain_seconds / 2)
+
+    # --- life ------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Starts the runner."""
+        self._runner = asyncio.create_task(self._run(), name=f"runner {self.handler.name}")
+
+    async def stop(self, drain_seconds: float) -> None:
+        """Stops intake, finishes and commits what is in work within the budget, and lets go of every partition."""
+        self._closing = True
+        if self.consumer is not None and self.partitions:
+            self.consumer.pause(*self.partitions)
+        await self._let_go(list(self.partitions), drain_seconds)
+        if self._runner is not None:
+            self._runner.cancel()
+            await asyncio.gather(self._runner, return_exceptions=True)
+
+    async def caught_up(self) -> bool:
+        """Whether nothing is in hand and every partition stands at the end of what is committed to its topic."""
+        consumer = self.consumer
+        if consumer is None or self.rebalancing or not self.settled:
+            return False
+        try:
+            ends = await consumer.end_offsets(list(self.partitions))
+        except (KafkaError, OSError):
+            return False
+        lag = sum(max(0, end - self.partitions[key].position()) for key, end in ends.items() if key in self.partitions)
+        self._observer.lags(self.handler.consumes.name, lag)
+        return lag == 0 and self.settled
+
+    @property
+    def settled(self) -> bool:
+        """Whether every partition is open and holds nothing."""
+        return all(
+            partition.state is State.RUNNING and not partition.held and partition.committed == partition.position()
+            for partition in self.partitions.values()
+        )
+
+    @property
+    def opened(self) -> bool:
+        """Whether the group has dealt out its partitions and those held here are open."""
+        return not self.rebalancing and all(p.state is State.RUNNING for p in self.partitions.values())
+
+    @property
+    def failed(self) -> BaseException | None:
+        """A bug that ended the runner or a partition; the process should be restarted."""
+        if self._runner is not None and self._runner.done() and not self._runner.cancelled():
+            return self._runner.exception()
+        return next((failed for p in self.partitions.values() if (failed := p.failed) is not None), None)
+
+    @property
+    def coordinator_failed(self) -> str | None:
+        """Why aiokafka's coordination with the group ended, if it did; it does not heal by itself."""
+        consumer = self.consumer
+        task = getattr(getattr(consumer, "_coordinator", None), "_coordination_task", None)
+        if self._closing or task is None or not task.done() or task.cancelled():
+            return None
+        return repr(task.exception()) if task.exception() else "it ended"
+
+    @property
+    def oldest_seconds(self) -> float:
+        """Age of the oldest record taken in and not finished; 0 where there is none."""
+        waits = [since for p in self.partitions.values() if (since := p.oldest_since) is not None]
+        return self._clock.monotonic() - min(waits) if waits else 0.0
+
+    def tick(self) -> None:
+        """Called about once a second: positions that moved past markers are committed, gauges are set."""
+        for partition in self.partitions.values():
+            partition.tick()
+        held = sum(p.held for p in self.partitions.values())
+        size = sum(p.bytes_held for p in self.partitions.values())
+        self._observer.holds(held, size, self._in_flight, self.oldest_seconds)
+
+    # --- work ------------------------------------------------------------------------------------------------------
+
+    def _start(self, partition: Partition, entry: Held) -> None:
+        self._ready.append((partition, entry))
+        self._wake.set()
+
+    async def _run(self) -> None:
+        slice_began = self._clock.monotonic()
+        while True:
+            if not self._ready or self._in_flight >= self.handler.concurrency:
+                self._wake.clear()
+                await self._wake.wait()
+                slice_began = self._clock.monotonic()
+                continue
+            partition, entry = self._ready.popleft()
+            self._begin(partition, entry)
+            if self._clock.monotonic() - slice_began > _SLICE_SECONDS:
+                await asyncio.sleep(0)
+                slice_began = self._clock.monotonic()
+
+    def _begin(self, partition: Partition, entry: Held) -> None:
+        record = entry.record
+        if record is None or not partition.takes_work:
+            return
+        begun = self._work.begin(record)
+        if not isinstance(begun, Pending):
+            partition.finish(entry, begun)
+            return
+        self._in_flight += 1
+        task = asyncio.create_task(self._complete(partition, entry, record, begun))
+        partition.running.add(task)
+        task.add_done_callback(partition.running.discard)
+
+    async def _complete(self, partition: Partition, entry: Held, record: ConsumerRecord, pending: Pending) -> None:
+        try:
+            partition.finish(entry, await self._work.complete(record, pending))
+        finally:
+            self._in_flight -= 1
+            self._wake.set()
+
+    async def _let_go(self, keys: Sequence[TopicPartition], drain_seconds: float) -> None:
+        leaving = [partition for key in keys if (partition := self.partitions.pop(key, None)) is not None]
+        await asyncio.gather(*(partition.close(drain_seconds) for partition in leaving))
+        gone = set(map(id, leaving))
+        self._ready = deque(item for item in self._ready if id(item[0]) not in gone)

@@ -1,0 +1,83 @@
+"""Is the process alive, and is it ready? Liveness fails only where a restart would help.
+
+Alive: no runner or partition has died of a bug, no record has been in work for longer than the stall limit, the group
+coordinators' tasks run, and the event loop gets its turns. Ready: every group has its partitions, and they are open.
+A provider's or the web's outage shows in neither.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from streams.clock import Clock
+from streams.pipeline.group import ConsumerGroup
+from streams.settings import Settings
+from streams.telemetry.metrics import Metrics
+
+_TICK_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An answer to a probe: ``problems`` is empty where all is well."""
+
+    problems: tuple[str, ...]
+
+    @property
+    def well(self) -> bool:
+        """Whether there is nothing to complain about."""
+        return not self.problems
+
+
+class Health:
+    """Watches the groups and the event loop of a process."""
+
+    def __init__(self, groups: Sequence[ConsumerGroup], settings: Settings, clock: Clock, metrics: Metrics) -> None:
+        """Takes who is watched and the limits."""
+        self._groups = groups
+        self._stalled = settings.pipeline.stalled_seconds
+        self._loop_limit = settings.kafka.session_timeout_seconds
+        self._clock = clock
+        self._metrics = metrics
+        self._loop_lag = 0.0
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Starts watching; needs the running event loop."""
+        self._task = asyncio.create_task(self._watch(), name="health")
+
+    async def stop(self) -> None:
+        """Stops watching."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def alive(self) -> Verdict:
+        """Whether the process should go on living."""
+        problems = []
+        for group in self._groups:
+            name = group.handler.name
+            if (failed := group.failed) is not None:
+                problems.append(f"{name}: stopped by {type(failed).__name__}: {failed}")
+            if group.oldest_seconds > self._stalled:
+                problems.append(f"{name}: a record has been in work for {group.oldest_seconds:.0f} s")
+            if (dead := group.coordinator_failed) is not None:
+                problems.append(f"{name}: the group coordinator stopped: {dead}")
+        if self._loop_lag > self._loop_limit:
+            problems.append(f"the event loop stood still for {self._loop_lag:.1f} s")
+        return Verdict(tuple(problems))
+
+    def ready(self) -> Verdict:
+        """Whether the process takes part in the work."""
+        return Verdict(tuple(f"{g.handler.name}: partitions not open yet" for g in self._groups if not g.opened))
+
+    async def _watch(self) -> None:
+        while True:
+            before = self._clock.monotonic()
+            await self._clock.sleep(_TICK_SECONDS)
+            self._loop_lag = max(0.0, self._clock.monotonic() - before - _TICK_SECONDS)
+            self._metrics.loop_lag_seconds.set(self._loop_lag)
+            for group in self._groups:
+                group.tick()

@@ -1,0 +1,79 @@
+"""What one handler's work looks like from outside: the pipeline tells, the metrics count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from schemas.event import Event
+from schemas.extraction import ExtractionNeeded
+from schemas.outcome import DeadReason, RetryReason, Stage
+from schemas.pages import ScoredPage
+from schemas.retrieval import ResultsClassified, RetrievalEvaluated
+from streams.telemetry.metrics import Metrics
+
+
+class Observer:
+    """Counts one handler's records, outputs and transactions."""
+
+    def __init__(self, metrics: Metrics, handler: str) -> None:
+        """Binds the handler's label once, so the hot path doesn't look it up."""
+        self._metrics = metrics
+        self._handler = handler
+        self._duration = metrics.handler_duration_seconds.labels(handler)
+        self._age = metrics.event_age_seconds.labels(handler)
+
+    def handled(self, outcome: str, reason: str, seconds: float, age: float | None, replayed: bool) -> None:
+        """A record came to its outcome, ``seconds`` after its work began and ``age`` seconds after it was produced."""
+        lane = "replay" if replayed else "live"
+        self._metrics.handler_events_total.labels(self._handler, outcome, reason, lane).inc()
+        self._duration.observe(seconds)
+        if age is not None:
+            self._age.observe(max(age, 0.0))
+
+    def retried(self, reason: RetryReason) -> None:
+        """A record is tried again in place."""
+        self._metrics.retries_total.labels(self._handler, reason).inc()
+
+    def died(self, reason: DeadReason, stage: Stage) -> None:
+        """A record became a dead letter."""
+        self._metrics.dead_events_total.labels(self._handler, reason, stage).inc()
+
+    def committed(self, result: str, seconds: float) -> None:
+        """A commit ended: ``committed`` or ``in_doubt``."""
+        self._metrics.transactions_total.labels(self._handler, result).inc()
+        self._metrics.transaction_seconds.labels(self._handler).observe(seconds)
+
+    def rebalanced(self) -> None:
+        """The group's partitions were dealt out anew."""
+        self._metrics.rebalances_total.labels(self._handler).inc()
+
+    def holds(self, records: int, size: int, in_flight: int, oldest_seconds: float) -> None:
+        """What the handler has in hand now."""
+        self._metrics.records_held.labels(self._handler).set(records)
+        self._metrics.bytes_held.labels(self._handler).set(size)
+        self._metrics.handler_in_flight.labels(self._handler).set(in_flight)
+        self._metrics.oldest_unfinished_seconds.labels(self._handler).set(oldest_seconds)
+
+    def lags(self, topic: str, records: int) -> None:
+        """How far the handler is behind on the partitions it holds."""
+        self._metrics.consumer_lag_records.labels(self._handler, topic).set(records)
+
+    def emitted(self, events: Sequence[Event]) -> None:
+        """Events that a record caused: what the trust and result dashboards show (R-270)."""
+        metrics = self._metrics
+        for event in events:
+            match event:
+                case ScoredPage():
+                    metrics.pages_scored_total.labels(event.tier, event.trust_label).inc()
+                    metrics.cts_score.observe(event.cts_score)
+                case ResultsClassified():
+                    for result in event.results:
+                        metrics.results_classified_total.labels(result.result_type).inc()
+                    if event.improvement is not None:
+                        metrics.actionable_improvement.observe(event.improvement)
+                case ExtractionNeeded():
+                    metrics.extractions_triggered_total.labels(event.reason).inc()
+                case RetrievalEvaluated():
+                    metrics.batches_total.labels("passed" if event.passed else "failed").inc()
+                case _:
+                    pass

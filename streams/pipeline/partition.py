@@ -1,0 +1,312 @@
+"""One assigned input partition: intake into its window, and the commit of its finished prefix.
+
+A ``Partition`` lives from one assignment to its revocation; a re-assignment makes a new one, so a late result of the
+old one finds nobody. Its life:
+
+    opening   fence, read the committed offset, seek there, resume; retried until it works or the partition is revoked
+    running   records are admitted; the finished prefix is committed as it grows
+    closed    nothing is admitted, nothing more is committed
+
+Invariants: a record is admitted only if it was asked for after the last seek, and only in offset order from there;
+what is committed is the offset after the finished prefix, or the consumer's position where nothing is in hand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from enum import Enum
+from itertools import count
+
+import structlog
+from aiokafka import ConsumerRecord, TopicPartition
+from aiokafka.errors import KafkaError
+
+from schemas.outcome import Dead, DeadReason
+from streams.clock import Clock
+from streams.codec import OutputRecord
+from streams.pipeline.commit import CommitDoubtError, CommitStage, OutputRefusedError
+from streams.pipeline.consumer import CountingConsumer
+from streams.pipeline.observer import Observer
+from streams.pipeline.window import Entry, Window
+from streams.pipeline.work import Done, Work
+from streams.settings import PipelineSettings
+
+log = structlog.get_logger(__name__)
+
+Held = Entry[ConsumerRecord, Done]
+_REOPEN_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
+"""Pauses between tries to open a partition; the last one repeats."""
+
+
+class State(Enum):
+    """Where a partition stands in its life."""
+
+    OPENING = "opening"
+    RUNNING = "running"
+    CLOSED = "closed"
+
+
+class Partition:
+    """Intake, window and commit of one input partition, for one assignment."""
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        consumer: CountingConsumer,
+        stage: CommitStage,
+        work: Work,
+        settings: PipelineSettings,
+        ordered_by_key: bool,
+        start: Callable[[Partition, Held], None],
+        clock: Clock,
+        observer: Observer,
+    ) -> None:
+        """Prepares the partition; ``open`` brings it to life.
+
+        Args:
+            partition: Topic (with prefix) and number.
+            consumer: The group's consumer; the partition is paused on it.
+            stage: Commits outputs and offset.
+            work: Makes the dead letter of outputs that are refused.
+            settings: How much is held, when it commits.
+            ordered_by_key: Whether one key's records wait for each other.
+            start: Told of every entry that may start now.
+            clock: For lingering and ages.
+            observer: Told of commits.
+        """
+        self.partition = partition
+        self.state = State.OPENING
+        self.committed: int | None = None
+        self.running: set[asyncio.Task[None]] = set()
+        self._consumer = consumer
+        self._stage = stage
+        self._work = work
+        self._settings = settings
+        self._ordered = ordered_by_key
+        self._start = start
+        self._clock = clock
+        self._observer = observer
+        self._window: Window[ConsumerRecord, Done] = self._empty_window()
+        self._next_offset = 0
+        self._valid_from_poll = 0
+        self._paused = True
+        self._progress = asyncio.Event()
+        self._careful = 0
+        self._refused: dict[int, str] = {}
+        self._stopping = False
+        self._life: asyncio.Task[None] | None = None
+
+    def open(self) -> None:
+        """Starts the partition's life in the background, so a rebalance doesn't wait for the fence."""
+        self._life = asyncio.create_task(self._live(), name=f"partition {self.partition}")
+
+    @property
+    def held(self) -> int:
+        """Records taken in and not committed."""
+        return len(self._window)
+
+    @property
+    def bytes_held(self) -> int:
+        """Bytes of them."""
+        return self._window.bytes_held
+
+    @property
+    def failed(self) -> BaseException | None:
+        """The error that ended the partition's life before its time; a bug, and a reason to restart."""
+        if self._life is None or not self._life.done() or self._life.cancelled():
+            return None
+        return self._life.exception()
+
+    @property
+    def oldest_since(self) -> float | None:
+        """Monotonic time since which the oldest unfinished record waits; None where nothing does."""
+        oldest = self._window.oldest
+        return oldest.admitted_at if oldest else None
+
+    def position(self) -> int:
+        """Every record below this offset is committed or in hand."""
+        return max(self._next_offset, self._consumer.delivered_to.get(self.partition, 0))
+
+    def admit(self, records: Sequence[ConsumerRecord]) -> None:
+        """Takes records of one poll in, until the window is full; the rest is asked for again later. Never raises."""
+        if self.state is not State.RUNNING or self._stopping:
+            return
+        if self._consumer.polls < self._valid_from_poll:
+            # Asked for before the last seek: the fetcher may have moved past what we still want.
+            self._consumer.seek(self.partition, self._next_offset)
+            self._valid_from_poll = self._consumer.polls + 1
+            return
+        for record in records:
+            if record.offset < self._next_offset:
+                continue
+            if record.offset in self._refused:
+                self._bury(record)
+                continue
+            size = len(record.value or b"") + len(record.key or b"")
+            if self._paused or not self._window.has_room(size):
+                self._set_back(record.offset)
+                return
+            entry = self._window.admit(record.offset, record.key, size, self._clock.monotonic(), record)
+            self._next_offset = record.offset + 1
+            if entry is not None:
+                self._start(self, entry)
+
+    def finish(self, entry: Held, done: Done) -> None:
+        """Puts a record's result in and lets the next of its key start."""
+        if self.state is State.CLOSED or not self._window.owns(entry):
+            return
+        following = self._window.finish(entry, done, done.size)
+        self._progress.set()
+        if following is not None:
+            self._start(self, following)
+
+    async def close(self, drain_seconds: float) -> None:
+        """Finishes what is in work within the budget, commits it, and lets go. Never raises."""
+        self._stopping = True
+        if self.state is State.RUNNING and drain_seconds > 0:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(drain_seconds):
+                    await self._drain()
+        self.state = State.CLOSED
+        for task in (*self.running, *([self._life] if self._life else [])):
+            task.cancel()
+        await asyncio.gather(*self.running, *([self._life] if self._life else []), return_exceptions=True)
+        self._window = self._empty_window()
+        self._consumer.watched -= {self.partition}
+        await self._stage.close()
+
+    def tick(self) -> None:
+        """Looks whether the position moved on without records, past transaction markers; called now and then."""
+        if self.state is State.RUNNING and self._commit_position() is not None:
+            self._progress.set()
+
+    @property
+    def takes_work(self) -> bool:
+        """Whether an entry may still be started; what isn't started at the close is done again by the next owner."""
+        return self.state is State.RUNNING and not self._stopping
+
+    async def _drain(self) -> None:
+        """Waits until what was started is finished and committed; intake has stopped."""
+        while self.state is State.RUNNING and (self.running or self._window.finished_prefix(1, 1)):
+            self._progress.set()
+            await self._clock.sleep(0.01)
+
+    async def _live(self) -> None:
+        self._resume_from(await self._reopened())
+        while self.state is State.RUNNING:
+            await self._progress.wait()
+            self._progress.clear()
+            await self._commit_ready()
+
+    async def _reopened(self) -> int:
+        """Opens the stage, as often as it takes. Returns the committed offset, else the first there is."""
+        for attempt in count():
+            try:
+                if (committed := await self._stage.open()) is not None:
+                    return committed
+                beginning = await self._consumer.beginning_offsets([self.partition])
+                return int(beginning[self.partition])
+            except (KafkaError, TimeoutError, OSError) as error:
+                log.warning("partition not opened yet", partition=str(self.partition), error=str(error) or repr(error))
+                await self._stage.close()
+                await self._clock.sleep(_REOPEN_SECONDS[min(attempt, len(_REOPEN_SECONDS) - 1)])
+        raise AssertionError("count() has no end")
+
+    def _resume_from(self, committed: int) -> None:
+        """Starts over from an offset: state of before is dropped, and what was asked for before is not taken."""
+        self.committed = committed
+        self._window = self._empty_window()
+        self._next_offset = committed
+        self._consumer.delivered_to.pop(self.partition, None)
+        self._consumer.seek(self.partition, committed)
+        self._valid_from_poll = self._consumer.polls + 1
+        self._consumer.resume(self.partition)
+        self._paused = False
+        self._consumer.watched |= {self.partition}
+        self.state = State.RUNNING
+
+    async def _commit_ready(self) -> None:
+        """Commits the finished prefix as long as there is one; waits a little for company where work goes on."""
+        while self.state is State.RUNNING:
+            prefix = self._window.finished_prefix(self._limit(), self._settings.commit_bytes)
+            if not prefix:
+                if (position := self._commit_position()) is not None:
+                    await self._commit((), position, 0)
+                return
+            if len(prefix) < self._limit() and len(prefix) < len(self._window) and self._settings.commit_linger_seconds:
+                await self._clock.sleep(self._settings.commit_linger_seconds)
+                prefix = self._window.finished_prefix(self._limit(), self._settings.commit_bytes)
+            whole = len(prefix) == len(self._window)
+            next_offset = self.position() if whole else prefix[-1].offset + 1
+            outputs = [output for entry in prefix if entry.done for output in entry.done.outputs]
+            await self._commit(outputs, next_offset, len(prefix))
+
+    async def _commit(self, outputs: Sequence[OutputRecord], next_offset: int, inputs: int) -> None:
+        """One commit; on success the prefix is released, on any doubt the committed offset decides."""
+        began = self._clock.monotonic()
+        try:
+            await self._stage.commit(outputs, next_offset)
+        except CommitDoubtError as doubt:
+            self._observer.committed("in_doubt", self._clock.monotonic() - began)
+            log.warning("commit in doubt", partition=str(self.partition), inputs=inputs, error=str(doubt))
+            await self._recover(doubt, next_offset, inputs)
+        else:
+            self._observer.committed("committed", self._clock.monotonic() - began)
+            self._careful = max(0, self._careful - 1)
+            self._release(next_offset, inputs)
+
+    async def _recover(self, doubt: CommitDoubtError, next_offset: int, inputs: int) -> None:
+        """Opens the stage anew, which settles the transaction, and believes what the group has committed."""
+        await self._stage.close()
+        committed = await self._reopened()
+        if committed == next_offset:
+            self._release(next_offset, inputs)
+        elif committed != self.committed:
+            log.warning("offset was moved by somebody else", partition=str(self.partition), committed=committed)
+            self._resume_from(committed)
+        elif isinstance(doubt, OutputRefusedError) and inputs == 1:
+            offset = self._window.finished_prefix(1, 1)[0].offset
+            self._refused[offset] = str(doubt)
+            self._resume_from(committed)
+        else:
+            self._careful = max(inputs, 1)
+
+    def _release(self, next_offset: int, inputs: int) -> None:
+        self.committed = next_offset
+        self._window.release(inputs)
+        half_records, half_bytes = self._settings.window_records // 2, self._settings.window_bytes // 2
+        room = len(self._window) <= half_records and self._window.bytes_held <= half_bytes
+        if self._paused and room and not self._stopping:
+            self._paused = False
+            self._consumer.resume(self.partition)
+
+    def _set_back(self, offset: int) -> None:
+        """Back pressure: the partition rests, and goes on with the first record that found no room."""
+        self._paused = True
+        self._consumer.pause(self.partition)
+        self._consumer.seek(self.partition, offset)
+
+    def _bury(self, record: ConsumerRecord) -> None:
+        """A record whose outputs no topic takes becomes a dead letter."""
+        refusal = Dead(DeadReason.OUTPUT_TOO_LARGE, self._refused.pop(record.offset))
+        # Without a key it waits for nobody, and nobody waits for it.
+        entry = self._window.admit(record.offset, None, 0, self._clock.monotonic(), record)
+        self._next_offset = record.offset + 1
+        if entry is not None:
+            self.finish(entry, self._work.refuse(record, refusal))
+
+    def _commit_position(self) -> int | None:
+        """The offset to commit where nothing is in hand and the position moved on; None otherwise."""
+        if self._window or self.committed is None:
+            return None
+        position = self.position()
+        return position if position > self.committed else None
+
+    def _empty_window(self) -> Window[ConsumerRecord, Done]:
+        return Window(self._settings.window_records, self._settings.window_bytes, self._ordered)
+
+    def _limit(self) -> int:
+        """Inputs of the next transaction: one at a time for a while after a doubt, to find out who is to blame."""
+        return 1 if self._careful else self._settings.commit_records

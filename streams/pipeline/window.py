@@ -1,0 +1,137 @@
+"""The window of one input partition: what was taken in and is not committed yet. Pure; no clock, no event loop.
+
+Invariants, held by construction and by property tests:
+
+1. Entries stand in offset order; an offset is admitted once.
+2. Where the handler orders by key, at most one entry of a key is started at a time, in offset order. A record without
+   a key has no order to keep.
+3. Only the contiguous finished prefix is ever offered for commit, so an offset is never committed while an earlier
+   record is unfinished. Transaction markers leave gaps between offsets; the prefix is contiguous in admission order.
+4. Records and bytes held are bounded; a single record larger than the bound is admitted alone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+R = TypeVar("R")
+"""What an input record is; the window looks at its arguments only."""
+D = TypeVar("D")
+"""What a finished record is worth; the window looks at its size only."""
+
+
+@dataclass(slots=True, eq=False)
+class Entry(Generic[R, D]):
+    """A record in the window. ``record`` is dropped once the entry is finished, to free its bytes."""
+
+    offset: int
+    key: Hashable
+    size: int
+    admitted_at: float
+    record: R | None
+    home: Window[R, D]
+    done: D | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether its result is in."""
+        return self.done is not None
+
+
+class Window(Generic[R, D]):
+    """Lanes by key over a bounded window, with the contiguous finished prefix."""
+
+    def __init__(self, max_records: int, max_bytes: int, ordered_by_key: bool) -> None:
+        """Makes an empty window."""
+        self._max_records = max_records
+        self._max_bytes = max_bytes
+        self._ordered = ordered_by_key
+        self._entries: deque[Entry[R, D]] = deque()
+        self._lanes: dict[Hashable, deque[Entry[R, D]]] = {}
+        self._bytes = 0
+        self.last_offset = -1
+        """The highest offset admitted; -1 before the first."""
+
+    def __len__(self) -> int:
+        """Records held."""
+        return len(self._entries)
+
+    @property
+    def bytes_held(self) -> int:
+        """Bytes of unfinished inputs and finished outputs."""
+        return self._bytes
+
+    @property
+    def oldest(self) -> Entry[R, D] | None:
+        """The first entry that is not finished."""
+        return next((entry for entry in self._entries if not entry.finished), None)
+
+    def owns(self, entry: Entry[R, D]) -> bool:
+        """Whether the entry was admitted here; a late result of an earlier window was not."""
+        return entry.home is self
+
+    def has_room(self, size: int) -> bool:
+        """Whether a record of that many bytes may be admitted now."""
+        if not self._entries:
+            return True
+        return len(self._entries) < self._max_records and self._bytes + size <= self._max_bytes
+
+    def admit(self, offset: int, key: Hashable, size: int, now: float, record: R) -> Entry[R, D] | None:
+        """Takes a record in. Returns its entry if it may start at once, None if it waits for its key's turn.
+
+        Raises:
+            ValueError: If the offset isn't above all admitted before; the caller must look first.
+        """
+        if offset <= self.last_offset:
+            raise ValueError(f"offset {offset} is not above {self.last_offset}")
+        entry: Entry[R, D] = Entry(offset, key, size, now, record, self)
+        self.last_offset = offset
+        self._entries.append(entry)
+        self._bytes += size
+        if not self._ordered or key is None:
+            return entry
+        waiting = self._lanes.get(key)
+        if waiting is None:
+            self._lanes[key] = deque()
+            return entry
+        waiting.append(entry)
+        return None
+
+    def finish(self, entry: Entry[R, D], done: D, size: int) -> Entry[R, D] | None:
+        """Puts a result in. Returns the next entry of the same key, which may start now, if one waits."""
+        self._bytes += size - entry.size
+        entry.size = size
+        entry.done = done
+        entry.record = None
+        if not self._ordered or entry.key is None:
+            return None
+        waiting = self._lanes[entry.key]
+        if waiting:
+            return waiting.popleft()
+        del self._lanes[entry.key]
+        return None
+
+    def finished_prefix(self, max_records: int, max_bytes: int) -> list[Entry[R, D]]:
+        """The entries that may be committed now: finished, from the first on without a gap, within the bounds.
+
+        At least one is returned where the first is finished, however large it is.
+        """
+        prefix: list[Entry[R, D]] = []
+        total = 0
+        for entry in self._entries:
+            if not entry.finished or len(prefix) >= max_records or (prefix and total + entry.size > max_bytes):
+                break
+            prefix.append(entry)
+            total += entry.size
+        return prefix
+
+    def release(self, count: int) -> None:
+        """Forgets the first ``count`` entries, which must be finished: they are committed."""
+        for _ in range(count):
+            entry = self._entries.popleft()
+            if not entry.finished:
+                raise ValueError(f"offset {entry.offset} is released before it is finished")
+            self._bytes -= entry.size

@@ -1,0 +1,142 @@
+"""One raw record to the records it causes: decode, decide, encode. Total: whatever comes in, a result comes out.
+
+The result of a record is worth exactly what is written for it: its outputs, or a dead letter, or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aiokafka import ConsumerRecord
+
+from schemas.event import Envelope, Event, Provenance, output_id
+from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Retry, Stage
+from streams.clock import Clock
+from streams.codec import MAX_DETAIL, OutputRecord, decode, encode, timestamp
+from streams.pipeline.dead_letters import Origin, dead_letter
+from streams.pipeline.decide import Decider
+from streams.pipeline.observer import Observer
+from streams.topology import TOPIC_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a record caused."""
+
+    outputs: tuple[OutputRecord, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes to write."""
+        return sum(output.size for output in self.outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A record whose handler asked for something, or wants to be tried again."""
+
+    event: Event
+    first: Ask | Retry
+    began: float
+
+
+class Work:
+    """Does the work of one handler on raw records."""
+
+    def __init__(self, decider: Decider, clock: Clock, observer: Observer) -> None:
+        """Takes the handler's decider, the clock for envelopes and durations, and who is told."""
+        self._decider = decider
+        self._handler = decider.handler
+        self._clock = clock
+        self._observer = observer
+
+    def begin(self, record: ConsumerRecord) -> Done | Pending:
+        """Does a record's work as far as it goes without waiting."""
+        began = self._clock.monotonic()
+        try:
+            event = decode(self._handler.consumes, record.value, record.headers, timestamp(record.timestamp))
+        except Exception as error:
+            # Intake is total: a fault of ours in reading a record must not stop the records behind it.
+            event = Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
+        if isinstance(event, Dead):
+            return self._close(record, event, Stage.DECODE, began)
+        answer = self._decider.decide(event)
+        if isinstance(answer, Ask | Retry):
+            return Pending(event, answer, began)
+        return self._close(record, answer, Stage.HANDLE, began)
+
+    async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
+        """Goes on with a record that has to wait for the world."""
+        outcome = await self._decider.finish(pending.event, pending.first)
+        return self._close(record, outcome, Stage.HANDLE, pending.began)
+
+    def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
+        """The dead letter of a record whose outputs can't be written."""
+        return self._close(record, refusal, Stage.ENCODE, self._clock.monotonic())
+
+    def _close(self, record: ConsumerRecord, outcome: Emit | Drop | Dead, stage: Stage, began: float) -> Done:
+        provenance = Provenance.of(record.headers, f"{record.topic}/{record.partition}/{record.offset}")
+        if isinstance(outcome, Emit):
+            outputs = self._encode(outcome.events, provenance)
+            if isinstance(outputs, Dead):
+                outcome, stage = outputs, Stage.ENCODE
+            else:
+                self._observer.emitted(outcome.events)
+                self._note(record, provenance, "emit", "", began)
+                return Done(outputs)
+        match outcome:
+            case Drop(reason):
+                self._note(record, provenance, "drop", reason, began)
+                return Done(())
+            case Dead():
+                refusal = outcome
+        self._note(record, provenance, "dead", refusal.reason, began)
+        self._observer.died(refusal.reason, stage)
+        origin = Origin(record.topic, record.partition, record.offset, record.timestamp)
+        letter = dead_letter(
+            self._handler,
+            origin,
+            record.key,
+            record.value,
+            record.headers,
+            refusal,
+            stage,
+            provenance,
+            self._clock.now(),
+        )
+        return Done((letter,))
+
+    def _encode(self, events: Sequence[Event], provenance: Provenance) -> tuple[OutputRecord, ...] | Dead:
+        """The output records of a handler's events, or why they can't be written."""
+        handler = self._handler
+        records = []
+        for ordinal, event in enumerate(events):
+            topic = next((topic for topic in handler.emits if topic.event is type(event)), None)
+            if topic is None:
+                return Dead(DeadReason.OUTPUT_INVALID, f"{handler.name} does not emit {type(event).__name__}")
+            config_version = self._decider.rules.config_version
+            envelope = Envelope(
+                id=output_id(handler.name, handler.version, config_version, provenance.identity, ordinal),
+                type=topic.name,
+                source=f"assay/{handler.name}",
+                time=self._clock.now(),
+                correlation_id=provenance.correlation_id,
+                causation_id=provenance.identity,
+                traceparent=provenance.traceparent,
+                run=provenance.run,
+            )
+            try:
+                output = encode(topic, event, envelope)
+            except Exception as error:
+                return Dead(DeadReason.OUTPUT_INVALID, f"{topic.name}: {error}"[:MAX_DETAIL])
+            if output.size > TOPIC_BYTES:
+                return Dead(DeadReason.OUTPUT_TOO_LARGE, f"{topic.name}: {output.size} bytes, {TOPIC_BYTES} at most")
+            records.append(output)
+        return tuple(records)
+
+    def _note(self, record: ConsumerRecord, provenance: Provenance, outcome: str, reason: str, began: float) -> None:
+        produced = timestamp(record.timestamp)
+        age = (self._clock.now() - produced).total_seconds() if produced else None
+        replayed = provenance.run is not None
+        self._observer.handled(outcome, reason, self._clock.monotonic() - began, age, replayed)

@@ -1,0 +1,53 @@
+"""Structured logs: JSON lines for machines, aligned and coloured ones on a terminal. Quiet in normal operation."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+from streams.settings import LogSettings
+
+_QUIET = ("aiokafka", "httpx", "httpcore", "uvicorn.access", "asyncio")
+
+
+def configure_logs(settings: LogSettings) -> None:
+    """Sets up structlog and the standard library's logging to write to standard error in one form."""
+    level = getattr(logging, settings.level.upper())
+    as_json = settings.format == "json" or (settings.format == "auto" and not sys.stderr.isatty())
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+    ]
+    renderer: list[structlog.typing.Processor] = (
+        [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+        if as_json
+        else [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+    )
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    for name in _QUIET:
+        # Their informational chatter (every join, every request) drowns what matters.
+        logging.getLogger(name).setLevel(max(level, logging.WARNING))
