@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from schemas.dead import dead_letter_topic
 from schemas.rules import Rules
 from streams.generate.docstrings import paragraphs, prose
 from streams.generate.documents import IN_MARKDOWN
@@ -60,7 +61,7 @@ def handler_page(handler: Handler) -> dict[Path, str]:
 def _running(handler: Handler) -> Iterator[tuple[str, str]]:
     yield "reads", _topic(handler.consumes)
     yield "writes", ", ".join(_topic(topic) for topic in handler.emits)
-    yield "refuses to", f"`{handler.consumes.name}.{handler.group}.dlq`"
+    yield "refuses to", f"`{dead_letter_topic(handler.consumes.name, handler.group)}`"
     yield "consumer group", f"`{handler.group}`"
     yield "lane", f"{handler.lane}, {handler.concurrency} at once in a process"
     yield "order", f"kept by {handler.consumes.key_means}" if handler.ordered_by_key else "not kept"

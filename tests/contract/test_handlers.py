@@ -39,10 +39,11 @@ HOSTILE = (
 )
 
 
-def examples() -> Iterator[Any]:
-    for handler in HANDLERS:
-        for path in sorted((EXAMPLES / handler.consumes.name).glob("*.json")):
-            yield pytest.param(handler, path, id=f"{handler.name}-{path.stem}")
+CASES = [
+    pytest.param(handler, path, id=f"{handler.name}-{path.stem}")
+    for handler in HANDLERS
+    for path in sorted((EXAMPLES / handler.consumes.name).glob("*.json"))
+]
 
 
 def rules_of(handler: Handler) -> Rules:
@@ -145,7 +146,7 @@ def test_the_shipped_rules_load_and_have_a_version(handler: Handler) -> None:
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.__name__)
-@pytest.mark.parametrize(("handler", "path"), examples())
+@pytest.mark.parametrize(("handler", "path"), CASES)
 def test_every_example_comes_to_an_outcome_and_to_the_same_again(handler: Handler, path: Path, world: World) -> None:
     rules = rules_of(handler)
     event = handler.consumes.event.model_validate_json(path.read_bytes())
@@ -159,7 +160,7 @@ def test_every_example_comes_to_an_outcome_and_to_the_same_again(handler: Handle
 
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=lambda text: repr(text[:20]))
-@pytest.mark.parametrize(("handler", "path"), examples())
+@pytest.mark.parametrize(("handler", "path"), CASES)
 def test_no_text_makes_a_handler_raise(handler: Handler, path: Path, hostile: str) -> None:
     rules = rules_of(handler)
     for value in mutations(json.loads(path.read_text("utf-8")), hostile):
