@@ -21,14 +21,21 @@ REPLAY = {
     "paid": "costs money: needs a budget",
     "never": "refused: it would reach into the world again",
 }
-MAX_DEFAULT = 60
-"""Characters of a default that still fit a table."""
+MAX_VALUE = 60
+"""Characters of a value that still fit a table."""
 
 
-def handler_page(handler: Handler) -> dict[Path, str]:
-    """``docs/handlers/<name>.md``."""
+def handler_page(handler: Handler, document: dict[str, Any]) -> dict[Path, str]:
+    """``docs/handlers/<name>.md``.
+
+    Args:
+        handler: What the page is about.
+        document: The shipped configuration, whose values are shown.
+    """
+    sections = handler.rules.model_fields.keys() & document.keys()
+    rules = handler.rules.model_validate({name: document[name] for name in sections})
     module = sys.modules[handler.fn.__module__]
-    sections = [
+    parts = [
         IN_MARKDOWN,
         f"# {handler.name}",
         paragraphs(module.__doc__ or ""),
@@ -36,25 +43,25 @@ def handler_page(handler: Handler) -> dict[Path, str]:
         prose(handler.fn),
     ]
     if handler.read is not None:
-        sections += [
+        parts += [
             f"It may ask for something of the world, {handler.rounds} times an input at most.",
             prose(handler.read),
         ]
-    sections += [
+    parts += [
         "## How it runs",
         _table(("", ""), _running(handler)),
         "## What it depends on",
         "Its decisions carry `config_version`, a hash over the keys below. A key is set in `config/`, or from the"
         " environment as `ASSAY_` and the key in capitals with `__` for each dot. The value in force is printed by"
         " `assay config show`.",
-        _table(("key", "built-in value", "meaning"), _keys(handler.rules)),
+        _table(("key", "shipped value", "meaning"), _keys(rules)),
         "## Try it",
         f"```sh\npython -m json.tool --compact schemas/examples/{handler.consumes.name}/minimal.json"
         f" | assay try {handler.name}\n```",
         "One line comes out for each line that goes in; no broker is needed. `docs/topology.md` shows where the handler"
         " stands.",
     ]
-    text = "\n\n".join(section for section in sections if section)
+    text = "\n\n".join(part for part in parts if part)
     return {Path("docs/handlers") / f"{handler.name}.md": text + "\n"}
 
 
@@ -74,27 +81,27 @@ def _topic(topic: Topic) -> str:
     return f"`{topic.name}` ({topic.event.__name__})"
 
 
-def _keys(rules: type[Rules]) -> Iterator[tuple[str, str, str]]:
-    """Every key of every section, depth first; a section that is a list or a mapping of sections stays one key."""
-    pending: list[tuple[str, type[BaseModel]]] = [("", rules)]
+def _keys(rules: Rules) -> Iterator[tuple[str, str, str]]:
+    """Every key of every section, depth first; a list or a mapping of sections stays one key."""
+    pending: list[tuple[str, BaseModel]] = [("", rules)]
     while pending:
-        prefix, model = pending.pop()
-        nested: list[tuple[str, type[BaseModel]]] = []
-        for name, field in model.model_fields.items():
-            key = f"{prefix}{field.alias or name}"
-            if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-                nested.append((f"{key}.", field.annotation))
+        prefix, section = pending.pop()
+        nested: list[tuple[str, BaseModel]] = []
+        values = section.model_dump(mode="json")
+        for name, field in type(section).model_fields.items():
+            key, value = f"{prefix}{field.alias or name}", getattr(section, name)
+            if isinstance(value, BaseModel):
+                nested.append((f"{key}.", value))
             else:
-                default = "" if field.is_required() else field.get_default(call_default_factory=True, validated_data={})
-                yield f"`{key}`", _value(default), field.description or ""
+                yield f"`{key}`", _value(values[name]), field.description or ""
         pending += reversed(nested)
 
 
-def _value(default: Any) -> str:
-    if default is None or default == "":
-        return ""
-    text = json.dumps(default, ensure_ascii=False, default=str)
-    return f"`{text}`" if len(text) <= MAX_DEFAULT else "(long)"
+def _value(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) <= MAX_VALUE:
+        return f"`{text}`"
+    return f"{len(value)} entries" if isinstance(value, (list, dict)) else f"`{text[:MAX_VALUE]}`…"
 
 
 def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:

@@ -1,7 +1,7 @@
 """Everything that is generated, and whether what stands in a checkout is still the same.
 
-The topology, the metrics and the schemas go in; files come out, by their path in the checkout. The content depends on
-nothing else, so a difference means that somebody changed one side only.
+The topology, the metrics, the schemas and the shipped configuration go in; files come out, by their path in the
+checkout. The content depends on nothing else, so a difference means that somebody changed one side only.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from streams.generate.handler_docs import handler_page
 from streams.generate.json_schemas import json_schemas
 from streams.generate.metric_docs import metrics_page
 from streams.generate.prometheus import prometheus
+from streams.settings import read_document
 from streams.topology import HANDLERS
 
 OWNED = ("schemas/json", "config/generated", "docs/handlers")
@@ -49,7 +50,7 @@ def generate(root: Path) -> dict[Path, str]:
     """What the generated files should hold.
 
     Args:
-        root: The checkout; only its README is read, whose picture is replaced and whose rest is kept.
+        root: The checkout. Its configuration is read, and its README, whose picture is replaced.
 
     Returns:
         Content by path, relative to the root.
@@ -63,8 +64,9 @@ def generate(root: Path) -> dict[Path, str]:
         **prometheus(),
         **compose_workers(),
     }
+    document = read_document(root / "config")
     for handler in HANDLERS:
-        files |= handler_page(handler)
+        files |= handler_page(handler, document)
     return files | _readme(root)
 
 

@@ -1,5 +1,6 @@
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ EXPRESSIONS = [
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     (tmp_path / "pyproject.toml").touch()
+    shutil.copytree(ROOT / "config", tmp_path / "config", ignore=shutil.ignore_patterns("generated"))
     write(tmp_path)
     return tmp_path
 
