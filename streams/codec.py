@@ -58,7 +58,7 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
     try:
         event = topic.event.model_validate_json(value)
     except ValidationError as error:
-        return _refusal(error)
+        return refusal(error)
     except (ValueError, RecursionError) as error:
         return Dead(DeadReason.UNDECODABLE, str(error)[:MAX_DETAIL])
     if isinstance(event, CrawledPage) and event.fetched_at is None and produced_at is not None:
@@ -104,7 +104,7 @@ def _raw_page(value: bytes, headers: Headers, produced_at: datetime | None) -> C
             context=texts.get("assay_context"),
         )
     except ValidationError as error:
-        return _refusal(error)
+        return refusal(error)
 
 
 def _page_headers(page: CrawledPage) -> list[tuple[str, bytes]]:
@@ -132,7 +132,8 @@ def _instant(text: str | None) -> datetime | None:
     return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
-def _refusal(error: ValidationError) -> Dead:
+def refusal(error: ValidationError) -> Dead:
+    """Why a value does not fit its model: the first problems by field, without the value itself."""
     problems: Iterable[str] = (
         f"{'.'.join(str(part) for part in item['loc']) or 'value'}: {item['msg']}"
         for item in error.errors(include_url=False, include_input=False, include_context=False)[:5]

@@ -39,7 +39,11 @@ class SettingsError(Exception):
 class KafkaSettings(Section):
     """Where Kafka is and how to speak to it."""
 
-    bootstrap_servers: str = Field(default="", description="host:port[,host:port…]; empty: no cluster is named.")
+    bootstrap_servers: str = Field(
+        default="",
+        description="host:port[,host:port…]; empty: no cluster is named, and commands look at 127.0.0.1:9092.",
+    )
+    create_topics: bool = Field(default=True, description="Make missing topics before running or publishing.")
     topic_prefix: str = Field(
         default="", pattern=r"^[a-zA-Z0-9._-]{0,64}$", description="Stands before topics, groups and transactional ids."
     )

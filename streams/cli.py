@@ -1,0 +1,206 @@
+"""The command line. Each command's module is imported when it is called, so ``assay try`` starts at once."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from typer.exceptions import TyperException
+
+from streams.settings import Settings, SettingsError, load_settings
+
+app = typer.Typer(
+    name="assay",
+    help="Weighs what a crawler or a search step brings home, before a language model reads it.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
+Config = Annotated[Path | None, typer.Option("--config", help="A YAML file whose keys win over the shipped ones.")]
+LOCAL_KAFKA = "127.0.0.1:9092"
+"""Where commands look for Kafka when none is named: Kafka's own default, and that of ``assay broker``."""
+
+
+def main() -> None:
+    """Runs the command line; wrong usage exits 2 with one line that says what to do."""
+    sys.exit(_run(sys.argv[1:]))
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        status = app(args=arguments, standalone_mode=False)
+    except TyperException as error:
+        message = " ".join(error.format_message().split())
+        print(f"assay: {message} (try `assay --help`)" if message else "try `assay --help`", file=sys.stderr)
+        return error.exit_code or 2
+    except SettingsError as error:
+        print(f"assay: {error}", file=sys.stderr)
+        return 2
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; closing it quietly is what pipelines expect.
+        sys.stderr.close()
+        return 141
+    return int(status or 0)
+
+
+def _settings(config: Path | None = None, **flags: Any) -> Settings:
+    return load_settings(config, **flags)
+
+
+def _with_kafka(config: Path | None = None, **flags: Any) -> Settings:
+    """Settings in which a Kafka is named: the usual local one where nobody named another."""
+    settings = _settings(config, **flags)
+    if settings.kafka.bootstrap_servers:
+        return settings
+    kafka = settings.kafka.model_copy(update={"bootstrap_servers": LOCAL_KAFKA})
+    return settings.model_copy(update={"kafka": kafka})
+
+
+@app.command()
+def demo(
+    once: Annotated[bool, typer.Option("--once", help="Stop when everything is done.")] = False,
+    as_json: AsJson = False,
+    pages: Annotated[Path | None, typer.Option("--pages", help="Score a folder of real pages as well.")] = None,
+    config: Config = None,
+) -> int:
+    """Run the whole job on a small sample web, on a Kafka of its own."""
+    from streams.commands.demo import run_demo
+
+    return run_demo(_settings(config), once=once, as_json=as_json, pages=pages)
+
+
+@app.command()
+def run(
+    handlers: Annotated[list[str] | None, typer.Argument(help="Which handlers; all by default.")] = None,
+    drain: Annotated[bool, typer.Option("--drain", help="Stop when caught up.")] = False,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Run handlers as consumer groups."""
+    from streams.commands.run import run_handlers
+
+    return run_handlers(handlers or [], _with_kafka(config), drain, as_json)
+
+
+@app.command()
+def broker(
+    port: Annotated[int | None, typer.Option(help="Port on 127.0.0.1; 9092, or a free one, by default.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder that keeps its data; else temporary.")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Run a real Apache Kafka on this machine; no Docker needed."""
+    from streams.commands.broker import run_broker
+
+    return run_broker(port, data, as_json)
+
+
+@app.command()
+def topics(
+    action: Annotated[Literal["create", "list", "diff"], typer.Argument(help="What to do.")] = "list",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what create would do.")] = False,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Create the topics, list them, or compare them with what is declared."""
+    from streams.commands.topics import run_topics
+
+    return run_topics(action, _with_kafka(config), as_json, dry_run)
+
+
+@app.command()
+def publish(
+    topic: Annotated[str, typer.Argument(help="Such as pages.crawled.v1.")],
+    paths: Annotated[list[Path], typer.Argument(help="JSON lines, a page folder, cases.jsonl; - for standard input.")],
+    rate: Annotated[float | None, typer.Option(help="Records a second at most.")] = None,
+    run_id: Annotated[str | None, typer.Option("--run-id", help="Marks the records as a backfill.")] = None,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Publish events or pages."""
+    from streams.commands.publish import run_publish
+
+    return run_publish(topic, paths, _with_kafka(config), as_json, rate=rate, run_id=run_id)
+
+
+@app.command()
+def tail(
+    topic: Annotated[str, typer.Argument(help="A topic, also a dead letter topic.")],
+    start: Annotated[str, typer.Option("--from", help="earliest, latest, or an offset.")] = "latest",
+    most: Annotated[int | None, typer.Option("--max", min=1, help="Stop after so many records.")] = None,
+    follow: Annotated[bool, typer.Option(help="Wait for more at the end.")] = True,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Show the records of a topic as they come."""
+    from streams.commands.tail import run_tail
+
+    return run_tail(topic, _with_kafka(config), start, most, as_json, follow=follow)
+
+
+@app.command("try")
+def try_(
+    handler: Annotated[str, typer.Argument(help="A handler, or the step follow_listing.")],
+    file: Annotated[Path | None, typer.Argument(help="One event a line; standard input by default.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if any line was dead.")] = False,
+    config: Config = None,
+) -> int:
+    """Run a handler on events from a file, without a broker."""
+    from streams.commands.try_handler import run_try
+
+    return run_try(handler, file, _settings(config), strict)
+
+
+@app.command("config")
+def config_(
+    action: Annotated[Literal["show", "schema"], typer.Argument(help="What to do.")] = "show",
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Show the configuration in force and where it comes from, or describe every key."""
+    from streams.commands.config import run_config
+
+    return run_config(action, config, as_json)
+
+
+@app.command()
+def graph(
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="As a Mermaid diagram.")] = False, as_json: AsJson = False
+) -> int:
+    """Draw the topology."""
+    from streams.commands.graph import run_graph
+
+    return run_graph(mermaid, as_json)
+
+
+@app.command()
+def generate(
+    check: Annotated[bool, typer.Option("--check", help="Only say what has drifted.")] = False, as_json: AsJson = False
+) -> int:
+    """Write the files that derive from the topology."""
+    from streams.commands.generate import run_generate
+
+    return run_generate(check, as_json)
+
+
+@app.command()
+def doctor(as_json: AsJson = False, config: Config = None) -> int:
+    """Check that everything Assay needs is there."""
+    from streams.commands.doctor import run_doctor
+
+    return run_doctor(_settings(config), as_json)
+
+
+@app.command()
+def version() -> int:
+    """Print the version."""
+    from importlib.metadata import version as installed
+
+    print(installed("assay"))
+    return 0

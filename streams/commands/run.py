@@ -1,0 +1,127 @@
+"""``assay run``: handlers as consumer groups, until a signal, or until there is nothing left to do.
+
+The application owns its signals: SIGTERM and Ctrl-C finish and commit what is in work within the drain's budget and
+exit 0; a second one, or work that doesn't end, exits 1. A process that is wedged exits 1, for only a restart helps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+
+import structlog
+from aiokafka.errors import KafkaError
+
+from streams.app import Application
+from streams.http import HttpServer, PortTakenError
+from streams.settings import Settings
+from streams.telemetry.logs import configure_logs
+from streams.topic_plan import create_topics
+from streams.topology import HANDLERS, Handler
+
+log = structlog.get_logger("assay")
+
+_LOOK_SECONDS = 0.3
+_WEDGED_AFTER = 10
+"""Failed liveness checks in a row after which the process gives up."""
+
+
+def run_handlers(names: Sequence[str], settings: Settings, drain: bool, as_json: bool) -> int:
+    """Runs handlers in the foreground.
+
+    Args:
+        names: Which handlers; all where empty.
+        settings: The configuration.
+        drain: Stop when everything is caught up.
+        as_json: End with one line ``{"handlers", "caught_up", "seconds"}``.
+
+    Returns:
+        0 when stopped cleanly or caught up; 1 when wedged, over the drain's budget, or unable to start; 2 for an
+        unknown handler.
+    """
+    known = {handler.name: handler for handler in HANDLERS}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        print(f"assay run: there is no handler {unknown[0]!r}; there are {', '.join(known)}", file=sys.stderr)
+        return 2
+    configure_logs(settings.logs)
+    handlers = [known[name] for name in names] or list(HANDLERS)
+    began = time.monotonic()
+    try:
+        status, caught_up = asyncio.run(_run(handlers, settings, drain))
+    except PortTakenError as error:
+        print(f"assay run: {error}", file=sys.stderr)
+        return 1
+    if as_json:
+        seconds = round(time.monotonic() - began, 2)
+        print(json.dumps({"handlers": [h.name for h in handlers], "caught_up": caught_up, "seconds": seconds}))
+    return status
+
+
+async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> tuple[int, bool]:
+    """Returns the exit status, and whether the work was caught up."""
+    stop = stop_on_signals()
+    if settings.kafka.create_topics:
+        await create_topics(settings)
+    application = Application(settings, handlers)
+    async with HttpServer(application.asgi, settings.http) as http:
+        try:
+            await application.start()
+            log.info("running", handlers=[handler.name for handler in handlers], http=http.address)
+            status, caught_up = await _watch(application, stop, drain)
+        finally:
+            drained = await _stop(application, settings)
+    log.info("stopped", caught_up=caught_up)
+    return (status if drained else 1), caught_up
+
+
+async def _stop(application: Application, settings: Settings) -> bool:
+    """Stops within the budget and a margin for closing connections; returns whether it worked."""
+    try:
+        async with asyncio.timeout(settings.pipeline.drain_seconds + 10):
+            await application.stop()
+    except (TimeoutError, KafkaError, OSError) as error:
+        log.error("stopping took too long", error=repr(error))
+        return False
+    return True
+
+
+async def _watch(application: Application, stop: asyncio.Event, drain: bool) -> tuple[int, bool]:
+    """Waits for a signal, for the end of the work where that was asked for, or for a wedge."""
+    sick = settled = 0
+    while not stop.is_set():
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_SECONDS):
+                await stop.wait()
+        if drain:
+            settled = settled + 1 if await application.caught_up() else 0
+            if settled == 2:
+                return 0, True
+        verdict = application.health.alive()
+        sick = 0 if verdict.well else sick + 1
+        if sick >= _WEDGED_AFTER:
+            log.error("wedged; a restart may help", problems=verdict.problems)
+            return 1, False
+    return 0, False
+
+
+def stop_on_signals() -> asyncio.Event:
+    """An event that the first SIGTERM or Ctrl-C sets; the second one ends the process at once, with status 1."""
+    stop = asyncio.Event()
+
+    def asked() -> None:
+        if stop.is_set():
+            print("assay: stopping at once; what was not committed is done again", file=sys.stderr, flush=True)
+            os._exit(1)
+        stop.set()
+
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, asked)
+    return stop

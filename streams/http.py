@@ -1,0 +1,79 @@
+"""The application's HTTP answers on a port of their own: /metrics, /healthz, /readyz."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
+from typing import Any, Self
+
+import structlog
+import uvicorn
+
+from streams.settings import HttpSettings
+
+log = structlog.get_logger(__name__)
+
+
+class PortTakenError(Exception):
+    """Somebody else listens on the port that the settings name."""
+
+
+class _Uvicorn(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leaves the signals to the application: uvicorn would exit 143 after a clean stop."""
+        yield
+
+
+class HttpServer:
+    """Serves an ASGI application while the block runs.
+
+    A port that nobody asked for and that is taken is replaced by a free one; a port that the settings name is not.
+    """
+
+    def __init__(self, asgi: Any, settings: HttpSettings) -> None:
+        """Takes what to serve and where."""
+        self._asgi = asgi
+        self._settings = settings
+        self._server: _Uvicorn | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.address = ""
+        """``host:port`` once it listens; "" where HTTP is off."""
+
+    async def __aenter__(self) -> Self:
+        """Listens.
+
+        Raises:
+            PortTakenError: With what to do.
+        """
+        if self._settings.enabled:
+            listener = self._listen()
+            host, port = listener.getsockname()[:2]
+            self.address = f"{host}:{port}"
+            config = uvicorn.Config(self._asgi, lifespan="off", log_config=None, access_log=False)
+            self._server = _Uvicorn(config)
+            self._task = asyncio.create_task(self._server.serve(sockets=[listener]), name="http")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stops listening and waits for answers under way."""
+        if self._server is not None and self._task is not None:
+            self._server.should_exit = True
+            await self._task
+
+    def _listen(self) -> socket.socket:
+        wanted = self._settings
+        named = "port" in wanted.model_fields_set
+        family = socket.AF_INET6 if ":" in wanted.host else socket.AF_INET
+        try:
+            return socket.create_server((wanted.host, wanted.port), family=family)
+        except OSError as error:
+            if named:
+                raise PortTakenError(
+                    f"cannot listen on {wanted.host}:{wanted.port} ({error.strerror}); set ASSAY_HTTP__PORT to a free "
+                    "port, to 0 for any, or ASSAY_HTTP__ENABLED=false"
+                ) from None
+            log.warning("port is taken, taking a free one", port=wanted.port)
+            return socket.create_server((wanted.host, 0), family=family)
