@@ -1,4 +1,4 @@
-"""The sections of ``config/config_indexing.yaml`` that say who is trusted, for how many points, and from which score on.
+"""The sections of ``config/config_indexing.yaml`` that say who is trusted, for how many points, and from which score.
 
 They are pydantic models and so live beside ``handlers.trust``, which needs the standard library only.
 """

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
-from selectolax.lexbor import LexborNode
-
-from handlers.page.outline import Outline
+from handlers.page.outline import Outline, Table
 from handlers.page.reading import PageReadingSection
 
 _DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/[^\s\"'<>&?#，。）)\]】]{2,120}")
@@ -19,14 +17,15 @@ _ARXIV = re.compile(r"arxiv(?:\.org/(?:abs|pdf)/|:\s?)(\d{4}\.\d{4,5})", re.IGNO
 _AUTHOR_YEAR = re.compile(
     r"[(（]([A-Z][^\W\d_]{1,30}(?: et al\.?| (?:&|and) [A-Z][^\W\d_]{1,30})?),? ((?:19|20)\d{2})[a-z]?[)）;,]"
 )
+_OPENING = re.compile(r"([^:：]{2,12})[:：]")
+_MAX_HEADING = 40
+_LISTED = frozenset(("li", "td", "th", "a"))
 _MARKER = re.compile(r"\[(\d{1,3})\]")
-_FIGURE = re.compile(
-    r"(?<![\w.])(?:[$€£¥₹]|US\$|NT\$|USD |EUR )\s?\d[\d.,]{0,15}"
-    r"|(?<![\w.,])\d[\d.,]{0,15}\s?(?:%|％|percent\b|per cent\b|Prozent\b"
-    r"|million\b|billion\b|trillion\b|Millionen\b|Milliarden\b|Mio\b"
-    r"|[萬万億亿兆]|元|美元|人次?|件|公里|公斤|公噸|噸|度"
-    r"|km\b|kg\b|km²|mg\b|GW\b|MW\b"
-    r"|kWh\b|°C|°F|€|euros?\b|dollars?\b|people\b|percentage points\b)"
+_AMOUNT = re.compile(r"[$€£¥₹]\s?\d")
+_QUANTITY = re.compile(
+    r"\d\s?(?:%|％|percent\b|per cent\b|Prozent\b"
+    r"|[萬万億亿兆]|元|美元|人次?|件|公里|公斤|公噸|噸|度|€|°C|°F|km²"
+    r"|(?:million|billion|trillion|Millionen|Milliarden|Mio|km|kg|mg|GW|MW|kWh|euros?|dollars?|people|percentage points)\b)"
 )
 _NUMBERING = re.compile(
     r"^[\s\d.、:：)（(\[\]一二三四五六七八九十#§-]{0,8}|[\s:：.\[\]#¶]{0,6}(?:\[?edit\]?|\[編輯\]|\[编辑\])?[\s:：]{0,3}$"
@@ -68,7 +67,8 @@ def find_citations(outline: Outline, text: str, words: CitationWords) -> Citatio
             dois.update(_DOI.findall(content[:300]))
     references = has_references_section(outline, words)
     cited = {doi.lower() for doi in dois}
-    cited.update(f"arxiv:{number}" for number in _ARXIV.findall(text))
+    if "arxiv" in text or "arXiv" in text:
+        cited.update(f"arxiv:{number}" for number in _ARXIV.findall(text))
     cited.update(f"{author} {year}" for author, year in _AUTHOR_YEAR.findall(text))
     if references:
         cited.update(_MARKER.findall(text))
@@ -80,21 +80,22 @@ def has_references_section(outline: Outline, words: CitationWords) -> bool:
     if any(_plain(heading) in words.headings for _, heading in outline.headings):
         return True
     for block in outline.blocks:
+        text = block.text
         if block.boilerplate:
             continue
-        head = block.text[:40]
-        if len(block.text) <= 40 and _plain(head) in words.headings and block.tag not in {"li", "td", "th", "option"}:
-            return True
-        opening = re.split("[:：]", head, maxsplit=1)
+        if len(text) <= _MAX_HEADING:
+            if block.tag not in _LISTED and _plain(text) in words.headings:
+                return True
         # Only Chinese lines put the heading and the sources on one line; "Sources:" in English opens image credits.
-        if len(opening) == 2 and not opening[0].isascii() and _plain(opening[0]) in words.headings:
+        elif not text[0].isascii() and (opening := _OPENING.match(text)) and _plain(opening[1]) in words.headings:
             return True
     return False
 
 
 def has_statistics(outline: Outline, text: str, reading: PageReadingSection) -> bool:
     """A data table, or enough numbers with a unit, per cent or currency (C-43)."""
-    if next(islice(_FIGURE.finditer(text), reading.min_figures - 1, None), None) is not None:
+    figures = chain(_QUANTITY.finditer(text), _AMOUNT.finditer(text))
+    if next(islice(figures, reading.min_figures - 1, None), None) is not None:
         return True
     return any(_is_data_table(table, reading) for table in outline.tables)
 
@@ -109,17 +110,16 @@ def is_wire_report(head: str, words: CitationWords) -> bool:
     return any(words.wire.search(line[:200]) for line in head.split("\n")[:6])
 
 
-def _is_data_table(table: LexborNode, reading: PageReadingSection) -> bool:
-    if table.css_first("table table, form, input") is not None:
+def _is_data_table(table: Table, reading: PageReadingSection) -> bool:
+    """Rows of several cells under a header; tables that hold tables or stand in boilerplate are layout."""
+    if table.is_nested or table.boilerplate or not table.has_header:
         return False
-    rows = table.css("tr")[:50]
-    wide = [row for row in rows if len(row.css("td, th")) >= reading.min_table_columns]
-    if len(wide) < reading.min_table_rows:
-        return False
-    return table.css_first("th, caption, thead") is not None or sum(
-        any(c.isdigit() for c in row.text()) for row in wide
-    ) * 2 >= len(wide)
+    wide = sum(cells >= reading.min_table_columns for cells in table.cells)
+    return wide >= reading.min_table_rows
 
 
 def _plain(heading: str) -> str:
+    """Without numbering, colon and edit link; the costly part is left out where there is nothing to take away."""
+    if heading[:1].isalpha() and heading[-1:].isalpha():
+        return heading.lower()
     return _NUMBERING.sub("", heading).strip().lower()

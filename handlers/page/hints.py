@@ -17,23 +17,26 @@ _MAX_KNOWN = 50_000
 
 
 class Hints:
-    """Word lists of the configuration, ready for look-up. Answers are kept: sites repeat few names."""
+    """Word lists of the configuration, ready for look-up.
+
+    Attributes:
+        known: Answers so far; sites repeat few names, and a look-up here is a tenth of an answer.
+    """
 
     def __init__(self, reading: PageReadingSection) -> None:
         self._boilerplate = frozenset(reading.boilerplate_hints)
         self._byline = frozenset(reading.byline_hints)
         self._byline_not = frozenset(reading.byline_not)
         self._date = frozenset(reading.date_hints)
-        self._known: dict[str, int] = {}
+        self.known: dict[str, int] = {}
 
     def of(self, names: str) -> int:
         """``BOILERPLATE``, ``BYLINE`` and ``DATE`` as they apply to a class attribute and id."""
-        names = names[:_MAX_CHARACTERS]
-        found = self._known.get(names)
+        found = self.known.get(names)
         if found is None:
-            found = self._look_up(names)
-            if len(self._known) < _MAX_KNOWN:
-                self._known[names] = found
+            found = self._look_up(names[:_MAX_CHARACTERS])
+            if len(self.known) < _MAX_KNOWN and len(names) <= _MAX_CHARACTERS:
+                self.known[names] = found
         return found
 
     def _look_up(self, names: str) -> int:

@@ -9,6 +9,7 @@ those that could pass a limit are read tag by tag.
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from handlers.page.reading import PageReadingSection
 
@@ -23,6 +24,11 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _ATTRIBUTE = re.compile(rb"[^\s/>=][^\s/>=]*+(?:\s*+=\s*+(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>]*+))?")
+# Spelt out in both cases: without IGNORECASE the search jumps from bracket to bracket.
+_FORMATTED = re.compile(
+    rb"<(?:[bisuBISU]|[tT][tT]|[eE][mM]|[bB][iI][gG]|[cC][oO][dD][eE]|[fF][oO][nN][tT]|[sS][mM][aA][lL][lL]"
+    rb"|[sS][tT][rR][iI][kK][eE]|[sS][tT][rR][oO][nN][gG])[\s/]"
+)
 _FORMATTING = frozenset(b"b big code em font i s small strike strong tt u".split())
 _SELF_CLOSING = frozenset(
     b"area base br col embed hr img input link meta param source track wbr keygen frame basefont bgsound a nobr "
@@ -41,17 +47,19 @@ def refusal(body: bytes, limits: PageReadingSection) -> str | None:
         body: The page as bytes in an encoding that keeps ASCII.
         limits: Depth, attributes and repeated formatting that are allowed.
     """
-    if _has_many_tags(body, limits.max_depth) or (
-        len(body) > _HARMLESS_BYTES and _has_long_tag(body, limits.max_attributes)
+    brackets = body.count(b"<")
+    if (
+        (brackets > limits.max_depth and brackets - body.count(b"</") > limits.max_depth)
+        or (brackets > _HARMLESS_TAGS and _has_much_formatting(body, limits.max_reopened // brackets))
+        or (len(body) > _HARMLESS_BYTES and _has_long_tag(body, limits.max_attributes))
     ):
         return _scan(body, limits)
     return None
 
 
-def _has_many_tags(body: bytes, max_depth: int) -> bool:
-    enough = min(_HARMLESS_TAGS, max_depth)
-    brackets = body.count(b"<")
-    return brackets > enough and brackets - body.count(b"</") > enough
+def _has_much_formatting(body: bytes, enough: int) -> bool:
+    """Whether formatting with attributes (the parser drops repeated plain ones) could be reopened too often."""
+    return next(islice(_FORMATTED.finditer(body), enough, None), None) is not None
 
 
 def _has_long_tag(body: bytes, max_attributes: int) -> bool:

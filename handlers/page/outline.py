@@ -22,14 +22,12 @@ class Block:
         text: With whitespace collapsed.
         tag: Name of the block element that began before it.
         linked: Characters of it that are inside links.
-        container: Index of the nearest container.
         boilerplate: Whether an element around it is or calls itself navigation, footer, comments and the like.
     """
 
     text: str
     tag: str
     linked: int
-    container: int
     boilerplate: bool
 
 
@@ -37,11 +35,10 @@ class Block:
 class Container:
     """An element that holds blocks: ``first`` to ``end`` are the indices of the blocks it spans."""
 
-    parent: int
     tag: str
     is_body: bool
     first: int
-    end: int = 0
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +60,16 @@ class Mark:
     block: int
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: cells of each row, most first; whether it has header cells, holds tables, stands in boilerplate."""
+
+    cells: tuple[int, ...]
+    has_header: bool
+    is_nested: bool
+    boilerplate: bool
+
+
 @dataclass(slots=True)
 class Outline:
     """What one walk found. ``meta`` holds contents by lower-case name; ``headings_count`` counts h2 and h3 (R-194)."""
@@ -72,7 +79,7 @@ class Outline:
     headings: list[tuple[int, str]] = field(default_factory=list)
     headings_count: int = 0
     hrefs: list[str] = field(default_factory=list)
-    tables: list[LexborNode] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
     meta: dict[str, list[str]] = field(default_factory=dict)
     item_types: list[str] = field(default_factory=list)
     json_ld: list[str] = field(default_factory=list)
@@ -87,27 +94,31 @@ class Outline:
         return self.blocks[mark.block].text[:_MARK_CHARACTERS] if mark.block < len(self.blocks) else ""
 
 
-_BREAK, _CONTAINER, _BOILERPLATE, _HINTED, _LINK, _HEADING, _NOTED, _SKIPPED, _MAIN = (1 << bit for bit in range(9))
+_BREAK, _CONTAINER, _BOILERPLATE, _HINTED, _LINK, _HEADING, _NOTED, _SKIPPED, _MAIN, _TABLE, _ROW, _CELL = (
+    1 << bit for bit in range(12)
+)
+_LASTING = _BREAK | _CONTAINER | _LINK | _TABLE  # what ends with the element
 _MARK_CHARACTERS = 300
 _MAX_MARKS = 400
-_MAX_TABLES = 200
+_MAX_MARK_NODES = 40
 _TEXT = 2  # tag_id of a text node
-_PROPERTIES = frozenset(
-    ("datepublished", "datecreated", "datemodified", "author", "name", "headline", "creator", "publisher")
-)
+_MARKING = frozenset(("itemprop", "itemtype", "datetime", "rel"))
+_PROPERTIES = frozenset(("datepublished", "datecreated", "author"))
 _TRAITS = {
     _CONTAINER: "html body div section article main td center form fieldset details figure table",
     _BREAK: "p div section article main td th tr table ul ol li dl dt dd h1 h2 h3 h4 h5 h6 blockquote pre header "
-    "footer nav aside address figure figcaption form fieldset details summary hr br body center caption option "
-    "button label",
-    _BOILERPLATE: "nav footer aside form button select label menu dialog",
-    _HINTED: "div span p a time li ul ol section address header em strong b i small td dd cite h1 h2 h3 h4 h5 h6 abbr "
+    "footer nav aside address figure figcaption form fieldset details summary hr br body center caption label",
+    _BOILERPLATE: "nav footer aside form label menu dialog",
+    _HINTED: "div span p a time li ul ol section address header dd cite h1 h2 h3 h4 h5 h6 abbr "
     "footer aside article main body table form figure",
     _LINK: "a",
     _HEADING: "h1 h2 h3 h4 h5 h6",
-    _NOTED: "meta script title html table",
-    _SKIPPED: "style svg noscript iframe object canvas audio video math textarea datalist map",
+    _NOTED: "meta script title html",
+    _SKIPPED: "style svg noscript iframe object canvas audio video math textarea datalist map select button",
     _MAIN: "article main body html",
+    _TABLE: "table",
+    _ROW: "tr",
+    _CELL: "td th caption",
 }
 
 
@@ -144,16 +155,21 @@ class _Walk:
         self.hints = hints
         self.buffer: list[str] = []
         self.linked = 0
-        self.in_link = 0
         self.in_boilerplate = 0
-        self.container = -1
+        self.open: list[tuple[str, bool, int]] = []
+        self.tables: list[_OpenTable] = []
         self.block_tag = "body"
 
     def run(self, root: LexborNode, max_nodes: int) -> None:
-        """Depth first; ``undo`` holds for each open element what ends with it."""
-        node = root
+        """Depth first; ``undo`` holds for each open element what ends with it.
+
+        The loop is long on purpose: it runs for every node of every page, and a call costs as much as the work.
+        """
+        found, hints, buffer, blocks = self.found, self.hints, self.buffer, self.found.blocks
+        hint_of, traits_of = hints.known.get, _TRAITS_OF.get
         undo: list[int] = []
-        buffer = self.buffer
+        in_link = 0
+        node = root
         for _ in range(max_nodes):
             tag = node.tag_id
             if tag == _TEXT:
@@ -161,71 +177,78 @@ class _Walk:
                 if text:
                     if not text.isspace():
                         buffer.append(text)
-                        if self.in_link:
+                        if in_link:
                             self.linked += len(text)
                     elif buffer:
                         buffer.append(" ")
             else:
-                traits = _TRAITS_OF.get(tag, 0)
-                effect = self.enter(node, tag, traits) if traits else 0
-                if effect >= 0:
+                traits = traits_of(tag, 0)
+                if traits & _SKIPPED or (traits & _NOTED and not self.note(node, tag)):
+                    child = None
+                else:
+                    if traits & _BREAK:
+                        if buffer:
+                            self.flush()
+                        self.block_tag = _NAME_OF[tag]
+                    effect = traits & _LASTING
+                    boilerplate = traits & _BOILERPLATE
+                    if traits & _HINTED and (attributes := node.attributes):
+                        hint = 0
+                        named = attributes.get("class")
+                        if identity := attributes.get("id"):
+                            named = f"{named} {identity}" if named else identity
+                        if named:
+                            known = hint_of(named)
+                            hint = hints.of(named) if known is None else known
+                            if hint & BOILERPLATE and not traits & _MAIN:
+                                boilerplate = _BOILERPLATE
+                        if hint > BOILERPLATE or not _MARKING.isdisjoint(attributes):
+                            self.mark(node, traits, attributes, hint)
+                        if traits & _LINK and (href := attributes.get("href")):
+                            found.hrefs.append(href)
+                    else:
+                        attributes = {}
+                    if traits > _CONTAINER:
+                        if traits & _LINK:
+                            in_link += 1
+                        elif traits & _HEADING:
+                            self.note_heading(node, tag)
+                        elif traits & (_TABLE | _ROW | _CELL):
+                            self.note_table(tag, traits)
+                    if boilerplate:
+                        self.in_boilerplate += 1
+                        effect |= _BOILERPLATE
+                    if traits & _CONTAINER:
+                        is_body = "itemprop" in attributes and "articlebody" in (attributes["itemprop"] or "").lower()
+                        self.open.append((_NAME_OF[tag], is_body, len(blocks)))
                     child = node.first_child
                     if child is not None:
                         undo.append(effect)
                         node = child
                         continue
                     if effect:
-                        self.leave(effect)
+                        if effect & _LINK:
+                            in_link -= 1
+                        if effect != _LINK:
+                            self.leave(effect)
             while (following := node.next) is None:
                 parent = node.parent
                 if parent is None or not undo:
                     return
                 effect = undo.pop()
                 if effect:
-                    self.leave(effect)
+                    if effect & _LINK:
+                        in_link -= 1
+                    if effect != _LINK:
+                        self.leave(effect)
                 node = parent
             node = following
 
     def finish(self) -> None:
-        """Closes what is still open."""
+        """Closes what is still open where the walk ended early."""
         self.flush()
-        while self.container >= 0:
-            self.leave(_CONTAINER)
-
-    def enter(self, node: LexborNode, tag: int, traits: int) -> int:
-        """Notes an element. Answers what ends with it, or -1 where its content is not walked."""
-        if traits & _SKIPPED:
-            return -1
-        if traits & _NOTED and not self.note(node, tag):
-            return -1
-        if traits & _BREAK:
-            if self.buffer:
-                self.flush()
-            self.block_tag = _NAME_OF[tag]
-        boilerplate = traits & _BOILERPLATE
-        attributes: dict[str, str | None] = node.attributes if traits & _HINTED else {}
-        if attributes:
-            named = attributes.get("class")
-            if identity := attributes.get("id"):
-                named = f"{named} {identity}" if named else identity
-            hint = self.hints.of(named) if named else 0
-            if hint & BOILERPLATE and not traits & _MAIN:
-                boilerplate = _BOILERPLATE
-            if hint & (BYLINE | DATE) or not _MARKING.isdisjoint(attributes):
-                self.mark(node, traits, attributes, hint)
-            if traits & _LINK and (href := attributes.get("href")):
-                self.found.hrefs.append(href)
-        if traits & _LINK:
-            self.in_link += 1
-        if boilerplate:
-            self.in_boilerplate += 1
-        if traits & _HEADING:
-            self.note_heading(node, tag)
-        if traits & _CONTAINER:
-            is_body = "articlebody" in (attributes.get("itemprop") or "").lower() if attributes else False
-            self.found.containers.append(Container(self.container, _NAME_OF[tag], is_body, len(self.found.blocks)))
-            self.container = len(self.found.containers) - 1
-        return (traits & (_BREAK | _CONTAINER | _LINK)) | boilerplate
+        while self.open:
+            self.close_container()
 
     def leave(self, effect: int) -> None:
         """Ends what an element began."""
@@ -233,21 +256,24 @@ class _Walk:
             if self.buffer:
                 self.flush()
             self.block_tag = "div"
-        if effect & _LINK:
-            self.in_link -= 1
         if effect & _BOILERPLATE:
             self.in_boilerplate -= 1
         if effect & _CONTAINER:
-            container = self.found.containers[self.container]
-            container.end = len(self.found.blocks)
-            self.container = container.parent
+            self.close_container()
+        if effect & _TABLE:
+            self.found.tables.append(self.tables.pop().closed())
+
+    def close_container(self) -> None:
+        """Keeps the innermost container if it holds any block."""
+        tag, is_body, first = self.open.pop()
+        end = len(self.found.blocks)
+        if end > first:
+            self.found.containers.append(Container(tag, is_body, first, end))
 
     def flush(self) -> None:
         """Ends the block that is being collected."""
         if text := " ".join("".join(self.buffer).split()):
-            self.found.blocks.append(
-                Block(text, self.block_tag, min(self.linked, len(text)), self.container, self.in_boilerplate > 0)
-            )
+            self.found.blocks.append(Block(text, self.block_tag, min(self.linked, len(text)), self.in_boilerplate > 0))
         self.buffer.clear()
         self.linked = 0
 
@@ -265,27 +291,32 @@ class _Walk:
         names += [name for bit, name in ((BYLINE, "hint:byline"), (DATE, "hint:date")) if hint & bit]
         if not names or len(self.found.marks) >= _MAX_MARKS:
             return
-        value = attributes.get("content") or attributes.get("datetime") or ""
-        text = None if traits & _BREAK else " ".join(node.text(separator=" ")[: 4 * _MARK_CHARACTERS].split())
-        self.found.marks += [
-            Mark(name, value.strip(), text, self.in_boilerplate > 0, len(self.found.blocks)) for name in names
-        ]
+        value = (attributes.get("content") or attributes.get("datetime") or "").strip()
+        text = None if traits & _BREAK else _short_text(node)
+        boilerplate, block = self.in_boilerplate > 0, len(self.found.blocks)
+        self.found.marks += [Mark(name, value[:_MARK_CHARACTERS], text, boilerplate, block) for name in names]
 
     def note_heading(self, node: LexborNode, tag: int) -> None:
         """Notes a heading that has text."""
         name = _NAME_OF[tag]
-        if text := " ".join(node.text(separator=" ").split()):
-            self.found.headings.append((int(name[1]), text[:_MARK_CHARACTERS]))
+        if text := _short_text(node):
+            self.found.headings.append((int(name[1]), text))
             self.found.headings_count += name in {"h2", "h3"}
 
+    def note_table(self, tag: int, traits: int) -> None:
+        """Follows rows and cells of the innermost table."""
+        if traits & _TABLE:
+            if self.tables:
+                self.tables[-1].is_nested = True
+            self.tables.append(_OpenTable(len(self.found.blocks), self.in_boilerplate > 0))
+        elif self.tables:
+            self.tables[-1].note(_NAME_OF[tag])
+
     def note(self, node: LexborNode, tag: int) -> bool:
-        """Notes metadata, structured data, title, language and tables. Answers whether to go on into the element."""
+        """Notes metadata, structured data, title and language. Answers whether to go on into the element."""
         name = _NAME_OF[tag]
         found = self.found
-        if name == "table":
-            if len(found.tables) < _MAX_TABLES:
-                found.tables.append(node)
-        elif name == "html":
+        if name == "html":
             found.language = (node.attributes.get("lang") or node.attributes.get("xml:lang") or "").strip()
         elif name == "meta":
             self.note_meta(node)
@@ -294,7 +325,7 @@ class _Walk:
                 found.json_ld.append(node.text() or "")
         elif not found.title:
             found.title = " ".join(node.text().split())
-        return name in {"table", "html"}
+        return name == "html"
 
     def note_meta(self, node: LexborNode) -> None:
         """Notes a meta element under each of its names."""
@@ -307,4 +338,40 @@ class _Walk:
                 self.found.meta.setdefault(name, []).append(content)
 
 
-_MARKING = frozenset(("itemprop", "itemtype", "datetime", "rel"))
+class _OpenTable:
+    """Rows and cells of a table as they come by."""
+
+    def __init__(self, block: int, boilerplate: bool) -> None:
+        self.block = block
+        self.boilerplate = boilerplate
+        self.is_nested = False
+        self.has_header = False
+        self.rows: list[int] = []
+
+    def note(self, name: str) -> None:
+        """Counts a row or a cell."""
+        if name == "tr":
+            self.rows.append(0)
+        elif name == "caption":
+            self.has_header = True
+        elif self.rows:
+            self.rows[-1] += 1
+            self.has_header |= name == "th"
+
+    def closed(self) -> Table:
+        """What is kept of it."""
+        return Table(tuple(sorted(self.rows, reverse=True)), self.has_header, self.is_nested, self.boilerplate)
+
+
+def _short_text(node: LexborNode) -> str:
+    """The beginning of an element's text; bounded in nodes, for elements can hold each other and all the page."""
+    texts = []
+    length = 0
+    for number, part in enumerate(node.traverse(include_text=True, skip_empty=True)):
+        if part.tag_id == _TEXT:
+            text = part.text_content or ""
+            texts.append(text[:_MARK_CHARACTERS])
+            length += len(text)
+        if length >= _MARK_CHARACTERS or number >= _MAX_MARK_NODES:
+            break
+    return " ".join(" ".join(texts).split())[:_MARK_CHARACTERS]

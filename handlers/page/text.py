@@ -99,7 +99,7 @@ def _span(outline: Outline, points: list[int]) -> tuple[int, int]:
     for point in points:
         before.append(before[-1] + point)
     best, best_size = (0, len(points)), len(points) + 1
-    for container in outline.containers:
+    for container in reversed(outline.containers):
         share = (before[container.end] - before[container.first]) / total
         size = container.end - container.first
         if share >= 0.5 and (container.is_body or (container.tag in _MAIN_TAGS and share >= _SHARE_KEPT)):
