@@ -24,7 +24,8 @@ _MARKER = re.compile(r"\[(\d{1,3})\]")
 _AMOUNT = re.compile(r"[$€£¥₹]\s?\d")
 _QUANTITY = re.compile(
     r"\d\s?(?:%|％|percent\b|per cent\b|Prozent\b"
-    r"|[萬万億亿兆]|元|美元|人次?|件|公里|公斤|公噸|噸|度|€|°C|°F|km²"
+    r"|[萬万億亿兆]|元|美元|人次?|件|公里|公斤|公噸|噸|度|€"
+    r"|°C|°F|km²"
     r"|(?:million|billion|trillion|Millionen|Milliarden|Mio|km|kg|mg|GW|MW|kWh|euros?|dollars?|people|percentage points)\b)"
 )
 _NUMBERING = re.compile(
@@ -83,11 +84,10 @@ def has_references_section(outline: Outline, words: CitationWords) -> bool:
         text = block.text
         if block.boilerplate:
             continue
-        if len(text) <= _MAX_HEADING:
-            if block.tag not in _LISTED and _plain(text) in words.headings:
-                return True
+        if len(text) <= _MAX_HEADING and block.tag not in _LISTED and _plain(text) in words.headings:
+            return True
         # Only Chinese lines put the heading and the sources on one line; "Sources:" in English opens image credits.
-        elif not text[0].isascii() and (opening := _OPENING.match(text)) and _plain(opening[1]) in words.headings:
+        if not text[0].isascii() and (opening := _OPENING.match(text)) and _plain(opening[1]) in words.headings:
             return True
     return False
 

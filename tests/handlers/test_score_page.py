@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from handlers.score_page import ScorePageRules, score_page
+from schemas.outcome import Dead, DeadReason, Emit
+from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
+from tests.rules import CONFIG, shipped_rules
+
+RULES = shipped_rules(ScorePageRules)
+
+HEADING = "<h2>What changed</h2>"
+LINK = '<p>More at <a href="https://elsewhere.example.org/report">the report</a>.</p>'
+AUTHOR = '<meta name="author" content="Ada Lovelace">'
+DATE = '<meta property="article:published_time" content="2024-05-03T08:00:00+08:00">'
+TABLE = (
+    "<table><tr><th>Year</th><th>Tonnes</th></tr>"
+    "<tr><td>2023</td><td>12</td></tr><tr><td>2024</td><td>14</td></tr></table>"
+)
+SCHEMA = '<script type="application/ld+json">{"@context": "https://schema.org", "@type": "NewsArticle"}</script>'
+DOI = "<p>As shown before, see doi:10.1234/abcd.5678 for the data of the earlier study.</p>"
+REFERENCES = "<h2>References</h2><ol><li>A study of the matter, in a journal.</li></ol>"
+STRUCTURE = (HEADING, AUTHOR, DATE, TABLE, SCHEMA)
+
+
+def page(*parts: str) -> str:
+    head = "".join(part for part in parts if part.startswith(("<meta", "<script")))
+    body = "".join(part for part in parts if not part.startswith(("<meta", "<script")))
+    return f"<html><head><title>A page</title>{head}</head><body><p>Some words of its own.</p>{body}</body></html>"
+
+
+def score(html: str | bytes, url: str = "https://blog.example.com/a", **fields: Any) -> ScoredPage:
+    body: dict[str, Any] = {"html": html} if isinstance(html, str) else {"html_base64": html}
+    outcome = score_page(CrawledPage(url=url, **body, **fields), RULES)
+    assert isinstance(outcome, Emit)
+    (event,) = outcome.events
+    assert isinstance(event, ScoredPage)
+    return event
+
+
+@pytest.mark.parametrize(
+    ("url", "parts", "total", "tier"),
+    [
+        ("https://www.agency.gov.tw/a", (), 40, "B"),
+        ("https://blog.example.com/a", (HEADING, LINK, AUTHOR, DATE), 39, "C"),
+        ("https://blog.example.com/a", (HEADING, LINK, AUTHOR, DATE, TABLE), 47, "B"),
+        ("https://udn.com/a", (*STRUCTURE, LINK), 70, "A"),
+        ("https://blog.example.com/a", (*STRUCTURE, LINK, DOI, REFERENCES), 70, "A"),
+        ("https://udn.com/a", (), 25, "C"),
+        ("https://www.agency.gov.tw/a", (*STRUCTURE, LINK, DOI, REFERENCES), 100, "A"),
+    ],
+)
+def test_edge_table_on_pages(url: str, parts: tuple[str, ...], total: int, tier: str) -> None:
+    scored = score(page(*parts), url)
+
+    assert scored.cts_score == total, scored.cts_breakdown
+    assert scored.tier == tier
+
+
+def test_everything_about_an_article() -> None:
+    html = f"""<html lang="en"><head><title>Rain ends drought - The Example Post</title>
+        <meta property="og:site_name" content="The Example Post">
+        <meta name="description" content="Three days of rain ended the drought.">{AUTHOR}{DATE}{SCHEMA}</head><body>
+        <nav><a href="/">Home</a><a href="/news">News</a></nav>
+        <article><h1>Rain ends drought</h1><p>Three days of heavy rain have ended the longest drought in forty years,
+        the weather office said on Friday, and reservoirs are filling again across the island.</p>{HEADING}
+        <p>Farmers had waited since autumn; the harvest may still be saved if the fields dry in time for sowing.</p>
+        </article><footer><a href="/imprint">Imprint</a> All rights reserved</footer></body></html>"""
+    at = datetime(2024, 5, 4, tzinfo=UTC)
+
+    scored = score(html, "https://post.example.com/rain", fetched_at=at, context="seed 7")
+
+    assert scored.title == "Rain ends drought"
+    assert scored.date == "2024-05-03T08:00:00+08:00"
+    assert scored.author == ("Ada Lovelace",)
+    assert scored.site_name == "The Example Post"
+    assert scored.language == "en"
+    assert scored.summary == "Three days of rain ended the drought."
+    assert "longest drought" in scored.content
+    assert "Imprint" not in scored.content
+    assert "Home" not in scored.content
+    assert (scored.fetched_at, scored.context) == (at, "seed 7")
+    assert scored.config_version == RULES.config_version
+    assert scored.quality_metadata.schema_type == "NewsArticle"
+    assert scored.quality_metadata.has_date
+    assert scored.trust_features.word_count > 30
+    assert len(scored.trust_features.to_json()) < 1024
+    assert len(type(scored.trust_features).model_fields) == 18
+
+
+def test_a_chinese_report() -> None:
+    html = """<html lang="zh-Hant"><head><title>豪雨特報</title></head><body><article><h1>豪雨特報</h1>
+        <p>民國113年5月3日</p><p>（中央社記者王小明台北3日電）中央氣象署今天發布豪雨特報，提醒民眾注意坍方落石與溪水暴漲，
+        山區民眾應避免外出，並留意最新的氣象資訊，以免發生危險。</p><p>資料來源：中央氣象署</p></article></body></html>"""
+
+    scored = score(html, "https://www.cna.com.tw/a")
+
+    assert scored.date == "2024-05-03"
+    assert scored.author == ("王小明",)
+    assert scored.language == "zh"
+    assert scored.trust_features.is_wire_report
+    assert scored.trust_features.has_byline
+    assert scored.trust_features.has_references_section
+    assert scored.trust_features.word_count > 60
+
+
+@pytest.mark.parametrize("html", ["<html></html>", " ", "<p>", "plain words"])
+def test_a_page_with_nothing_has_its_base_score(html: str) -> None:
+    scored = score(html)
+
+    assert (scored.cts_score, scored.tier) == (10, "C")
+    assert scored.summary == scored.content
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"html_base64": b"\x89PNG\r\n\x1a\n" + bytes(100)}, "PNG"),
+        ({"html_base64": b"PK\x03\x04abc"}, "zip"),
+        ({"html_base64": b"%PDF-1.7 ..."}, "PDF"),
+        ({"html_base64": bytes(range(256)) * 8}, "binary"),
+        ({"html": "\x00" * 50}, "binary"),
+        ({"html_base64": b""}, "no bytes"),
+        ({"html": "<p>text</p>", "content_type": "application/pdf"}, "application/pdf"),
+        ({"html": "<div>" * 20_000}, "deep"),
+        ({"html": "<div " + " ".join(f"a{n}" for n in range(20_000)) + ">"}, "attributes"),
+        ({"html": "<p>" + "".join(f"<b a={n}>" for n in range(2_000)) + "</p>" + "<p>x" * 2_000}, "formatting"),
+    ],
+)
+def test_what_is_no_page_is_a_dead_letter(fields: dict[str, Any], says: str) -> None:
+    outcome = score_page(CrawledPage(url="https://blog.example.com/a", **fields), RULES)
+
+    assert isinstance(outcome, Dead)
+    assert outcome.reason is DeadReason.UNREADABLE_PAGE
+    assert says in outcome.detail
+
+
+@pytest.mark.parametrize(
+    "html", [b"a" * (MAX_PAGE_BYTES + 1), "a" * (MAX_PAGE_BYTES + 1), "字" * (MAX_PAGE_BYTES // 2)]
+)
+def test_too_large(html: str | bytes) -> None:
+    body: dict[str, Any] = {"html": html} if isinstance(html, str) else {"html_base64": html}
+
+    outcome = score_page(CrawledPage(url="https://blog.example.com/a", **body), RULES)
+
+    assert isinstance(outcome, Dead)
+    assert outcome.reason is DeadReason.TOO_LARGE
+
+
+def test_nothing_a_page_says_raises_its_tier() -> None:
+    html = page(
+        '<meta property="og:site_name" content="科技部">', '<meta property="og:url" content="https://x.gov.tw/">'
+    )
+
+    assert score(html).trust_features.source_tier == 3
+    assert score(html, site_name="科技部").trust_features.source_tier == 1
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        '{"@type": "NewsArticle", "headline": "\\ud800\\u0000 x", "author": "\\udfff\\u0000Jane Doe"}',
+        "[" * 3000 + "]" * 3000,
+        '{"a":' * 2000 + '{"@type": "Article"}' + "}" * 2000,
+        '{"@type": ["Thing", null, 7, {"a": 1}], "author": {"@id": "#a"}, "@id": "#a"}',
+        '{"@graph": [{"@type": "WebSite"}, {"@type": "NewsArticle", "author": [{"name": ["A B", 3]}]}]',
+        "null",
+        "",
+        "not json",
+    ],
+)
+def test_hostile_json_ld(script: str) -> None:
+    scored = score(page(f'<script type="application/ld+json">{script}</script>'))
+
+    assert json.loads(scored.to_json())
+    assert "\x00" not in scored.title
+    assert all("\x00" not in name for name in scored.author)
+
+
+def test_text_that_is_no_text_can_still_travel() -> None:
+    scored = score("<title>\ud800 a</title><p>\udfff b &#xD800; \x00 c", context="\ud800")
+
+    assert scored.to_json()
+
+
+FRAGMENTS = [
+    "<div>", "</div>", "<a href=//x.org>", "<table>", "<tr><td>", "<b a=1>", "<p>", "</p>", "<h2>", "</script>", "<svg>",
+    "<script type=application/ld+json>", '{"@type":"Article"}', "2024-13-45", "<time datetime=", "<template>", "By ",
+    "<frameset>", "</body>", "記者王", "<!--", "\x00", "\ud800", "x" * 90, "<meta name=author content=", "民國999年9月99日",
+]  # fmt: skip
+
+bodies = st.one_of(
+    st.text(max_size=400),
+    st.lists(st.sampled_from(FRAGMENTS), max_size=60).map("".join),
+    st.binary(max_size=400),
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(bodies, st.one_of(st.none(), st.just("text/html"), st.text(max_size=30)))
+def test_any_body_has_an_outcome(body: str | bytes, content_type: str | None) -> None:
+    fields: dict[str, Any] = {"html": body} if isinstance(body, str) else {"html_base64": body}
+    crawled = CrawledPage(url="https://blog.example.com/a", content_type=content_type, **fields)
+
+    outcome = score_page(crawled, RULES)
+
+    assert outcome == score_page(crawled, RULES)
+    if isinstance(outcome, Dead):
+        assert outcome.reason is DeadReason.UNREADABLE_PAGE
+        return
+    assert isinstance(outcome, Emit)
+    (scored,) = outcome.events
+    assert isinstance(scored, ScoredPage)
+    assert scored.cts_score == sum(line.points for line in scored.cts_breakdown) == scored.trust_features.cts_score
+    assert scored.tier == ("A" if scored.cts_score >= 70 else "B" if scored.cts_score >= 40 else "C")
+    assert ScoredPage.model_validate_json(scored.to_json()) == scored
+
+
+@pytest.mark.parametrize(
+    ("section", "change"),
+    [
+        ("tiered_indexing", {"tier_a": {"min_cts": 30, "chunking": "full", "max_chunk_size": 512}}),
+        ("tiered_indexing", {"tier_a": {"min_cts": 170, "chunking": "full", "max_chunk_size": 512}}),
+        ("trust_labels", {"high": 40}),
+        ("trust_labels", {"unknown": 1}),
+        ("trust_points", {"citation": {"doi_or_citation": 60, "external_links": 5, "references_section": 5}}),
+    ],
+)
+def test_configuration_that_makes_no_sense_is_refused(section: str, change: dict[str, Any]) -> None:
+    document = yaml.safe_load((CONFIG / "config_indexing.yaml").read_text("utf-8"))
+    document[section] |= change
+
+    with pytest.raises(ValidationError):
+        ScorePageRules.model_validate(document)
+
+
+def test_thresholds_are_configuration() -> None:
+    rules = shipped_rules(ScorePageRules, trust_labels={"high": 40, "medium": 20, "low": 0})
+    outcome = score_page(CrawledPage(url="https://www.agency.gov.tw/a", html="<p>x"), rules)
+
+    assert isinstance(outcome, Emit)
+    (scored,) = outcome.events
+    assert isinstance(scored, ScoredPage)
+    assert (scored.tier, scored.trust_label) == ("B", "HIGH")
+    assert rules.config_version != RULES.config_version

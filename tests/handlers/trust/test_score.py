@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.score_page import ScorePageRules
+from handlers.trust.labels import label_of, tier_of
+from handlers.trust.score import Observations, score_trust
+from tests.rules import shipped_rules
+
+RULES = shipped_rules(ScorePageRules).compiled
+
+NOTHING = Observations()
+STRUCTURE = Observations(
+    headings_count=1, has_statistics=True, schema_type="Article", schema_is_article=True, has_author=True, has_date=True
+)
+EVERYTHING = replace(STRUCTURE, has_doi=True, citation_count=1, external_links_count=1, has_references_section=True)
+PARTLY = Observations(headings_count=2, external_links_count=1, has_author=True, has_date=True)
+
+EDGES = [
+    pytest.param(40, NOTHING, 40, "B", "MEDIUM", id="government with nothing"),
+    pytest.param(10, PARTLY, 39, "C", "LOW", id="blog with headings, link, author, date"),
+    pytest.param(10, replace(PARTLY, has_statistics=True), 47, "B", "MEDIUM", id="the same with statistics"),
+    pytest.param(
+        25, replace(STRUCTURE, external_links_count=1), 70, "A", "HIGH", id="mainstream with all structure, link"
+    ),
+    pytest.param(10, EVERYTHING, 70, "A", "HIGH", id="blog with everything"),
+    pytest.param(25, NOTHING, 25, "C", "LOW", id="mainstream with nothing"),
+    pytest.param(40, EVERYTHING, 100, "A", "HIGH", id="the most there is"),
+]
+
+
+@pytest.mark.parametrize(("base", "seen", "total", "tier", "label"), EDGES)
+def test_edge_table(base: int, seen: Observations, total: int, tier: str, label: str) -> None:
+    score = score_trust(base, "because", seen, RULES.points)
+
+    assert score.total == total
+    assert tier_of(score.total, RULES.tiers) == tier
+    assert label_of(score.total, RULES.labels) == label
+
+
+def test_every_component_is_listed_with_what_was_seen() -> None:
+    score = score_trust(40, "x.gov.tw is listed as gov.tw", replace(PARTLY, citation_count=2), RULES.points)
+
+    assert [(line.name, line.points) for line in score.components] == [
+        ("base", 40),
+        ("doi_or_citation", 10),
+        ("external_links", 5),
+        ("references_section", 0),
+        ("headings", 8),
+        ("statistics", 0),
+        ("schema", 0),
+        ("author", 8),
+        ("date", 8),
+    ]
+    assert all(line.because for line in score.components)
+
+
+def test_a_byline_is_credit_enough_and_both_are_not_counted_twice() -> None:
+    both = score_trust(10, "", Observations(has_author=True, has_byline=True), RULES.points)
+    byline = score_trust(10, "", Observations(has_byline=True), RULES.points)
+
+    assert both.total == byline.total == 18
+
+
+observations = st.builds(
+    Observations,
+    has_doi=st.booleans(),
+    citation_count=st.integers(0, 10**6),
+    external_links_count=st.integers(0, 10**6),
+    has_references_section=st.booleans(),
+    headings_count=st.integers(0, 10**6),
+    has_statistics=st.booleans(),
+    schema_is_article=st.booleans(),
+    has_author=st.booleans(),
+    has_byline=st.booleans(),
+    has_date=st.booleans(),
+)
+
+
+@given(st.sampled_from([10, 25, 40]), observations)
+def test_score_is_the_sum_of_its_breakdown(base: int, seen: Observations) -> None:
+    score = score_trust(base, "", seen, RULES.points)
+
+    assert base <= score.total <= 100
+    assert score.total == sum(line.points for line in score.components)
