@@ -1,0 +1,272 @@
+"""The pipeline on a real Kafka: outputs and offsets as one, order, dead letters, back pressure, restarts, fencing."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter, defaultdict
+from typing import Any
+
+import pytest
+from aiokafka import ConsumerRecord, TopicPartition
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import KafkaError
+from aiokafka.structs import OffsetAndMetadata
+
+from schemas.outcome import Outcome, Retry, RetryReason
+from schemas.pages import CrawledPage, ScoredPage
+from schemas.rules import Rules
+from streams.kafka import make_admin, make_producer
+from streams.pipeline.commit import CommitDoubtError, ExactlyOnce
+from tests.kafka.installation import (
+    CRAWLED,
+    DEAD,
+    GROUP,
+    SCORED,
+    Installation,
+    installed,
+    page,
+    scored,
+    scorer,
+    until,
+)
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+async def assay(kafka: str, topic_prefix: str) -> Installation:
+    return await installed(kafka, topic_prefix)
+
+
+def ids(records: list[ConsumerRecord]) -> list[str]:
+    return [dict(record.headers)["ce_id"].decode() for record in records]
+
+
+def urls(records: list[ConsumerRecord]) -> list[str]:
+    return [ScoredPage.model_validate_json(record.value).url for record in records]
+
+
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+async def test_every_record_is_handled_once(assay: Installation, delivery: str) -> None:
+    await assay.feed([page(n) for n in range(500)], transactional=True)
+    await assay.drain(scorer(), delivery=delivery)
+    records = await assay.read(SCORED)
+    assert sorted(urls(records)) == sorted(f"https://site.example/{n}" for n in range(500))
+    assert len(set(ids(records))) == 500
+
+
+async def test_a_drained_group_stands_at_the_end_past_the_markers(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(50)], transactional=True)
+    await assay.drain(scorer())
+    ends = await assay.ends()
+    committed = await assay.committed()
+    assert {number: end for number, end in ends.items() if end} == committed
+
+
+async def test_a_restart_goes_on_where_it_was(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(100)])
+    await assay.drain(scorer())
+    await assay.feed([page(n) for n in range(100, 160)])
+    await assay.drain(scorer())
+    assert Counter(urls(await assay.read(SCORED))) == Counter(f"https://site.example/{n}" for n in range(160))
+
+
+async def test_a_replay_by_another_group_writes_the_same_ids(kafka: str, topic_prefix: str) -> None:
+    first = await installed(kafka, topic_prefix)
+    await first.feed([page(n) for n in range(20)])
+    await first.drain(scorer())
+    before = sorted(ids(await first.read(SCORED)))
+    # Setting the group back to the beginning is how an operator replays in place.
+    producer = make_producer(first.settings.kafka, f"{topic_prefix}rewind", "rewind")
+    await producer.start()
+    await producer.begin_transaction()
+    offsets = {
+        TopicPartition(topic_prefix + CRAWLED, number): OffsetAndMetadata(0, "") for number in await first.committed()
+    }
+    await producer.send_offsets_to_transaction(offsets, topic_prefix + GROUP)
+    await producer.commit_transaction()
+    await producer.stop()
+    await first.drain(scorer())
+    after = Counter(ids(await first.read(SCORED)))
+    assert sorted(after) == before
+    assert set(after.values()) == {2}
+
+
+async def test_bad_records_are_kept_as_dead_letters_and_block_nobody(assay: Installation) -> None:
+    def fussy(crawled: CrawledPage, rules: Rules) -> Outcome:
+        if crawled.url.endswith("/13"):
+            raise RuntimeError("a bug")
+        return scored(crawled, rules)
+
+    bad: list[tuple[bytes | None, bytes | None]] = [
+        (b"k", b"\xff{not json"),
+        (b"k", None),
+        (None, b'{"url": 7}'),
+        (b"k", b"[" * 20_000),
+    ]
+    await assay.feed([*(page(n) for n in range(30)), *bad])
+    await assay.drain(scorer(fussy))
+    letters = await assay.read(DEAD)
+    notes = [{name: (value or b"").decode() for name, value in letter.headers} for letter in letters]
+    assert Counter(note["x-reason"] for note in notes) == {"undecodable": 3, "invalid": 1, "handler_bug": 1}
+    assert sorted((letter.value or b"") for letter in letters if letter.key == b"k") == sorted(
+        value or b"" for key, value in bad if key == b"k"
+    )
+    bug = next(note for note in notes if note["x-reason"] == "handler_bug")
+    assert bug["x-error-message"] == "RuntimeError: a bug"
+    assert bug["x-orig-topic"].endswith(CRAWLED)
+    assert len(await assay.read(SCORED)) == 29
+
+
+async def test_records_of_a_key_keep_their_order(assay: Installation) -> None:
+    records = [
+        (f"key-{n % 7}".encode(), CrawledPage(url=f"https://x.example/{n % 7}", html="", context=str(n)).to_json())
+        for n in range(300)
+    ]
+
+    def uneven(crawled: CrawledPage, rules: Rules) -> Outcome:
+        if crawled.context is not None and int(crawled.context) % 5 == 0 and crawled.context not in seen:
+            seen.add(crawled.context)
+            return Retry(RetryReason.UNAVAILABLE, after_seconds=0.01)
+        return scored(crawled, rules)
+
+    seen: set[str] = set()
+    await assay.feed(records)
+    await assay.drain(scorer(uneven, concurrency=8))
+    by_url: dict[str, list[int]] = defaultdict(list)
+    for record in await assay.read(SCORED):
+        event = ScoredPage.model_validate_json(record.value)
+        by_url[event.url].append(int(event.context or ""))
+    assert sum(map(len, by_url.values())) == 300
+    for order in by_url.values():
+        assert order == sorted(order)
+
+
+async def test_a_small_window_slows_intake_and_loses_nothing(kafka: str, topic_prefix: str) -> None:
+    assay = await installed(kafka, topic_prefix, pipeline={"window_records": 5, "poll_records": 50})
+    held = 0
+
+    def watching(crawled: CrawledPage, rules: Rules) -> Outcome:
+        nonlocal held
+        held = max(held, max(p.held for group in running.groups for p in group.partitions.values()))
+        return scored(crawled, rules)
+
+    await assay.feed([page(n) for n in range(400)])
+    async with assay.running(scorer(watching)) as running:
+        await until(running.caught_up, times=2)
+    assert held <= 5
+    assert Counter(urls(await assay.read(SCORED))) == Counter(f"https://site.example/{n}" for n in range(400))
+
+
+async def test_two_processes_share_the_work(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(300)])
+    async with assay.running(scorer()) as one, assay.running(scorer()) as two:
+        await until(lambda: all(group.opened for app in (one, two) for group in app.groups))
+        await assay.feed([page(n) for n in range(300, 600)])
+
+        async def both() -> bool:
+            return await one.caught_up() and await two.caught_up()
+
+        await until(both, times=3)
+        assert len(one.groups[0].partitions) == len(two.groups[0].partitions) == 3
+    assert Counter(urls(await assay.read(SCORED))) == Counter(f"https://site.example/{n}" for n in range(600))
+
+
+async def test_a_zombie_is_fenced(assay: Installation) -> None:
+    """A producer of the same input partition that was replaced can neither write nor move offsets."""
+    name = f"{assay.prefix}{GROUP}.{assay.prefix}{CRAWLED}.0"
+    old = make_producer(assay.settings.kafka, name, "old")
+    await old.start()
+    await old.begin_transaction()
+    await (await old.send(assay.prefix + SCORED, b"{}", key=b"zombie"))
+    async with assay.running(scorer()) as running:
+        await until(lambda: running.groups[0].opened)
+        partition = TopicPartition(assay.prefix + CRAWLED, 0)
+        with pytest.raises(KafkaError):  # noqa: PT012 - which of the two calls learns of the fence is the broker's choice
+            await old.send_offsets_to_transaction({partition: OffsetAndMetadata(99, "")}, assay.prefix + GROUP)
+            await old.commit_transaction()
+    await old.stop()
+    assert await assay.read(SCORED) == []
+    assert (await assay.committed()).get(0, 0) == 0
+
+
+async def test_outputs_that_no_topic_takes_become_dead_letters(assay: Installation) -> None:
+    def wordy(crawled: CrawledPage, rules: Rules) -> Outcome:
+        outcome: Any = scored(crawled, rules)
+        if crawled.url.endswith("/3"):
+            return type(outcome)((outcome.events[0].model_copy(update={"content": "x" * 13 * 1024 * 1024}),))
+        return scored(crawled, rules)
+
+    await assay.feed([page(n) for n in range(6)])
+    await assay.drain(scorer(wordy))
+    [letter] = await assay.read(DEAD)
+    assert dict(letter.headers)["x-reason"] == b"output_too_large"
+    assert len(await assay.read(SCORED)) == 5
+
+
+async def test_a_stop_in_the_middle_commits_what_is_finished_and_repeats_nothing(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(2000)])
+    async with assay.running(scorer()) as running:
+        await until(lambda: sum(p.committed or 0 for p in running.groups[0].partitions.values()) > 50)
+    assert running.drained
+    first = len(await assay.read(SCORED))
+    assert first > 0
+    await assay.drain(scorer())
+    assert Counter(urls(await assay.read(SCORED))) == Counter(f"https://site.example/{n}" for n in range(2000))
+
+
+async def test_probes_follow_the_life_of_the_application(assay: Installation) -> None:
+    async with assay.running(scorer()) as running:
+        await until(lambda: running.health.ready().well)
+        assert running.health.alive().well
+        await asyncio.sleep(0)
+    assert running.health.alive().well
+
+
+async def test_a_doubt_is_settled_by_what_the_group_has_committed(
+    assay: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers get lost before and after the commit; either way every record is written once."""
+    calls = 0
+    real = ExactlyOnce.commit
+
+    async def doubtful(self: ExactlyOnce, outputs: Any, next_offset: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls % 5 == 1:
+            raise CommitDoubtError("lost before the commit")
+        await real(self, outputs, next_offset)
+        if calls % 3 == 1:
+            raise CommitDoubtError("lost after the commit")
+
+    monkeypatch.setattr(ExactlyOnce, "commit", doubtful)
+    await assay.feed([page(n) for n in range(300)], transactional=True)
+    await assay.drain(scorer())
+    assert calls > 6
+    assert Counter(urls(await assay.read(SCORED))) == Counter(f"https://site.example/{n}" for n in range(300))
+
+
+async def test_an_output_that_the_broker_refuses_becomes_a_dead_letter(kafka: str, topic_prefix: str) -> None:
+    """A cluster whose topics take less than ours: found out only by the commit, one input at a time."""
+    assay = await installed(kafka, topic_prefix)
+    admin = make_admin(assay.settings.kafka)
+    await admin.start()
+    try:
+        smaller = ConfigResource(ConfigResourceType.TOPIC, topic_prefix + SCORED, {"max.message.bytes": "20000"})
+        await admin.alter_configs([smaller])
+    finally:
+        await admin.close()
+
+    def wordy(crawled: CrawledPage, rules: Rules) -> Outcome:
+        outcome: Any = scored(crawled, rules)
+        noise = random.Random(1).randbytes(40_000).hex() if crawled.url.endswith("/3") else ""
+        return type(outcome)((outcome.events[0].model_copy(update={"content": noise}),))
+
+    await assay.feed([page(n) for n in range(8)])
+    await assay.drain(scorer(wordy))
+    [letter] = await assay.read(DEAD)
+    assert dict(letter.headers)["x-reason"] == b"output_too_large"
+    assert dict(letter.headers)["x-stage"] == b"encode"
+    assert CrawledPage.model_validate_json(letter.value).url.endswith("/3")
+    assert len(await assay.read(SCORED)) == 7
