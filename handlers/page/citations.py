@@ -26,7 +26,8 @@ _QUANTITY = re.compile(
     r"\d\s?(?:%|％|percent\b|per cent\b|Prozent\b"
     r"|[萬万億亿兆]|元|美元|人次?|件|公里|公斤|公噸|噸|度|€"
     r"|°C|°F|km²"
-    r"|(?:million|billion|trillion|Millionen|Milliarden|Mio|km|kg|mg|GW|MW|kWh|euros?|dollars?|people|percentage points)\b)"
+    r"|(?:million|billion|trillion|Millionen|Milliarden|Mio|km|kg|mg|GW|MW|kWh"
+    r"|euros?|dollars?|people|percentage points)\b)"
 )
 _NUMBERING = re.compile(
     r"^[\s\d.、:：)（(\[\]一二三四五六七八九十#§-]{0,8}|[\s:：.\[\]#¶]{0,6}(?:\[?edit\]?|\[編輯\]|\[编辑\])?[\s:：]{0,3}$"

@@ -29,14 +29,20 @@ _FORMATTED = re.compile(
     rb"<(?:[bisuBISU]|[tT][tT]|[eE][mM]|[bB][iI][gG]|[cC][oO][dD][eE]|[fF][oO][nN][tT]|[sS][mM][aA][lL][lL]"
     rb"|[sS][tT][rR][iI][kK][eE]|[sS][tT][rR][oO][nN][gG])[\s/]"
 )
-_FORMATTING = frozenset(b"b big code em font i s small strike strong tt u".split())
-_SELF_CLOSING = frozenset(
-    b"area base br col embed hr img input link meta param source track wbr keygen frame basefont bgsound a nobr "
-    b"p li dt dd option optgroup tr thead tbody tfoot colgroup rt rp html head body".split()
-)
-_RAW_TEXT = frozenset(b"script style textarea title xmp iframe noembed noframes".split())
-_CELLS = frozenset(b"td th caption".split())
-_FENCES = frozenset(b"table td th caption object applet marquee template svg math".split())
+_FENCES = frozenset(b"table caption object applet marquee template svg math".split())
+_OTHER, _FLAT, _FORMATTING, _RAW_TEXT, _CELL, _TABLE = range(6)
+_KINDS = {
+    **dict.fromkeys(
+        b"area base br col embed hr img input link meta param source track wbr keygen frame basefont bgsound a nobr p "
+        b"li dt dd option optgroup tr thead tbody tfoot colgroup rt rp html head body".split(),
+        _FLAT,  # void, or closed by the next of its kind: never many inside each other without something else between
+    ),
+    **dict.fromkeys(b"b big code em font i s small strike strong tt u".split(), _FORMATTING),
+    **dict.fromkeys(b"script style textarea title xmp iframe noembed noframes".split(), _RAW_TEXT),
+    **dict.fromkeys(b"td th caption".split(), _CELL),
+    b"table": _TABLE,
+}
+_NOT_NESTED = frozenset((_FLAT, _CELL))
 _LOOK_BACK = 16
 
 
@@ -82,36 +88,49 @@ def _has_long_tag(body: bytes, max_attributes: int) -> bool:
 def _scan(body: bytes, limits: PageReadingSection) -> str | None:
     """Reads every tag once. The stack of open elements is the parser's own, as near as matters here."""
     stack: list[bytes] = []
-    outside_tables: list[int] = []  # unclosed formatting where each open table began; its cells don't inherit it
-    tags = unclosed = most_unclosed = position = 0
-    while (match := _TAG.search(body, position)) is not None:
-        position = match.end()
-        tags += 1
-        closed, opened, attributes = match.groups()
-        if opened:
-            name = opened.lower()
-            if len(attributes) > 2 * limits.max_attributes and _too_many(attributes, limits.max_attributes):
-                return f"an element has more than {limits.max_attributes} attributes"
-            if name in _RAW_TEXT:
-                position = _end_of_raw_text(body, position, name)
-            elif name not in _SELF_CLOSING:
+    formatting: dict[bytes, int] = {}  # unclosed, by name
+    outside_tables: list[dict[bytes, int]] = []  # the same where each open table began; cells don't inherit it
+    steps = unclosed = reopened = 0
+    position: int | None = 0
+    while position is not None:
+        start, position = position, None
+        for match in _TAG.finditer(body, start):
+            steps += len(stack)
+            reopened += unclosed
+            closed, opened, attributes = match.groups()
+            if opened:
+                name = opened.lower()
+                kind = _KINDS.get(name, _OTHER)
+                if len(attributes) > 2 * limits.max_attributes and _too_many(attributes, limits.max_attributes):
+                    return f"an element has more than {limits.max_attributes} attributes"
+                if kind in _NOT_NESTED:
+                    continue
+                if kind == _RAW_TEXT:
+                    position = _end_of_raw_text(body, match.end(), name)
+                    break
                 stack.append(name)
                 if len(stack) > limits.max_depth:
                     return f"elements are nested more than {limits.max_depth} deep"
-                if name in _FORMATTING and attributes.strip():
+                if kind == _FORMATTING and attributes.strip():
+                    formatting[name] = formatting.get(name, 0) + 1
                     unclosed += 1
-                    most_unclosed = max(most_unclosed, unclosed)
-                elif name == b"table":
-                    outside_tables.append(unclosed)
-        elif closed:
-            name = closed.lower()
-            if name in _FORMATTING:
-                unclosed = max(0, unclosed - 1)
-            elif outside_tables and (name in _CELLS or name == b"table"):
-                unclosed = outside_tables.pop() if name == b"table" else outside_tables[-1]
-            _close(stack, name)
-        if most_unclosed * tags > limits.max_reopened:
-            return f"more than {limits.max_reopened} elements would come of unclosed formatting"
+                elif kind == _TABLE:
+                    outside_tables.append(formatting.copy())
+            elif closed:
+                name = closed.lower()
+                kind = _KINDS.get(name, _OTHER)
+                if kind == _FORMATTING and formatting.get(name):
+                    formatting[name] -= 1
+                    unclosed -= 1
+                elif kind >= _CELL and outside_tables:
+                    formatting = outside_tables.pop() if kind == _TABLE else outside_tables[-1].copy()
+                    unclosed = sum(formatting.values())
+                if kind not in _NOT_NESTED:
+                    _close(stack, name)
+            if reopened > limits.max_reopened:
+                return f"more than {limits.max_reopened} elements would come of unclosed formatting"
+            if steps > limits.max_steps:
+                return f"its parse would take more than {limits.max_steps} steps, for depth and number of elements"
     return None
 
 
