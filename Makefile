@@ -39,7 +39,7 @@ generate: setup ## Write the generated files again
 	@$(BIN)/assay generate
 
 bench: setup ## Measure (see docs/benchmarks.md)
-	$(BIN)/python -m tests.bench $(ARGS)
+	DATA=$(DATA) $(BIN)/python -m tests.bench $(ARGS)
 
 accuracy: setup ## Measure on labelled data, where DATA= has it
 	DATA=$(DATA) $(BIN)/python -m tests.accuracy $(ARGS)

@@ -1,0 +1,36 @@
+"""Labelled pages on this machine, for measuring: folders of ``cases.jsonl`` and gzipped HTML below ``DATA``."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+DATA = Path(os.environ.get("DATA", "../shared/data"))
+
+
+def has(name: str) -> bool:
+    """Whether a set is here."""
+    return (DATA / name).is_dir()
+
+
+def cases(name: str) -> Iterator[dict[str, Any]]:
+    """The cases of a set, in order."""
+    folder = DATA / name
+    plain, packed = folder / "cases.jsonl", folder / "cases.jsonl.gz"
+    lines = plain.read_bytes() if plain.exists() else gzip.decompress(packed.read_bytes())
+    yield from (json.loads(line) for line in lines.splitlines() if line.strip())
+
+
+def body(name: str, case: dict[str, Any]) -> bytes:
+    """The page of a case, as fetched."""
+    data = (DATA / name / case["file"]).read_bytes()
+    return gzip.decompress(data) if case["file"].endswith(".gz") else data
+
+
+def address(case: dict[str, Any]) -> str:
+    """The case's URL, or one that stands for it."""
+    return str(case.get("url") or f"https://case.invalid/{case['id']}")
