@@ -97,6 +97,8 @@ def _shown(
                 return names, kind
     blocks = outline.blocks[max(0, content_first - 10) : content_first + 4]
     for block in blocks:
+        if block.boilerplate:
+            continue
         head = block.text[:200]
         if match := words.han.search(head) or words.han_wire.search(head):
             return tuple(match[1].split("、")), "text"
@@ -116,6 +118,8 @@ def _without_introduction(text: str, words: BylineWords) -> str:
 def _clean(texts: tuple[str, ...], not_names: set[str]) -> tuple[str, ...]:
     found: dict[str, str] = {}
     for text in texts[:_MAX_NAMES]:
+        if "://" in text or text.startswith("www."):
+            continue
         for part in _SPLIT.split(text[:400])[:_MAX_NAMES]:
             name = _TAIL.sub("", part).strip(" \t.,:;·-–—|\"'“”()[]")
             if name.lower().startswith("by "):
@@ -130,4 +134,5 @@ def _is_name(text: str) -> bool:
         return False
     if text.lower() in _CREDENTIALS or any(sign in text for sign in "@/<>{}=?!#"):
         return False
-    return any(sign.isalpha() for sign in text) and sum(sign.isdigit() for sign in text) <= 2
+    # A nickname may hold digits; in several words they are a date, a time or a count.
+    return any(sign.isalpha() for sign in text) and (" " not in text or not any(sign.isdigit() for sign in text))

@@ -89,7 +89,7 @@ def _scan(body: bytes, limits: PageReadingSection) -> str | None:
     """Reads every tag once. The stack of open elements is the parser's own, as near as matters here."""
     stack: list[bytes] = []
     formatting: dict[bytes, int] = {}  # unclosed, by name
-    outside_tables: list[dict[bytes, int]] = []  # the same where each open table began; cells don't inherit it
+    tables: list[tuple[int, dict[bytes, int]]] = []  # depth and formatting where each open table began
     steps = unclosed = reopened = 0
     position: int | None = 0
     while position is not None:
@@ -104,6 +104,8 @@ def _scan(body: bytes, limits: PageReadingSection) -> str | None:
                 if len(attributes) > 2 * limits.max_attributes and _too_many(attributes, limits.max_attributes):
                     return f"an element has more than {limits.max_attributes} attributes"
                 if kind in _NOT_NESTED:
+                    if kind == _CELL and tables:
+                        _end_cell(stack, tables[-1][0])
                     continue
                 if kind == _RAW_TEXT:
                     position = _end_of_raw_text(body, match.end(), name)
@@ -115,15 +117,17 @@ def _scan(body: bytes, limits: PageReadingSection) -> str | None:
                     formatting[name] = formatting.get(name, 0) + 1
                     unclosed += 1
                 elif kind == _TABLE:
-                    outside_tables.append(formatting.copy())
+                    tables.append((len(stack), formatting.copy()))
             elif closed:
                 name = closed.lower()
                 kind = _KINDS.get(name, _OTHER)
                 if kind == _FORMATTING and formatting.get(name):
                     formatting[name] -= 1
                     unclosed -= 1
-                elif kind >= _CELL and outside_tables:
-                    formatting = outside_tables.pop() if kind == _TABLE else outside_tables[-1].copy()
+                elif kind >= _CELL and tables:
+                    _end_cell(stack, tables[-1][0])
+                    # What stands unclosed in a cell ends with it; what stood before the table goes on after it.
+                    formatting = tables.pop()[1] if kind == _TABLE else tables[-1][1].copy()
                     unclosed = sum(formatting.values())
                 if kind not in _NOT_NESTED:
                     _close(stack, name)
@@ -146,6 +150,13 @@ def _close(stack: list[bytes], name: bytes) -> None:
             return
         if open_name in _FENCES:
             return
+
+
+def _end_cell(stack: list[bytes], table_depth: int) -> None:
+    """Closes what a cell left open, unless it is much or could keep the cell open."""
+    inside = len(stack) - table_depth
+    if 0 < inside <= _LOOK_BACK and _FENCES.isdisjoint(stack[table_depth:]):
+        del stack[table_depth:]
 
 
 def _end_of_raw_text(body: bytes, start: int, name: bytes) -> int:

@@ -1,0 +1,16 @@
+"""The shipped ``page_reading`` section and an outline of a piece of HTML, for the readers' tests."""
+
+from __future__ import annotations
+
+from handlers.page.hints import Hints
+from handlers.page.html import parse_page
+from handlers.page.outline import Outline, outline
+from handlers.score_page import ScorePageRules
+from tests.rules import shipped_rules
+
+READING = shipped_rules(ScorePageRules).page_reading
+HINTS = Hints(READING)
+
+
+def outline_of(html: str, max_nodes: int = 10_000) -> Outline:
+    return outline(parse_page(html).tree, HINTS, max_nodes)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.page.dates import find_date, parse_date
+from handlers.page.structured_data import StructuredData
+from tests.handlers.page.rules import READING, outline_of
+
+
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("2024-05-03", "2024-05-03"),
+        ("2024-05-03T08:09", "2024-05-03T08:09:00"),
+        ("2024-05-03T08:09:10.123Z", "2024-05-03T08:09:10Z"),
+        ("2024-05-03 08:09:10 +0800", "2024-05-03T08:09:10+08:00"),
+        ("2024/5/3", "2024-05-03"),
+        ("2024年5月3日 10:00", "2024-05-03"),
+        ("2024년 5월 3일", "2024-05-03"),
+        ("民國113年5月3日", "2024-05-03"),
+        ("20240503", "2024-05-03"),
+        ("Published 3rd of May, 2024", "2024-05-03"),
+        ("May 3, 2024 at 5 pm", "2024-05-03"),
+        ("Fri, 03 May 2024 10:00:00 GMT", "2024-05-03"),
+        ("3. Mai 2024", "2024-05-03"),
+        ("3 de mayo de 2024", "2024-05-03"),
+        ("le 3 août 2024", "2024-08-03"),
+        ("03.05.2024, 10:12 Uhr", "2024-05-03"),
+        ("13/5/2024", "2024-05-13"),
+        ("1714694400", "2024-05-03T00:00:00+00:00"),
+        ("2024-13-45", None),
+        ("2024-02-30", None),
+        ("May 2024", None),
+        ("yesterday", None),
+        ("", None),
+        ("version 1.2.3", None),
+    ],
+)
+def test_parse_date(text: str, iso: str | None) -> None:
+    assert parse_date(text) == iso
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_a_date_or_none(text: str) -> None:
+    found = parse_date(text)
+
+    assert found is None or datetime.fromisoformat(found)
+
+
+@pytest.mark.parametrize(
+    ("html", "iso", "seen_in"),
+    [
+        ('<meta property="article:published_time" content="2024-05-03">', "2024-05-03", "meta article:published_time"),
+        ('<meta name="pubdate" content="nonsense"><time datetime="2024-05-04">', "2024-05-04", "time"),
+        ('<span itemprop="datePublished" content="2024-05-03">x</span>', "2024-05-03", "itemprop:datepublished"),
+        ('<div class="entry-date">3 May 2024</div>', "2024-05-03", "date by class name"),
+        ("<p>3 May 2024</p><p>Words.</p>", "2024-05-03", "visible date"),
+        ('<footer><time datetime="2001-01-01"></footer><time datetime="2024-05-03">', "2024-05-03", "time"),
+    ],
+)
+def test_find_date(html: str, iso: str, seen_in: str) -> None:
+    found = find_date(outline_of(html), StructuredData(), "https://example.com/", 0, READING, None)
+
+    assert found is not None
+    assert (found.iso, found.seen_in) == (iso, seen_in)
+
+
+def test_structured_data_comes_first_and_the_url_before_what_is_merely_visible() -> None:
+    page = outline_of("<p>3 May 2019</p>")
+    url = "https://example.com/2020/08/05/story"
+
+    stated = find_date(page, StructuredData(published="2024-05-03"), url, 0, READING, None)
+    in_url = find_date(page, StructuredData(), url, 0, READING, None)
+
+    assert stated is not None
+    assert stated.iso == "2024-05-03"
+    assert in_url is not None
+    assert in_url.iso == "2020-08-05"
+
+
+@pytest.mark.parametrize("stated", ["2031-01-01", "1066-10-14"])
+def test_absurd_dates_are_none(stated: str) -> None:
+    fetched_at = datetime(2024, 5, 4, tzinfo=UTC)
+
+    assert find_date(outline_of(""), StructuredData(published=stated), "", 0, READING, fetched_at) is None

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.page.html import page_bytes, parse_page
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "text", "encoding", "source"),
+    [
+        ("<p>豪雨", None, "豪雨", "utf-8", "text"),
+        ("<p>豪雨".encode(), None, "豪雨", "utf-8", "assumed"),
+        ("\ufeff<p>豪雨".encode(), "text/html; charset=big5", "豪雨", "utf-8", "bom"),
+        ("<p>豪雨".encode("utf-16"), None, "豪雨", "utf-16-le", "bom"),
+        ("<p>豪雨特報".encode("big5"), "text/html; charset=Big5", "豪雨特報", "big5hkscs", "header"),
+        ('<meta charset="gb2312"><p>镕'.encode("gbk"), None, "镕", "gb18030", "meta"),
+        ("<p>“quoted”".encode("cp1252"), "text/html; charset=iso-8859-1", "“quoted”", "cp1252", "header"),
+        ("<meta charset=utf-16><p>é".encode(), None, "é", "utf-8", "meta"),
+        ("<p>我們在這裡的人是不一樣的".encode("big5"), None, "我們在這裡的人是不一樣的", "big5hkscs", "detected"),
+        ("<p>我们在这里的人是不一样的".encode("gbk"), None, "我们在这里的人是不一样的", "gb18030", "detected"),
+        ("<p>これは日本語のページです".encode("shift_jis"), None, "これは日本語のページです", "cp932", "detected"),
+        ("<p>Müller über Straße".encode("cp1252"), None, "Müller über Straße", "cp1252", "detected"),
+        (b"<p>abc", "text/html; charset=hex", "abc", "utf-8", "assumed"),
+        (b"<p>abc", "text/html; charset=nonsense", "abc", "utf-8", "assumed"),
+    ],
+)  # fmt: skip
+def test_encodings(body: str | bytes, content_type: str | None, text: str, encoding: str, source: str) -> None:
+    page = parse_page(body, content_type)
+
+    assert page.tree.body is not None
+    assert page.tree.body.text() == text
+    assert (page.encoding, page.encoding_from) == (encoding, source)
+
+
+def test_text_that_ends_in_the_middle_of_a_character_is_still_utf8() -> None:
+    assert page_bytes("<p>豪".encode()[:-1]).encoding == "utf-8"
+
+
+def test_lone_surrogates_stand_for_no_character() -> None:
+    assert page_bytes("a\ud800b").utf8.decode() == "a\ufffdb"
+
+
+@given(st.binary(max_size=200), st.one_of(st.none(), st.text(max_size=40)))
+def test_any_bytes_can_be_parsed(body: bytes, content_type: str | None) -> None:
+    assert parse_page(body, content_type).tree.html is not None

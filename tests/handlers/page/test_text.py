@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from handlers.page.text import count_words, leading_sentences, main_text
+from tests.handlers.page.rules import outline_of
+
+PARAGRAPH = "Three days of heavy rain have ended the longest drought in forty years, the weather office said."
+
+
+def test_main_text_leaves_boilerplate_out() -> None:
+    html = f"""<nav><a href=/>Home</a></nav><div class="sidebar"><p>{PARAGRAPH.replace("rain", "snow")}</p></div>
+        <div id=content><h1>Rain</h1><p>{PARAGRAPH}</p><ul><li><a href=/1>One link</a></li></ul><p>Short one.</p></div>
+        <footer><p>{PARAGRAPH.replace("rain", "hail")}</p></footer>"""
+
+    text = main_text(outline_of(html), 10_000).text
+
+    assert text == f"Rain\n{PARAGRAPH}\nShort one."
+
+
+def test_an_article_is_preferred_to_what_is_around_it() -> None:
+    html = (
+        f"<div><p>{PARAGRAPH}</p></div><article><p>{PARAGRAPH} {PARAGRAPH}</p><p>{PARAGRAPH} {PARAGRAPH}</p></article>"
+    )
+
+    assert main_text(outline_of(html), 10_000).text.count("drought") == 4
+
+
+def test_text_stays_whole_across_inline_elements() -> None:
+    assert main_text(outline_of("<p>a<b>b</b> <i>c</i>\n d</p>after<p>e</p>"), 100).text == "ab c d\nafter\ne"
+
+
+def test_a_page_of_short_lines_has_text_too() -> None:
+    assert main_text(outline_of("<p>One.</p><p>Two.</p>"), 100).text == "One.\nTwo."
+
+
+def test_nothing() -> None:
+    assert main_text(outline_of(""), 100).text == ""
+    assert main_text(outline_of("<nav>a</nav>"), 100).text == ""
+
+
+def test_a_walk_that_ends_early_keeps_what_it_saw() -> None:
+    assert main_text(outline_of("<p>One.</p>" * 1000, max_nodes=50), 10_000).text.startswith("One.\nOne.")
+
+
+def test_count_words() -> None:
+    assert count_words("") == 0
+    assert count_words("two words") == 2
+    assert count_words("豪雨特報，請注意。") == 7
+    assert count_words("café au lait") == 3
+
+
+def test_leading_sentences() -> None:
+    assert leading_sentences("Short.", 50) == "Short."
+    assert leading_sentences("第一句。第二句很長很長。", 6) == "第一句。"
+    assert leading_sentences("no end of it at all", 10) == "no end of"
