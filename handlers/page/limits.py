@@ -96,9 +96,9 @@ def _scan(body: bytes, limits: PageReadingSection) -> str | None:
         start, position = position, None
         for match in _TAG.finditer(body, start):
             steps += len(stack)
-            reopened += unclosed
             closed, opened, attributes = match.groups()
             if opened:
+                reopened += unclosed
                 name = opened.lower()
                 kind = _KINDS.get(name, _OTHER)
                 if len(attributes) > 2 * limits.max_attributes and _too_many(attributes, limits.max_attributes):

@@ -13,7 +13,7 @@ WORDS = CitationWords(READING)
     ("html", "has_doi", "count", "references"),
     [
         ("<p>See doi:10.1234/ab.cd.</p>", True, 1, False),
-        ('<p>See <a href="https://doi.org/10.1234/ab">a</a> <a href="https://doi.org/10.1234/AB">b</a>', True, 1, False),
+        ('<p><a href="https://doi.org/10.1234/ab">a</a> <a href="https://doi.org/10.1234/AB">b</a>', True, 1, False),
         ('<meta name="citation_doi" content="10.1234/ab">', True, 1, False),
         ("<p>As (Curie et al., 1911) and (Bohr, 1913) say, arXiv:1234.56789</p>", False, 3, False),
         ("<p>It holds [1], and more [2][2].</p><h2>References</h2>", False, 2, True),
