@@ -41,7 +41,7 @@ LABELS = {
     "reason": "The enum value that a refusal, a retry or a trigger carries; empty for an emit.",
     "stage": "Where a record was refused: decode, handle, encode.",
     "lane": "live for ordinary traffic, replay for a replay or backfill.",
-    "result": "How a transaction ended: committed, aborted, in_doubt.",
+    "result": "How a transaction ended: committed, in_doubt.",
     "tier": "A, B, C.",
     "trust_label": "HIGH, MEDIUM, LOW.",
     "result_type": "SPECIFIC_CONTENT, AGGREGATOR, NAVIGATION.",
@@ -60,7 +60,7 @@ IMPROVEMENT_BUCKETS = (-1.0, -0.5, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6
 HANDLER_EVENTS = MetricDef(
     name="assay_handler_events_total",
     kind="counter",
-    meaning="Inputs that came to an outcome, by the outcome and its reason.",
+    meaning="Inputs that came to an outcome, by the outcome and its reason; one that is done again is counted again.",
     unit="records",
     labels=("handler", "outcome", "reason", "lane"),
 )
@@ -75,7 +75,7 @@ HANDLER_DURATION = MetricDef(
 EVENT_AGE = MetricDef(
     name="assay_event_age_seconds",
     kind="histogram",
-    meaning="Time from an input's record timestamp to the commit of its outcome: what the objectives are about.",
+    meaning="Time from an input's record timestamp to its outcome, whose commit follows: what the objectives are about.",
     unit="seconds",
     labels=("handler",),
     buckets=AGE_BUCKETS,
