@@ -96,6 +96,10 @@ def _scan(body: bytes, limits: PageReadingSection) -> str | None:
         start, position = position, None
         for match in _TAG.finditer(body, start):
             steps += len(stack)
+            if reopened > limits.max_reopened:
+                return f"more than {limits.max_reopened} elements would come of unclosed formatting"
+            if steps > limits.max_steps:
+                return f"its parse would take more than {limits.max_steps} steps, for depth and number of elements"
             closed, opened, attributes = match.groups()
             if opened:
                 reopened += unclosed
@@ -131,10 +135,6 @@ def _scan(body: bytes, limits: PageReadingSection) -> str | None:
                     unclosed = sum(formatting.values())
                 if kind not in _NOT_NESTED:
                     _close(stack, name)
-            if reopened > limits.max_reopened:
-                return f"more than {limits.max_reopened} elements would come of unclosed formatting"
-            if steps > limits.max_steps:
-                return f"its parse would take more than {limits.max_steps} steps, for depth and number of elements"
     return None
 
 

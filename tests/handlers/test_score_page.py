@@ -192,9 +192,10 @@ def test_text_that_is_no_text_can_still_travel() -> None:
 
 
 FRAGMENTS = [
-    "<div>", "</div>", "<a href=//x.org>", "<table>", "<tr><td>", "<b a=1>", "<p>", "</p>", "<h2>", "</script>", "<svg>",
+    "<div>", "</div>", "<a href=//x.org>", "<table>", "<tr><td>", "<b a=1>", "<p>", "</p>", "<h2>", "</script>",
     "<script type=application/ld+json>", '{"@type":"Article"}', "2024-13-45", "<time datetime=", "<template>", "By ",
-    "<frameset>", "</body>", "記者王", "<!--", "\x00", "\ud800", "x" * 90, "<meta name=author content=", "民國999年9月99日",
+    "<svg>", "<frameset>", "</body>", "<!--", "\x00", "\ud800", "x" * 90, "<meta name=author content=",
+    "記者王", "民國999年9月99日",
 ]  # fmt: skip
 
 bodies = st.one_of(
