@@ -112,8 +112,8 @@ def is_wire_report(head: str, words: CitationWords) -> bool:
 
 
 def _is_data_table(table: Table, reading: PageReadingSection) -> bool:
-    """Rows of several cells under a header; tables that hold tables or stand in boilerplate are layout."""
-    if table.is_nested or table.boilerplate or not table.has_header:
+    """Rows of several cells under a header; tables that hold tables are layout."""
+    if table.is_nested or not table.has_header:
         return False
     wide = sum(cells >= reading.min_table_columns for cells in table.cells)
     return wide >= reading.min_table_rows

@@ -18,10 +18,11 @@ from handlers.page.dates import FoundDate, find_date
 from handlers.page.hints import Hints
 from handlers.page.language import find_language
 from handlers.page.links import host_of, registrable_domain
-from handlers.page.outline import Outline, outline
+from handlers.page.outline import Outline
 from handlers.page.reading import PageReadingSection
 from handlers.page.structured_data import SchemaTypes, StructuredData, read_structured_data
 from handlers.page.text import count_words, leading_sentences, main_text
+from handlers.page.walk import walk_page
 
 _HOST = re.compile(r"(?:https?:)?//(?:[^/?#@\\]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
 _TITLE_SEPARATOR = re.compile(r"\s+[|–—·»-]\s+")
@@ -74,7 +75,7 @@ class PageReader:
             fetched_at: When it was fetched; nothing can have been published after it.
         """
         reading = self._reading
-        page = outline(tree, self._hints, reading.max_nodes)
+        page = walk_page(tree, self._hints, reading.max_nodes)
         data = read_structured_data(page.json_ld, page.item_types, self._types, reading.max_structured_characters)
         body = main_text(page, reading.max_content_characters)
         site_name = _clean(_first(page, reading.site_names) or data.publisher)[:200]

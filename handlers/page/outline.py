@@ -1,17 +1,16 @@
-"""One walk over a page's tree: everything that the readers of a page need, collected in document order.
+"""What is collected of a page in one walk: blocks of text, containers, headings, links, tables, metadata and marks.
 
-A parsed page goes in; an ``Outline`` comes out: blocks of text with their links and containers, headings, links,
-tables, metadata, structured data and the places that look like bylines or dates. A walk costs more than the parse, so
-there is one only, and the readers work on the outline alone.
+``handlers.page.walk`` fills an ``Outline``; the readers of dates, bylines, text and citations work on it alone. What is
+boilerplate is decided here, when all of the page is known.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
-
-from handlers.page.hints import BOILERPLATE, BYLINE, DATE, Hints
+MARK_CHARACTERS = 300
+"""Of a mark's or heading's text; a byline, a date or a title is shorter."""
+_RUNNING_TEXT = 60
 
 
 @dataclass(slots=True)
@@ -22,13 +21,26 @@ class Block:
         text: With whitespace collapsed.
         tag: Name of the block element that began before it.
         linked: Characters of it that are inside links.
-        boilerplate: Whether an element around it is or calls itself navigation, footer, comments and the like.
+        region: Index of the nearest element that is or calls itself navigation, footer, comments and the like; -1 for
+            none.
+        boilerplate: Whether it is in fact such; known when the walk is over.
     """
 
     text: str
     tag: str
     linked: int
-    boilerplate: bool
+    region: int
+    boilerplate: bool = False
+
+
+@dataclass(slots=True)
+class Region:
+    """An element that is boilerplate by its tag (``sure``), or by what it calls itself, which is often too much."""
+
+    parent: int
+    sure: bool
+    characters: int = 0
+    hidden: bool = False
 
 
 @dataclass(slots=True)
@@ -41,7 +53,7 @@ class Container:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Mark:
     """A place that says by its markup what it is.
 
@@ -49,25 +61,25 @@ class Mark:
         name: ``itemprop:…``, ``rel:author``, ``time``, ``hint:byline`` or ``hint:date``.
         value: The attribute that states it, "" where there is none.
         text: The element's own text; None where the element is a block, whose text is in ``block`` and after.
-        boilerplate: Whether it stands in boilerplate.
+        region: As of a block.
         block: Index of the block it stands in or begins.
     """
 
     name: str
     value: str
     text: str | None
-    boilerplate: bool
+    region: int
     block: int
+    boilerplate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: cells of each row, most first; whether it has header cells, holds tables, stands in boilerplate."""
+    """A table: cells of each row, whether it has header cells, whether it holds tables."""
 
     cells: tuple[int, ...]
     has_header: bool
     is_nested: bool
-    boilerplate: bool
 
 
 @dataclass(slots=True)
@@ -91,287 +103,32 @@ class Outline:
         """The text of a mark's element, or of the block that it begins."""
         if mark.text is not None:
             return mark.text
-        return self.blocks[mark.block].text[:_MARK_CHARACTERS] if mark.block < len(self.blocks) else ""
+        return self.blocks[mark.block].text[:MARK_CHARACTERS] if mark.block < len(self.blocks) else ""
 
 
-_BREAK, _CONTAINER, _BOILERPLATE, _HINTED, _LINK, _HEADING, _NOTED, _SKIPPED, _MAIN, _TABLE, _ROW, _CELL = (
-    1 << bit for bit in range(12)
-)
-_LASTING = _BREAK | _CONTAINER | _LINK | _TABLE  # what ends with the element
-_MARK_CHARACTERS = 300
-_MAX_MARKS = 400
-_MAX_MARK_NODES = 40
-_TEXT = 2  # tag_id of a text node
-_MARKING = frozenset(("itemprop", "itemtype", "datetime", "rel"))
-_PROPERTIES = frozenset(("datepublished", "datecreated", "author"))
-_TRAITS = {
-    _CONTAINER: "html body div section article main td center form fieldset details figure table",
-    _BREAK: "p div section article main td th tr table ul ol li dl dt dd h1 h2 h3 h4 h5 h6 blockquote pre header "
-    "footer nav aside address figure figcaption form fieldset details summary hr br body center caption label",
-    _BOILERPLATE: "nav footer aside form label menu dialog",
-    _HINTED: "div span p a time li ul ol section address header dd cite h1 h2 h3 h4 h5 h6 abbr "
-    "footer aside article main body table form figure",
-    _LINK: "a",
-    _HEADING: "h1 h2 h3 h4 h5 h6",
-    _NOTED: "meta script title html",
-    _SKIPPED: "style svg noscript iframe object canvas audio video math textarea datalist map select button",
-    _MAIN: "article main body html",
-    _TABLE: "table",
-    _ROW: "tr",
-    _CELL: "td th caption",
-}
+def hide_boilerplate(outline: Outline, regions: list[Region]) -> None:
+    """Decides which regions of a page are boilerplate, and says so in its blocks and marks.
 
-
-def _by_tag_id() -> tuple[dict[int, int], dict[int, str]]:
-    """Traits and names by the parser's tag numbers: comparing numbers spares a string for each node."""
-    tree = LexborHTMLParser("<p>")
-    traits: dict[int, int] = {}
-    names: dict[int, str] = {}
-    for trait, tags in _TRAITS.items():
-        for tag in tags.split():
-            number = tree.create_node(tag).tag_id
-            traits[number] = traits.get(number, 0) | trait
-            names[number] = tag
-    return traits, names
-
-
-_TRAITS_OF, _NAME_OF = _by_tag_id()
-
-
-def outline(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
-    """Walks a tree once, without recursion, up to ``max_nodes`` nodes."""
-    walk = _Walk(hints)
-    if tree.root is not None:
-        walk.run(tree.root, max_nodes)
-    walk.finish()
-    return walk.found
-
-
-class _Walk:
-    """The state of the walk: what is open, and the block that is being collected."""
-
-    def __init__(self, hints: Hints) -> None:
-        self.found = Outline()
-        self.hints = hints
-        self.buffer: list[str] = []
-        self.linked = 0
-        self.in_boilerplate = 0
-        self.open: list[tuple[str, bool, int]] = []
-        self.tables: list[_OpenTable] = []
-        self.block_tag = "body"
-
-    def run(self, root: LexborNode, max_nodes: int) -> None:
-        """Depth first; ``undo`` holds for each open element what ends with it.
-
-        The loop is long on purpose: it runs for every node of every page, and a call costs as much as the work.
-        """
-        found, hints, buffer, blocks = self.found, self.hints, self.buffer, self.found.blocks
-        hint_of, traits_of = hints.known.get, _TRAITS_OF.get
-        undo: list[int] = []
-        in_link = 0
-        node = root
-        for _ in range(max_nodes):
-            tag = node.tag_id
-            if tag == _TEXT:
-                text = node.text_content
-                if text:
-                    if not text.isspace():
-                        buffer.append(text)
-                        if in_link:
-                            self.linked += len(text)
-                    elif buffer:
-                        buffer.append(" ")
-            else:
-                traits = traits_of(tag, 0)
-                if traits & _SKIPPED or (traits & _NOTED and not self.note(node, tag)):
-                    child = None
-                else:
-                    if traits & _BREAK:
-                        if buffer:
-                            self.flush()
-                        self.block_tag = _NAME_OF[tag]
-                    effect = traits & _LASTING
-                    boilerplate = traits & _BOILERPLATE
-                    if traits & _HINTED and (attributes := node.attributes):
-                        hint = 0
-                        named = attributes.get("class")
-                        if identity := attributes.get("id"):
-                            named = f"{named} {identity}" if named else identity
-                        if named:
-                            known = hint_of(named)
-                            hint = hints.of(named) if known is None else known
-                            if hint & BOILERPLATE and not traits & _MAIN:
-                                boilerplate = _BOILERPLATE
-                        if hint > BOILERPLATE or not _MARKING.isdisjoint(attributes):
-                            self.mark(node, traits, attributes, hint)
-                        if traits & _LINK and (href := attributes.get("href")):
-                            found.hrefs.append(href)
-                    else:
-                        attributes = {}
-                    if traits > _CONTAINER:
-                        if traits & _LINK:
-                            in_link += 1
-                        elif traits & _HEADING:
-                            self.note_heading(node, tag)
-                        elif traits & (_TABLE | _ROW | _CELL):
-                            self.note_table(tag, traits)
-                    if boilerplate:
-                        self.in_boilerplate += 1
-                        effect |= _BOILERPLATE
-                    if traits & _CONTAINER:
-                        is_body = "itemprop" in attributes and "articlebody" in (attributes["itemprop"] or "").lower()
-                        self.open.append((_NAME_OF[tag], is_body, len(blocks)))
-                    child = node.first_child
-                    if child is not None:
-                        undo.append(effect)
-                        node = child
-                        continue
-                    if effect:
-                        if effect & _LINK:
-                            in_link -= 1
-                        if effect != _LINK:
-                            self.leave(effect)
-            while (following := node.next) is None:
-                parent = node.parent
-                if parent is None or not undo:
-                    return
-                effect = undo.pop()
-                if effect:
-                    if effect & _LINK:
-                        in_link -= 1
-                    if effect != _LINK:
-                        self.leave(effect)
-                node = parent
-            node = following
-
-    def finish(self) -> None:
-        """Closes what is still open where the walk ended early."""
-        self.flush()
-        while self.open:
-            self.close_container()
-
-    def leave(self, effect: int) -> None:
-        """Ends what an element began."""
-        if effect & _BREAK:
-            if self.buffer:
-                self.flush()
-            self.block_tag = "div"
-        if effect & _BOILERPLATE:
-            self.in_boilerplate -= 1
-        if effect & _CONTAINER:
-            self.close_container()
-        if effect & _TABLE:
-            self.found.tables.append(self.tables.pop().closed())
-
-    def close_container(self) -> None:
-        """Keeps the innermost container if it holds any block."""
-        tag, is_body, first = self.open.pop()
-        end = len(self.found.blocks)
-        if end > first:
-            self.found.containers.append(Container(tag, is_body, first, end))
-
-    def flush(self) -> None:
-        """Ends the block that is being collected."""
-        if text := " ".join("".join(self.buffer).split()):
-            self.found.blocks.append(Block(text, self.block_tag, min(self.linked, len(text)), self.in_boilerplate > 0))
-        self.buffer.clear()
-        self.linked = 0
-
-    def mark(self, node: LexborNode, traits: int, attributes: dict[str, str | None], hint: int) -> None:
-        """Notes microdata, rel=author, times and places that call themselves byline or date."""
-        if item_type := attributes.get("itemtype"):
-            self.found.item_types.append(item_type)
-        names = [
-            f"itemprop:{name}" for name in (attributes.get("itemprop") or "").lower().split() if name in _PROPERTIES
-        ]
-        if "datetime" in attributes:
-            names.append("time")
-        if "author" in (attributes.get("rel") or "").lower().split():
-            names.append("rel:author")
-        names += [name for bit, name in ((BYLINE, "hint:byline"), (DATE, "hint:date")) if hint & bit]
-        if not names or len(self.found.marks) >= _MAX_MARKS:
-            return
-        value = (attributes.get("content") or attributes.get("datetime") or "").strip()
-        text = None if traits & _BREAK else _short_text(node)
-        boilerplate, block = self.in_boilerplate > 0, len(self.found.blocks)
-        self.found.marks += [Mark(name, value[:_MARK_CHARACTERS], text, boilerplate, block) for name in names]
-
-    def note_heading(self, node: LexborNode, tag: int) -> None:
-        """Notes a heading that has text."""
-        name = _NAME_OF[tag]
-        if text := _short_text(node):
-            self.found.headings.append((int(name[1]), text))
-            self.found.headings_count += name in {"h2", "h3"}
-
-    def note_table(self, tag: int, traits: int) -> None:
-        """Follows rows and cells of the innermost table."""
-        if traits & _TABLE:
-            if self.tables:
-                self.tables[-1].is_nested = True
-            self.tables.append(_OpenTable(len(self.found.blocks), self.in_boilerplate > 0))
-        elif self.tables:
-            self.tables[-1].note(_NAME_OF[tag])
-
-    def note(self, node: LexborNode, tag: int) -> bool:
-        """Notes metadata, structured data, title and language. Answers whether to go on into the element."""
-        name = _NAME_OF[tag]
-        found = self.found
-        if name == "html":
-            found.language = (node.attributes.get("lang") or node.attributes.get("xml:lang") or "").strip()
-        elif name == "meta":
-            self.note_meta(node)
-        elif name == "script":
-            if "ld+json" in (node.attributes.get("type") or "").lower():
-                found.json_ld.append(node.text() or "")
-        elif not found.title:
-            found.title = " ".join(node.text().split())
-        return name == "html"
-
-    def note_meta(self, node: LexborNode) -> None:
-        """Notes a meta element under each of its names."""
-        attributes = node.attributes
-        content = (attributes.get("content") or "").strip()
-        if not content:
-            return
-        for key in ("property", "name", "itemprop", "http-equiv"):
-            for name in (attributes.get(key) or "").lower().split()[:4]:
-                self.found.meta.setdefault(name, []).append(content)
-
-
-class _OpenTable:
-    """Rows and cells of a table as they come by."""
-
-    def __init__(self, block: int, boilerplate: bool) -> None:
-        self.block = block
-        self.boilerplate = boilerplate
-        self.is_nested = False
-        self.has_header = False
-        self.rows: list[int] = []
-
-    def note(self, name: str) -> None:
-        """Counts a row or a cell."""
-        if name == "tr":
-            self.rows.append(0)
-        elif name == "caption":
-            self.has_header = True
-        elif self.rows:
-            self.rows[-1] += 1
-            self.has_header |= name == "th"
-
-    def closed(self) -> Table:
-        """What is kept of it."""
-        return Table(tuple(sorted(self.rows, reverse=True)), self.has_header, self.is_nested, self.boilerplate)
-
-
-def _short_text(node: LexborNode) -> str:
-    """The beginning of an element's text; bounded in nodes, for elements can hold each other and all the page."""
-    texts = []
-    length = 0
-    for number, part in enumerate(node.traverse(include_text=True, skip_empty=True)):
-        if part.tag_id == _TEXT:
-            text = part.text_content or ""
-            texts.append(text[:_MARK_CHARACTERS])
-            length += len(text)
-        if length >= _MARK_CHARACTERS or number >= _MAX_MARK_NODES:
+    Frames and forum posts call themselves widgets and comments too: a region that holds half of the running text is
+    none, and where hiding leaves next to nothing, only tags count.
+    """
+    total = 0
+    for block in outline.blocks:
+        if len(block.text) < _RUNNING_TEXT or block.linked * 2 > len(block.text):
+            continue
+        total += len(block.text)
+        if block.region >= 0:
+            regions[block.region].characters += len(block.text)
+    for region in reversed(regions):
+        if region.parent >= 0:
+            regions[region.parent].characters += region.characters
+    for believe in (True, False):
+        hidden = 0
+        for region in regions:
+            above = region.parent >= 0 and regions[region.parent].hidden
+            region.hidden = above or region.sure or (believe and region.characters * 2 < total)
+            hidden += region.characters if region.hidden and not above else 0
+        if hidden * 4 < total * 3:
             break
-    return " ".join(" ".join(texts).split())[:_MARK_CHARACTERS]
+    for item in (*outline.blocks, *outline.marks):
+        item.boilerplate = item.region >= 0 and regions[item.region].hidden

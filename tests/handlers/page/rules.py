@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from handlers.page.hints import Hints
 from handlers.page.html import parse_page
-from handlers.page.outline import Outline, outline
+from handlers.page.outline import Outline
+from handlers.page.walk import walk_page
 from handlers.score_page import ScorePageRules
 from tests.rules import shipped_rules
 
@@ -13,4 +14,4 @@ HINTS = Hints(READING)
 
 
 def outline_of(html: str, max_nodes: int = 10_000) -> Outline:
-    return outline(parse_page(html).tree, HINTS, max_nodes)
+    return walk_page(parse_page(html).tree, HINTS, max_nodes)

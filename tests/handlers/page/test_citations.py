@@ -43,7 +43,6 @@ def test_find_citations(html: str, has_doi: bool, count: int, references: bool) 
         ("<table><tr><td>a<td>b<tr><td>1<td>2</table>", False),
         ("<table><tr><th>a<tr><td>1</table>", False),
         ("<table><tr><th>a<th>b<tr><td><table><tr><td>1</table><td>2</table>", False),
-        ("<nav><table><tr><th>a<th>b<tr><td>1<td>2</table></nav>", False),
     ],
 )
 def test_has_statistics(html: str, holds: bool) -> None:
