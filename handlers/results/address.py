@@ -1,0 +1,148 @@
+"""What a web address says of its page: a listing, navigation, or one thing with an identifier of its own.
+
+In: an address as text, also a malformed one. Out: the words that speak for each. Words are compared whole, in path,
+host and query, never as parts of other words (C-03); percent-encoded and plain spellings are read alike (R-043).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from handlers.results.patterns import CompiledPatterns
+
+_WORD = re.compile(r"[^\W_]+")
+_EXTENSION = re.compile(r"\.(?:s?html?|php\d?|aspx?|jsp|cfm)$")
+_DATE_IN_PATH = re.compile(r"/(?:19|20)\d\d[-/_]?(?:0[1-9]|1[0-2])(?:[-/_]?[0-3]\d)?(?=\D|$)")
+_LONG_NUMBER = re.compile(r"\d{5,}")
+_CODE = re.compile(r"(?=[a-z]{0,40}\d)[a-z0-9]{8,40}")
+_MAX_CHARACTERS = 2048
+_SLUG_WORDS = 3
+_LABEL_CHARACTERS = 63
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """What an address says.
+
+    Attributes:
+        readable: Whether it has a host at all.
+        root: It is the front page of its site.
+        listing: The word that names a listing, "" where none does.
+        parent: The segment whose next one selects from a listing, such as ``category`` in ``/category/jazz``.
+        host_listing: The host label that is made of listing words only.
+        navigation: The word that names an account, help or home page.
+        search: The query holds a search.
+        paged: The query numbers a listing's pages.
+        identifier: The slug, number or dated path that names one thing, "" where there is none.
+        words: Words in the last segment, beside file type and language.
+        depth: Path segments.
+    """
+
+    readable: bool = False
+    root: bool = False
+    listing: str = ""
+    parent: str = ""
+    host_listing: str = ""
+    navigation: str = ""
+    search: bool = False
+    paged: bool = False
+    identifier: str = ""
+    words: int = 0
+    depth: int = 0
+
+
+def read_address(url: str, patterns: CompiledPatterns) -> Address:
+    """Reads an address; never raises.
+
+    A trailing slug or id cancels a listing word before it (C-02): ``/events`` is a listing, ``/events/jazz-nov-29`` is
+    one event. What follows a parent such as ``category`` is a selection from a listing, whatever it is called.
+    """
+    try:
+        parts = urlsplit(url.strip()[:_MAX_CHARACTERS])
+        host = (parts.hostname or "").rstrip(".")
+        query = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=100)
+    except ValueError:
+        return Address()
+    if not host:
+        return Address()
+    path = unquote(parts.path).lower()
+    segments = [words for segment in path.split("/") if (words := _words(_EXTENSION.sub("", segment)))]
+    while segments and all(word in patterns.facet_words for word in segments[0]) and len(segments) > 1:
+        segments.pop(0)
+    names = {name.lower() for name, value in query if value.strip()}
+    common = {
+        "readable": True,
+        "host_listing": _host_listing(host, patterns.listing_words),
+        "search": bool(names & patterns.search_parameters),
+        "paged": bool(names & patterns.page_parameters),
+        "depth": len(segments),
+    }
+    if not segments or (len(segments) == 1 and all(word in patterns.facet_words for word in segments[0])):
+        return Address(root=not names, navigation=_subdomain_navigation(host, patterns), **common)  # type: ignore[arg-type]
+    last = segments[-1]
+    listing = _listing(segments, patterns)
+    parent = next(
+        (segment[0] for segment in reversed(segments[:-1]) if len(segment) == 1 and segment[0] in patterns.listing_parents), ""
+    )
+    return Address(
+        listing=listing,
+        parent=parent,
+        navigation=_navigation(segments, patterns) or _subdomain_navigation(host, patterns),
+        identifier="" if listing else _identifier(path, last),
+        words=len([word for word in last if word not in patterns.facet_words]),
+        **common,  # type: ignore[arg-type]
+    )
+
+
+def _words(segment: str) -> list[str]:
+    return _WORD.findall(segment)
+
+
+def _listing(segments: list[list[str]], patterns: CompiledPatterns) -> str:
+    """The word that makes the end of the path a listing; facets and page numbers after it change nothing."""
+    for segment in reversed(segments):
+        named = [word for word in segment if word in patterns.listing_words]
+        others = [word for word in segment if word not in patterns.listing_words and word not in patterns.facet_words]
+        if named and (not others or (len(segment) <= _SLUG_WORDS and segment[-1] in patterns.listing_words)):
+            return named[0]
+        if others and not all(word.isdecimal() and len(word) <= 3 for word in others):  # noqa: PLR2004 - a page number
+            return ""
+    return ""
+
+
+def _navigation(segments: list[list[str]], patterns: CompiledPatterns) -> str:
+    for segment in reversed(segments[-2:]):
+        if "-".join(segment) in patterns.navigation_words:
+            return "-".join(segment)
+        if len(segment) <= _SLUG_WORDS and (named := [word for word in segment if word in patterns.navigation_words]):
+            return named[0]
+    return ""
+
+
+def _subdomain_navigation(host: str, patterns: CompiledPatterns) -> str:
+    first = host.split(".")[0]
+    return first if first in patterns.navigation_words and host.count(".") > 1 else ""
+
+
+def _identifier(path: str, last: list[str]) -> str:
+    if dated := _DATE_IN_PATH.search(path):
+        return dated.group().strip("/")
+    if len(last) >= _SLUG_WORDS:
+        return "-".join(last)
+    return next((word for word in last if _LONG_NUMBER.search(word) or _CODE.fullmatch(word)), "")
+
+
+def _host_listing(host: str, words: frozenset[str]) -> str:
+    """A label of the host that is listing words one after another and nothing else, such as "all" + "events"."""
+    for label in host.split(".")[:-1]:
+        if len(label) > _LABEL_CHARACTERS or label in ("news", "shop", "store", "blog"):
+            continue
+        reachable = {0}
+        for end in range(1, len(label) + 1):
+            if any(label[start:end] in words for start in reachable):
+                reachable.add(end)
+        if len(label) in reachable:
+            return label
+    return ""
