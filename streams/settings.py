@@ -23,7 +23,9 @@ from handlers.indexing.rules import (
     TrustLabelsSection,
     TrustPointsSection,
 )
+from handlers.page.listing import ListingSection
 from handlers.page.reading import PageReadingSection
+from handlers.page.refusals import PageRefusalsSection
 from handlers.results.extraction import ExtractionSection
 from schemas.rules import Rules, Section
 from streams.fetch.settings import FetchSettings
@@ -135,6 +137,8 @@ class Settings(BaseSettings):
     tiered_indexing: TieredIndexingSection = Field(description="From which score on a page is indexed how deep.")
     trust_labels: TrustLabelsSection = Field(description="From which score on a page has which label.")
     page_reading: PageReadingSection = Field(description="How a page is read.")
+    listing: ListingSection = Field(description="How a listing's items are found.")
+    page_refusals: PageRefusalsSection = Field(description="Which pages that came are no content.")
     extraction: ExtractionSection = Field(description="Following listings to their details.")
 
     def rules(self, kind: type[R]) -> R:

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from handlers.page.listing import ListingSection, follow_listing
+from handlers.page.listing import follow_listing
 from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Need, Reply, Retry
 from streams.clock import SystemClock
 from streams.codec import decode, refusal
@@ -67,7 +67,7 @@ def run_try(name: str, file: Path | None, settings: Settings, strict: bool) -> i
         print(f"assay try: {file}: {error.strerror}", file=sys.stderr)
         return 1
     with source, asyncio.Runner() as runner:
-        tried = _HandlerTrial(handler, settings, runner) if handler else _ListingTrial(settings.listing)
+        tried = _HandlerTrial(handler, settings, runner) if handler else _ListingTrial(settings)
         try:
             dead = _answer_all(source, tried.answer)
         finally:
@@ -159,8 +159,9 @@ class _World:
 class _ListingTrial:
     """Runs the pure step ``follow_listing`` on lines."""
 
-    def __init__(self, section: ListingSection) -> None:
-        self._section = section
+    def __init__(self, settings: Settings) -> None:
+        self._listing = settings.listing
+        self._reading = settings.page_reading
 
     def answer(self, line: bytes) -> tuple[str, bool]:
         """The bare line for one line: ``{"links": [{"url", "text", "because"}], "next_page"}``."""
@@ -168,7 +169,9 @@ class _ListingTrial:
             asked = ListingInput.model_validate_json(line)
         except ValidationError as error:
             return _dead_line(refusal(error)), True
-        found = follow_listing(asked.html, asked.url, asked.query, asked.max_details, self._section)
+        found = follow_listing(
+            asked.html, asked.url, asked.query, asked.max_details, self._listing, self._reading
+        )
         links = [{"url": link.url, "text": link.text, "because": link.because} for link in found.links]
         return _dumped({"links": links, "next_page": found.next_page}), False
 

@@ -1,0 +1,221 @@
+"""What stands behind a listing? Follows it to its details and brings the batch round again.
+
+In: ``ExtractionNeeded``. It asks for the target; where that is a listing, for its next page while items are wanted, and
+for its items on the same registrable domain. Out: each page that came as ``CrawledPage``, the details' text as a
+``RetrievalBatch`` with one attempt more, items on other domains as ``ExtractionNeeded`` for those, and always one
+``ExtractionCompleted``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from handlers.page.content import PageContent, PageReader
+from handlers.page.html import page_bytes, parse_bytes
+from handlers.page.limits import refusal
+from handlers.page.links import canonical_url, host_of, registrable_domain
+from handlers.page.listing import ItemLink, Listing, ListingSection, follow_listing
+from handlers.page.reading import PageReadingSection
+from handlers.page.refusals import PageRefusalsSection, why_no_content
+from handlers.page.sniff import not_a_page
+from handlers.results.extraction import ExtractionSection
+from schemas.event import Event, derive_id
+from schemas.extraction import (
+    ExtractionCompleted,
+    ExtractionNeeded,
+    ExtractionStatus,
+    ExtractionTrigger,
+    FetchedSource,
+    SkippedSource,
+)
+from schemas.outcome import Ask, Emit, FetchedPage, FetchFailure, FetchPages, FetchRefused, Outcome, PagesReply
+from schemas.pages import CrawledPage
+from schemas.retrieval import RetrievalBatch, RetrievedContent
+from schemas.rules import Rules
+
+
+class FetchPageRules(Rules):
+    """Everything that ``fetch_page`` decides by."""
+
+    extraction: ExtractionSection
+    listing: ListingSection
+    page_reading: PageReadingSection
+    page_refusals: PageRefusalsSection
+
+    @cached_property
+    def reader(self) -> PageReader:
+        """Reads pages under these rules; its word lists are compiled once."""
+        return PageReader(self.page_reading)
+
+
+@dataclass(frozen=True, slots=True)
+class _Detail:
+    """A page that came and is content."""
+
+    page: FetchedPage
+    content: PageContent
+
+
+def fetch_page(event: ExtractionNeeded, rules: FetchPageRules) -> Outcome | Ask:
+    """Asks for the target. A URL that is none ends the extraction at once (R-273)."""
+    if canonical_url(event.target_url) is None:
+        return Emit((_completed(event, rules, failure=FetchFailure.INVALID_URL),))
+    return Ask(FetchPages((event.target_url,), event.query))
+
+
+def read_pages(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: FetchPageRules) -> Outcome | Ask:
+    """Goes on with the pages that came so far.
+
+    Status is ``ok`` where all that was wanted came or went on to other domains, ``partial`` where some did, ``failed``
+    where nothing did. Output ids derive from the extraction's, so a redelivery writes the same. Sources: R-067, R-070.
+    """
+    if not event.follow:
+        return _answer(event, replies[0].pages, (), rules)
+    first = replies[0].pages[0]
+    if isinstance(first, FetchRefused):
+        return Emit((_completed(event, rules, failure=first.reason, skipped=[first]),))
+    known, pages_read, next_page = _listed(event, replies, rules)
+    if len(replies) == pages_read and next_page and len(known) < event.max_details:
+        return Ask(FetchPages((next_page,), event.query))
+    own = registrable_domain(host_of(first.final_url))
+    chosen = known[: event.max_details]
+    near = [link.url for link in chosen if registrable_domain(host_of(link.url)) == own]
+    far = [link.url for link in chosen if registrable_domain(host_of(link.url)) != own]
+    if not chosen:
+        return Emit((_completed(event, rules, failure=FetchFailure.NO_ITEM_LINKS),))
+    if not near:
+        return _answer(event, (), far, rules)
+    if len(replies) == pages_read:
+        return Ask(FetchPages(tuple(near), event.query))
+    return _answer(event, replies[-1].pages, far, rules)
+
+
+def _listed(
+    event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: FetchPageRules
+) -> tuple[list[ItemLink], int, str | None]:
+    """The items of the listing's pages so far, how many replies were such pages, and the page to read next."""
+    links: dict[str, ItemLink] = {}
+    next_page: str | None = None
+    pages_read = 0
+    for reply in replies[: rules.extraction.max_listing_pages]:
+        page = reply.pages[0]
+        is_listing_page = pages_read == 0 or (next_page is not None and page.url == next_page)
+        if not is_listing_page:
+            break
+        pages_read += 1
+        listing = _listing_of(page, event, rules) if isinstance(page, FetchedPage) else Listing((), None)
+        for link in listing.links:
+            links.setdefault(canonical_url(link.url) or link.url, link)
+        next_page = listing.next_page
+        if len(links) >= event.max_details:
+            next_page = None
+    return list(links.values()), pages_read, next_page if pages_read < rules.extraction.max_listing_pages else None
+
+
+def _listing_of(page: FetchedPage, event: ExtractionNeeded, rules: FetchPageRules) -> Listing:
+    body = page_bytes(page.body, page.content_type).utf8
+    return follow_listing(body, page.final_url, event.query, event.max_details, rules.listing, rules.page_reading)
+
+
+def _answer(
+    event: ExtractionNeeded, pages: Sequence[FetchedPage | FetchRefused], far: Sequence[str], rules: FetchPageRules
+) -> Emit:
+    """The events for the pages that were wanted, those that came and those that did not."""
+    details: list[_Detail] = []
+    skipped: list[FetchRefused] = []
+    for page in pages:
+        read = _read(page, rules) if isinstance(page, FetchedPage) else page
+        if isinstance(read, FetchRefused):
+            skipped.append(read)
+        else:
+            details.append(read)
+    events: list[Event] = [_crawled(detail, event) for detail in details]
+    if details and event.reason is ExtractionTrigger.AGGREGATOR_DETECTED:
+        events.append(_batch(event, details, rules))
+    events += [_elsewhere(event, url) for url in far]
+    failure = None if details or far else (skipped[0].reason if skipped else FetchFailure.NO_CONTENT)
+    events.append(_completed(event, rules, failure=failure, details=details, skipped=skipped))
+    return Emit(tuple(events))
+
+
+def _read(page: FetchedPage, rules: FetchPageRules) -> _Detail | FetchRefused:
+    """A page as content, or why it is none."""
+    if (looks_like := not_a_page(page.body, page.content_type)) is not None:
+        return FetchRefused(page.url, FetchFailure.NOT_HTML, looks_like)
+    body = page_bytes(page.body, page.content_type)
+    if (why := refusal(body.utf8, rules.page_reading)) is not None:
+        return FetchRefused(page.url, FetchFailure.NO_CONTENT, why)
+    content = rules.reader.read(parse_bytes(body).tree, page.final_url, page.fetched_at)
+    if (reason := why_no_content(content.title, content.text, rules.page_refusals)) is not None:
+        return FetchRefused(page.url, reason)
+    return _Detail(page, content)
+
+
+def _crawled(detail: _Detail, event: ExtractionNeeded) -> CrawledPage:
+    page = detail.page
+    return CrawledPage(
+        url=page.url,
+        html_base64=page.body,
+        content_type=page.content_type or None,
+        fetched_at=page.fetched_at,
+        final_url=page.final_url,
+        status=page.status,
+        context=event.query,
+    )
+
+
+def _batch(event: ExtractionNeeded, details: Iterable[_Detail], rules: FetchPageRules) -> RetrievalBatch:
+    """The next attempt: the details' text under a batch of its own, with the parent's score to be measured against."""
+    limit = rules.extraction.max_text_characters
+    return RetrievalBatch(
+        batch_id=derive_id("batch", event.extraction_id),
+        query=event.query,
+        attempt=event.attempt + 1,
+        parent_batch_id=event.batch_id,
+        previous_actionable_information=event.actionable_information,
+        request_id=event.request_id,
+        retrieved_content=tuple(
+            RetrievedContent(
+                url=detail.page.url,
+                title=detail.content.title or None,
+                content=detail.content.text[:limit],
+                content_kind="full",
+            )
+            for detail in details
+        ),
+    )
+
+
+def _elsewhere(event: ExtractionNeeded, url: str) -> ExtractionNeeded:
+    """An item on another domain: a worker that visits that domain fetches it; the target itself is the answer."""
+    return event.model_copy(
+        update={
+            "extraction_id": derive_id("extraction", event.extraction_id, canonical_url(url) or url),
+            "target_url": url,
+            "follow": False,
+            "max_details": 1,
+        }
+    )
+
+
+def _completed(
+    event: ExtractionNeeded,
+    rules: FetchPageRules,
+    failure: FetchFailure | None = None,
+    details: Sequence[_Detail] = (),
+    skipped: Sequence[FetchRefused] = (),
+) -> ExtractionCompleted:
+    status = ExtractionStatus.FAILED if failure else ExtractionStatus.PARTIAL if skipped else ExtractionStatus.OK
+    return ExtractionCompleted(
+        extraction_id=event.extraction_id,
+        batch_id=event.batch_id,
+        request_id=event.request_id,
+        target_url=event.target_url,
+        status=status,
+        failure=failure,
+        fetched=tuple(FetchedSource(url=detail.page.url, title=detail.content.title) for detail in details),
+        skipped=tuple(SkippedSource(url=page.url, reason=page.reason) for page in skipped),
+        config_version=rules.config_version,
+    )

@@ -1,0 +1,88 @@
+"""Items of listings and their next pages."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.fetch_page import FetchPageRules
+from handlers.page.listing import Listing, follow_listing
+from tests.rules import shipped_rules
+
+URL = "https://kalender.example/aarhus/events"
+
+
+def follow(html: str | bytes, query: str = "", most: int = 50, url: str = URL) -> Listing:
+    rules = shipped_rules(FetchPageRules)
+    return follow_listing(html, url, query, most, rules.listing, rules.page_reading)
+
+
+def listing(items: int = 4, extra: str = "") -> str:
+    cards = "".join(
+        f'<li class="card"><a href="/event/{n}"><img src="x{n}.jpg" alt=""></a>'
+        f'<h3><a href="/event/{n}">Concert number {n} in the town hall</a></h3>'
+        f'<a class="more" href="/event/{n}">Read more</a></li>'
+        for n in range(items)
+    )
+    menu = '<nav><ul><li><a href="/news/a">News</a></li><li><a href="/news/b">About</a></li></ul></nav>'
+    footer = '<footer><a href="/privacy">Privacy</a><a href="https://social.example/share?u=1">Share</a></footer>'
+    return f"<body>{menu}<h1>All events</h1><ul>{cards}</ul>{extra}{footer}</body>"
+
+
+def urls(found: Listing) -> list[str]:
+    return [link.url for link in found.links]
+
+
+def test_items_come_in_page_order_once_each_and_menus_not_at_all() -> None:
+    found = follow(listing())
+    assert urls(found) == [f"https://kalender.example/event/{n}" for n in range(4)]
+    assert found.links[0].text == "Concert number 0 in the town hall"
+    assert "same make" in found.links[0].because
+
+
+def test_where_there_are_too_many_the_query_chooses() -> None:
+    html = listing(3).replace("Concert number 2", "Jazz evening number 2")
+    found = follow(html, "jazz in town", most=1)
+    assert urls(found) == ["https://kalender.example/event/2"]
+    assert "query" in found.links[0].because
+
+
+@pytest.mark.parametrize(
+    ("pager", "expected"),
+    [
+        ('<a rel="next" href="?page=2">Older</a>', "https://kalender.example/aarhus/events?page=2"),
+        ('<div><a href="?page=1">1</a><a href="?page=2">2</a></div>', "https://kalender.example/aarhus/events?page=2"),
+        ('<a href="/aarhus/events/p2">Næste</a>', "https://kalender.example/aarhus/events/p2"),
+        ('<a href="?p=2">下一頁</a>', "https://kalender.example/aarhus/events?p=2"),
+        ('<a href="#">Next</a>', None),
+        ("", None),
+    ],
+)
+def test_the_next_page(pager: str, expected: str | None) -> None:
+    found = follow(listing(extra=pager))
+    assert found.next_page == expected
+    assert len(found.links) == 4
+
+
+def test_a_base_element_is_minded() -> None:
+    html = '<head><base href="https://other.example/x/"></head>' + listing().replace('href="/event/', 'href="event/')
+    assert urls(follow(html))[0] == "https://other.example/x/event/0"
+
+
+@pytest.mark.parametrize(
+    "html", ["", "<p>nothing", "<a href='javascript:x'>x</a>", b"\xff\xfe\x00", "<a href='http://['>"]
+)
+def test_a_page_without_items_gives_none(html: str | bytes) -> None:
+    assert follow(html) == Listing((), None)
+
+
+def test_a_page_too_deep_to_parse_gives_none() -> None:
+    assert follow("<div>" * 50_000 + listing()) == Listing((), None)
+
+
+@given(st.text(max_size=300), st.text(max_size=30), st.integers(1, 5))
+def test_anything_gives_a_listing_within_its_bound(html: str, query: str, most: int) -> None:
+    found = follow(f"<ul><li><a href='/a/1'>{html}</a><li><a href='/a/2'>{html}</a></ul>", query, most)
+    assert len(found.links) <= most
+    assert found == follow(f"<ul><li><a href='/a/1'>{html}</a><li><a href='/a/2'>{html}</a></ul>", query, most)

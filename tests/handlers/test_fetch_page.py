@@ -1,0 +1,168 @@
+"""Following an extraction through its replies, without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
+from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionStatus, ExtractionTrigger
+from schemas.outcome import Ask, Emit, FetchedPage, FetchFailure, FetchRefused, PagesReply
+from schemas.pages import CrawledPage
+from schemas.retrieval import RetrievalBatch
+from tests.rules import shipped_rules
+
+RULES = shipped_rules(FetchPageRules)
+HOST = "https://kalender.example"
+WHEN = datetime(2026, 1, 2, tzinfo=UTC)
+Web = Callable[[str], FetchedPage | FetchRefused]
+
+STORY = "The concert begins at eight in the evening and lasts for two hours, with an interval of twenty minutes. " * 5
+
+
+def needed(**fields: object) -> ExtractionNeeded:
+    values: dict[str, object] = {
+        "extraction_id": "e1",
+        "batch_id": "b1",
+        "query": "concert",
+        "reason": ExtractionTrigger.AGGREGATOR_DETECTED,
+        "target_url": f"{HOST}/events",
+        "actionable_information": 0.2,
+        "max_details": 4,
+    }
+    return ExtractionNeeded.model_validate(values | fields)
+
+
+def page(url: str, html: str) -> FetchedPage:
+    return FetchedPage(url, url, 200, "text/html; charset=utf-8", html.encode(), WHEN)
+
+
+def detail(url: str, text: str = STORY) -> FetchedPage:
+    return page(url, f"<title>Concert</title><article><h1>Concert {url[-1]}</h1><p>{text}</p></article>")
+
+
+def cards(*links: str, extra: str = "") -> str:
+    items = "".join(f'<li class="card"><h3><a href="{link}">Concert at {link[-6:]}</a></h3></li>' for link in links)
+    return f"<body><ul>{items}</ul>{extra}</body>"
+
+
+def run(event: ExtractionNeeded, web: Web) -> tuple[Emit, list[tuple[str, ...]]]:
+    """The outcome, and what was asked for in each round."""
+    asked: list[tuple[str, ...]] = []
+    replies: tuple[PagesReply, ...] = ()
+    answer = fetch_page(event, RULES)
+    while isinstance(answer, Ask):
+        asked.append(answer.need.urls)
+        assert len(asked) <= 4
+        replies = (*replies, PagesReply(tuple(web(url) for url in answer.need.urls)))
+        answer = read_pages(event, replies, RULES)
+    assert isinstance(answer, Emit)
+    return answer, asked
+
+
+def completed(outcome: Emit) -> ExtractionCompleted:
+    [event] = [event for event in outcome.events if isinstance(event, ExtractionCompleted)]
+    return event
+
+
+def of_type(outcome: Emit, kind: type) -> list[object]:
+    return [event for event in outcome.events if isinstance(event, kind)]
+
+
+def test_a_listing_is_followed_to_its_details() -> None:
+    links = [f"/event/{n}" for n in range(4)]
+    outcome, asked = run(needed(), lambda url: page(url, cards(*links)) if url.endswith("events") else detail(url))
+    assert asked == [(f"{HOST}/events",), tuple(HOST + link for link in links)]
+    assert len(of_type(outcome, CrawledPage)) == 4
+    [batch] = of_type(outcome, RetrievalBatch)
+    assert isinstance(batch, RetrievalBatch)
+    assert (batch.attempt, batch.parent_batch_id, batch.previous_actionable_information) == (2, "b1", 0.2)
+    assert [content.url for content in batch.retrieved_content] == [HOST + link for link in links]
+    assert all("begins at eight" in content.content for content in batch.retrieved_content)
+    assert completed(outcome).status is ExtractionStatus.OK
+
+
+def test_the_next_page_is_read_while_items_are_wanted() -> None:
+    def web(url: str) -> FetchedPage:
+        if url.endswith("/events"):
+            return page(url, cards("/event/1", "/event/2", extra='<a rel="next" href="/events?page=2">Next</a>'))
+        if url.endswith("page=2"):
+            return page(url, cards("/event/3", "/event/4", "/event/5"))
+        return detail(url)
+
+    outcome, asked = run(needed(), web)
+    assert [len(urls) for urls in asked] == [1, 1, 4]
+    assert len(completed(outcome).fetched) == 4
+
+
+def test_some_details_missing_is_partial_with_reasons() -> None:
+    def web(url: str) -> FetchedPage | FetchRefused:
+        if url.endswith("events"):
+            return page(url, cards("/event/1", "/event/2", "/event/3"))
+        if url.endswith("1"):
+            return FetchRefused(url, FetchFailure.ROBOTS)
+        return detail(url, "Page not found") if url.endswith("2") else detail(url)
+
+    outcome, _ = run(needed(), web)
+    event = completed(outcome)
+    assert event.status is ExtractionStatus.PARTIAL
+    assert {skipped.url[-1]: skipped.reason for skipped in event.skipped} == {
+        "1": FetchFailure.ROBOTS,
+        "2": FetchFailure.SOFT_404,
+    }
+    assert len(of_type(outcome, RetrievalBatch)) == 1
+
+
+@pytest.mark.parametrize(
+    ("web", "failure"),
+    [
+        (lambda url: FetchRefused(url, FetchFailure.ROBOTS), FetchFailure.ROBOTS),
+        (lambda url: detail(url), FetchFailure.NO_ITEM_LINKS),
+        (lambda url: FetchedPage(url, url, 200, "application/pdf", b"%PDF-1.7", WHEN), FetchFailure.NO_ITEM_LINKS),
+    ],
+)
+def test_nothing_that_came_is_a_failure_and_no_batch(web: Web, failure: FetchFailure) -> None:
+    outcome, _ = run(needed(), web)
+    assert completed(outcome).status is ExtractionStatus.FAILED
+    assert completed(outcome).failure is failure
+    assert not of_type(outcome, RetrievalBatch)
+
+
+def test_items_on_other_domains_are_left_to_their_workers() -> None:
+    links = ["https://one.example/event/1", "https://two.example/event/2"]
+    outcome, asked = run(needed(), lambda url: page(url, cards(*links)))
+    assert len(asked) == 1
+    onward = of_type(outcome, ExtractionNeeded)
+    assert [(event.target_url, event.follow, event.hop) for event in onward if isinstance(event, ExtractionNeeded)] == [
+        (link, False, 1) for link in links
+    ]
+    assert len({event.extraction_id for event in onward if isinstance(event, ExtractionNeeded)}) == 2
+    assert completed(outcome).status is ExtractionStatus.OK
+
+
+def test_a_target_that_is_itself_the_answer() -> None:
+    outcome, asked = run(needed(follow=False, target_url=f"{HOST}/event/9"), detail)
+    assert asked == [(f"{HOST}/event/9",)]
+    assert len(of_type(outcome, CrawledPage)) == len(of_type(outcome, RetrievalBatch)) == 1
+
+
+def test_snippets_bring_pages_and_no_batch() -> None:
+    event = needed(follow=False, reason=ExtractionTrigger.SNIPPET_REQUESTED, batch_id=None, request_id="r1")
+    outcome, _ = run(event, detail)
+    assert len(of_type(outcome, CrawledPage)) == 1
+    assert not of_type(outcome, RetrievalBatch)
+
+
+def test_an_address_that_is_none_is_not_asked_for() -> None:
+    outcome, asked = run(needed(target_url="javascript:alert(1)"), detail)
+    assert asked == []
+    assert completed(outcome).failure is FetchFailure.INVALID_URL
+
+
+def test_a_redelivery_writes_the_same() -> None:
+    def web(url: str) -> FetchedPage:
+        return page(url, cards("/event/1", "/event/2")) if url.endswith("events") else detail(url)
+
+    assert run(needed(), web) == run(needed(), web)
