@@ -19,6 +19,7 @@ _LONG_NUMBER = re.compile(r"\d{5,}")
 _CODE = re.compile(r"(?=[a-z]{0,40}\d)[a-z0-9]{8,40}")
 _MAX_CHARACTERS = 2048
 _SLUG_WORDS = 3
+_NAME_WORDS = 4
 _LABEL_CHARACTERS = 63
 
 
@@ -36,6 +37,7 @@ class Address:
         search: The query holds a search.
         paged: The query numbers a listing's pages.
         identifier: The slug, number or dated path that names one thing, "" where there is none.
+        plural: The last word of a short name, where it is a plural: ``/running-shoes``.
         words: Words in the last segment, beside file type and language.
         depth: Path segments.
     """
@@ -49,6 +51,7 @@ class Address:
     search: bool = False
     paged: bool = False
     identifier: str = ""
+    plural: str = ""
     words: int = 0
     depth: int = 0
 
@@ -84,13 +87,19 @@ def read_address(url: str, patterns: CompiledPatterns) -> Address:
     last = segments[-1]
     listing = _listing(segments, patterns)
     parent = next(
-        (segment[0] for segment in reversed(segments[:-1]) if len(segment) == 1 and segment[0] in patterns.listing_parents), ""
+        (
+            segment[0]
+            for segment in reversed(segments[:-1])
+            if len(segment) == 1 and segment[0] in patterns.listing_parents
+        ),
+        "",
     )
     return Address(
         listing=listing,
         parent=parent,
         navigation=_navigation(segments, patterns) or _subdomain_navigation(host, patterns),
         identifier="" if listing else _identifier(path, last),
+        plural=_plural(last, patterns),
         words=len([word for word in last if word not in patterns.facet_words]),
         **common,  # type: ignore[arg-type]
     )
@@ -107,7 +116,7 @@ def _listing(segments: list[list[str]], patterns: CompiledPatterns) -> str:
         others = [word for word in segment if word not in patterns.listing_words and word not in patterns.facet_words]
         if named and (not others or (len(segment) <= _SLUG_WORDS and segment[-1] in patterns.listing_words)):
             return named[0]
-        if others and not all(word.isdecimal() and len(word) <= 3 for word in others):  # noqa: PLR2004 - a page number
+        if others and not all(word.isdecimal() and len(word) <= 3 for word in others):
             return ""
     return ""
 
@@ -124,6 +133,13 @@ def _navigation(segments: list[list[str]], patterns: CompiledPatterns) -> str:
 def _subdomain_navigation(host: str, patterns: CompiledPatterns) -> str:
     first = host.split(".")[0]
     return first if first in patterns.navigation_words and host.count(".") > 1 else ""
+
+
+def _plural(last: list[str], patterns: CompiledPatterns) -> str:
+    named = [word for word in last if not any(map(str.isdigit, word)) and word not in patterns.facet_words]
+    if named and len(named) <= _NAME_WORDS and any(plural.search(named[-1]) for plural in patterns.plurals):
+        return named[-1]
+    return ""
 
 
 def _identifier(path: str, last: list[str]) -> str:

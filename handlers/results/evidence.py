@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from handlers.results.patterns import NUMERALS, CompiledPatterns
+from handlers.results.patterns import CompiledPatterns
 from schemas.retrieval import Evidence
 
 Kind = Literal["date", "time", "place", "price"]
@@ -124,7 +124,7 @@ def _year(groups: dict[str, str | None]) -> int | None:
     if not (text := groups.get("year")):
         return None
     year = int(text) if text.isdigit() else int("".join(str(_number(numeral)) for numeral in text))
-    if len(text) == 2:  # noqa: PLR2004 - a two-digit year is of the hundred years that end in 2069, as POSIX has it
+    if len(text) == 2:
         return year + (2000 if year < 70 else 1900)
     return year
 
@@ -171,11 +171,11 @@ def _times(text: str, spans: list[tuple[int, int]], patterns: CompiledPatterns) 
 def _time_value(groups: dict[str, str | None], patterns: CompiledPatterns) -> str | None:
     hour, minute = _number(groups["hour"] or "0"), _number(groups.get("minute") or "0")
     half = patterns.halves.get(groups.get("half") or "")
-    if minute > 59 or hour > 24 or (hour == 24 and minute):  # noqa: PLR2004 - the clock
+    if minute > 59 or hour > 24 or (hour == 24 and minute):
         return None
-    if half == "pm" and hour < 12:  # noqa: PLR2004
+    if half == "pm" and hour < 12:
         hour += 12
-    elif half == "am" and hour == 12:  # noqa: PLR2004
+    elif half == "am" and hour == 12:
         hour = 0
     return f"{hour % 24:02d}:{minute:02d}"
 

@@ -24,10 +24,31 @@ _TYPE = re.compile(r'"@type"\s{0,9}:\s{0,9}\[?\s{0,9}"([A-Za-z]{2,60})"')
 _PAGED = re.compile(r"[?&](?:page|paged|pg|p|start|offset)=\d|/page/\d")
 _ITEM_TAGS = frozenset({"p", "td", "th", "span", "b", "strong", "em", "i", "a", "br", "option", "code", "pre"})
 _ITEM_TYPES = frozenset(
-    "article newsarticle blogposting product event recipe jobposting techarticle report scholarlyarticle qapage "
-    "discussionforumposting course book movie videoobject review reportagenewsarticle musicevent".split()
+    [
+        "article",
+        "newsarticle",
+        "blogposting",
+        "product",
+        "event",
+        "recipe",
+        "jobposting",
+        "techarticle",
+        "report",
+        "scholarlyarticle",
+        "qapage",
+        "discussionforumposting",
+        "course",
+        "book",
+        "movie",
+        "videoobject",
+        "review",
+        "reportagenewsarticle",
+        "musicevent",
+    ]
 )
-_LISTING_TYPES = frozenset("collectionpage itemlist searchresultspage offercatalog blog productcollection".split())
+_LISTING_TYPES = frozenset(
+    ["collectionpage", "itemlist", "searchresultspage", "offercatalog", "blog", "productcollection"]
+)
 _CLIMB = 5
 _MIN_ITEMS = 4
 _MAX_LINKS = 1500
@@ -53,7 +74,10 @@ class PageShape:
         password_fields: Fields for a password.
         declared_item: The single thing that the page's markup says it shows, "" where it says none.
         declared_listing: The listing that the markup says it is.
-        headings: First-level headings.
+        linked_headings: Headings of any level that are links, as those of teasers are.
+        plain_headings: Headings below the first level that are none, as those of an article's sections are.
+        articles: Elements that call themselves an article.
+        code_blocks: Passages of program text, as documentation has them.
     """
 
     title: str = ""
@@ -69,7 +93,10 @@ class PageShape:
     password_fields: int = 0
     declared_item: str = ""
     declared_listing: str = ""
-    headings: int = 0
+    linked_headings: int = 0
+    plain_headings: int = 0
+    articles: int = 0
+    code_blocks: int = 0
 
 
 def measure_page(html: str, patterns: CompiledPatterns) -> PageShape:
@@ -82,7 +109,6 @@ def measure_page(html: str, patterns: CompiledPatterns) -> PageShape:
     title = " ".join(title_node.text().split())[:500] if title_node else ""
     declared_item, declared_listing = _declared(tree.root, body, patterns)
     passwords = len(tree.css("input[type=password]"))
-    headings = len(tree.css("h1"))
     paged = tree.css_first("link[rel=next],a[rel=next]") is not None
     tree.strip_tags(_UNSEEN)
     for node in tree.css(_CHROME):
@@ -94,6 +120,7 @@ def measure_page(html: str, patterns: CompiledPatterns) -> PageShape:
     link_characters = sum(_length(link) for link in links)
     paged = paged or any(_PAGED.search(link.attributes.get("href") or "") for link in links)
     group = _largest_group(links)
+    linked_headings = len(body.css("h1 a[href],h2 a[href],h3 a[href],h4 a[href],a[href] h2,a[href] h3,a[href] h4"))
     item_text = sum(_length(item) for item in group)
     prose, longest = _prose(body, group)
     return PageShape(
@@ -110,19 +137,22 @@ def measure_page(html: str, patterns: CompiledPatterns) -> PageShape:
         password_fields=passwords,
         declared_item=declared_item,
         declared_listing=declared_listing,
-        headings=headings,
+        linked_headings=linked_headings,
+        plain_headings=max(0, len(body.css("h2,h3,h4")) - linked_headings),
+        articles=len(body.css("article")),
+        code_blocks=len(body.css("pre")),
     )
 
 
 def _length(node: LexborNode) -> int:
     text = node.text()
-    return len(text) if len(text) < 20 else len(" ".join(text.split()))  # noqa: PLR2004 - not worth cleaning
+    return len(text) if len(text) < 20 else len(" ".join(text.split()))
 
 
 def _declared(root: LexborNode | None, body: LexborNode, patterns: CompiledPatterns) -> tuple[str, str]:
     """What structured data, Open Graph and the content system's own classes call the page."""
     names: list[str] = []
-    for node in (root.css('meta[property="og:type"],script[type="application/ld+json"]') if root else ()):
+    for node in root.css('meta[property="og:type"],script[type="application/ld+json"]') if root else ():
         if node.tag == "meta":
             names.append("og:" + (node.attributes.get("content") or "").lower().split(".")[-1].strip())
         else:
@@ -140,7 +170,7 @@ def _declared(root: LexborNode | None, body: LexborNode, patterns: CompiledPatte
 
 
 def _largest_group(links: Iterable[LexborNode]) -> list[LexborNode]:
-    """The alike siblings that hold the most links' text: climb from each link to the first block with alike siblings."""
+    """The alike siblings that hold the most text: from each link up to the first block that has alike siblings."""
     siblings: dict[int, dict[str, int]] = {}
     groups: dict[tuple[int, str], dict[int, LexborNode]] = {}
     climbed: dict[int, tuple[tuple[int, str], LexborNode] | None] = {}

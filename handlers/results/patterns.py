@@ -46,7 +46,8 @@ class PatternPack(Section):
     )
     dates: tuple[Expression, ...] = Field(
         default=(),
-        description="Dates in lower-cased text. Groups: year, month, day, month_name, republic_year (years since 1911), "
+        description="Dates in lower-cased text. Groups: year, month, day, month_name, "
+        "republic_year (years since 1911), "
         "or first and second where the order of day and month is open.",
     )
     times: tuple[Expression, ...] = Field(
@@ -78,6 +79,9 @@ class PatternPack(Section):
     )
     facet_words: tuple[str, ...] = Field(
         default=(), description="Words of addresses that only narrow a listing or name a language or file type."
+    )
+    plurals: tuple[Expression, ...] = Field(
+        default=(), description="Endings of a noun in the plural, which names a listing rather than one thing."
     )
     page_parameters: tuple[str, ...] = Field(default=(), description="Query parameters that number a listing's pages.")
     search_parameters: tuple[str, ...] = Field(default=(), description="Query parameters that hold a search.")
@@ -113,6 +117,7 @@ class CompiledPatterns:
     listing_parents: frozenset[str]
     navigation_words: frozenset[str]
     facet_words: frozenset[str]
+    plurals: tuple[re.Pattern[str], ...]
     page_parameters: frozenset[str]
     search_parameters: frozenset[str]
     listing_marks: frozenset[str]
@@ -160,6 +165,7 @@ def compile_patterns(patterns: Patterns) -> CompiledPatterns:
         listing_parents=joined("listing_parents"),
         navigation_words=joined("navigation_words"),
         facet_words=joined("facet_words"),
+        plurals=compiled("plurals"),
         page_parameters=joined("page_parameters"),
         search_parameters=joined("search_parameters"),
         listing_marks=joined("listing_marks"),

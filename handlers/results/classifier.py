@@ -1,0 +1,78 @@
+"""The classifier as one object under one configuration: a result in, a classified result out (R-040).
+
+It reads a result once, has the cues weighed, and puts the score into the band of the type. Usable by itself, without
+a batch.
+"""
+
+from __future__ import annotations
+
+from handlers.page.limits import refusal
+from handlers.page.reading import PageReadingSection
+from handlers.results.actionable import actionable_score
+from handlers.results.address import read_address
+from handlers.results.evidence import find_evidence
+from handlers.results.page_shape import PageShape, measure_page
+from handlers.results.page_type import Observed, find_cues, weigh
+from handlers.results.patterns import Patterns, compile_patterns
+from handlers.results.sections import ClassificationSection
+from handlers.results.text_shape import measure_text
+from schemas.retrieval import ClassifiedResult, RetrievedContent
+
+_TITLE_CHARACTERS = 500
+
+
+class ResultClassifier:
+    """Tells results apart under one configuration; its patterns are compiled when it is made."""
+
+    def __init__(self, section: ClassificationSection, patterns: Patterns, reading: PageReadingSection) -> None:
+        """Compiles the packs.
+
+        Args:
+            section: What is read, how cues weigh, and the bands of the score.
+            patterns: How details, addresses and titles are written, by language.
+            reading: Limits within which a page is parsed.
+        """
+        self._section = section
+        self._patterns = compile_patterns(patterns)
+        self._reading = reading
+
+    def classify(self, result: RetrievedContent) -> ClassifiedResult:
+        """The result with exactly one type (R-020), a score in its band (R-030), confidence and reasons (R-041).
+
+        A missing title, address or text is no error (R-038, R-042); a page that must not be parsed is left aside.
+        """
+        observed = self.observe(result)
+        cues = find_cues(observed, self._section, self._patterns)
+        result_type, confidence, because = weigh(cues, self._section.bias, self._section.cues)
+        return ClassifiedResult(
+            url=result.url,
+            result_type=result_type,
+            actionable_score=actionable_score(result_type, observed, self._section),
+            confidence=confidence,
+            content_kind=result.content_kind,
+            because=because,
+            evidence=observed.evidence,
+        )
+
+    def observe(self, result: RetrievedContent) -> Observed:
+        """Reads a result: its address, title, text, and page where there is one."""
+        section, patterns = self._section, self._patterns
+        text = result.content[: section.max_characters]
+        page = self._page(result.html)
+        evidence = find_evidence(text, patterns, section.max_evidence)
+        # A full text mentions dates and prices of everything around it: only those of its beginning are its own.
+        reach = section.lead_characters if result.content_kind == "full" else len(text)
+        return Observed(
+            title=(result.title or (page.title if page else ""))[:_TITLE_CHARACTERS],
+            address=read_address(result.url, patterns),
+            text=measure_text(text, patterns),
+            page=page,
+            evidence=evidence,
+            kinds=frozenset(detail.kind for detail in evidence if detail.start < reach),
+        )
+
+    def _page(self, html: str | None) -> PageShape | None:
+        kept = (html or "")[: self._section.max_html_characters]
+        if not kept or refusal(kept.encode("utf-8", "replace"), self._reading) is not None:
+            return None
+        return measure_page(kept, self._patterns)

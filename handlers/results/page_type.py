@@ -1,0 +1,168 @@
+"""What a result is: the thing itself, a listing, or navigation (R-020), and why.
+
+In: address, title, text, and the page where there is one. Out: the type, a confidence and reasons. Each cue has a
+strength in [0, 1] and weights in ``classification.cues``; a type's score is the weighted sum, the confidence is its
+share under softmax, and the reasons are the cues that carried the decision. No cue knows any site.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from handlers.results.address import Address
+from handlers.results.evidence import fold
+from handlers.results.page_shape import PageShape
+from handlers.results.patterns import CompiledPatterns
+from handlers.results.sections import ClassificationSection, CueWeight
+from handlers.results.text_shape import TextShape
+from schemas.retrieval import Evidence, ResultType
+
+_REASONS = 4
+_NAME_WORDS = 4
+_TITLE_PART = re.compile(r"\s[|·•—–»-]\s|[|:]")
+_NO_WEIGHT = CueWeight()
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """One observation: its name in the configuration, how strong it is, and how it reads."""
+
+    name: str
+    strength: float
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Everything that was read of a result. ``kinds`` are those of details that count as its own (C-55)."""
+
+    title: str
+    address: Address
+    text: TextShape
+    page: PageShape | None
+    evidence: tuple[Evidence, ...]
+    kinds: frozenset[str]
+
+
+def weigh(
+    cues: tuple[Cue, ...], bias: CueWeight, weights: Mapping[str, CueWeight]
+) -> tuple[ResultType, float, tuple[str, ...]]:
+    """The type with the largest sum, its share under softmax, and the cues that carried it, strongest first."""
+    sums = [
+        bias.specific + sum(cue.strength * weights.get(cue.name, _NO_WEIGHT).specific for cue in cues),
+        bias.aggregator + sum(cue.strength * weights.get(cue.name, _NO_WEIGHT).aggregator for cue in cues),
+        bias.navigation + sum(cue.strength * weights.get(cue.name, _NO_WEIGHT).navigation for cue in cues),
+    ]
+    types = (ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION)
+    winner = max(range(3), key=lambda index: (sums[index], index))
+    confidence = 1.0 / sum(math.exp(min(700.0, score - sums[winner])) for score in sums)
+    carried: list[tuple[float, str]] = []
+    for cue in cues:
+        weight = weights.get(cue.name, _NO_WEIGHT)
+        pulls = (weight.specific, weight.aggregator, weight.navigation)
+        pull = cue.strength * (pulls[winner] - (sum(pulls) - pulls[winner]) / 2)
+        if pull > 0:
+            carried.append((pull, cue.because))
+    reasons = tuple(because for _, because in sorted(carried, key=lambda item: -item[0])[:_REASONS])
+    return types[winner], round(confidence, 4), reasons or ("neither one thing nor a listing stands out",)
+
+
+def find_cues(observed: Observed, section: ClassificationSection, patterns: CompiledPatterns) -> tuple[Cue, ...]:
+    """All cues of a result, those that are absent left out."""
+    found = [
+        *_address_cues(observed.address),
+        *_title_cues(observed.title, patterns),
+        *_text_cues(observed, section),
+        *(_page_cues(observed.page) if observed.page else ()),
+    ]
+    return tuple(cue for cue in found if cue.strength > 0)
+
+
+def _address_cues(address: Address) -> Iterator[Cue]:
+    if not address.readable:
+        return
+    yield Cue("address_front_page", float(address.root), "the address is a site's front page")
+    yield Cue(
+        "address_listing", float(bool(address.listing)), f"the address ends in the listing word {address.listing!r}"
+    )
+    yield Cue("address_parent", float(bool(address.parent)), f"the address selects from {address.parent!r}")
+    yield Cue("address_host", float(bool(address.host_listing)), f"the host {address.host_listing!r} names a listing")
+    yield Cue("address_navigation", float(bool(address.navigation)), f"the address names {address.navigation!r}")
+    yield Cue("address_search", float(address.search), "the address holds a search")
+    yield Cue("address_paged", float(address.paged), "the address numbers a page of a listing")
+    identifier = bool(address.identifier) and not address.parent
+    yield Cue("address_identifier", float(identifier), f"the address has the identifier {address.identifier[:60]!r}")
+    yield Cue("address_plural", float(bool(address.plural)), f"the address ends in the plural {address.plural!r}")
+    short = address.depth > 0 and address.words <= 2 and not address.identifier and not address.listing
+    yield Cue("address_short", float(short), "the address ends in a short name")
+
+
+def _title_cues(title: str, patterns: CompiledPatterns) -> Iterator[Cue]:
+    folded = fold(" ".join(title.split()))
+    listing = next((match.group() for p in patterns.listing_titles if (match := p.search(folded))), "")
+    yield Cue("title_listing", float(bool(listing)), f"the title reads as a listing's: {listing.strip()!r}")
+    first = _TITLE_PART.split(folded, 1)[0].strip()
+    words = first.split()
+    plural = 0 < len(words) <= _NAME_WORDS and any(pattern.search(words[-1]) for pattern in patterns.plurals)
+    yield Cue("title_plural", float(plural), f"the title is a plural: {first!r}")
+    named = next((match.group() for p in patterns.navigation_titles if (match := p.search(folded))), "")
+    yield Cue("title_navigation", float(bool(named)), f"the title reads as navigation: {named.strip()!r}")
+
+
+def _text_cues(observed: Observed, section: ClassificationSection) -> Iterator[Cue]:
+    text, evidence, kinds = observed.text, observed.evidence, observed.kinds
+    yield Cue("text_blank", float(not text.words), "there is no text")
+    if text.link_phrases >= section.min_link_phrases:
+        share = min(1.0, text.link_share / section.mostly_links_text)
+        # A page's own anchors say more than the words of its links do.
+        name = "page_link_phrases" if observed.page else "text_link_phrases"
+        yield Cue(name, share, f"{text.link_phrases} link phrases, {text.link_share:.0%} of the words")
+    yield Cue("text_details", min(1.0, len(kinds) / 3), f"it has {_joined(kinds)}")
+    yield Cue(
+        "text_sentences", _ramp(text.sentence_characters, 60, 1200) * min(1.0, text.content_share * 2), _sentences(text)
+    )
+    yield Cue(
+        "text_prose", _ramp(text.function_words, 0.1, 0.4), f"{text.function_words:.0%} of the words are function words"
+    )
+    yield Cue("text_account", _ramp(text.account_phrases, 1, 5), "it has the phrases of a log-in or registration form")
+    yield Cue("text_item", _ramp(text.item_phrases, 0, 3), "it has the phrases that stand beside one item")
+    prices = len({detail.value or detail.text for detail in evidence if detail.kind == "price"})
+    yield Cue("text_many_prices", _ramp(prices, 3, 12), f"it has {prices} different prices")
+
+
+def _page_cues(page: PageShape) -> Iterator[Cue]:
+    density = f"{page.link_density:.0%} of the page's text stands in links"
+    yield Cue("page_links", _ramp(page.link_density, 0.15, 0.6), density)
+    items = f"{page.items} alike blocks with links hold {page.item_share:.0%} of the text"
+    yield Cue("page_items", _ramp(page.items, 3, 20) * _ramp(page.item_share, 0.1, 0.6), items)
+    yield Cue("page_item_share", _ramp(page.item_share, 0.2, 0.8), items)
+    yield Cue("page_prose", _ramp(page.longest_prose, 200, 2500), f"{page.longest_prose} characters of running text")
+    yield Cue(
+        "page_thin", 1.0 - _ramp(page.text_characters, 200, 1500), f"only {page.text_characters} characters of text"
+    )
+    yield Cue("page_linked_headings", _ramp(page.linked_headings, 2, 12), f"{page.linked_headings} headings are links")
+    yield Cue("page_sections", _ramp(page.plain_headings, 0, 6), f"{page.plain_headings} headings divide the text")
+    yield Cue("page_articles", _ramp(page.articles, 1, 6), f"it has {page.articles} articles")
+    yield Cue("page_one_article", float(page.articles == 1), "it has one article")
+    yield Cue("page_code", _ramp(page.code_blocks, 0, 2), "it shows program text")
+    yield Cue("page_paged", float(page.paged), "it links to further pages of the same listing")
+    yield Cue("page_password", _ramp(page.password_fields, 0, 1), "it asks for a password")
+    yield Cue("page_declared_item", float(bool(page.declared_item)), f"its markup declares one {page.declared_item!r}")
+    yield Cue(
+        "page_declared_listing", float(bool(page.declared_listing)), f"its markup declares {page.declared_listing!r}"
+    )
+
+
+def _ramp(value: float, low: float, high: float) -> float:
+    return max(0.0, min(1.0, (value - low) / (high - low)))
+
+
+def _joined(kinds: frozenset[str]) -> str:
+    return "details: " + ", ".join(sorted(kinds))
+
+
+def _sentences(text: TextShape) -> str:
+    return f"sentences hold {text.content_share:.0%} of the text"
