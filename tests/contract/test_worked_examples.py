@@ -1,0 +1,52 @@
+"""The two worked examples (R-063, R-064): the golden batch goes in, and the golden verdict comes out."""
+
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from handlers.classify_results import ClassifyResultsRules, classify_results
+from handlers.evaluate_retrieval import EvaluateRetrievalRules, evaluate_retrieval
+from schemas.event import Event
+from schemas.extraction import ExtractionNeeded
+from schemas.outcome import Emit
+from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
+from tests.rules import shipped_rules
+
+EXAMPLES = Path(__file__).parents[2] / "schemas" / "examples"
+
+
+E = TypeVar("E", bound=Event)
+
+
+def golden(kind: type[E], topic: str, stem: str) -> E:
+    return kind.model_validate_json((EXAMPLES / topic / f"{stem}.json").read_bytes())
+
+
+@pytest.mark.parametrize("stem", ["aarhus_listing", "jazz_concert"])
+def test_a_batch_is_classified_as_printed(stem: str) -> None:
+    batch = golden(RetrievalBatch, "retrieval.batches.v1", stem)
+    printed = golden(ResultsClassified, "results.classified.v1", stem)
+    outcome = classify_results(batch, shipped_rules(ClassifyResultsRules))
+    assert isinstance(outcome, Emit)
+    classified, *requests = outcome.events
+    assert isinstance(classified, ResultsClassified)
+    for name in ("counts", "actionable_information", "needs_extraction", "extraction_reason", "judge_scores"):
+        assert getattr(classified, name) == getattr(printed, name)
+    for result, expected in zip(classified.results, printed.results, strict=True):
+        assert (result.url, result.result_type) == (expected.url, expected.result_type)
+        assert result.actionable_score == expected.actionable_score
+        assert {found.kind for found in expected.evidence} <= {found.kind for found in result.evidence}
+        assert result.because
+    targets = [request.target_url for request in requests if isinstance(request, ExtractionNeeded)]
+    assert targets == ([batch.retrieved_content[0].url] if printed.needs_extraction else [])
+    assert len(targets) == len(requests)
+
+
+@pytest.mark.parametrize("stem", ["aarhus_listing", "jazz_concert"])
+def test_a_classified_batch_is_evaluated_as_printed(stem: str) -> None:
+    rules = shipped_rules(EvaluateRetrievalRules)
+    printed = golden(RetrievalEvaluated, "retrieval.evaluated.v1", stem)
+    outcome = evaluate_retrieval(golden(ResultsClassified, "results.classified.v1", stem), rules)
+    expected = printed.model_copy(update={"config_version": rules.config_version})
+    assert outcome == Emit((expected,))
