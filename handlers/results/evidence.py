@@ -25,6 +25,7 @@ _REACH = 40
 _LABEL_REACH = 24
 # Ideographic numbers are too common in prose to look at each; dates and times that use them have one of these signs.
 _NUMBER = re.compile(r"\d[\d.,:/ -]*|[月点點时時]")
+_IDEOGRAPH = re.compile(r"[\u3400-\u9fff]")
 _AFTER_COLON = re.compile(r"[:：](?=\s{0,3}([^\s,，;；|·•。、:：][^\n\r,，;；|·•。、:：]{0,79}))")
 _SCALES = {"千": 1_000, "万": 10_000, "萬": 10_000, "亿": 100_000_000, "億": 100_000_000}
 # Longer matches win; where two are of one length, the kind that says more of itself does.
@@ -55,13 +56,14 @@ def find_evidence(text: str, patterns: CompiledPatterns, limit: int = 20) -> tup
         return ()
     folded = fold(text)
     numbered = _numbered_spans(folded)
+    details = patterns.details if _IDEOGRAPH.search(text) else patterns.details_in_letters
     candidates = [
-        *_dates(folded, numbered, patterns),
-        *_prices(folded, numbered, patterns),
+        *_dates(folded, _matches(details.dates, folded, numbered), patterns),
+        *_prices(folded, _matches(details.prices, folded, numbered), patterns),
         *_free_admissions(folded, patterns),
-        *_times(folded, numbered, patterns),
+        *_times(folded, _matches(details.times, folded, numbered), patterns),
     ]
-    places = [*_labelled_places(text, folded, patterns), *_addresses(text, numbered, patterns)]
+    places = [*_labelled_places(text, folded, patterns), *_addresses(text, _matches(details.places, text, numbered))]
     return _as_evidence(text, [*_without_overlaps(candidates), *_without_overlaps(places)], limit)
 
 
@@ -97,8 +99,8 @@ def _matches(
             yield from expression.finditer(text, start, end)
 
 
-def _dates(text: str, spans: list[tuple[int, int]], patterns: CompiledPatterns) -> Iterator[_Candidate]:
-    for match in _matches(patterns.dates, text, spans):
+def _dates(text: str, matches: Iterator[re.Match[str]], patterns: CompiledPatterns) -> Iterator[_Candidate]:
+    for match in matches:
         start, end = match.span()
         if _stands_alone(text, start, end) and not patterns.not_dates.search(text, max(0, start - 24), start):
             found, value = _date_value(match, patterns)
@@ -160,8 +162,8 @@ def _number(text: str) -> int:
     return total
 
 
-def _times(text: str, spans: list[tuple[int, int]], patterns: CompiledPatterns) -> Iterator[_Candidate]:
-    for match in _matches(patterns.times, text, spans):
+def _times(text: str, matches: Iterator[re.Match[str]], patterns: CompiledPatterns) -> Iterator[_Candidate]:
+    for match in matches:
         groups = match.groupdict()
         value = _time_value(groups, patterns)
         if value and _stands_alone(text, *match.span()):
@@ -180,8 +182,8 @@ def _time_value(groups: dict[str, str | None], patterns: CompiledPatterns) -> st
     return f"{hour % 24:02d}:{minute:02d}"
 
 
-def _prices(text: str, spans: list[tuple[int, int]], patterns: CompiledPatterns) -> Iterator[_Candidate]:
-    for match in _matches(patterns.prices, text, spans):
+def _prices(text: str, matches: Iterator[re.Match[str]], patterns: CompiledPatterns) -> Iterator[_Candidate]:
+    for match in matches:
         groups = match.groupdict()
         start, end = match.span()
         if _stands_alone(text, start, end):
@@ -218,8 +220,8 @@ def _labelled_places(text: str, folded: str, patterns: CompiledPatterns) -> Iter
             yield _Candidate("place", label.start(), match.end(1), " ".join(match[1].split()))
 
 
-def _addresses(text: str, spans: list[tuple[int, int]], patterns: CompiledPatterns) -> Iterator[_Candidate]:
-    for match in _matches(patterns.places, text, spans):
+def _addresses(text: str, matches: Iterator[re.Match[str]]) -> Iterator[_Candidate]:
+    for match in matches:
         start = _widened(text, match.start())
         yield _Candidate("place", start, match.end(), " ".join(text[start : match.end()].split()))
 

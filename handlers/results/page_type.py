@@ -121,9 +121,7 @@ def _text_cues(observed: Observed, section: ClassificationSection) -> Iterator[C
         name = "page_link_phrases" if observed.page else "text_link_phrases"
         yield Cue(name, share, f"{text.link_phrases} link phrases, {text.link_share:.0%} of the words")
     yield Cue("text_details", min(1.0, len(kinds) / 3), f"it has {_joined(kinds)}")
-    yield Cue(
-        "text_sentences", _ramp(text.sentence_characters, 60, 1200) * min(1.0, text.content_share * 2), _sentences(text)
-    )
+    yield Cue("text_sentences", _ramp(text.sentence_words, 8, 200) * min(1.0, text.content_share * 2), _sentences(text))
     yield Cue(
         "text_prose", _ramp(text.function_words, 0.1, 0.4), f"{text.function_words:.0%} of the words are function words"
     )

@@ -7,7 +7,7 @@ In: packs of month names, expressions, currencies and word lists, one file a lan
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -18,9 +18,10 @@ from schemas.rules import Section
 NUMERALS = "〇零一二三四五六七八九十廿卅"
 """The characters that ideographic numbers below a hundred are written with."""
 
+_GROUP_DEPTH = 3
 _PLACEHOLDERS = ("%month%", "%half%", "%currency%", "%amount%", "%number%")
 # Grouped by thousands, the Indian way, or plain; a group of fixed length never runs into the number after it.
-_AMOUNT = r"\d{1,3}(?:[.,’' \u00a0]\d{3}){1,4}(?:[.,]\d{1,2})?|\d{1,2}(?:,\d\d){1,3},\d{3}|\d{1,9}(?:[.,]\d{1,2})?"
+_AMOUNT = r"\d(?:\d{0,2}(?:[.,’' \u00a0]\d{3}){1,4}(?:[.,]\d{1,2})?|\d?(?:,\d\d){1,3},\d{3}|\d{0,8}(?:[.,]\d{1,2})?)"
 
 
 def _compilable(expression: str) -> str:
@@ -41,6 +42,10 @@ Expression = Annotated[str, AfterValidator(_compilable)]
 class PatternPack(Section):
     """One file of ``config/patterns``: what a language or a domain writes its details and its pages with."""
 
+    ideographic: bool = Field(
+        default=False,
+        description="Whether every detail of the pack has an ideograph: other texts are spared the search.",
+    )
     months: tuple[tuple[str, ...], ...] = Field(
         default=(), max_length=12, description="Names of the twelve months, January first, lower case."
     )
@@ -100,17 +105,28 @@ Patterns = dict[str, PatternPack]
 
 
 @dataclass(frozen=True, slots=True)
+class DetailExpressions:
+    """How concrete details are written."""
+
+    dates: tuple[re.Pattern[str], ...]
+    times: tuple[re.Pattern[str], ...]
+    prices: tuple[re.Pattern[str], ...]
+    places: tuple[re.Pattern[str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CompiledPatterns:
-    """All packs as one. Attributes are named as the fields of a pack; alternatives are tried longest first."""
+    """All packs as one. Attributes are named as the fields of a pack.
+
+    ``details_in_letters`` are the expressions that a text without ideographs can match.
+    """
 
     months: Mapping[str, int]
     halves: Mapping[str, str]
     currencies: Mapping[str, str]
-    dates: tuple[re.Pattern[str], ...]
-    times: tuple[re.Pattern[str], ...]
-    prices: tuple[re.Pattern[str], ...]
+    details: DetailExpressions
+    details_in_letters: DetailExpressions
     free_of_charge: re.Pattern[str]
-    places: tuple[re.Pattern[str], ...]
     place_label: re.Pattern[str]
     not_dates: re.Pattern[str]
     listing_words: frozenset[str]
@@ -144,8 +160,11 @@ def compile_patterns(patterns: Patterns) -> CompiledPatterns:
         "%number%": f"[{NUMERALS}]{{1,3}}",
     }
 
-    def compiled(name: str) -> tuple[re.Pattern[str], ...]:
-        return tuple(re.compile(_fill(text, words)) for pack in packs for text in getattr(pack, name))
+    def compiled(name: str, among: Sequence[PatternPack] = packs) -> tuple[re.Pattern[str], ...]:
+        return tuple(re.compile(_fill(text, words)) for pack in among for text in getattr(pack, name))
+
+    def details(among: Sequence[PatternPack]) -> DetailExpressions:
+        return DetailExpressions(*(compiled(name, among) for name in ("dates", "times", "prices", "places")))
 
     def joined(name: str) -> frozenset[str]:
         return frozenset(word for pack in packs for word in getattr(pack, name))
@@ -154,11 +173,9 @@ def compile_patterns(patterns: Patterns) -> CompiledPatterns:
         months=months,
         halves=halves,
         currencies=currencies,
-        dates=compiled("dates"),
-        times=compiled("times"),
-        prices=compiled("prices"),
+        details=details(packs),
+        details_in_letters=details([pack for pack in packs if not pack.ideographic]),
         free_of_charge=_phrases(joined("free_of_charge")),
-        places=compiled("places"),
         place_label=re.compile(rf"(?<![a-zæøåäöüß])(?:{_alternatives(joined('place_labels'))})\s{{0,2}}$"),
         not_dates=re.compile(rf"(?<!\w)(?:{_alternatives(joined('not_dates'))})[.:#\s]{{0,3}}$"),
         listing_words=joined("listing_words"),
@@ -186,9 +203,25 @@ def _fill(expression: str, words: Mapping[str, str]) -> str:
 
 
 def _alternatives(words: Iterable[str]) -> str:
-    # The longest first, so that "nt$" is not read as "nt"; the empty choice of no words at all matches nothing.
-    ordered = sorted(words, key=lambda word: (-len(word), word))
-    return "|".join(re.escape(word) for word in ordered) or r"(?!)"
+    """An expression for any of the words, the longest first, so that "nt$" is not read as "nt".
+
+    Words are grouped by their first characters: the engine then looks at a few of them at each place, not at all.
+    """
+    known = sorted(set(words), key=lambda word: (-len(word), word))
+    # No words at all match nothing, where an empty expression would match everywhere.
+    return _grouped(known, 0) if known else r"(?!)"
+
+
+def _grouped(words: list[str], depth: int) -> str:
+    if len(words) == 1 or depth == _GROUP_DEPTH:
+        return "|".join(re.escape(word[depth:]) for word in words)
+    groups: dict[str, list[str]] = {}
+    for word in words:
+        groups.setdefault(word[depth : depth + 1], []).append(word)
+    ends = groups.pop("", None)
+    branches = [f"{re.escape(first)}(?:{_grouped(group, depth + 1)})" for first, group in groups.items()]
+    # A word that ends here is tried after those that go on.
+    return "|".join([*branches, ""] if ends else branches)
 
 
 def _phrases(words: Iterable[str]) -> re.Pattern[str]:

@@ -16,8 +16,7 @@ _ADDRESS = re.compile(r"https?://[^\s<>\"')\]]{3,200}|\bwww\.[^\s<>\"')\]]{3,200
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？…]|\n")
 _WORD = re.compile(r"[^\W\d_]+|[\u3400-\u9fff]")
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff]")
-_SENTENCE_WORDS = 6
-_SENTENCE_CHARACTERS = 1000
+_SENTENCE_WORDS = range(5, 120)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class TextShape:
         link_phrases: Labels such as "Read more", and addresses.
         link_share: Words of those labels by all words, in [0, 1].
         content_share: Characters that stand in sentences by all characters, in [0, 1].
-        sentence_characters: Those characters.
+        sentence_words: Words in sentences.
         function_words: Share of words such as "the" or "and", which running text has and lists of labels lack.
         account_phrases: Different phrases of log-in and registration forms.
         item_phrases: Different phrases that stand beside one item or article.
@@ -39,7 +38,7 @@ class TextShape:
     link_phrases: int = 0
     link_share: float = 0.0
     content_share: float = 0.0
-    sentence_characters: int = 0
+    sentence_words: int = 0
     function_words: float = 0.0
     account_phrases: int = 0
     item_phrases: int = 0
@@ -56,29 +55,30 @@ def measure_text(text: str, patterns: CompiledPatterns) -> TextShape:
     phrases = patterns.link_phrases.findall(folded)
     phrase_words = sum(len(_WORD.findall(phrase)) for phrase in phrases) + len(addresses)
     address_words = sum(len(_WORD.findall(address)) for address in addresses)
-    sentences = _sentence_characters(folded)
+    characters, sentence_words = _sentences(folded)
     return TextShape(
         words=len(words),
         link_phrases=len(phrases) + len(addresses),
         link_share=min(1.0, phrase_words / max(1, len(words) - address_words + len(addresses))),
-        content_share=min(1.0, sentences / len(text)),
-        sentence_characters=sentences,
+        content_share=min(1.0, characters / len(text)),
+        sentence_words=sentence_words,
         function_words=sum(map(patterns.stop_words.__contains__, words)) / len(words),
         account_phrases=len(set(patterns.account_phrases.findall(folded))),
         item_phrases=len(set(patterns.item_phrases.findall(folded))),
     )
 
 
-def _sentence_characters(text: str) -> int:
-    total = start = 0
+def _sentences(text: str) -> tuple[int, int]:
+    """Characters and words that stand in sentences; labels run together are too short or too long for one."""
+    characters = total = start = 0
     for mark in _SENTENCE_END.finditer(text):
         sentence = text[start : mark.end()]
         start = mark.end()
-        if mark.group() != "\n" and len(sentence) <= _SENTENCE_CHARACTERS and _is_sentence(sentence):
-            total += len(sentence)
-    return total
-
-
-def _is_sentence(text: str) -> bool:
-    # Counting blanks is cheaper than finding words; ideographs have none between them.
-    return text.count(" ") >= _SENTENCE_WORDS - 1 or len(_IDEOGRAPH.findall(text)) >= 2 * _SENTENCE_WORDS
+        if mark.group() == "\n":
+            continue
+        # Counting blanks is cheaper than finding words; ideographs have none between them.
+        words = sentence.count(" ") + len(_IDEOGRAPH.findall(sentence))
+        if words in _SENTENCE_WORDS:
+            characters += len(sentence)
+            total += words
+    return characters, total
