@@ -57,7 +57,7 @@ class Application:
         self.metrics = Metrics(self.registry)
         self.metrics.build_info.labels(installed_version()).set(1)
         self._clock = clock or SystemClock()
-        self._own_world = LiveWorld(settings.fetch)
+        self._own_world = LiveWorld(settings.fetch, self.metrics)
         world = world or self._own_world
         self.groups = tuple(self._group(handler, chance, world) for handler in handlers)
         self.health = Health(self.groups, settings, self._clock, self.metrics)

@@ -15,11 +15,11 @@ class FetchSettings(Section):
     """How pages are fetched from the open web (R-273). The defaults are those of a polite stranger."""
 
     user_agent: str = Field(
-        default="AssayBot/0.1 (+https://github.com/assay-stream/assay)",
+        default="AssayBot/0.1",
         min_length=1,
         max_length=200,
         pattern=r"^[\x20-\x7e]+$",
-        description="Sent with every request; the part before the slash is the name that robots.txt rules are read for.",
+        description="Sent with every request; what stands before the slash is the name that robots.txt is read for.",
     )
     accept_language: str = Field(
         default="en;q=0.9,*;q=0.5", pattern=r"^[\x20-\x7e]*$", description="Languages that are asked for; empty: none."

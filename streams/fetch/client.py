@@ -1,0 +1,217 @@
+"""The one module that speaks HTTP: a checked target in, a bounded response out, or why there is none.
+
+It sits on httpx's transport and not on its client: a transport follows no redirects, keeps no cookies and reads no
+proxy from the environment. Connections go to the address that the guard checked, under the name that was asked for
+(Host header, SNI and certificate), and are not kept, since two names may share an address but never a connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from schemas.outcome import FetchFailure, FetchRefused
+from streams.fetch.clock import Clock
+from streams.fetch.guard import Admitted, Target
+from streams.fetch.settings import FetchSettings
+
+_PLACES_TRIED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response, as far as it was wanted.
+
+    Attributes:
+        status: HTTP status.
+        headers: Names lower-case; of a repeated header the last.
+        body: Unpacked; empty unless the status is 2xx.
+        latency: Seconds until the head was there.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    latency: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a caller takes.
+
+    Attributes:
+        types: Media types; None for any.
+        max_bytes: Of the body, as sent and unpacked.
+        cut: Whether a longer body is cut, or else refused.
+    """
+
+    types: tuple[str, ...] | None
+    max_bytes: int
+    cut: bool = False
+
+
+class Client:
+    """Sends single GET requests to admitted places. Use with ``async with``, or call ``aclose``."""
+
+    def __init__(self, settings: FetchSettings, clock: Clock, verify: ssl.SSLContext | None = None) -> None:
+        """Opens nothing yet.
+
+        Args:
+            settings: Limits and the name we go by.
+            clock: For the latency.
+            verify: Certificates to trust; None for those of the certifi bundle.
+        """
+        self._settings = settings
+        self._clock = clock
+        self._requests = asyncio.Semaphore(settings.parallel)
+        self._transport = httpx.AsyncHTTPTransport(
+            verify=verify if verify is not None else True,
+            trust_env=False,
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Closes what is open."""
+        await self._transport.aclose()
+
+    async def get(self, admitted: Admitted, wanted: Wanted) -> Response | FetchRefused:
+        """One GET request, no redirect followed. Network trouble is a refusal; cancellation passes through.
+
+        Refusals are ``UNREACHABLE``, ``TIMEOUT``, ``TOO_LARGE`` and ``NOT_HTML`` (a media type or packing that was
+        not asked for).
+        """
+        url = admitted.target.url
+        refused = FetchRefused(url, FetchFailure.UNREACHABLE)
+        async with self._requests:
+            for place in admitted.places[:_PLACES_TRIED]:
+                try:
+                    async with asyncio.timeout(self._settings.total_seconds):
+                        return await self._exchange(admitted.target, place, wanted)
+                except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                    refused = FetchRefused(url, _failure_of(error), _describe(error))
+                except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, OSError, zlib.error) as error:
+                    return FetchRefused(url, _failure_of(error), _describe(error))
+        return refused
+
+    async def _exchange(self, target: Target, place: tuple[str, int], wanted: Wanted) -> Response | FetchRefused:
+        started = self._clock.monotonic()
+        async with asyncio.timeout(self._settings.first_byte_seconds):
+            response = await self._transport.handle_async_request(self._request(target, place))
+        try:
+            latency = self._clock.monotonic() - started
+            headers = {name.lower(): value for name, value in response.headers.items()}
+            if not 200 <= response.status_code < 300:
+                return Response(response.status_code, headers, b"", latency)
+            if (why := _why_not_wanted(headers, wanted)) is not None:
+                return FetchRefused(target.url, *why)
+            body = await _read(response, wanted, headers.get("content-encoding", ""))
+            if body is None:
+                return FetchRefused(target.url, FetchFailure.TOO_LARGE, f"more than {wanted.max_bytes} bytes")
+            return Response(response.status_code, headers, body, latency)
+        finally:
+            await response.aclose()
+
+    def _request(self, target: Target, place: tuple[str, int]) -> httpx.Request:
+        address, port = place
+        headers = {
+            "Host": target.authority,
+            "User-Agent": self._settings.user_agent,
+            "Accept": "text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1",
+            "Accept-Encoding": "gzip, deflate",
+            "Connection": "close",
+        }
+        if self._settings.accept_language:
+            headers["Accept-Language"] = self._settings.accept_language
+        limits = {"connect": self._settings.connect_seconds, "read": self._settings.first_byte_seconds}
+        return httpx.Request(
+            "GET",
+            httpx.URL(scheme=target.scheme, host=address, port=port, raw_path=target.path.encode("ascii")),
+            headers=headers,
+            extensions={"sni_hostname": target.host, "timeout": limits},
+        )
+
+
+def media_type(content_type: str) -> str:
+    """The media type of a Content-Type header, lower-case and without parameters."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def _why_not_wanted(headers: Mapping[str, str], wanted: Wanted) -> tuple[FetchFailure, str] | None:
+    kind = media_type(headers.get("content-type", ""))
+    if wanted.types is not None and kind and kind not in wanted.types:
+        return FetchFailure.NOT_HTML, kind[:80]
+    packing = headers.get("content-encoding", "").strip().lower()
+    if packing not in ("", "identity", "gzip", "x-gzip", "deflate"):
+        return FetchFailure.NOT_HTML, f"packed as {packing[:40]}"
+    length = headers.get("content-length", "")
+    if not wanted.cut and length.isascii() and length.isdigit() and int(length[:20]) > wanted.max_bytes:
+        return FetchFailure.TOO_LARGE, f"{length[:20]} bytes announced"
+    return None
+
+
+async def _read(response: httpx.Response, wanted: Wanted, packing: str) -> bytes | None:
+    """The unpacked body; None where it is too large. Stops reading as soon as that is known."""
+    unpack = _Unpack(packing.strip().lower())
+    body = bytearray()
+    on_the_wire = 0
+    async for chunk in response.aiter_raw():
+        on_the_wire += len(chunk)
+        body += unpack.feed(chunk, wanted.max_bytes + 1 - len(body))
+        if len(body) > wanted.max_bytes or on_the_wire > wanted.max_bytes:
+            return bytes(body[: wanted.max_bytes]) if wanted.cut else None
+    return bytes(body)
+
+
+class _Unpack:
+    """Unpacks piece by piece and never more than there is room for: a small body may unpack to gigabytes."""
+
+    def __init__(self, packing: str) -> None:
+        self._packing = packing
+        self._inflate: zlib._Decompress | None = None
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        if self._packing in ("", "identity"):
+            return data
+        out = bytearray()
+        while data and len(out) < room:
+            if self._inflate is None:
+                self._inflate = zlib.decompressobj(self._window_bits(data))
+            out += self._inflate.decompress(data, room - len(out))
+            if not self._inflate.eof:
+                break
+            # A gzip body may have several members; what follows the last one is padding.
+            data = self._inflate.unused_data
+            if not data.startswith(b"\x1f\x8b"):
+                break
+            self._inflate = None
+        return bytes(out)
+
+    def _window_bits(self, data: bytes) -> int:
+        if self._packing != "deflate":
+            return zlib.MAX_WBITS | 16
+        # Some servers send raw deflate, some zlib; the first byte tells.
+        return zlib.MAX_WBITS if data[0] & 0x0F == 8 else -zlib.MAX_WBITS
+
+
+def _failure_of(error: Exception) -> FetchFailure:
+    late = isinstance(error, httpx.TimeoutException | TimeoutError)
+    return FetchFailure.TIMEOUT if late else FetchFailure.UNREACHABLE
+
+
+def _describe(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:200].rstrip(": ")
