@@ -44,8 +44,10 @@ def evaluate_retrieval(batch: ResultsClassified, rules: EvaluateRetrievalRules) 
     batch scores 0 and does not pass (R-042). ``score_source`` says who gave the numbers. Sources: R-050 to R-062.
     """
     section = rules.retrievalEvaluation
-    judged = batch.judge_scores or _fallback(batch, rules)
-    source = ScoreSource.GIVEN if batch.judge_scores else ScoreSource.FALLBACK
+    # Nothing was found: a judge's numbers on it would be of something else.
+    given = batch.judge_scores if batch.results else None
+    judged = given or _fallback(batch, rules)
+    source = ScoreSource.GIVEN if given else ScoreSource.FALLBACK
     scores = RetrievalScores(
         context_recall=judged.context_recall,
         context_precision=judged.context_precision,

@@ -18,6 +18,7 @@ from schemas.rules import Section
 NUMERALS = "〇零一二三四五六七八九十廿卅"
 """The characters that ideographic numbers below a hundred are written with."""
 
+_WORD = re.compile(r"[^\W\d_\u3400-\u9fff]+|[\u3400-\u9fff]")
 _GROUP_DEPTH = 3
 _PLACEHOLDERS = ("%month%", "%half%", "%currency%", "%amount%", "%number%")
 # Grouped by thousands, the Indian way, or plain; a group of fixed length never runs into the number after it.
@@ -104,6 +105,36 @@ Patterns = dict[str, PatternPack]
 """The ``patterns`` section: every file of ``config/patterns`` under its stem."""
 
 
+class Phrases:
+    """Phrases to be found in a list of words; what stands between words, such as a hyphen, makes no difference."""
+
+    def __init__(self, phrases: Iterable[str]) -> None:
+        """Sorts the phrases by their first word, the longest first."""
+        self._by_first: dict[str, list[list[str]]] = {}
+        for phrase in sorted(set(phrases), key=lambda phrase: (-len(phrase), phrase)):
+            if words := split_words(phrase.lower()):
+                self._by_first.setdefault(words[0], []).append(words)
+
+    def find(self, words: list[str]) -> list[tuple[str, ...]]:
+        """The phrases in a text's words, in order, the longest at each place.
+
+        >>> Phrases(["read more", "view event"]).find(split_words("jazz: read more, view-event"))
+        [('read', 'more'), ('view', 'event')]
+        """
+        found: list[tuple[str, ...]] = []
+        for place in [place for place, word in enumerate(words) if word in self._by_first]:
+            for phrase in self._by_first[words[place]]:
+                if words[place : place + len(phrase)] == phrase:
+                    found.append(tuple(phrase))
+                    break
+        return found
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a lower-case text; an ideograph is a word of its own, numbers are none."""
+    return _WORD.findall(text)
+
+
 @dataclass(frozen=True, slots=True)
 class DetailExpressions:
     """How concrete details are written."""
@@ -140,9 +171,9 @@ class CompiledPatterns:
     item_marks: frozenset[str]
     listing_titles: tuple[re.Pattern[str], ...]
     navigation_titles: tuple[re.Pattern[str], ...]
-    link_phrases: re.Pattern[str]
-    account_phrases: re.Pattern[str]
-    item_phrases: re.Pattern[str]
+    link_phrases: Phrases
+    account_phrases: Phrases
+    item_phrases: Phrases
     stop_words: frozenset[str]
 
 
@@ -175,7 +206,7 @@ def compile_patterns(patterns: Patterns) -> CompiledPatterns:
         currencies=currencies,
         details=details(packs),
         details_in_letters=details([pack for pack in packs if not pack.ideographic]),
-        free_of_charge=_phrases(joined("free_of_charge")),
+        free_of_charge=re.compile(rf"(?:{_alternatives(joined('free_of_charge'))})(?![a-zæøåäöüß])"),
         place_label=re.compile(rf"(?<![a-zæøåäöüß])(?:{_alternatives(joined('place_labels'))})\s{{0,2}}$"),
         not_dates=re.compile(rf"(?<!\w)(?:{_alternatives(joined('not_dates'))})[.:#\s]{{0,3}}$"),
         listing_words=joined("listing_words"),
@@ -189,9 +220,9 @@ def compile_patterns(patterns: Patterns) -> CompiledPatterns:
         item_marks=joined("item_marks"),
         listing_titles=compiled("listing_titles"),
         navigation_titles=compiled("navigation_titles"),
-        link_phrases=_phrases(joined("link_phrases")),
-        account_phrases=_phrases(joined("account_phrases")),
-        item_phrases=_phrases(joined("item_phrases")),
+        link_phrases=Phrases(joined("link_phrases")),
+        account_phrases=Phrases(joined("account_phrases")),
+        item_phrases=Phrases(joined("item_phrases")),
         stop_words=joined("stop_words"),
     )
 
@@ -222,8 +253,3 @@ def _grouped(words: list[str], depth: int) -> str:
     branches = [f"{re.escape(first)}(?:{_grouped(group, depth + 1)})" for first, group in groups.items()]
     # A word that ends here is tried after those that go on.
     return "|".join([*branches, ""] if ends else branches)
-
-
-def _phrases(words: Iterable[str]) -> re.Pattern[str]:
-    # An inner boundary check instead of a leading one: the engine can then skip to a phrase's first letter.
-    return re.compile(rf"(?:{_alternatives(words)})(?![a-zæøåäöüß])")

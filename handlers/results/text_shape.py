@@ -10,11 +10,10 @@ import re
 from dataclasses import dataclass
 
 from handlers.results.evidence import fold
-from handlers.results.patterns import CompiledPatterns
+from handlers.results.patterns import CompiledPatterns, split_words
 
-_ADDRESS = re.compile(r"https?://[^\s<>\"')\]]{3,200}|\bwww\.[^\s<>\"')\]]{3,200}")
+_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]{3,200}")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？…]|\n")
-_WORD = re.compile(r"[^\W\d_]+|[\u3400-\u9fff]")
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff]")
 _SENTENCE_WORDS = range(5, 120)
 
@@ -47,14 +46,14 @@ class TextShape:
 def measure_text(text: str, patterns: CompiledPatterns) -> TextShape:
     """Measures a text; never raises. An empty text is all zeros."""
     folded = fold(text)
-    words = _WORD.findall(folded)
+    words = split_words(folded)
     if not words:
         return TextShape()
     # Addresses count as one word each, and their own words not at all.
     addresses = _ADDRESS.findall(folded)
-    phrases = patterns.link_phrases.findall(folded)
-    phrase_words = sum(len(_WORD.findall(phrase)) for phrase in phrases) + len(addresses)
-    address_words = sum(len(_WORD.findall(address)) for address in addresses)
+    phrases = patterns.link_phrases.find(words)
+    phrase_words = sum(map(len, phrases)) + len(addresses)
+    address_words = sum(len(split_words(address)) for address in addresses)
     characters, sentence_words = _sentences(folded)
     return TextShape(
         words=len(words),
@@ -63,21 +62,22 @@ def measure_text(text: str, patterns: CompiledPatterns) -> TextShape:
         content_share=min(1.0, characters / len(text)),
         sentence_words=sentence_words,
         function_words=sum(map(patterns.stop_words.__contains__, words)) / len(words),
-        account_phrases=len(set(patterns.account_phrases.findall(folded))),
-        item_phrases=len(set(patterns.item_phrases.findall(folded))),
+        account_phrases=len(set(patterns.account_phrases.find(words))),
+        item_phrases=len(set(patterns.item_phrases.find(words))),
     )
 
 
 def _sentences(text: str) -> tuple[int, int]:
     """Characters and words that stand in sentences; labels run together are too short or too long for one."""
     characters = total = start = 0
+    letters_only = text.isascii()
     for mark in _SENTENCE_END.finditer(text):
         sentence = text[start : mark.end()]
         start = mark.end()
         if mark.group() == "\n":
             continue
         # Counting blanks is cheaper than finding words; ideographs have none between them.
-        words = sentence.count(" ") + len(_IDEOGRAPH.findall(sentence))
+        words = sentence.count(" ") + (0 if letters_only else len(_IDEOGRAPH.findall(sentence)))
         if words in _SENTENCE_WORDS:
             characters += len(sentence)
             total += words

@@ -1,0 +1,90 @@
+"""What addresses say: whole words, slugs, ids, facets, hosts, and the same in any spelling."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.classify_results import ClassifyResultsRules
+from handlers.results.address import Address, read_address
+from handlers.results.patterns import compile_patterns
+from tests.rules import shipped_rules
+
+PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
+
+
+def read(url: str) -> Address:
+    return read_address(url, PATTERNS)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.com/events", "https://example.com/events/", "https://example.com/en/events/today",
+        "https://example.com/events/2", "https://example.com/all-events", "https://example.com/search?q=jazz",
+        "https://example.com/upcoming-events.html", "https://example.com/d/denmark--århus/events--today/",
+    ],
+)  # fmt: skip
+def test_listing_words_at_the_end(url: str) -> None:
+    assert read(url).listing
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.com/events/jazz-concert-nov-29", "https://example.com/events/8472913",
+        "https://example.com/hall", "https://example.com/research", "https://example.com/findings",
+        "https://example.com/gallery", "https://example.com/ballroom-dancing-for-all-ages",
+    ],
+)  # fmt: skip
+def test_no_parts_of_words_and_no_slugs(url: str) -> None:
+    assert not read(url).listing
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.com/events/jazz-concert-nov-29", "https://example.com/item/8472913",
+        "https://example.com/2024/11/29/opening", "https://example.com/watch/a8f3k29x7q",
+    ],
+)  # fmt: skip
+def test_identifiers(url: str) -> None:
+    assert read(url).identifier
+
+
+def test_what_follows_a_parent_is_a_selection() -> None:
+    assert read("https://example.com/category/live-jazz-and-blues").parent == "category"
+
+
+def test_hosts_of_listing_words() -> None:
+    assert read("https://allevents.in/aarhus").host_listing == "allevents"
+    assert read("https://smallevents.in/aarhus").host_listing == ""
+
+
+def test_percent_encoded_and_plain_are_alike() -> None:
+    plain = read("https://example.com/d/denmark--århus/events--today/")
+    assert plain == read("https://example.com/d/denmark--%C3%A5rhus/events--today/")
+
+
+@pytest.mark.parametrize("url", ["https://example.com", "https://example.com/", "https://example.com/index.html"])
+def test_front_pages(url: str) -> None:
+    assert read(url).root
+
+
+@pytest.mark.parametrize(
+    "url", ["https://example.com/account/login", "https://login.example.com/", "http://a.b/sign-up"]
+)
+def test_navigation(url: str) -> None:
+    assert read(url).navigation
+
+
+@pytest.mark.parametrize("url", ["", "   ", "not an address", "http://[::1", "/events", "mailto:a@b.c"])
+def test_malformed_addresses_say_nothing(url: str) -> None:
+    assert read(url) == Address()
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_read(url: str) -> None:
+    assert read(url) == read(url)
+    assert isinstance(read("https://example.com/" + url), Address)

@@ -1,0 +1,295 @@
+"""Classification: the examples, the named tests, bands that hold for any text, and what is sent for extraction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from handlers.classify_results import ClassifyResultsRules, classify_results
+from schemas.extraction import ExtractionNeeded, ExtractionTrigger
+from schemas.outcome import Emit
+from schemas.retrieval import (
+    ClassifiedResult,
+    JudgeScores,
+    ResultsClassified,
+    ResultType,
+    RetrievalBatch,
+    RetrievedContent,
+)
+from tests.rules import shipped_rules
+
+RULES = shipped_rules(ClassifyResultsRules)
+LISTING = RetrievedContent(
+    url="https://www.eventbrite.com/d/denmark--århus/events--today/",
+    title="All Events in Aarhus - Today",
+    content="Find events... Event 1: Read more, Event 2: Read more...",
+)
+CONCERT = RetrievedContent(
+    url="https://example.com/events/jazz-concert-nov-29",
+    title="Jazz Concert at Blue Note - November 29",
+    content="Date: November 29, 2024, Time: 8:00 PM, Venue: Blue Note, Price: $25...",
+)
+CARD = (
+    '<li class="item"><a href="/concert/{0}"><h3>Concert number {0} of the season</h3></a><p>From 10 dollars</p></li>'
+)
+LISTING_HTML = "<title>Concerts</title><body><ul>" + "".join(CARD.format(n) for n in range(20)) + "</ul></body>"
+PROSE = "The band played for two hours in the old hall, and nobody left before the last of many encores had ended. "
+ARTICLE_HTML = (
+    '<head><title>The opening</title><meta property="og:type" content="article"></head><body><article>'
+    f"<h1>The opening</h1>{f'<p>{PROSE}</p>' * 20}</article></body>"
+)
+LOGIN_HTML = "<title>Log in</title><body><form><input name=u><input type=password></form><p>Forgot your password?</p>"
+
+
+def emitted(
+    *contents: RetrievedContent, rules: ClassifyResultsRules = RULES, **fields: Any
+) -> tuple[ResultsClassified, list[ExtractionNeeded]]:
+    batch = RetrievalBatch(batch_id="b1", query="jazz in Aarhus", retrieved_content=contents, **fields)
+    outcome = classify_results(batch, rules)
+    assert isinstance(outcome, Emit)
+    classified, *needed = outcome.events
+    assert isinstance(classified, ResultsClassified)
+    extractions = [event for event in needed if isinstance(event, ExtractionNeeded)]
+    assert len(extractions) == len(needed)
+    return classified, extractions
+
+
+def classify(content: RetrievedContent) -> ClassifiedResult:
+    return emitted(content)[0].results[0]
+
+
+def test_classifies_an_event_listing_as_aggregator_with_a_low_score() -> None:
+    result = classify(LISTING)
+    assert result.result_type is ResultType.AGGREGATOR
+    assert result.actionable_score == 0.2
+    assert result.because
+
+
+def test_classifies_a_specific_event_with_a_high_score() -> None:
+    result = classify(CONCERT)
+    assert result.result_type is ResultType.SPECIFIC_CONTENT
+    assert result.actionable_score == 0.95
+    assert {detail.kind for detail in result.evidence} == {"date", "time", "place", "price"}
+
+
+@pytest.mark.parametrize("url", ["https://allevents.in/aarhus/all", "https://allevents.in/aarhus"])
+def test_classifies_a_browse_page_as_aggregator(url: str) -> None:
+    content = RetrievedContent(url=url, title="Events in Aarhus", content="Browse events in Aarhus. Concerts, parties.")
+    assert classify(content).result_type is ResultType.AGGREGATOR
+
+
+def test_detects_a_specific_event_with_date_and_time() -> None:
+    content = RetrievedContent(
+        url="https://example.com/e/blues-night-482913",
+        title="Blues Night",
+        content="29 Nov 2024 at 7:30pm. Doors at 7pm.",
+    )
+    result = classify(content)
+    assert result.result_type is ResultType.SPECIFIC_CONTENT
+    assert {"date", "time"} <= {detail.kind for detail in result.evidence}
+
+
+def test_handles_a_missing_title() -> None:
+    assert classify(CONCERT.model_copy(update={"title": None})).result_type is ResultType.SPECIFIC_CONTENT
+
+
+def test_detects_a_high_link_density() -> None:
+    content = RetrievedContent(
+        url="https://example.com/x", content="Jazz. Read more. Blues. View event. Rock. Learn more. Folk. See details."
+    )
+    result = classify(content)
+    assert result.result_type is ResultType.AGGREGATOR
+    assert result.actionable_score <= 0.2
+
+
+def test_one_link_in_a_snippet_is_no_listing() -> None:
+    content = RetrievedContent(url="https://example.com/a/the-old-mill-burns", content="The old mill burns. Read more")
+    assert classify(content).result_type is ResultType.SPECIFIC_CONTENT
+
+
+def test_aggregate_statistics() -> None:
+    classified, _ = emitted(LISTING, CONCERT)
+    assert (classified.counts.aggregator, classified.counts.specific_content, classified.counts.navigation) == (1, 1, 0)
+    assert classified.actionable_information == pytest.approx(0.575)
+    assert not classified.needs_extraction
+
+
+def test_suggests_extraction_when_all_results_are_aggregators() -> None:
+    classified, needed = emitted(LISTING, request_id="r1")
+    assert classified.needs_extraction
+    assert classified.extraction_reason == (
+        "Retrieved content is mostly aggregator pages (1/1). Average actionable score: 0.20 < 0.6. "
+        "Web fetch extraction recommended to get specific content."
+    )
+    (extraction,) = needed
+    assert extraction.target_url == LISTING.url
+    assert extraction.reason is ExtractionTrigger.AGGREGATOR_DETECTED
+    assert extraction.extraction_reason == classified.extraction_reason
+    assert (extraction.follow, extraction.attempt, extraction.hop, extraction.max_details) == (True, 1, 1, 5)
+    assert (extraction.batch_id, extraction.request_id, extraction.actionable_information) == ("b1", "r1", 0.2)
+
+
+@pytest.mark.parametrize(
+    ("html", "url", "kind"),
+    [
+        (LISTING_HTML, "https://example.com/concerts", ResultType.AGGREGATOR),
+        (ARTICLE_HTML, "https://example.com/news/the-opening-of-the-hall", ResultType.SPECIFIC_CONTENT),
+        (LOGIN_HTML, "https://example.com/account/login", ResultType.NAVIGATION),
+    ],
+)
+def test_pages(html: str, url: str, kind: ResultType) -> None:
+    assert classify(RetrievedContent(url=url, html=html, content_kind="full")).result_type is kind
+
+
+def test_a_page_that_must_not_be_parsed_is_left_aside() -> None:
+    content = CONCERT.model_copy(update={"html": "<div>" * 20_000})
+    assert classify(content) == classify(CONCERT)
+
+
+def test_a_full_text_counts_the_details_of_its_beginning_only() -> None:
+    padding = PROSE * 60
+    content = CONCERT.model_copy(update={"content": padding + CONCERT.content, "content_kind": "full"})
+    assert classify(content).actionable_score < 0.9
+    assert classify(content.model_copy(update={"content_kind": "snippet"})).actionable_score == 0.95
+
+
+@pytest.mark.parametrize(
+    ("title", "content"),
+    [
+        ("Alle Veranstaltungen in Berlin", "Konzert mehr erfahren Theater mehr erfahren Tickets kaufen"),
+        ("Alle begivenheder i Aarhus", "Koncert læs mere Teater læs mere se alle"),
+        ("活动列表", "音乐会 查看详情 话剧 查看详情 展览 查看更多"),
+    ],
+)
+def test_listings_in_other_languages(title: str, content: str) -> None:
+    assert classify(RetrievedContent(title=title, content=content)).result_type is ResultType.AGGREGATOR
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Das Konzert beginnt am 29. November 2024 um 20 Uhr in der Hauptstraße 5, der Eintritt kostet 25,00 €.",
+        "Koncerten begynder den 29. november 2024 kl. 20.00 på Klostergade 34, og billetten koster 199 kr.",
+        "音乐会将于2024年11月29日晚上8点在人民路12号的剧院举行，票价：180元，欢迎大家前来欣赏。",
+    ],
+)
+def test_items_in_other_languages_are_rich(content: str) -> None:
+    result = classify(RetrievedContent(url="https://example.com/e/482913", content=content))
+    assert result.result_type is ResultType.SPECIFIC_CONTENT
+    assert result.actionable_score == 0.95
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        RetrievedContent(),
+        RetrievedContent(url="http://[::1", content="   "),
+        RetrievedContent(url="https://example.com", title="Welcome", content="We build things."),
+    ],
+)
+def test_without_specifics_a_result_is_navigation(content: RetrievedContent) -> None:
+    result = classify(content)
+    assert (result.result_type, result.actionable_score) == (ResultType.NAVIGATION, 0.4)
+
+
+def test_percent_encoded_and_plain_addresses_classify_alike() -> None:
+    encoded = LISTING.model_copy(update={"url": LISTING.url.replace("å", "%C3%A5")})
+    assert classify(encoded).model_copy(update={"url": LISTING.url}) == classify(LISTING)
+
+
+def test_an_empty_batch() -> None:
+    classified, needed = emitted()
+    assert (classified.actionable_information, classified.confidence) == (0.0, 0.0)
+    assert not classified.needs_extraction
+    assert needed == []
+
+
+def test_html_is_dropped_and_text_is_capped() -> None:
+    classified, _ = emitted(CONCERT.model_copy(update={"html": ARTICLE_HTML, "content": "x" * 1_000_000}))
+    assert classified.retrieved_content[0].html is None
+    assert len(classified.retrieved_content[0].content) == RULES.extraction.max_text_characters
+
+
+def test_the_hop_limit_stops_extraction_but_not_the_verdict() -> None:
+    classified, needed = emitted(LISTING, attempt=2, previous_actionable_information=0.3)
+    assert classified.needs_extraction
+    assert needed == []
+    assert classified.improvement == pytest.approx(-0.1)
+
+
+def test_one_extraction_for_a_canonical_address_and_none_for_others() -> None:
+    same = LISTING.model_copy(update={"url": LISTING.url + "?utm_source=mail#top"})
+    other = LISTING.model_copy(update={"url": "ftp://example.com/events/"})
+    _, needed = emitted(LISTING, same, other)
+    assert [extraction.target_url for extraction in needed] == [LISTING.url]
+    assert needed == emitted(LISTING, same, other)[1]
+
+
+def test_scores_of_a_judge_and_the_version_of_the_rules_travel_along() -> None:
+    judge = JudgeScores(context_recall=0.5, context_precision=0.5, source_quality=0.6)
+    classified, _ = emitted(CONCERT, judge_scores=judge)
+    assert classified.judge_scores == judge
+    assert classified.config_version == RULES.config_version
+    assert classified.improvement is None
+
+
+@pytest.mark.parametrize(
+    "band", [{"minimal_each_kind": 0.15}, {"rich_markup": 0.1}, {"listing_content": 0.4}, {"navigation": 0.5}]
+)
+def test_bands_that_would_leave_their_range_are_refused(band: dict[str, float]) -> None:
+    section = RULES.classification.model_dump()
+    section["bands"] |= band
+    with pytest.raises(ValidationError):
+        shipped_rules(ClassifyResultsRules, classification=section)
+
+
+def in_band(result: ClassifiedResult) -> bool:
+    score = result.actionable_score
+    match result.result_type:
+        case ResultType.SPECIFIC_CONTENT:
+            return 0.6 <= score <= 0.8 or 0.9 <= score <= 1.0
+        case ResultType.AGGREGATOR:
+            return 0.0 <= score <= 0.2 or 0.3 <= score <= 0.5
+        case ResultType.NAVIGATION:
+            return score == 0.4
+
+
+PIECES = [
+    "Read more ",
+    "View event ",
+    "29 Nov 2024 ",
+    "8 PM ",
+    "$25 ",
+    "Venue: Hall ",
+    PROSE,
+    "音乐会",
+    "\n",
+    "https://a.b/c ",
+]
+TEXTS = st.one_of(st.text(max_size=200), st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+
+
+@settings(deadline=None)
+@given(
+    url=st.one_of(st.text(max_size=60), st.sampled_from([LISTING.url, CONCERT.url, "https://a.example/"])),
+    title=st.one_of(st.none(), TEXTS),
+    content=TEXTS,
+    html=st.one_of(st.none(), st.sampled_from([LISTING_HTML, ARTICLE_HTML, LOGIN_HTML, "<p>"]), TEXTS),
+    full=st.booleans(),
+)
+def test_any_result_has_a_type_and_a_score_in_its_band(
+    *, url: str, title: str | None, content: str, html: str | None, full: bool
+) -> None:
+    given_result = RetrievedContent(
+        url=url, title=title, content=content, html=html, content_kind="full" if full else "snippet"
+    )
+    result = RULES.classifier.classify(given_result)
+    assert in_band(result)
+    assert 1 / 3 - 1e-4 <= result.confidence <= 1.0
+    assert result.because
+    assert all(content[detail.start : detail.end] == detail.text for detail in result.evidence)
+    assert result == RULES.classifier.classify(given_result)
