@@ -51,14 +51,17 @@ class ResultClassifier:
             confidence=confidence,
             content_kind=result.content_kind,
             because=because,
-            evidence=observed.evidence,
+            # Offsets are into the content: what was found in the page's own text has none there.
+            evidence=observed.evidence if result.content.strip() else (),
         )
 
     def observe(self, result: RetrievedContent) -> Observed:
         """Reads a result: its address, title, text, and page where there is one."""
         section, patterns = self._section, self._patterns
-        text = result.content[: section.max_characters]
         page = self._page(result.html)
+        text = result.content[: section.max_characters]
+        if page is not None and not text.strip():
+            text = page.text
         evidence = find_evidence(text, patterns, section.max_evidence)
         # A full text mentions dates and prices of everything around it: only those of its beginning are its own.
         reach = section.lead_characters if result.content_kind == "full" else len(text)
@@ -75,4 +78,4 @@ class ResultClassifier:
         kept = (html or "")[: self._section.max_html_characters]
         if not kept or refusal(kept.encode("utf-8", "replace"), self._reading) is not None:
             return None
-        return measure_page(kept, self._patterns)
+        return measure_page(kept, self._patterns, self._section.max_characters)

@@ -7,7 +7,7 @@ or little of either. Menus, headers and footers are left out, since every page h
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from selectolax.lexbor import LexborNode
@@ -52,7 +52,13 @@ _LISTING_TYPES = frozenset(
 _CLIMB = 5
 _MIN_ITEMS = 4
 _MAX_LINKS = 1500
-_PARAGRAPH_CHARACTERS = 60
+_MAX_GROUPS = 30
+_MAX_HEADINGS = 400
+_PARAGRAPH_CHARACTERS = 30
+_ITEM_CHARACTERS = 600
+_SHORT = 20
+_TIMES_READ = 4
+_MAIN_TAGS = frozenset(("main", "article"))
 _MAX_DECLARED = 200_000
 
 
@@ -62,7 +68,8 @@ class PageShape:
 
     Attributes:
         title: The page's own title.
-        text_characters: Visible text.
+        text: Visible text, words divided by blanks, as far as it is read.
+        text_characters: Length of all of it.
         links: Links with an address.
         link_density: Share of the text that stands in links, in [0, 1].
         items: Blocks in the largest group of alike siblings that each have a link of their own.
@@ -81,6 +88,7 @@ class PageShape:
     """
 
     title: str = ""
+    text: str = ""
     text_characters: int = 0
     links: int = 0
     link_density: float = 0.0
@@ -99,8 +107,8 @@ class PageShape:
     code_blocks: int = 0
 
 
-def measure_page(html: str, patterns: CompiledPatterns) -> PageShape:
-    """Measures a page; any text is a page, and none raises."""
+def measure_page(html: str, patterns: CompiledPatterns, max_text: int = 20_000) -> PageShape:
+    """Measures a page; any text is a page, and none raises. ``max_text`` characters of its text are kept."""
     tree = parse_page(html).tree
     body = tree.body
     if body is None:
@@ -111,20 +119,19 @@ def measure_page(html: str, patterns: CompiledPatterns) -> PageShape:
     passwords = len(tree.css("input[type=password]"))
     paged = tree.css_first("link[rel=next],a[rel=next]") is not None
     tree.strip_tags(_UNSEEN)
-    for node in tree.css(_CHROME):
-        # A page's outer wrapper sometimes has such a class; only what has no main part in it is chrome.
-        if node.tag not in ("body", "main", "html", "article") and node.css_first("main,article,h1") is None:
-            node.decompose()
+    _drop_chrome(body)
     text_characters = _length(body)
-    links = body.css("a[href]")[:_MAX_LINKS]
-    link_characters = sum(_length(link) for link in links)
+    links = body.css("a[href]")
+    headings = body.css("h2,h3,h4")[:_MAX_HEADINGS]
+    linked_headings = sum(_is_linked(heading) for heading in headings)
+    group = _largest_group(links[:_MAX_LINKS])
+    link_characters = sum(_lengths(links, text_characters))
+    item_text = sum(_lengths(group, text_characters))
+    prose, longest = _prose(body, group, text_characters)
     paged = paged or any(_PAGED.search(link.attributes.get("href") or "") for link in links)
-    group = _largest_group(links)
-    linked_headings = len(body.css("h1 a[href],h2 a[href],h3 a[href],h4 a[href],a[href] h2,a[href] h3,a[href] h4"))
-    item_text = sum(_length(item) for item in group)
-    prose, longest = _prose(body, group)
     return PageShape(
         title=title,
+        text=" ".join(body.text(separator=" ").split())[:max_text],
         text_characters=text_characters,
         links=len(links),
         link_density=min(1.0, link_characters / text_characters) if text_characters else 0.0,
@@ -138,15 +145,51 @@ def measure_page(html: str, patterns: CompiledPatterns) -> PageShape:
         declared_item=declared_item,
         declared_listing=declared_listing,
         linked_headings=linked_headings,
-        plain_headings=max(0, len(body.css("h2,h3,h4")) - linked_headings),
+        plain_headings=len(headings) - linked_headings,
         articles=len(body.css("article")),
         code_blocks=len(body.css("pre")),
     )
 
 
+def _drop_chrome(body: LexborNode) -> None:
+    """Takes menus, headers and footers out of the tree.
+
+    A page's outer wrapper sometimes calls itself a menu too: what has the main part inside it stays. A node matches
+    once for each selector, and is gone with the node around it: so each is looked at once, the inner before the outer.
+    """
+    found = {node.mem_id: node for node in body.css(_CHROME)}
+    staying: set[int] = set()
+    for identity, node in reversed(found.items()):
+        if identity in staying or node.tag in _MAIN_TAGS:
+            continue
+        if node.css_first("main,article,h1") is None:
+            node.decompose()
+            continue
+        above: LexborNode | None = node
+        while above is not None and above.mem_id not in staying:
+            staying.add(above.mem_id)
+            above = above.parent
+
+
 def _length(node: LexborNode) -> int:
     text = node.text()
-    return len(text) if len(text) < 20 else len(" ".join(text.split()))
+    return len(text) if len(text) < _SHORT else len(" ".join(text.split()))
+
+
+def _lengths(nodes: Iterable[LexborNode], page: int) -> Iterator[int]:
+    """Text in each node, up to a multiple of the page's: hostile pages put the same text into thousands of nodes."""
+    left = _TIMES_READ * page
+    for node in nodes:
+        length = _length(node)
+        left -= length
+        if left < 0:
+            return
+        yield length
+
+
+def _is_linked(heading: LexborNode) -> bool:
+    above = heading.parent
+    return heading.css_first("a[href]") is not None or (above is not None and above.tag == "a")
 
 
 def _declared(root: LexborNode | None, body: LexborNode, patterns: CompiledPatterns) -> tuple[str, str]:
@@ -179,8 +222,9 @@ def _largest_group(links: Iterable[LexborNode]) -> list[LexborNode]:
         if place is not None:
             key, item = place
             groups.setdefault(key, {})[item.mem_id] = item
-    large = [list(items.values()) for items in groups.values() if len(items) >= _MIN_ITEMS]
-    return max(large, key=lambda items: sum(min(600, _length(item)) for item in items[:100]), default=[])
+    large = sorted((list(items.values()) for items in groups.values() if len(items) >= _MIN_ITEMS), key=len)
+    measured = large[-_MAX_GROUPS:]
+    return max(measured, key=lambda items: sum(min(_ITEM_CHARACTERS, _length(item)) for item in items), default=[])
 
 
 def _item_of(
@@ -193,7 +237,7 @@ def _item_of(
     found: tuple[tuple[int, str], LexborNode] | None = None
     for _ in range(_CLIMB):
         parent = node.parent
-        if parent is None or parent.tag in ("body", "html"):
+        if parent is None or parent.tag == "html":
             break
         if node.mem_id in climbed:
             found = climbed[node.mem_id]
@@ -226,16 +270,15 @@ def _sign(node: LexborNode) -> str:
     return f"{node.tag}.{classes[0]}" if classes else (node.tag or "")
 
 
-def _prose(body: LexborNode, group: list[LexborNode]) -> tuple[int, int]:
-    inside = {node.mem_id for item in group for node in item.css("p,blockquote")}
+def _prose(body: LexborNode, group: list[LexborNode], page: int) -> tuple[int, int]:
+    """Characters of running text outside of items and links: in all, and the most under one parent."""
+    inside = {node.mem_id for item in group for node in item.css("p")}
+    paragraphs = [node for node in body.css("p") if node.mem_id not in inside]
     by_parent: dict[int, int] = {}
-    for paragraph in body.css("p,blockquote"):
-        if paragraph.mem_id in inside:
+    for paragraph, length in zip(paragraphs, _lengths(paragraphs, page), strict=False):
+        if length < _PARAGRAPH_CHARACTERS or paragraph.parent is None:
             continue
-        characters = _length(paragraph)
-        if characters < _PARAGRAPH_CHARACTERS // 2:
-            continue
-        characters -= sum(_length(link) for link in paragraph.css("a"))
-        if characters >= _PARAGRAPH_CHARACTERS // 2 and paragraph.parent is not None:
-            by_parent[paragraph.parent.mem_id] = by_parent.get(paragraph.parent.mem_id, 0) + characters
+        unlinked = length - sum(_lengths(paragraph.css("a"), length))
+        if unlinked >= _PARAGRAPH_CHARACTERS:
+            by_parent[paragraph.parent.mem_id] = by_parent.get(paragraph.parent.mem_id, 0) + unlinked
     return sum(by_parent.values()), max(by_parent.values(), default=0)

@@ -145,6 +145,13 @@ def test_pages(html: str, url: str, kind: ResultType) -> None:
     assert classify(RetrievedContent(url=url, html=html, content_kind="full")).result_type is kind
 
 
+def test_a_page_without_a_text_beside_it_is_read_itself() -> None:
+    html = f"<body><main><h1>{CONCERT.title}</h1><p>{CONCERT.content}</p></main>"
+    result = classify(CONCERT.model_copy(update={"content": "", "html": html}))
+    assert (result.result_type, result.actionable_score) == (ResultType.SPECIFIC_CONTENT, 0.95)
+    assert result.evidence == ()
+
+
 def test_a_page_that_must_not_be_parsed_is_left_aside() -> None:
     content = CONCERT.model_copy(update={"html": "<div>" * 20_000})
     assert classify(content) == classify(CONCERT)
