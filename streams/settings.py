@@ -27,6 +27,8 @@ from handlers.page.listing import ListingSection
 from handlers.page.reading import PageReadingSection
 from handlers.page.refusals import PageRefusalsSection
 from handlers.results.extraction import ExtractionSection
+from handlers.results.patterns import Patterns
+from handlers.results.sections import ClassificationSection, RetrievalEvaluationSection
 from schemas.rules import Rules, Section
 from streams.fetch.settings import FetchSettings
 
@@ -140,6 +142,11 @@ class Settings(BaseSettings):
     listing: ListingSection = Field(description="How a listing's items are found.")
     page_refusals: PageRefusalsSection = Field(description="Which pages that came are no content.")
     extraction: ExtractionSection = Field(description="Following listings to their details.")
+    patterns: Patterns = Field(description="How details, addresses and titles are written, one pack a language.")
+    classification: ClassificationSection = Field(description="How results are told apart and scored.")
+    retrievalEvaluation: RetrievalEvaluationSection = Field(  # noqa: N815 - the key's name comes from the source document
+        description="When a batch of results passes."
+    )
 
     def rules(self, kind: type[R]) -> R:
         """The rules of a handler: its view on this document."""
