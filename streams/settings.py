@@ -121,7 +121,7 @@ class Settings(BaseSettings):
     """The whole configuration. ``assay config show`` prints it, ``assay config schema`` describes it."""
 
     model_config = SettingsConfigDict(
-        env_prefix="ASSAY_", env_nested_delimiter="__", extra="ignore", frozen=True, case_sensitive=False
+        env_prefix="ASSAY_", env_nested_delimiter="__", extra="forbid", frozen=True, case_sensitive=False
     )
 
     kafka: KafkaSettings = Field(default=KafkaSettings(), description="Where Kafka is.")

@@ -19,6 +19,7 @@ import structlog
 from aiokafka.errors import KafkaError
 
 from streams.app import Application
+from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.http import HttpServer, PortTakenError
 from streams.settings import Settings
 from streams.telemetry.logs import configure_logs
@@ -48,19 +49,25 @@ def run_handlers(names: Sequence[str], settings: Settings, drain: bool, as_json:
     known = {handler.name: handler for handler in HANDLERS}
     unknown = [name for name in names if name not in known]
     if unknown:
-        print(f"assay run: there is no handler {unknown[0]!r}; there are {', '.join(known)}", file=sys.stderr)
+        tell("run", f"there is no handler {unknown[0]!r}; there are {', '.join(known)}")
         return 2
     configure_logs(settings.logs)
     handlers = [known[name] for name in names] or list(HANDLERS)
     began = time.monotonic()
+    result = {"caught_up": False}
+
+    async def work() -> int:
+        status, result["caught_up"] = await _run(handlers, settings, drain)
+        return status
+
     try:
-        status, caught_up = asyncio.run(_run(handlers, settings, drain))
+        status = run_with_kafka("run", settings, work())
     except PortTakenError as error:
-        print(f"assay run: {error}", file=sys.stderr)
+        tell("run", str(error))
         return 1
     if as_json:
         seconds = round(time.monotonic() - began, 2)
-        print(json.dumps({"handlers": [h.name for h in handlers], "caught_up": caught_up, "seconds": seconds}))
+        print(json.dumps({"handlers": [h.name for h in handlers], **result, "seconds": seconds}))
     return status
 
 

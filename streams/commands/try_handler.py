@@ -169,9 +169,7 @@ class _ListingTrial:
             asked = ListingInput.model_validate_json(line)
         except ValidationError as error:
             return _dead_line(refusal(error)), True
-        found = follow_listing(
-            asked.html, asked.url, asked.query, asked.max_details, self._listing, self._reading
-        )
+        found = follow_listing(asked.html, asked.url, asked.query, asked.max_details, self._listing, self._reading)
         links = [{"url": link.url, "text": link.text, "because": link.because} for link in found.links]
         return _dumped({"links": links, "next_page": found.next_page}), False
 

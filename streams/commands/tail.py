@@ -1,0 +1,144 @@
+"""``assay tail``: the committed records of a topic as they come, for people or, with ``--json``, for programs."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from rich.console import Console
+from rich.text import Text
+
+from streams.codec import timestamp
+from streams.commands.kafka_trouble import run_with_kafka, tell
+from streams.kafka import make_admin, make_reader
+from streams.settings import Settings
+
+_SHOWN_CHARACTERS = 400
+
+
+def run_tail(
+    topic: str, settings: Settings, start: str, max_records: int | None, as_json: bool, follow: bool = True
+) -> int:
+    """Shows records.
+
+    Args:
+        topic: A topic's name, with or without the prefix; dead letter topics too.
+        settings: The configuration; a Kafka is named in it.
+        start: ``earliest``, ``latest``, or an offset, in each partition.
+        max_records: Stop after so many.
+        as_json: One line a record: topic, partition, offset, timestamp, key, headers, value.
+        follow: Wait for more; else stop at the end as it was at the beginning.
+
+    Returns:
+        0; 1 for trouble with Kafka; 2 for a start that is none, or a topic that isn't there.
+    """
+    if start not in ("earliest", "latest") and not start.isdecimal():
+        tell("tail", f"--from takes earliest, latest or an offset, not {start!r}")
+        return 2
+    return run_with_kafka("tail", settings, _tail(topic, settings, start, max_records, as_json, follow))
+
+
+async def _tail(
+    topic: str, settings: Settings, start: str, max_records: int | None, as_json: bool, follow: bool
+) -> int:
+    partitions = await _partitions(topic, settings)
+    if not partitions:
+        tell(
+            "tail", f"there is no topic {settings.kafka.topic_prefix}{topic}; `assay topics list` shows those there are"
+        )
+        return 2
+    reader = make_reader(settings.kafka)
+    await reader.start()
+    try:
+        reader.assign(partitions)
+        ends = await reader.end_offsets(partitions)
+        await _seek(reader, partitions, ends, start)
+        console = Console(highlight=False, soft_wrap=True)
+        shown = 0
+        while max_records is None or shown < max_records:
+            batch = await reader.getmany(
+                timeout_ms=300, max_records=None if max_records is None else max_records - shown
+            )
+            for record in sorted((r for some in batch.values() for r in some), key=lambda r: r.timestamp):
+                shown += 1
+                if as_json:
+                    print(json.dumps(as_value(record), ensure_ascii=False), flush=True)
+                else:
+                    console.print(as_line(record))
+            if not follow and all([await reader.position(p) >= ends[p] for p in partitions]):
+                break
+    finally:
+        await reader.stop()
+    return 0
+
+
+async def _partitions(topic: str, settings: Settings) -> list[TopicPartition]:
+    admin = make_admin(settings.kafka)
+    await admin.start()
+    try:
+        existing = set(await admin.list_topics())
+        prefix = settings.kafka.topic_prefix
+        name = next((name for name in (prefix + topic, topic) if name in existing), None)
+        if name is None:
+            return []
+        [described] = await admin.describe_topics([name])
+        return [TopicPartition(name, partition["partition"]) for partition in described["partitions"]]
+    finally:
+        await admin.close()
+
+
+async def _seek(
+    reader: AIOKafkaConsumer, partitions: list[TopicPartition], ends: dict[TopicPartition, int], start: str
+) -> None:
+    begins = await reader.beginning_offsets(partitions)
+    for partition in partitions:
+        wanted = begins[partition] if start == "earliest" else ends[partition] if start == "latest" else int(start)
+        reader.seek(partition, min(max(wanted, begins[partition]), ends[partition]))
+
+
+def as_value(record: ConsumerRecord) -> dict[str, Any]:
+    """A record as plain JSON types; a page that travels raw is told by its size only, binary headers as base64."""
+    produced = timestamp(record.timestamp)
+    return {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": produced.isoformat() if produced else None,
+        "key": None if record.key is None else record.key.decode("utf-8", "replace"),
+        "headers": {name: _header(value) for name, value in record.headers},
+        "value": _value(record.value),
+    }
+
+
+def as_line(record: ConsumerRecord) -> Text:
+    """A record as one line for people."""
+    key = "" if record.key is None else record.key.decode("utf-8", "replace")
+    value = _value(record.value)
+    text = json.dumps(value, ensure_ascii=False)
+    return Text.assemble(
+        (f"{record.partition}/{record.offset}", "dim"),
+        " ",
+        (key[:80], "bold"),
+        " ",
+        text[:_SHOWN_CHARACTERS] + ("…" if len(text) > _SHOWN_CHARACTERS else ""),
+    )
+
+
+def _header(value: bytes | None) -> Any:
+    if value is None:
+        return None
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": b64encode(value).decode()}
+
+
+def _value(value: bytes | None) -> Any:
+    if value is None:
+        return None
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return {"bytes": len(value)}

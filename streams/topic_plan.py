@@ -1,0 +1,138 @@
+"""Which topics there should be, derived from the topology; what is missing is made, what differs is told.
+
+The plan is pure: topics and handlers in, names with partitions and configuration out. Partitions of a topic that exists
+are never changed silently, for that would move keys to other partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import TopicAlreadyExistsError, for_code
+
+from schemas.dead import dead_letter_topic
+from streams.kafka import make_admin
+from streams.settings import Settings
+from streams.topology import DEAD_LETTER_BYTES, HANDLERS, TOPIC_BYTES, TOPICS, Handler, Topic
+
+_DAY_MS = 24 * 60 * 60 * 1000
+RETENTION_MS = 7 * _DAY_MS
+"""How long events are kept; a backfill can go back so far."""
+DEAD_LETTER_RETENTION_MS = 30 * _DAY_MS
+"""How long dead letters are kept: somebody has to look at them."""
+
+
+class TopicsError(Exception):
+    """The cluster refused to make a topic; the message says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTopic:
+    """A topic as it should be. ``name`` bears the prefix."""
+
+    name: str
+    partitions: int
+    replication: int
+    config: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing about a topic that is not as planned; ``actual`` is "" where there is no such topic."""
+
+    topic: str
+    what: str
+    planned: str
+    actual: str
+
+
+def plan_topics(
+    settings: Settings, topics: Sequence[Topic] = TOPICS, handlers: Sequence[Handler] = HANDLERS
+) -> tuple[PlannedTopic, ...]:
+    """Every topic of the topology, and a dead letter topic for each handler."""
+    prefix, replication = settings.kafka.topic_prefix, settings.kafka.replication_factor
+
+    def planned(name: str, partitions: int, size: int, retention: int) -> PlannedTopic:
+        config = {
+            "cleanup.policy": "delete",
+            "compression.type": "producer",
+            "max.message.bytes": str(size),
+            "retention.ms": str(retention),
+        }
+        return PlannedTopic(prefix + name, partitions, replication, config)
+
+    events = [planned(topic.name, topic.partitions, TOPIC_BYTES, RETENTION_MS) for topic in topics]
+    dead = [
+        planned(
+            dead_letter_topic(handler.consumes.name, handler.group),
+            handler.consumes.partitions,
+            DEAD_LETTER_BYTES,
+            DEAD_LETTER_RETENTION_MS,
+        )
+        for handler in handlers
+    ]
+    return (*events, *dead)
+
+
+async def create_topics(settings: Settings) -> list[str]:
+    """Makes the topics that are missing. Returns their names.
+
+    Raises:
+        TopicsError: The cluster refused one.
+        KafkaError: The cluster can't be reached.
+    """
+    admin = make_admin(settings.kafka)
+    await admin.start()
+    try:
+        existing = set(await admin.list_topics())
+        missing = [topic for topic in plan_topics(settings) if topic.name not in existing]
+        if not missing:
+            return []
+        answer = await admin.create_topics(
+            [NewTopic(t.name, t.partitions, t.replication, topic_configs=dict(t.config)) for t in missing]
+        )
+    finally:
+        await admin.close()
+    for name, code, *message in answer.topic_errors:
+        error = for_code(code)
+        # Another process may make the same topics at the same time.
+        if code and error is not TopicAlreadyExistsError:
+            raise TopicsError(f"topic {name}: {error.__name__} {message[0] if message and message[0] else ''}".rstrip())
+    return [topic.name for topic in missing]
+
+
+async def find_differences(settings: Settings) -> list[Difference]:
+    """How the cluster's topics differ from the plan. Raises KafkaError where it can't be reached."""
+    admin = make_admin(settings.kafka)
+    await admin.start()
+    try:
+        existing = set(await admin.list_topics())
+        differences: list[Difference] = []
+        for topic in plan_topics(settings):
+            if topic.name not in existing:
+                differences.append(Difference(topic.name, "topic", f"{topic.partitions} partitions", ""))
+            else:
+                differences += await _compare(admin, topic)
+        return differences
+    finally:
+        await admin.close()
+
+
+async def _compare(admin: AIOKafkaAdminClient, topic: PlannedTopic) -> list[Difference]:
+    [described] = await admin.describe_topics([topic.name])
+    partitions = len(described["partitions"])
+    differences = []
+    if partitions != topic.partitions:
+        differences.append(Difference(topic.name, "partitions", str(topic.partitions), str(partitions)))
+    [response] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic.name)])
+    for _, _, _, _, entries in response.resources:
+        actual = {entry[0]: entry[1] for entry in entries}
+        differences += [
+            Difference(topic.name, key, value, str(actual.get(key)))
+            for key, value in topic.config.items()
+            if actual.get(key) != value
+        ]
+    return differences
