@@ -51,6 +51,8 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self.partitions: dict[TopicPartition, Partition] = {}
         self._consumer: Callable[[], CountingConsumer | None] = lambda: None
         self.rebalancing = True
+        self.lag = 0
+        """Records behind the end of what is committed to the topic, when it was last looked at."""
         self._work = work
         self._stages = stages
         self._settings = settings
@@ -138,6 +140,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         except (KafkaError, OSError):
             return False
         lag = sum(max(0, end - self.partitions[key].position()) for key, end in ends.items() if key in self.partitions)
+        self.lag = lag
         self._observer.lags(self.handler.consumes.name, lag)
         return lag == 0 and self.settled
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from streams.clock import Clock
 from streams.pipeline.group import ConsumerGroup
@@ -17,6 +18,8 @@ from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
 
 _TICK_SECONDS = 0.5
+_LAG_EVERY = 10
+"""Ticks between two looks at the lag, which costs a request to the broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +77,12 @@ class Health:
         return Verdict(tuple(f"{g.handler.name}: partitions not open yet" for g in self._groups if not g.opened))
 
     async def _watch(self) -> None:
-        while True:
+        for turn in count(1):
             before = self._clock.monotonic()
             await self._clock.sleep(_TICK_SECONDS)
             self._loop_lag = max(0.0, self._clock.monotonic() - before - _TICK_SECONDS)
             self._metrics.loop_lag_seconds.set(self._loop_lag)
             for group in self._groups:
                 group.tick()
+                if turn % _LAG_EVERY == 0:
+                    await group.caught_up()  # asking measures the lag

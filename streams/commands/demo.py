@@ -1,0 +1,78 @@
+"""``assay demo``: the whole job on a small sample web, to be looked at, or with ``--once --json`` to be counted."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+
+from streams.broker import BrokerUnavailable
+from streams.commands.kafka_trouble import run_with_kafka, tell
+from streams.commands.run import stop_on_signals
+from streams.demo.run import run
+from streams.demo.screen import live_table, tell_decisions
+from streams.http import PortTakenError
+from streams.settings import LogSettings, Settings
+from streams.sources import SourceError
+from streams.telemetry.logs import configure_logs
+
+_PLAIN_WIDTH = 110
+
+
+def run_demo(settings: Settings, once: bool, as_json: bool, pages: Path | None) -> int:
+    """Runs the demonstration.
+
+    Args:
+        settings: The configuration; where no Kafka is named, one is started for the run.
+        once: End when everything is done; else wait for Ctrl-C.
+        as_json: End with one line of figures, and show nothing else.
+        pages: A folder of real pages to score as well.
+
+    Returns:
+        0; 1 where an input is not accounted for, or something could not be started.
+    """
+    # The table shows what happens; the log adds only what should not.
+    configure_logs(LogSettings(level="error", format=settings.logs.format))
+    console = Console(stderr=as_json, width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
+    try:
+        return run_with_kafka("demo", settings, _demo(settings, once, as_json, pages, console))
+    except (BrokerUnavailable, PortTakenError, SourceError) as error:
+        tell("demo", str(error))
+        return 1
+
+
+async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | None, console: Console) -> int:
+    stop = stop_on_signals()
+
+    def say(message: str) -> None:
+        if not as_json:
+            console.print(message, style="dim")
+
+    with _screen(console, as_json) as live:
+        demo = await run(settings, stop, once, pages, say, lambda demo: live.update(live_table(demo)) if live else None)
+    lost = demo.tally.unaccounted()
+    if as_json:
+        print(json.dumps(demo.tally.summary(demo.seconds)), flush=True)
+    else:
+        if live is None:
+            console.print(live_table(demo))
+        tell_decisions(console, demo.tally)
+    if lost and not stop.is_set():
+        tell("demo", f"not every input is accounted for: {'; '.join(lost)}")
+        return 1
+    return 0
+
+
+@contextlib.contextmanager
+def _screen(console: Console, as_json: bool) -> Iterator[Live | None]:
+    """A live display on a terminal; nothing elsewhere."""
+    if as_json or not console.is_terminal:
+        yield None
+        return
+    with Live(console=console, refresh_per_second=8) as live:
+        yield live

@@ -1,0 +1,179 @@
+"""The run: a Kafka if none is named, topics, the sample web, all handlers, something to do; then what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from aiokafka import AIOKafkaProducer
+
+from schemas.event import Envelope, Event, derive_id
+from streams.app import Application
+from streams.broker import LocalKafka
+from streams.codec import OutputRecord, encode
+from streams.demo import feed, sample_web
+from streams.demo.tally import Tally
+from streams.demo.watch import Watch
+from streams.http import HttpServer
+from streams.kafka import make_admin, make_producer
+from streams.settings import HttpSettings, Settings
+from streams.sources import Refused, read_source
+from streams.topic_plan import create_topics, plan_topics
+from streams.topology import PAGES_CRAWLED, topic_of
+
+_LOOK_SECONDS = 0.25
+_HOST_DELAY_SECONDS = 0.05
+
+
+@dataclass(slots=True)
+class Demo:
+    """A run under way, for whoever shows it."""
+
+    application: Application
+    tally: Tally
+    metrics_address: str
+    began: float
+    fed: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been running."""
+        return time.monotonic() - self.began
+
+
+async def run(
+    settings: Settings,
+    stop: asyncio.Event,
+    once: bool,
+    pages: Path | None,
+    say: Callable[[str], None],
+    show: Callable[[Demo], None],
+) -> Demo:
+    """Runs the demonstration.
+
+    Args:
+        settings: The configuration; where no Kafka is named, one is started and ends with the run.
+        stop: Ends the run when set.
+        once: End when everything is done.
+        pages: A folder of real pages to score as well.
+        say: Told of each step before there is something to show.
+        show: Called several times a second.
+
+    Returns:
+        The run as it ended; its tally holds everything that was committed.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        settings = await stack.enter_async_context(_with_kafka(settings, say))
+        web = await stack.enter_async_context(HttpServer(sample_web.serve, HttpSettings(port=0)))
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="assay-demo-"))
+        settings = _for_sample_web(settings, web.address, Path(folder))
+        await create_topics(settings)
+        tally = Tally()
+        watch = Watch(settings, tally)
+        await watch.start()
+        stack.push_async_callback(watch.stop)
+        application = Application(settings)
+        http = await stack.enter_async_context(HttpServer(application.asgi, settings.http))
+        demo = Demo(application, tally, http.address, time.monotonic())
+        await application.start()
+        stack.push_async_callback(application.stop)
+        say("handlers are running")
+        feeding = asyncio.create_task(_feed(settings, pages, demo))
+        try:
+            await _until_done(demo, feeding, stop, once, show)
+            await feeding
+        finally:
+            feeding.cancel()
+            await asyncio.gather(feeding, return_exceptions=True)
+        await watch.catch_up()
+        show(demo)
+        return demo
+
+
+async def _until_done(
+    demo: Demo, feeding: asyncio.Task[None], stop: asyncio.Event, once: bool, show: Callable[[Demo], None]
+) -> None:
+    settled = 0
+    while not stop.is_set():
+        show(demo)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_SECONDS):
+                await stop.wait()
+        if feeding.done() and (feeding.exception() or once):
+            settled = settled + 1 if feeding.exception() or await demo.application.caught_up() else 0
+            if settled == 2:
+                return
+
+
+@contextlib.asynccontextmanager
+async def _with_kafka(settings: Settings, say: Callable[[str], None]) -> AsyncIterator[Settings]:
+    """Settings with a Kafka in them: a local one for this run, or a named one under a prefix of the run's own."""
+    if not settings.kafka.bootstrap_servers:
+        say("starting a real Kafka on this machine")
+        async with LocalKafka(progress=say) as kafka:
+            yield _changed(settings, bootstrap_servers=kafka.bootstrap_servers)
+        return
+    prefix = f"{settings.kafka.topic_prefix}demo-{uuid.uuid4().hex[:8]}."
+    say(f"using the Kafka at {settings.kafka.bootstrap_servers}, topics under {prefix}")
+    named = _changed(settings, topic_prefix=prefix)
+    try:
+        yield named
+    finally:
+        admin = make_admin(named.kafka)
+        await admin.start()
+        await admin.delete_topics([topic.name for topic in plan_topics(named)])
+        await admin.close()
+
+
+def _changed(settings: Settings, **kafka: str) -> Settings:
+    return settings.model_copy(update={"kafka": settings.kafka.model_copy(update=kafka)})
+
+
+def _for_sample_web(settings: Settings, address: str, folder: Path) -> Settings:
+    """Fetching reaches the sample web under its own names, at the pace of loopback, with a cache of the run's own."""
+    fetch = settings.fetch.model_copy(
+        update={
+            "resolve": settings.fetch.resolve | dict.fromkeys(sample_web.hosts(), address),
+            "min_delay_seconds": _HOST_DELAY_SECONDS,
+            "cache_path": folder / "fetch.sqlite",
+        }
+    )
+    return settings.model_copy(update={"fetch": fetch})
+
+
+async def _feed(settings: Settings, pages: Path | None, demo: Demo) -> None:
+    """Publishes the sample pages and batches, then the folder of real pages."""
+    producer = make_producer(settings.kafka, None, "assay.demo")
+    await producer.start()
+    try:
+        for event in (*feed.pages(datetime.now(UTC)), *feed.batches()):
+            await _send(producer, settings, _record(event))
+            demo.fed += 1
+        if pages is not None:
+            for record in read_source(pages, PAGES_CRAWLED, None):
+                if not isinstance(record, Refused):
+                    await _send(producer, settings, record)
+                    demo.fed += 1
+    finally:
+        await producer.stop()
+
+
+def _record(event: Event) -> OutputRecord:
+    topic = topic_of(event)
+    identity = derive_id("demo", topic.name, topic.key(event))
+    envelope = Envelope(
+        id=identity, type=topic.name, source="assay/demo", time=datetime.now(UTC), correlation_id=identity
+    )
+    return encode(topic, event, envelope)
+
+
+async def _send(producer: AIOKafkaProducer, settings: Settings, record: OutputRecord) -> None:
+    name = settings.kafka.topic_prefix + record.topic
+    await producer.send_and_wait(name, value=record.value, key=record.key, headers=list(record.headers))

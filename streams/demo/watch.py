@@ -1,0 +1,67 @@
+"""Reads everything that is committed to the topics of an installation into a tally, for as long as it runs."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiokafka import AIOKafkaConsumer, ConsumerRecord
+
+from schemas.dead import DeadLetter, dead_letter_topic
+from schemas.outcome import Dead
+from streams.codec import decode, timestamp
+from streams.demo.tally import Tally
+from streams.kafka import make_reader
+from streams.settings import Settings
+from streams.topology import HANDLERS, TOPICS
+
+
+class Watch:
+    """Follows every topic, ``read_committed``, from its beginning."""
+
+    def __init__(self, settings: Settings, tally: Tally) -> None:
+        """Takes where to read and what to count into."""
+        prefix = settings.kafka.topic_prefix
+        self._tally = tally
+        self._topics = {prefix + topic.name: topic for topic in TOPICS}
+        self._dead = {prefix + dead_letter_topic(handler.consumes.name, handler.group) for handler in HANDLERS}
+        self._reader: AIOKafkaConsumer = make_reader(settings.kafka, *self._topics, *self._dead)
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begins to read."""
+        await self._reader.start()
+        self._task = asyncio.create_task(self._follow(), name="demo watch")
+
+    async def stop(self) -> None:
+        """Stops reading."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._reader.stop()
+
+    async def catch_up(self) -> None:
+        """Waits until everything that is committed now has been read."""
+        partitions = list(self._reader.assignment())
+        ends = await self._reader.end_offsets(partitions)
+        behind = True
+        while behind:
+            await asyncio.sleep(0.05)
+            behind = any([await self._reader.position(partition) < ends[partition] for partition in partitions])
+
+    async def _follow(self) -> None:
+        while True:
+            for records in (await self._reader.getmany(timeout_ms=200)).values():
+                for record in records:
+                    self._see(record)
+
+    def _see(self, record: ConsumerRecord) -> None:
+        if record.topic in self._dead:
+            self._tally.see_dead(DeadLetter.of(record.headers))
+            return
+        topic = self._topics[record.topic]
+        event = decode(topic, record.value, record.headers, timestamp(record.timestamp))
+        if isinstance(event, Dead):
+            # A record that its own handler will find unreadable as well still counts as an input.
+            self._tally.events[topic.name] += 1
+        else:
+            self._tally.see(topic.name, event)
