@@ -11,9 +11,9 @@ from schemas.pages import CrawledPage
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from streams.demo.sample_web import page
 
-CALENDAR = "https://kalender.aarhus-guide.example"
-FINDER = "https://findevents.nordic.example"
-SHOP = "https://shop.lydhuset.example"
+CALENDAR = "http://kalender.aarhus-guide.example"
+FINDER = "http://findevents.nordic.example"
+SHOP = "http://shop.lydhuset.example"
 NOTICE = "https://water.example.gov.tw/notices/reservoir-levels-2026"
 WIRE_REPORT = "https://news.chengshi-ribao.example/life/202611210031"
 BREAD = "https://slow-kitchen.example/bread-without-kneading"
