@@ -91,14 +91,14 @@ def run(
 
 @app.command()
 def broker(
-    port: Annotated[int | None, typer.Option(help="Port on 127.0.0.1; 9092, or a free one, by default.")] = None,
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes a free one.")] = 9092,
     data: Annotated[Path | None, typer.Option(help="Folder that keeps its data; else temporary.")] = None,
     as_json: AsJson = False,
 ) -> int:
     """Run a real Apache Kafka on this machine; no Docker needed."""
     from streams.commands.broker import run_broker
 
-    return run_broker(port, data, as_json)
+    return run_broker(port or None, data, as_json)
 
 
 @app.command()
