@@ -14,20 +14,19 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import Field
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from handlers.page.blocks import Blocks, name_words
 from handlers.page.html import page_bytes, parse_bytes
 from handlers.page.limits import refusal
 from handlers.page.links import absolute_url, canonical_url, host_of, registrable_domain
+from handlers.page.paging import PageLink, PagingSection, next_page, page_number
 from handlers.page.reading import PageReadingSection
 from handlers.results.coverage import coverage, query_terms
 from schemas.rules import Section
 
-_ANCESTORS = 5
-_MAX_ANCESTORS = 40
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_MENUS = frozenset(("nav", "footer", "aside", "menu"))
-_NAME_WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]+|[a-z]+")
 _NUMBER = re.compile(r"\d+")
 _TEXT_CHARACTERS = 300
+_MANY = 3
+_MOSTLY_NEAR = 0.7
 
 
 class ListingSection(Section):
@@ -36,10 +35,10 @@ class ListingSection(Section):
     min_items: int = Field(ge=1, description="Links of one make from which on they count as a listing's items.")
     max_anchors: int = Field(ge=10, description="Links of a page that are looked at.")
     menu_classes: tuple[str, ...] = Field(description="Words of class names and ids that mark menus and the like.")
-    not_items: tuple[str, ...] = Field(description="Words of a path or texts of links that are no items.")
-    next_texts: tuple[str, ...] = Field(description="Texts of a link to the next page.")
-    next_marks: tuple[str, ...] = Field(description="Words of class names and ids of such a link.")
-    page_parameters: tuple[str, ...] = Field(description="Query parameters and path segments that number pages.")
+    item_classes: tuple[str, ...] = Field(description="Words of class names that mark an item, where there is but one.")
+    not_items: tuple[str, ...] = Field(description="Last segments of a path, or texts, of links that are no items.")
+    not_item_folders: tuple[str, ...] = Field(description="Path segments below which there are lists, not items.")
+    paging: PagingSection
     stop_words: tuple[str, ...] = Field(description="Words of a query that say nothing of its subject.")
 
 
@@ -71,6 +70,7 @@ class _Anchor:
     shape: str
     in_menu: bool
     in_heading: bool
+    in_item: bool
     marks: frozenset[str]
 
 
@@ -92,15 +92,15 @@ def follow_listing(
         return Listing((), None)
     tree = parse_bytes(body).tree
     base = _base(tree, url)
-    anchors = [
-        anchor
-        for node in tree.css("a[href]")[: section.max_anchors]
-        if (anchor := _anchor(node, base, section)) is not None
-    ]
+    nodes = tree.css("a[href]")[: section.max_anchors]
+    blocks = Blocks(tree, nodes, section)
+    anchors = [anchor for node in nodes if (anchor := _anchor(node, base, blocks)) is not None]
     own = canonical_url(url) or url
-    next_page = _next_page(tree, anchors, own, base, section)
-    items = _items([anchor for anchor in anchors if anchor.canonical not in (own, next_page)], url, section)
-    return Listing(_ranked(items, query, max_details, section), next_page)
+    links = [PageLink(anchor.url, anchor.canonical, anchor.text, anchor.marks) for anchor in anchors]
+    following = next_page(links, own, _stated_next(tree, base), section.paging)
+    not_items = (own, canonical_url(following) if following else None)
+    items = _items([anchor for anchor in anchors if anchor.canonical not in not_items], own, section)
+    return Listing(_ranked(items, query, max_details, section), following)
 
 
 def _base(tree: LexborHTMLParser, url: str) -> str:
@@ -108,46 +108,31 @@ def _base(tree: LexborHTMLParser, url: str) -> str:
     return (absolute_url(url, node.attributes.get("href") or "") if node else None) or url
 
 
-def _anchor(node: LexborNode, base: str, section: ListingSection) -> _Anchor | None:
+def _stated_next(tree: LexborHTMLParser, base: str) -> str | None:
+    node = tree.css_first("link[rel~=next][href]")
+    absolute = absolute_url(base, node.attributes.get("href") or "") if node is not None else None
+    return canonical_url(absolute) if absolute else None
+
+
+def _anchor(node: LexborNode, base: str, blocks: Blocks) -> _Anchor | None:
     href = (node.attributes.get("href") or "").strip()
     absolute = None if href.startswith("#") else absolute_url(base, href)
     canonical = canonical_url(absolute) if absolute else None
     if absolute is None or canonical is None:
         return None
-    make, in_menu, in_heading = _surroundings(node, section)
+    around = blocks.around(node)
+    names = (node.attributes.get(name) or "" for name in ("class", "id", "rel"))
     return _Anchor(
         url=absolute,
         canonical=canonical,
         text=_text_of(node),
-        make=make,
+        make=around.make,
         shape=_shape(canonical),
-        in_menu=in_menu,
-        in_heading=in_heading,
-        marks=_words(
-            f"{node.attributes.get('class') or ''} {node.attributes.get('id') or ''} {node.attributes.get('rel') or ''}"
-        ),
+        in_menu=around.in_menu,
+        in_heading=around.in_heading,
+        in_item=around.in_item,
+        marks=name_words(" ".join(names)),
     )
-
-
-def _surroundings(node: LexborNode, section: ListingSection) -> tuple[str, bool, bool]:
-    """The make of a link's block (tags and classes of its ancestors), whether it is in a menu, and in a heading."""
-    make: list[str] = []
-    in_menu = in_heading = inside_item = False
-    menu_words = frozenset(section.menu_classes)
-    current: LexborNode | None = node
-    for depth in range(_MAX_ANCESTORS):
-        if current is None or not current.tag or current.tag in ("body", "html"):
-            break
-        names = f"{current.attributes.get('class') or ''} {current.attributes.get('id') or ''}"
-        if depth <= _ANCESTORS:
-            make.append(f"{current.tag}.{' '.join(sorted((current.attributes.get('class') or '').split())[:3])}")
-        inside_item = inside_item or current.tag in ("article", "li", "main")
-        in_heading = in_heading or current.tag in _HEADINGS
-        if current.tag in _MENUS or (current.tag == "header" and not inside_item) or _words(names) & menu_words:
-            in_menu = True
-            break
-        current = current.parent
-    return " < ".join(make), in_menu, in_heading
 
 
 def _text_of(node: LexborNode) -> str:
@@ -159,10 +144,6 @@ def _text_of(node: LexborNode) -> str:
     return " ".join(text.split())[:_TEXT_CHARACTERS]
 
 
-def _words(names: str) -> frozenset[str]:
-    return frozenset(word.lower() for word in _NAME_WORD.findall(names[:500]))
-
-
 def _shape(canonical: str) -> str:
     """An address without what differs from item to item: ``example.com/product/*``."""
     parts = urlsplit(canonical)
@@ -172,48 +153,65 @@ def _shape(canonical: str) -> str:
     return f"{parts.netloc}/{'/'.join([*kept, '*' if segments else ''])}?{','.join(parameters)}"
 
 
-def _items(anchors: list[_Anchor], url: str, section: ListingSection) -> list[ItemLink]:
+def _items(anchors: list[_Anchor], own: str, section: ListingSection) -> list[ItemLink]:
     """The links of the make and shape that look most like items, one for each address, in page order."""
     texts: dict[str, str] = {}
     for anchor in anchors:
         if len(anchor.text) > len(texts.get(anchor.canonical, "")):
             texts[anchor.canonical] = anchor.text
-    no_item = frozenset(section.not_items)
-    likely = [anchor for anchor in anchors if not anchor.in_menu and not _is_no_item(anchor, no_item, section)]
+    likely = [anchor for anchor in anchors if not anchor.in_menu and not _is_no_item(anchor, own, section)]
     by_make: dict[str, list[_Anchor]] = defaultdict(list)
     for anchor in likely:
         by_make[anchor.make].append(anchor)
-    own = registrable_domain(host_of(url))
-    groups = {make: group for make, group in by_make.items() if len({a.canonical for a in group}) >= section.min_items}
+    groups = [group for group in by_make.values() if len({a.canonical for a in group}) >= section.min_items]
     if not groups:
-        return []
-    best = max(groups.values(), key=lambda group: _likelihood(group, own, texts))
+        return _the_only_item(likely, texts)
+    domain = registrable_domain(host_of(own))
+    best = max(groups, key=lambda group: _likelihood(group, domain, texts))
     shape, count = Counter(anchor.shape for anchor in best).most_common(1)[0]
-    by_shape = count >= section.min_items and 2 * count >= len(best)
-    makes = {anchor.make for anchor in best}
-    chosen: dict[str, None] = {}
-    for anchor in likely:
-        if anchor.shape == shape if by_shape else anchor.make in makes:
-            chosen[anchor.canonical] = None
-    size = len(chosen)
+    # Addresses right below the root have a shape that any page may have: then only the make tells.
+    by_shape = count >= section.min_items and 2 * count >= len(best) and "/*" in shape.partition("/")[2]
+    make = best[0].make
+    of_make = dict.fromkeys(anchor.canonical for anchor in likely if anchor.make == make)
+    of_shape = dict.fromkeys(anchor.canonical for anchor in likely if anchor.shape == shape)
+    # A shape that far more links have than the block says nothing: one script may serve the whole site.
+    chosen = list(of_shape if by_shape and len(of_shape) <= _MANY * len(of_make) else of_make)
+    near = [canonical for canonical in chosen if registrable_domain(host_of(canonical)) == domain]
+    if len(near) >= _MOSTLY_NEAR * len(chosen):
+        chosen = near
     urls = {anchor.canonical: anchor.url for anchor in reversed(likely)}
-    return [
-        ItemLink(urls[canonical], texts.get(canonical, ""), f"one of {size} links in blocks of the same make")
-        for canonical in chosen
-    ]
+    because = f"one of {len(chosen)} links in blocks of the same make"
+    return [ItemLink(urls[canonical], texts.get(canonical, ""), because) for canonical in chosen]
 
 
-def _is_no_item(anchor: _Anchor, no_item: frozenset[str], section: ListingSection) -> bool:
-    """Whether a link pages, shares, logs in, or leads to a root."""
-    parts = urlsplit(anchor.canonical)
+def _the_only_item(likely: list[_Anchor], texts: dict[str, str]) -> list[ItemLink]:
+    """A listing may have a single item: the one address outside of menus that is linked from a list or a heading."""
+    single = {anchor.canonical: anchor.url for anchor in likely if anchor.in_item or anchor.in_heading}
+    if len(single) != 1:
+        return []
+    return [ItemLink(url, texts.get(canonical, ""), "the only link in a block") for canonical, url in single.items()]
+
+
+def _is_no_item(anchor: _Anchor, own: str, section: ListingSection) -> bool:
+    """Whether a link pages, filters, shares, logs in, or leads to a root or to another list."""
+    parts, here = urlsplit(anchor.canonical), urlsplit(own)
     segments = [segment.lower() for segment in parts.path.split("/") if segment]
     if not segments and not parts.query:
         return True
-    if anchor.text.isdecimal() or anchor.text.lower() in no_item or anchor.text.lower() in section.next_texts:
+    text = anchor.text.lower()
+    if text.isdecimal() or text in section.not_items or text in section.paging.next_texts:
         return True
-    if any(name.lower() in section.page_parameters for name, _ in parse_qsl(parts.query)):
+    if page_number(anchor.canonical, section.paging) is not None:
         return True
-    return not no_item.isdisjoint(segments)
+    # The page's own address with other parameters shows the same list in another way, unless a script does everything.
+    if segments and parts.netloc == here.netloc and parts.path == here.path and "." not in segments[-1]:
+        return True
+    names = [name.lower() for name, _ in parse_qsl(parts.query)]
+    if names and all(name in section.not_item_folders for name in names):
+        return True
+    if segments and segments[-1] in section.not_items:
+        return True
+    return len(segments) > 1 and segments[-2] in section.not_item_folders
 
 
 def _likelihood(group: list[_Anchor], own: str, texts: dict[str, str]) -> float:
@@ -241,38 +239,3 @@ def _ranked(items: list[ItemLink], query: str, max_details: int, section: Listin
         )
         for place in sorted(order)
     )
-
-
-def _next_page(
-    tree: LexborHTMLParser, anchors: list[_Anchor], own: str, base: str, section: ListingSection
-) -> str | None:
-    """The next page: stated by ``rel``, else named so, else the number after this page's own."""
-    stated = tree.css_first("link[rel~=next][href]")
-    if stated is not None and (absolute := absolute_url(base, stated.attributes.get("href") or "")):
-        return absolute if canonical_url(absolute) != own else None
-    others = [anchor for anchor in anchors if anchor.canonical != own]
-    texts, marks = frozenset(section.next_texts), frozenset(section.next_marks)
-    named = [anchor for anchor in others if "next" in anchor.marks or anchor.text.lower().strip(" .") in texts]
-    marked = [anchor for anchor in others if anchor.marks & marks and len(anchor.text) < 20]
-    if named or marked:
-        return (named or marked)[0].url
-    current = _page_number(own, section) or 1
-    return next(
-        (
-            anchor.url
-            for anchor in others
-            if anchor.text == str(current + 1) and _page_number(anchor.canonical, section) is not None
-        ),
-        None,
-    )
-
-
-def _page_number(url: str, section: ListingSection) -> int | None:
-    """The number of the page that an address names, in its query or at the end of its path."""
-    parts = urlsplit(url)
-    for name, value in parse_qsl(parts.query):
-        if name.lower() in section.page_parameters and value.isdecimal() and len(value) < 7:
-            return int(value)
-    segments = [segment for segment in parts.path.split("/") if segment]
-    tail = _NUMBER.findall(segments[-1]) if segments else []
-    return int(tail[-1]) if tail and len(tail[-1]) < 7 else None

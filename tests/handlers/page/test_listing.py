@@ -48,6 +48,23 @@ def test_where_there_are_too_many_the_query_chooses() -> None:
     assert "query" in found.links[0].because
 
 
+def test_a_single_item_is_found_where_it_stands_in_a_list() -> None:
+    assert urls(follow(listing(1))) == ["https://kalender.example/event/0"]
+    assert urls(follow('<article><p>A text with <a href="/event/1">a link</a> inside.</p></article>', "")) == []
+
+
+def test_links_that_show_the_list_in_another_way_are_no_items() -> None:
+    extra = "".join(f'<li class="card"><a href="?sort={way}">Sorted by {way} of entry</a></li>' for way in ("a", "b"))
+    more = '<ul><li><a href="/category/jazz">Jazz and related music</a></li><li><a href="/tag/x">Tagged</a></li></ul>'
+    assert urls(follow(listing(3, extra + more))) == [f"https://kalender.example/event/{n}" for n in range(3)]
+
+
+def test_links_to_other_sites_beside_the_items_are_left_out() -> None:
+    cards = "".join(f'<div class="box"><h3><a href="/story-{n}">Story number {n}</a></h3></div>' for n in range(5))
+    badge = '<div class="box"><h3><a href="https://social.example/us">Follow us there</a></h3></div>'
+    assert urls(follow(cards + badge)) == [f"https://kalender.example/story-{n}" for n in range(5)]
+
+
 @pytest.mark.parametrize(
     ("pager", "expected"),
     [

@@ -1,0 +1,126 @@
+"""Which link of a listing leads to its next page? The page's links go in, an address or None comes out.
+
+Three signs, the surest first: a link that says so (``rel=next``, "Next", "下一頁"), a link whose address is this page's
+with the page number one higher, and a link that is the next number in a row of numbers. A ``rel=next`` in the head
+counts only where the page links there too, since single articles carry it as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import SplitResult, parse_qsl, urlsplit
+
+from pydantic import Field
+
+from schemas.rules import Section
+
+_ARROWS = " .…»›>→«‹<←\u00a0"
+_DIGITS = re.compile(r"\d{1,6}", re.ASCII)
+_LONGEST_TEXT = 40
+
+
+class PagingSection(Section):
+    """The ``listing.paging`` section of the configuration; words are compared without case."""
+
+    next_texts: tuple[str, ...] = Field(description="Texts of a link to the next page, without arrows around them.")
+    next_arrows: tuple[str, ...] = Field(description="Texts of such a link that are nothing but a sign.")
+    next_marks: tuple[str, ...] = Field(description="Words of class names, ids and rel of such a link.")
+    parameters: tuple[str, ...] = Field(description="Query parameters that number pages from 1, or from 0.")
+    folders: tuple[str, ...] = Field(description="Path segments after which a page number stands.")
+
+
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    """A link as paging sees it: canonical address, text, and the words of its own class, id and rel."""
+
+    url: str
+    canonical: str
+    text: str
+    marks: frozenset[str]
+
+
+def next_page(links: Sequence[PageLink], own: str, stated: str | None, section: PagingSection) -> str | None:
+    """The address of the next page, or None.
+
+    Args:
+        links: The page's links in page order.
+        own: The page's canonical address.
+        stated: The canonical address of ``<link rel=next>``, if there is one.
+        section: Word lists.
+    """
+    others = [link for link in links if link.canonical != own]
+    texts, arrows, marks = (
+        frozenset(section.next_texts),
+        frozenset(section.next_arrows),
+        frozenset(section.next_marks),
+    )
+    number = page_number(own, section)
+    ahead = [link for link in others if not _goes_back(link, own, number, section)]
+    said = (link for link in ahead if _bare(link.text) in texts)
+    successor = (link for link in ahead if _succeeds(link.canonical, own, section))
+    marked = (link for link in ahead if link.marks & marks and len(link.text) <= _LONGEST_TEXT)
+    confirmed = (link for link in ahead if stated is not None and link.canonical == stated)
+    arrow = (link for link in ahead if link.text.strip() in arrows)
+    counted = (
+        link
+        for link in ahead
+        if link.text.strip() == str((number or 1) + 1) and page_number(link.canonical, section) is not None
+    )
+    for found in (confirmed, said, successor, marked, arrow, counted):
+        link = next(found, None)
+        if link is not None:
+            return link.url
+    return None
+
+
+def page_number(url: str, section: PagingSection) -> int | None:
+    """The number of the page that an address names, in its query or its path; None where it names none."""
+    parts = urlsplit(url)
+    for name, value in parse_qsl(parts.query):
+        if name.lower() in section.parameters and _DIGITS.fullmatch(value):
+            return int(value)
+    tail = _numbered_tail(parts, section)
+    return int(tail[1]) if tail else None
+
+
+def _numbered_tail(parts: SplitResult, section: PagingSection) -> tuple[str, str] | None:
+    """The path before its page number, and the number: ``/blog/page/3`` gives ``/blog`` and ``3``."""
+    segments = [segment for segment in parts.path.split("/") if segment]
+    if len(segments) >= 2 and _DIGITS.fullmatch(segments[-1]) and segments[-2].lower() in section.folders:
+        return "/" + "/".join(segments[:-2]), segments[-1]
+    if segments:
+        for folder in section.folders:
+            number = segments[-1].lower().removeprefix(folder).lstrip("-_")
+            if number != segments[-1].lower() and _DIGITS.fullmatch(number):
+                return "/" + "/".join(segments[:-1]), number
+    return None
+
+
+def _stem(url: str, section: PagingSection) -> tuple[str, str, frozenset[tuple[str, str]]]:
+    """An address without its page number: equal for all pages of one listing."""
+    parts = urlsplit(url)
+    tail = _numbered_tail(parts, section)
+    path = (tail[0] if tail else parts.path).rstrip("/")
+    query = frozenset((name, value) for name, value in parse_qsl(parts.query) if name.lower() not in section.parameters)
+    return parts.netloc.removeprefix("www."), path, query
+
+
+def _succeeds(url: str, own: str, section: PagingSection) -> bool:
+    """Whether an address is the own one with the page number one higher; an address without number is page 1."""
+    number = page_number(url, section)
+    if number is None or number != (page_number(own, section) or 1) + 1:
+        return False
+    return _stem(url, section) == _stem(own, section)
+
+
+def _goes_back(link: PageLink, own: str, number: int | None, section: PagingSection) -> bool:
+    """Whether a link leads to an earlier page of the same listing, whatever it calls itself."""
+    if number is None or _stem(link.canonical, section) != _stem(own, section):
+        return False
+    return (page_number(link.canonical, section) or 0) < number
+
+
+def _bare(text: str) -> str:
+    return text.lower().strip(_ARROWS)

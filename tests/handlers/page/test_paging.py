@@ -1,0 +1,56 @@
+"""Next pages of listings."""
+
+from __future__ import annotations
+
+import pytest
+
+from handlers.fetch_page import FetchPageRules
+from handlers.page.links import canonical_url
+from handlers.page.paging import PageLink, next_page, page_number
+from tests.rules import shipped_rules
+
+SECTION = shipped_rules(FetchPageRules).listing.paging
+SITE = "https://shop.example"
+
+
+def link(path: str, text: str, *marks: str) -> PageLink:
+    url = SITE + path
+    return PageLink(url, canonical_url(url) or url, text, frozenset(marks))
+
+
+def found(own: str, *links: PageLink, stated: str | None = None) -> str | None:
+    url = next_page(links, SITE + own, SITE + stated if stated else None, SECTION)
+    return url.removeprefix(SITE) if url else None
+
+
+@pytest.mark.parametrize(
+    ("own", "links", "expected"),
+    [
+        ("/list", [link("/list?start=20", "Weiter »")], "/list?start=20"),
+        ("/list", [link("/a", "Nexus"), link("/list?o=2", "→")], "/list?o=2"),
+        ("/list", [link("/list?cursor=abc", "Load", "load", "next")], "/list?cursor=abc"),
+        ("/list?page=3", [link("/list?page=2", "2"), link("/list?page=4", "4")], "/list?page=4"),
+        ("/blog/page/3", [link("/blog/page/2", "Next", "next"), link("/blog/page/4", "Older")], "/blog/page/4"),
+        ("/blog/", [link("/blog/page/2/", "Further stories")], "/blog/page/2/"),
+        ("/f-1", [link("/f-1/page-2", "2")], "/f-1/page-2"),
+        ("/list?page=9", [link("/list?page=8", "8"), link("/list", "1")], None),
+        ("/list", [link("/other?page=2", "Reviews")], None),
+        ("/list", [link("/list", "Next")], None),
+        ("/2026", [link("/2027", "The year 2027")], None),
+    ],
+)
+def test_which_link_it_is(own: str, links: list[PageLink], expected: str | None) -> None:
+    assert found(own, *links) == expected
+
+
+def test_what_the_head_states_counts_where_the_page_links_there() -> None:
+    assert found("/list", link("/x/y", "More"), stated="/x/y") == "/x/y"
+    assert found("/article", link("/about", "About"), stated="/another-article") is None
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [("/a?page=12", 12), ("/a/page/3/", 3), ("/a/page-4", 4), ("/2026", None), ("/a?page=x", None), ("/a/p/", None)],
+)
+def test_numbers_in_addresses(url: str, expected: int | None) -> None:
+    assert page_number(SITE + url, SECTION) == expected
