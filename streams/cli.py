@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -34,6 +35,7 @@ def main() -> None:
 def _run(arguments: list[str]) -> int:
     try:
         status = app(args=arguments, standalone_mode=False)
+        sys.stdout.flush()
     except TyperException as error:
         message = " ".join(error.format_message().split())
         print(f"assay: {message} (try `assay --help`)" if message else "try `assay --help`", file=sys.stderr)
@@ -44,9 +46,12 @@ def _run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return 130
     except BrokenPipeError:
-        # Whoever read our output has seen enough; closing it quietly is what pipelines expect.
-        sys.stderr.close()
-        return 141
+        # Whoever read our output has seen enough. What is left in the buffer goes nowhere, or the exit would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        print(f"assay: {error}", file=sys.stderr)
+        return 1
     return int(status or 0)
 
 

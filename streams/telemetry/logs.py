@@ -9,7 +9,7 @@ import structlog
 
 from streams.settings import LogSettings
 
-_QUIET = ("aiokafka", "httpx", "httpcore", "uvicorn.access", "asyncio")
+_QUIET = ("aiokafka", "httpx", "httpcore", "uvicorn", "asyncio")
 
 
 def configure_logs(settings: LogSettings) -> None:

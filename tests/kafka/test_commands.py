@@ -1,0 +1,118 @@
+"""Topics, publish, tail, run and doctor against a real Kafka."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.commands.doctor import run_doctor
+from streams.commands.publish import run_publish
+from streams.commands.run import run_handlers
+from streams.commands.tail import run_tail
+from streams.commands.topics import run_topics
+from streams.settings import Settings
+from tests.kafka.installation import install
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def settings(kafka: str, topic_prefix: str) -> Settings:
+    return install(kafka, topic_prefix)
+
+
+def last_line(capfd: pytest.CaptureFixture[str]) -> Any:
+    return json.loads(capfd.readouterr().out.strip().splitlines()[-1])
+
+
+def lines(capfd: pytest.CaptureFixture[str]) -> list[Any]:
+    return [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+
+
+def test_topics_are_made_once_and_compared(settings: Settings, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_topics("diff", settings, as_json=True) == 1
+    missing = last_line(capfd)["differences"]
+    assert run_topics("create", settings, as_json=True, dry_run=True) == 0
+    assert len(last_line(capfd)["missing"]) == len(missing) > 7
+    assert run_topics("create", settings, as_json=True) == 0
+    assert len(last_line(capfd)["created"]) == len(missing)
+    assert run_topics("create", settings, as_json=True) == 0
+    assert last_line(capfd)["created"] == []
+    assert run_topics("diff", settings, as_json=True) == 0
+    assert run_topics("list", settings, as_json=True) == 0
+    assert len(lines(capfd)[-1]["topics"]) == len(missing)
+
+
+def test_pages_go_from_a_folder_through_the_handler_to_the_reader(
+    settings: Settings, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pages").mkdir()
+    for number in range(4):
+        html = f"<title>Page {number}</title><p>Some text about page {number}.</p>"
+        (tmp_path / f"pages/{number}.html.gz").write_bytes(gzip.compress(html.encode()))
+    cases: list[dict[str, Any]] = [{"id": n, "file": f"pages/{n}.html.gz"} for n in range(4)]
+    cases[0]["url"] = "https://site.example/zero"
+    cases += [{"id": "out", "file": "../secret.html"}, {"id": "none", "file": "pages/none.html.gz"}, {"id": "x"}]
+    (tmp_path / "cases.jsonl").write_text("\n".join(json.dumps(case) for case in cases))
+    assert run_publish("pages.crawled.v1", [tmp_path], settings, True, None, None) == 1
+    out, err = capfd.readouterr()
+    assert json.loads(out.splitlines()[-1])["published"] == 4
+    assert json.loads(out.splitlines()[-1])["refused"] == 3
+    assert "outside of the folder" in err
+    assert run_handlers(["score_page"], settings, drain=True, as_json=True) == 0
+    assert last_line(capfd)["caught_up"] is True
+    assert run_tail("pages.scored.v1", settings, "earliest", None, True, follow=False) == 0
+    scored = {record["key"]: record["value"]["title"] for record in lines(capfd)}
+    assert scored == {
+        "https://site.example/zero": "Page 0",
+        **{f"https://case.invalid/{number}": f"Page {number}" for number in (1, 2, 3)},
+    }
+
+
+def test_json_lines_are_checked_before_they_are_sent(
+    settings: Settings, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    good = json.dumps({"batchId": "b1", "query": "q", "retrievedContent": []})
+    (tmp_path / "batches.jsonl").write_text(f"{good}\nnot json\n{{}}\n\n{good}\n")
+    assert run_publish("retrieval.batches.v1", [tmp_path / "batches.jsonl"], settings, True, None, "backfill-1") == 1
+    out, err = capfd.readouterr()
+    assert json.loads(out.splitlines()[-1])["published"] == 2
+    assert "batches.jsonl:2: undecodable" in err
+    assert "batches.jsonl:3: invalid" in err
+    assert run_tail("retrieval.batches.v1", settings, "earliest", 2, True) == 0
+    records = lines(capfd)
+    assert {record["headers"]["assay_run"] for record in records} == {"backfill-1"}
+    assert len({record["headers"]["ce_id"] for record in records}) == 1
+
+
+def test_wrong_usage_says_what_to_do(settings: Settings, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_publish("nope.v1", [tmp_path], settings, False, None, None) == 2
+    assert run_publish("retrieval.batches.v1", [tmp_path], settings, False, None, None) == 2
+    assert run_publish("pages.crawled.v1", [tmp_path / "absent"], settings, False, None, None) == 2
+    assert run_tail("pages.crawled.v1", settings, "yesterday", None, False) == 2
+    assert run_tail("nope.v1", settings, "earliest", None, False) == 2
+    assert run_handlers(["nope"], settings, drain=True, as_json=False) == 2
+    err = capfd.readouterr().err
+    assert "there is no topic 'nope.v1'; there are pages.crawled.v1" in err
+    assert "does not take pages" in err
+    assert "No such file" in err
+    assert "Traceback" not in err
+
+
+def test_doctor_finds_a_missing_broker_and_missing_topics(
+    settings: Settings, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run_doctor(settings, as_json=True) == 0
+    states = {finding["what"]: finding["state"] for finding in last_line(capfd)["findings"]}
+    assert states["Kafka"] == "ok"
+    assert states["topics"] == "warn"
+    nowhere = install("127.0.0.1:1", "")
+    assert run_doctor(nowhere, as_json=False) == 1
+    assert run_topics("list", nowhere, as_json=False) == 1
+    out, err = capfd.readouterr()
+    assert "no answer from 127.0.0.1:1" in out
+    assert "no Kafka at 127.0.0.1:1; start one with `assay broker`" in err

@@ -1,0 +1,52 @@
+"""The demonstration on a real Kafka: the whole extraction loop, what is refused, and the figures."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from streams.commands.demo import run_demo
+from streams.settings import load_settings
+
+pytestmark = pytest.mark.kafka
+
+
+def test_the_whole_job_is_done_and_every_input_accounted_for(
+    kafka: str, topic_prefix: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    settings = load_settings(
+        kafka={"bootstrap_servers": kafka, "topic_prefix": topic_prefix}, http={"host": "127.0.0.1", "port": 0}
+    )
+    assert run_demo(settings, once=True, as_json=True, pages=None) == 0
+    figures = json.loads(capfd.readouterr().out.strip().splitlines()[-1])
+    assert list(figures) == [
+        "pages_scored",
+        "tiers",
+        "batches_classified",
+        "result_types",
+        "extractions_needed",
+        "extractions_completed",
+        "actionable_before",
+        "actionable_after",
+        "dead_letters",
+        "seconds",
+    ]
+    assert figures["actionable_after"] >= figures["actionable_before"] + 0.3
+    assert all(figures["tiers"].values())
+    assert all(figures["result_types"].values())
+    assert figures["extractions_needed"] == figures["extractions_completed"] > 0
+    assert figures["dead_letters"] == 1
+    assert figures["pages_scored"] == sum(figures["tiers"].values())
+
+
+def test_the_story_names_what_was_skipped_and_what_died(
+    kafka: str, topic_prefix: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    settings = load_settings(kafka={"bootstrap_servers": kafka, "topic_prefix": topic_prefix}, http={"enabled": False})
+    assert run_demo(settings, once=True, as_json=False, pages=None) == 0
+    story = capfd.readouterr().out
+    assert "members-preview  (robots)" in story
+    assert "dead letter unreadable_page in score_page" in story
+    assert "tier A" in story
+    assert "Retrieved content is mostly aggregator pages (1/1)" in story
