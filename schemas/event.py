@@ -26,6 +26,9 @@ def _no_nul(value: str) -> str:
     return value
 
 
+_MAX_NOTE = 1024
+"""Bytes of an envelope header that is believed: ids travel on into every output, and a longer one is none."""
+
 Score = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 """A score in [0, 1]."""
 
@@ -141,7 +144,7 @@ class Provenance:
             headers: Raw Kafka headers; values may be None or not UTF-8.
             fallback_identity: ``topic/partition/offset``, used where there is no ``ce_id``.
         """
-        texts = {name: value.decode("utf-8", "replace") for name, value in headers if value}
+        texts = {name: value.decode("utf-8", "replace") for name, value in headers if value and len(value) <= _MAX_NOTE}
         identity = texts.get("x-root-id") or texts.get("ce_id") or fallback_identity
         return cls(
             identity=identity,

@@ -15,10 +15,22 @@ from datetime import datetime
 from schemas.dead import KEPT_BYTES, dead_letter_topic
 from schemas.event import Provenance
 from schemas.outcome import Dead, Stage
-from streams.codec import Headers, OutputRecord
+from streams.codec import MAX_DETAIL, Headers, OutputRecord
 from streams.topology import DEAD_LETTER_BYTES, MIB, Handler
 
 _ROOM_FOR_HEADERS = MIB // 4
+_ROOM_FOR_VALUE = DEAD_LETTER_BYTES - MIB // 2
+_HEADER_OVERHEAD = 10
+"""Bytes that a header takes beside its name and value, at most."""
+_SOMETIMES = (
+    "x-orig-headers-dropped",
+    "x-orig-binary-headers",
+    "x-tombstone",
+    "x-orig-key-size",
+    "x-orig-size",
+    "x-orig-sha256",
+)
+"""Notes that not every dead letter has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +57,8 @@ def dead_letter(
     """The record for the handler's dead letter topic.
 
     Key, value and headers are kept as they came. What no topic takes is cut to its first 64 KiB, with size and digest;
-    headers that are not UTF-8 text go as base64 into ``x-orig-binary-headers``, for many readers can't take them.
+    headers that are not UTF-8 text go as base64 into ``x-orig-binary-headers``, for many readers can't take them. The
+    whole is never larger than a dead letter topic takes, whatever came in.
     """
     notes = {
         "x-id": provenance.identity,
@@ -57,20 +70,23 @@ def dead_letter(
         "x-handler": handler.name,
         "x-stage": stage.value,
         "x-reason": refusal.reason.value,
-        "x-error-message": refusal.detail,
+        "x-error-message": refusal.detail[:MAX_DETAIL],
         "x-died-at": died_at.isoformat(),
         "x-run": provenance.run or "",
     }
-    kept, binary = _split_headers(headers, set(notes))
+    kept, binary = _split_headers(headers, {*notes, *_SOMETIMES})
     as_json = json.dumps(binary) if binary else ""
-    header_bytes = sum(len(name) + len(text) for name, text in kept) + len(as_json)
+    header_bytes = sum(len(name.encode()) + len(text) + _HEADER_OVERHEAD for name, text in kept) + len(as_json)
     if header_bytes > _ROOM_FOR_HEADERS:
         kept, notes["x-orig-headers-dropped"] = [], str(header_bytes)
     elif binary:
         notes["x-orig-binary-headers"] = as_json
+    if key is not None and len(key) > KEPT_BYTES:
+        notes["x-orig-key-size"] = str(len(key))
+        key = key[:KEPT_BYTES]
     if value is None:
         notes["x-tombstone"] = "true"
-    elif len(value) > DEAD_LETTER_BYTES - _ROOM_FOR_HEADERS:
+    elif len(value) > _ROOM_FOR_VALUE:
         notes["x-orig-size"] = str(len(value))
         notes["x-orig-sha256"] = hashlib.sha256(value).hexdigest()
         value = value[:KEPT_BYTES]
