@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from schemas.event import Event
-from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Need, Outcome, Reply, Retry
+from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Need, Outcome, Reply, Retry, RetryReason
 from schemas.rules import Rules
 from streams.clock import Clock
 from streams.codec import MAX_DETAIL
@@ -92,7 +92,11 @@ class Decider:
         while isinstance(answer, Ask):
             if read is None or len(replies) >= self.handler.rounds:
                 return Dead(DeadReason.ROUNDS_EXHAUSTED, f"more than {self.handler.rounds} asks")
-            replies = (*replies, await self._world.answer(answer.need))
+            try:
+                replies = (*replies, await self._world.answer(answer.need))
+            except Exception as error:
+                # Expected trouble is part of a reply. What is left (a full disk, a bug) must not hold the partition up.
+                return Retry(RetryReason.UNAVAILABLE, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
             answer = self._guarded(lambda: read(event, replies, self.rules))  # noqa: B023 - called at once
         return answer
 
@@ -105,6 +109,6 @@ class Decider:
     def _pause(self, attempt: int, wanted: Retry) -> float:
         """Seconds before the next try: the provider's wish within our bound, else full jitter."""
         if wanted.after_seconds is not None:
-            return min(wanted.after_seconds, self._retry.max_seconds)
+            return max(0.0, min(self._retry.max_seconds, wanted.after_seconds))
         ceiling: float = min(self._retry.max_seconds, self._retry.first_seconds * 2 ** (attempt - 1))
         return self._chance() * ceiling
