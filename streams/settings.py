@@ -8,6 +8,7 @@ errors that name the key.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -15,6 +16,7 @@ import yaml
 from pydantic import Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import SettingsError as UnreadableVariableError
 
 from handlers.indexing.rules import (
     SourceRulesSection,
@@ -114,7 +116,7 @@ class RetrySettings(Section):
 class ProcessingSettings(Section):
     """How records are handled."""
 
-    retries: RetrySettings = RetrySettings()
+    retries: RetrySettings = Field(default=RetrySettings(), description="Short retries in place.")
 
 
 class Settings(BaseSettings):
@@ -188,10 +190,21 @@ def load_settings(overlay: Path | None = None, **flags: Any) -> Settings:
         SettingsError: With every wrong key on a line of its own, and what to do.
     """
     above = merged(read_yaml(overlay) if overlay else {}, flags)
+    if unknown := _unknown_variables(os.environ):
+        raise SettingsError(f"environment: {', '.join(unknown)}: no such section (see `assay config schema`)")
     try:
         return Settings(**above)
     except ValidationError as error:
         raise SettingsError(explain(error)) from None
+    except UnreadableVariableError as error:
+        raise SettingsError(f"environment: {error} (a section or a list is given as JSON)") from None
+
+
+def _unknown_variables(environment: Iterable[str]) -> list[str]:
+    """Variables that look like ours and name no section: pydantic-settings would pass over them in silence."""
+    sections = {name.lower() for name in Settings.model_fields}
+    ours = (name for name in environment if name.upper().startswith("ASSAY_") and "__" in name)
+    return sorted(name for name in ours if name[len("ASSAY_") :].split("__")[0].lower() not in sections)
 
 
 def config_dir() -> Path:
@@ -229,6 +242,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
         return {}
     if not isinstance(content, dict):
         raise SettingsError(f"{path}: expected keys and values, found {type(content).__name__}")
+    if (odd := next((key for key in content if not isinstance(key, str)), None)) is not None:
+        raise SettingsError(f"{path}: {odd!r} is not a known key")
     return content
 
 
