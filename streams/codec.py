@@ -61,8 +61,9 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
         return refusal(error)
     except (ValueError, RecursionError) as error:
         return Dead(DeadReason.UNDECODABLE, str(error)[:MAX_DETAIL])
-    if isinstance(event, CrawledPage) and event.fetched_at is None and produced_at is not None:
-        return event.model_copy(update={"fetched_at": produced_at})
+    if isinstance(event, CrawledPage):
+        fetched_at = _in_utc(event.fetched_at) or produced_at
+        return event if fetched_at is event.fetched_at else event.model_copy(update={"fetched_at": fetched_at})
     return event
 
 
@@ -100,6 +101,7 @@ def _raw_page(value: bytes, headers: Headers, produced_at: datetime | None) -> C
             content_type=content_type or None,
             fetched_at=_instant(texts.get("assay_fetched_at")) or produced_at,
             final_url=texts.get("assay_final_url"),
+            status=_whole_number(texts.get("assay_status")),
             site_name=texts.get("assay_site_name"),
             context=texts.get("assay_context"),
         )
@@ -112,6 +114,7 @@ def _page_headers(page: CrawledPage) -> list[tuple[str, bytes]]:
         ("assay_url", page.url),
         ("assay_fetched_at", page.fetched_at.isoformat() if page.fetched_at else None),
         ("assay_final_url", page.final_url),
+        ("assay_status", None if page.status is None else str(page.status)),
         ("assay_site_name", page.site_name),
         ("assay_context", page.context),
     )
@@ -126,10 +129,18 @@ def _instant(text: str | None) -> datetime | None:
     if not text:
         return None
     try:
-        instant = datetime.fromisoformat(text)
+        return _in_utc(datetime.fromisoformat(text))
     except ValueError:
         return None
-    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+
+
+def _in_utc(instant: datetime | None) -> datetime | None:
+    """An instant without a zone is meant as UTC; with one it stands as it is."""
+    return instant.replace(tzinfo=UTC) if instant is not None and instant.tzinfo is None else instant
+
+
+def _whole_number(text: str | None) -> int | None:
+    return int(text) if text is not None and len(text) <= 9 and text.isascii() and text.isdigit() else None
 
 
 def refusal(error: ValidationError) -> Dead:
