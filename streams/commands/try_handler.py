@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from handlers.page.listing import follow_listing
 from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Need, Reply, Retry
 from streams.clock import SystemClock
-from streams.codec import decode, refusal
+from streams.codec import MAX_DETAIL, decode, refusal
 from streams.pipeline.decide import Decider
 from streams.settings import Settings
 from streams.topology import HANDLERS, TOPIC_BYTES, Handler, InPlaceRetry, handler_named, topic_of
@@ -84,8 +84,9 @@ def _answer_all(source: IO[bytes], answer: Answer) -> int:
         else:
             text, died = answer(line)
         dead += died
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
+        # Bytes, for the terminal's encoding is not the data's.
+        sys.stdout.buffer.write(text.encode() + b"\n")
+        sys.stdout.buffer.flush()
     return dead
 
 
@@ -169,7 +170,10 @@ class _ListingTrial:
             asked = ListingInput.model_validate_json(line)
         except ValidationError as error:
             return _dead_line(refusal(error)), True
-        found = follow_listing(asked.html, asked.url, asked.query, asked.max_details, self._listing, self._reading)
+        try:
+            found = follow_listing(asked.html, asked.url, asked.query, asked.max_details, self._listing, self._reading)
+        except Exception as error:
+            return _dead_line(Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])), True
         links = [{"url": link.url, "text": link.text, "because": link.because} for link in found.links]
         return _dumped({"links": links, "next_page": found.next_page}), False
 
