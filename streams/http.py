@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import socket
 from collections.abc import Iterator
 from typing import Any, Self
@@ -17,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 
 class PortTakenError(Exception):
-    """Somebody else listens on the port that the settings name."""
+    """The address that the settings name can't be listened on; mostly somebody else has the port."""
 
 
 class _Uvicorn(uvicorn.Server):
@@ -70,10 +71,10 @@ class HttpServer:
         try:
             return socket.create_server((wanted.host, wanted.port), family=family)
         except OSError as error:
-            if named:
+            if named or error.errno != errno.EADDRINUSE:
                 raise PortTakenError(
                     f"cannot listen on {wanted.host}:{wanted.port} ({error.strerror}); set ASSAY_HTTP__PORT to a free "
-                    "port, to 0 for any, or ASSAY_HTTP__ENABLED=false"
+                    "port, to 0 for any, ASSAY_HTTP__HOST to an address of this machine, or ASSAY_HTTP__ENABLED=false"
                 ) from None
             log.warning("port is taken, taking a free one", port=wanted.port)
             return socket.create_server((wanted.host, 0), family=family)
