@@ -32,7 +32,7 @@ check: setup ## Lint, types, import contracts, spelling, drift of generated file
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/codespell schemas handlers streams tests docs config README.md CONTRIBUTING.md CHANGELOG.md
+	$(BIN)/codespell schemas handlers streams tests docs README.md CONTRIBUTING.md CHANGELOG.md
 	$(BIN)/assay generate --check
 
 generate: setup ## Write the generated files again

@@ -130,5 +130,6 @@ def hide_boilerplate(outline: Outline, regions: list[Region]) -> None:
             hidden += region.characters if region.hidden and not above else 0
         if hidden * 4 < total * 3:
             break
-    for item in (*outline.blocks, *outline.marks):
+    placed: list[Block | Mark] = [*outline.blocks, *outline.marks]
+    for item in placed:
         item.boilerplate = item.region >= 0 and regions[item.region].hidden

@@ -13,7 +13,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 from aiokafka.structs import OffsetAndMetadata
 
-from schemas.outcome import Outcome, Retry, RetryReason
+from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
 from streams.kafka import make_admin, make_producer
@@ -41,6 +41,11 @@ async def assay(kafka: str, topic_prefix: str) -> Installation:
 
 def ids(records: list[ConsumerRecord]) -> list[str]:
     return [dict(record.headers)["ce_id"].decode() for record in records]
+
+
+def with_content(outcome: Outcome, content: str) -> Outcome:
+    assert isinstance(outcome, Emit)
+    return Emit(tuple(event.model_copy(update={"content": content}) for event in outcome.events))
 
 
 def urls(records: list[ConsumerRecord]) -> list[str]:
@@ -193,10 +198,8 @@ async def test_a_zombie_is_fenced(assay: Installation) -> None:
 
 async def test_outputs_that_no_topic_takes_become_dead_letters(assay: Installation) -> None:
     def wordy(crawled: CrawledPage, rules: Rules) -> Outcome:
-        outcome: Any = scored(crawled, rules)
-        if crawled.url.endswith("/3"):
-            return type(outcome)((outcome.events[0].model_copy(update={"content": "x" * 13 * 1024 * 1024}),))
-        return scored(crawled, rules)
+        size = 13 * 1024 * 1024 if crawled.url.endswith("/3") else 0
+        return with_content(scored(crawled, rules), "x" * size)
 
     await assay.feed([page(n) for n in range(6)])
     await assay.drain(scorer(wordy))
@@ -259,9 +262,8 @@ async def test_an_output_that_the_broker_refuses_becomes_a_dead_letter(kafka: st
         await admin.close()
 
     def wordy(crawled: CrawledPage, rules: Rules) -> Outcome:
-        outcome: Any = scored(crawled, rules)
         noise = random.Random(1).randbytes(40_000).hex() if crawled.url.endswith("/3") else ""
-        return type(outcome)((outcome.events[0].model_copy(update={"content": noise}),))
+        return with_content(scored(crawled, rules), noise)
 
     await assay.feed([page(n) for n in range(8)])
     await assay.drain(scorer(wordy))

@@ -31,7 +31,7 @@ def test_children_are_averaged_before_their_parents() -> None:
         classified("c", 0.9),
     ):
         tally.see("results.classified.v1", batch)
-    assert tally.improvement() == (pytest.approx(0.3), pytest.approx((0.7 + 0.4) / 2))
+    assert tally.improvement() == pytest.approx((0.3, (0.7 + 0.4) / 2))
 
 
 def test_nothing_needed_is_no_improvement() -> None:
