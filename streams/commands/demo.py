@@ -14,7 +14,7 @@ from rich.live import Live
 from streams.broker import BrokerUnavailable
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.commands.run import stop_on_signals
-from streams.demo.run import run
+from streams.demo.run import Demo, run
 from streams.demo.screen import live_table, tell_decisions
 from streams.http import PortTakenError
 from streams.settings import LogSettings, Settings
@@ -53,15 +53,21 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
         if not as_json:
             console.print(message, style="dim")
 
-    with _screen(console, as_json) as live:
-        demo = await run(settings, stop, once, pages, say, lambda demo: live.update(live_table(demo)) if live else None)
-    lost = demo.tally.unaccounted()
-    if as_json:
-        print(json.dumps(demo.tally.summary(demo.seconds)), flush=True)
-    else:
+    def tell_once(demo: Demo) -> None:
+        if as_json:
+            return
         if live is None:
             console.print(live_table(demo))
         tell_decisions(console, demo.tally)
+        if not once:
+            console.print("\nall of it is done; Ctrl-C ends the demonstration", style="dim")
+
+    with _screen(console, as_json) as live:
+        show = (lambda demo: live.update(live_table(demo))) if live else (lambda _: None)
+        demo = await run(settings, stop, once, pages, say, show, tell_once)
+    if as_json:
+        print(json.dumps(demo.tally.summary(demo.seconds)), flush=True)
+    lost = demo.tally.unaccounted()
     if lost and not stop.is_set():
         tell("demo", f"not every input is accounted for: {'; '.join(lost)}")
         return 1

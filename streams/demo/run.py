@@ -55,6 +55,7 @@ async def run(
     pages: Path | None,
     say: Callable[[str], None],
     show: Callable[[Demo], None],
+    tell: Callable[[Demo], None],
 ) -> Demo:
     """Runs the demonstration.
 
@@ -65,6 +66,7 @@ async def run(
         pages: A folder of real pages to score as well.
         say: Told of each step before there is something to show.
         show: Called several times a second.
+        tell: Called once, when everything that was fed is done and read back.
 
     Returns:
         The run as it ended; its tally holds everything that was committed.
@@ -87,29 +89,38 @@ async def run(
         say("handlers are running")
         feeding = asyncio.create_task(_feed(settings, pages, demo))
         try:
-            await _until_done(demo, feeding, stop, once, show)
-            await feeding
+            if await _until_settled(demo, feeding, stop, show):
+                await watch.catch_up()
+                show(demo)
+                tell(demo)
+            while not (once or stop.is_set()):
+                await _look_on(demo, stop, show)
         finally:
             feeding.cancel()
             await asyncio.gather(feeding, return_exceptions=True)
-        await watch.catch_up()
-        show(demo)
         return demo
 
 
-async def _until_done(
-    demo: Demo, feeding: asyncio.Task[None], stop: asyncio.Event, once: bool, show: Callable[[Demo], None]
-) -> None:
+async def _until_settled(
+    demo: Demo, feeding: asyncio.Task[None], stop: asyncio.Event, show: Callable[[Demo], None]
+) -> bool:
+    """Waits until all that was fed is done; False where the run was stopped before. Raises what the feeding raised."""
     settled = 0
     while not stop.is_set():
-        show(demo)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LOOK_SECONDS):
-                await stop.wait()
-        if feeding.done() and (feeding.exception() or once):
-            settled = settled + 1 if feeding.exception() or await demo.application.caught_up() else 0
+        await _look_on(demo, stop, show)
+        if feeding.done():
+            feeding.result()
+            settled = settled + 1 if await demo.application.caught_up() else 0
             if settled == 2:
-                return
+                return True
+    return False
+
+
+async def _look_on(demo: Demo, stop: asyncio.Event, show: Callable[[Demo], None]) -> None:
+    show(demo)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LOOK_SECONDS):
+            await stop.wait()
 
 
 @contextlib.asynccontextmanager
