@@ -17,7 +17,7 @@ from streams.commands.run import stop_on_signals
 from streams.demo.run import Demo, run
 from streams.demo.screen import live_table, tell_decisions
 from streams.http import PortTakenError
-from streams.settings import LogSettings, Settings
+from streams.settings import Settings
 from streams.sources import SourceError
 from streams.telemetry.logs import configure_logs
 
@@ -37,7 +37,7 @@ def run_demo(settings: Settings, once: bool, as_json: bool, pages: Path | None) 
         0; 1 where an input is not accounted for, or something could not be started.
     """
     # The table shows what happens; the log adds only what should not.
-    configure_logs(LogSettings(level="error", format=settings.logs.format))
+    configure_logs("error", settings.logs.format)
     console = Console(stderr=as_json, width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
     try:
         return run_with_kafka("demo", settings, _demo(settings, once, as_json, pages, console))

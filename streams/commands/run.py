@@ -51,7 +51,7 @@ def run_handlers(names: Sequence[str], settings: Settings, drain: bool, as_json:
     if unknown:
         tell("run", f"there is no handler {unknown[0]!r}; there are {', '.join(known)}")
         return 2
-    configure_logs(settings.logs)
+    configure_logs(settings.logs.level, settings.logs.format)
     handlers = [known[name] for name in names] or list(HANDLERS)
     began = time.monotonic()
     result = {"caught_up": False}

@@ -7,15 +7,18 @@ import sys
 
 import structlog
 
-from streams.settings import LogSettings
-
 _QUIET = ("aiokafka", "httpx", "httpcore", "uvicorn", "asyncio")
 
 
-def configure_logs(settings: LogSettings) -> None:
-    """Sets up structlog and the standard library's logging to write to standard error in one form."""
-    level = getattr(logging, settings.level.upper())
-    as_json = settings.format == "json" or (settings.format == "auto" and not sys.stderr.isatty())
+def configure_logs(level_name: str, form: str) -> None:
+    """Sets up structlog and the standard library's logging to write to standard error in one form.
+
+    Args:
+        level_name: Least level shown: debug, info, warning, error.
+        form: json, console, or auto: console on a terminal, else JSON lines.
+    """
+    level = getattr(logging, level_name.upper())
+    as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
