@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import structlog
+
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
 from schemas.outcome import DeadReason, RetryReason, Stage
 from schemas.pages import ScoredPage
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from streams.telemetry.metrics import Metrics
+
+log = structlog.get_logger(__name__)
 
 
 class Observer:
@@ -69,6 +73,9 @@ class Observer:
                 case ResultsClassified():
                     for result in event.results:
                         metrics.results_classified_total.labels(result.result_type).inc()
+                    if event.extraction_reason is not None:
+                        # For the orchestrator's operators, in the words of the requirement.
+                        log.warning(f"Extraction needed: {event.extraction_reason}", batch_id=event.batch_id)
                     if event.improvement is not None:
                         metrics.actionable_improvement.observe(event.improvement)
                 case ExtractionNeeded():
