@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 from uuid import UUID, uuid5
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -28,6 +28,12 @@ def _no_nul(value: str) -> str:
 
 _MAX_NOTE = 1024
 """Bytes of an envelope header that is believed: ids travel on into every output, and a longer one is none."""
+
+T = TypeVar("T")
+MAX_ITEMS = 10_000
+Many = Annotated[tuple[T, ...], Field(max_length=MAX_ITEMS, fail_fast=True)]
+"""A list of an input event. It is bounded and read up to the first item that does not fit: the list of errors for a
+million items, or a million objects of nothing, would take more memory than a worker has."""
 
 Score = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 """A score in [0, 1]."""

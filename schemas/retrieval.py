@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.event import CamelEvent, Score, Text
+from schemas.event import MAX_ITEMS, CamelEvent, Many, Score, Text
 
 ContentKind = Literal["snippet", "full"]
 
@@ -64,11 +64,11 @@ class RetrievalBatch(CamelEvent):
     batch_id: Text = Field(min_length=1, max_length=512)
     query: Text
     goal: str | None = None
-    required_fields: tuple[str, ...] | None = None
+    required_fields: tuple[str, ...] | None = Field(default=None, max_length=MAX_ITEMS, fail_fast=True)
     attempt: int = Field(default=1, ge=1, le=100)
     parent_batch_id: str | None = None
     previous_actionable_information: Score | None = None
-    retrieved_content: tuple[RetrievedContent, ...]
+    retrieved_content: Many[RetrievedContent]
     judge_scores: JudgeScores | None = None
     request_id: str | None = None
 
@@ -91,8 +91,8 @@ class ClassifiedResult(CamelEvent):
     actionable_score: Score
     confidence: Score
     content_kind: ContentKind = "snippet"
-    because: tuple[str, ...] = ()
-    evidence: tuple[Evidence, ...] = ()
+    because: Many[str] = ()
+    evidence: Many[Evidence] = ()
 
 
 class ResultCounts(CamelEvent):
@@ -120,14 +120,14 @@ class ResultsClassified(CamelEvent):
     attempt: int = Field(default=1, ge=1)
     parent_batch_id: str | None = None
     request_id: str | None = None
-    results: tuple[ClassifiedResult, ...]
+    results: Many[ClassifiedResult]
     counts: ResultCounts
     actionable_information: Score
     confidence: Score = 0.0
     needs_extraction: bool
     extraction_reason: str | None = None
     improvement: float | None = None
-    retrieved_content: tuple[RetrievedContent, ...] = ()
+    retrieved_content: Many[RetrievedContent] = ()
     judge_scores: JudgeScores | None = None
     config_version: str = ""
 

@@ -113,6 +113,9 @@ def _raw_page_headers() -> dict[str, Any]:
         "content-type": _text("text/html or application/xhtml+xml, with the charset as it was received."),
         "assay_url": _text("The page's address."),
         "assay_fetched_at": _text("When it was fetched; else the record's timestamp stands.", format="date-time"),
+        "assay_final_url": _text("The address after redirects."),
+        "assay_status": _text("HTTP status, such as 200."),
+        "assay_site_name": _text("The publisher as the crawler knows it."),
         "assay_context": _text("Free text that travels along."),
     }
     return {
