@@ -1,0 +1,94 @@
+"""Stand-ins for what the shell is given: a clock that only moves when told, raw records, and handlers to run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from aiokafka import ConsumerRecord
+
+from schemas.outcome import Ask, Outcome, Reply
+from schemas.pages import CrawledPage, ScoredPage, TrustFeatures
+from schemas.rules import Rules
+from streams.topology import PAGES_CRAWLED, PAGES_SCORED, Handler, Topic
+
+START = datetime(2025, 1, 2, 3, 4, 5, tzinfo=UTC)
+PAGE = CrawledPage(url="https://a.example/1", html="<p>Some text.</p>")
+
+
+@dataclass
+class VirtualClock:
+    """Time that passes only in ``sleep``."""
+
+    seconds: float = 0.0
+    pauses: list[float] = field(default_factory=list)
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.seconds += seconds
+        await asyncio.sleep(0)
+
+
+class NoRules(Rules):
+    """Decides by nothing."""
+
+
+def handler_of(
+    fn: Callable[[Any, Any], Outcome | Ask],
+    read: Callable[[Any, tuple[Reply, ...], Any], Outcome | Ask] | None = None,
+    rounds: int = 0,
+    emits: tuple[Topic, ...] = (PAGES_SCORED,),
+    consumes: Topic = PAGES_CRAWLED,
+) -> Handler:
+    """A handler named ``toy`` that does what the test wants."""
+    return Handler(
+        name="toy",
+        fn=fn,
+        read=read,
+        consumes=consumes,
+        emits=emits,
+        rules=NoRules,
+        lane="cpu",
+        slo_seconds=1,
+        rounds=rounds,
+    )
+
+
+def scored(url: str = "https://a.example/1", content: str = "") -> ScoredPage:
+    """A scored page, of which only the address and the text matter here."""
+    features = TrustFeatures(source_tier=3, base_score=10, cts_score=10)
+    return ScoredPage(
+        url=url, content=content, trust_features=features, cts_score=10, tier="C", trust_label="LOW", config_version="x"
+    )
+
+
+def raw_record(
+    value: bytes | None = PAGE.to_json(),
+    headers: Sequence[tuple[str, bytes | None]] = (),
+    key: bytes | None = b"k",
+    offset: int = 17,
+    timestamp: int = 1_700_000_000_000,
+) -> ConsumerRecord:
+    """A record as aiokafka hands it over."""
+    return ConsumerRecord(
+        topic=PAGES_CRAWLED.name,
+        partition=3,
+        offset=offset,
+        timestamp=timestamp,
+        timestamp_type=0,
+        key=key,
+        value=value,
+        checksum=None,
+        serialized_key_size=len(key or b""),
+        serialized_value_size=len(value or b""),
+        headers=list(headers),
+    )

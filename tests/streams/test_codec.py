@@ -1,0 +1,319 @@
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.event import Envelope, Event
+from schemas.outcome import Dead, DeadReason
+from schemas.pages import CrawledPage
+from schemas.retrieval import RetrievalBatch
+from streams.codec import MAX_DETAIL, Headers, OutputRecord, decode, encode, timestamp
+from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES, TOPIC_BYTES, TOPICS, Topic
+
+EXAMPLES = Path(__file__).parents[2] / "schemas" / "examples"
+GOLDEN = [
+    pytest.param(topic, path, id=f"{topic.name}-{path.stem}")
+    for topic in TOPICS
+    for path in sorted((EXAMPLES / topic.name).glob("*.json"))
+]
+NOON = datetime(2025, 1, 2, 12, tzinfo=UTC)
+ENVELOPE = Envelope(id="one", type="t", source="assay/test", time=NOON, correlation_id="first", run="backfill-7")
+RAW: list[tuple[str, bytes | None]] = [("content-type", b"text/html"), ("assay_url", b"https://a.example/")]
+BATCH = b'{"batchId":"b","query":"q","retrievedContent":[]}'
+
+
+def page(value: bytes, headers: Headers = (), produced_at: datetime | None = None) -> CrawledPage:
+    event = decode(PAGES_CRAWLED, value, headers, produced_at)
+    assert isinstance(event, CrawledPage), event
+    return event
+
+
+def refused(topic: Topic, value: bytes | None, headers: Headers = ()) -> Dead:
+    event = decode(topic, value, headers, None)
+    assert isinstance(event, Dead), event
+    assert len(event.detail) <= MAX_DETAIL
+    return event
+
+
+@pytest.mark.parametrize(("topic", "path"), GOLDEN)
+def test_what_is_encoded_is_decoded_to_the_same(topic: Topic, path: Path) -> None:
+    event = decode(topic, path.read_bytes(), (), None)
+    assert isinstance(event, topic.event)
+    record = encode(topic, event, ENVELOPE)
+    assert (record.topic, record.key) == (topic.name, topic.key(event).encode())
+    assert dict(record.headers)["ce_id"] == b"one"
+    assert dict(record.headers)["assay_run"] == b"backfill-7"
+    assert decode(topic, record.value, record.headers, None) == event
+
+
+def test_a_page_whose_bytes_are_at_hand_travels_raw_and_one_that_is_text_as_json() -> None:
+    body = "<p>å</p>".encode("latin-1")
+    raw = encode(PAGES_CRAWLED, CrawledPage(url="https://a.example/", html_base64=body), ENVELOPE)
+    assert raw.value == body
+    assert dict(raw.headers)["content-type"] == b"text/html"
+    assert dict(raw.headers)["assay_url"] == b"https://a.example/"
+    text = encode(PAGES_CRAWLED, CrawledPage(url="https://a.example/", html="<p>å</p>"), ENVELOPE)
+    assert json.loads(text.value or b"")["html"] == "<p>å</p>"
+    assert dict(text.headers)["content-type"] == b"application/json"
+    assert "assay_url" not in dict(text.headers)
+
+
+def test_the_size_of_a_record_is_that_of_all_its_parts() -> None:
+    assert OutputRecord("t", b"key", b"value", (("a", b"bc"), ("d", None))).size == 3 + 5 + 3 + 1
+    assert OutputRecord("t", None, None, ()).size == 0
+
+
+# --- pages that travel raw -------------------------------------------------------------------------------------------
+
+
+def test_the_headers_of_a_raw_page_count_in_any_case_and_its_bytes_are_left_alone() -> None:
+    body = b"\xff\xfe<p>\x00\x80 no encoding has this"
+    headers = [
+        ("Content-Type", b"Text/HTML; charset=Big5"),
+        ("ASSAY_URL", b"https://a.example/\xc3\xa5"),
+        ("Assay_Fetched_At", b"2025-01-02T03:04:05.250+01:00"),
+        ("assay_final_url", b"https://a.example/final"),
+        ("assay_status", b"203"),
+        ("assay_site_name", b"The Example"),
+        ("assay_context", b"run 7"),
+        ("assay_unknown", None),
+    ]
+    event = page(body, headers, NOON)
+    assert event.body == body
+    assert event.url == "https://a.example/å"
+    assert event.content_type == "Text/HTML; charset=Big5"
+    assert event.fetched_at == datetime(2025, 1, 2, 2, 4, 5, 250_000, tzinfo=UTC)
+    assert (event.final_url, event.status) == ("https://a.example/final", 203)
+    assert (event.site_name, event.context) == ("The Example", "run 7")
+
+
+@pytest.mark.parametrize("content_type", ["text/html", "application/xhtml+xml; charset=utf-8", "TEXT/HTML"])
+def test_a_raw_page_needs_its_address(content_type: str) -> None:
+    for address in ([], [("assay_url", b"")], [("assay_url", None)]):
+        dead = refused(PAGES_CRAWLED, b"<p>", [("content-type", content_type.encode()), *address])
+        assert dead.reason is DeadReason.INVALID
+        assert "assay_url" in dead.detail
+
+
+def test_an_address_makes_a_page_raw_whatever_its_type() -> None:
+    assert page(b"hello", [("assay_url", b"https://a.example/")]).body == b"hello"
+    assert page(b"hello", [("assay_url", b"https://a.example/")]).content_type is None
+
+
+@pytest.mark.parametrize("address", [b"https://a.example/\x00", b"https://a.example/" + b"a" * 9000])
+def test_an_address_that_is_none_is_refused(address: bytes) -> None:
+    assert refused(PAGES_CRAWLED, b"<p>", [("assay_url", address)]).reason is DeadReason.INVALID
+
+
+def test_headers_that_are_not_text_are_read_as_far_as_they_go() -> None:
+    assert page(b"<p>", [*RAW, ("assay_context", b"\xff!")]).context == "\ufffd!"
+    assert page(b"<p>", [*RAW, ("assay_context", None)]).context is None
+
+
+def test_json_on_a_topic_of_pages_stays_json() -> None:
+    value = b'{"url":"https://a.example/","html":"<p>"}'
+    assert page(value).html == "<p>"
+    assert page(value, [("content-type", b"application/json")]).html == "<p>"
+
+
+def test_only_topics_of_pages_take_raw_pages() -> None:
+    assert refused(RETRIEVAL_BATCHES, b"<p>", RAW).reason is DeadReason.UNDECODABLE
+    assert isinstance(decode(RETRIEVAL_BATCHES, BATCH, RAW, None), RetrievalBatch)
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        (b"2025-01-02T03:04:05Z", datetime(2025, 1, 2, 3, 4, 5, tzinfo=UTC)),
+        (b"2025-01-02T03:04:05", datetime(2025, 1, 2, 3, 4, 5, tzinfo=UTC)),
+        (b"2025-01-02", datetime(2025, 1, 2, tzinfo=UTC)),
+        (b"yesterday", NOON),
+        (b"99999-01-01", NOON),
+        (b"\xff", NOON),
+        (b"", NOON),
+        (None, NOON),
+    ],
+)
+def test_the_fetch_time_of_a_raw_page_is_its_header_else_the_records(header: bytes | None, expected: datetime) -> None:
+    assert page(b"<p>", [*RAW, ("assay_fetched_at", header)], NOON).fetched_at == expected
+
+
+@pytest.mark.parametrize("header", [b"", b"ok", b"-200", "²".encode(), b"9" * 5000, None])
+def test_a_status_that_is_none_is_left_out(header: bytes | None) -> None:
+    assert page(b"<p>", [*RAW, ("assay_status", header)]).status is None
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_fetch_time_of_a_page_in_json_is_its_own_else_the_records() -> None:
+    def fetched(text: str, produced_at: datetime | None) -> datetime | None:
+        return page(f'{{"url":"u","html":"","fetched_at":{text}}}'.encode(), (), produced_at).fetched_at
+
+    assert fetched("null", NOON) == NOON
+    assert fetched("null", None) is None
+    assert fetched('"2024-05-06T07:08:09Z"', NOON) == datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+    assert fetched('"2024-05-06T07:08:09+02:00"', NOON) == datetime(2024, 5, 6, 5, 8, 9, tzinfo=UTC)
+
+
+def test_an_instant_without_a_zone_is_meant_as_utc() -> None:
+    event = page(b'{"url":"u","html":"","fetched_at":"2024-05-06T07:08:09"}', (), NOON)
+    assert event.fetched_at is not None
+    assert event.fetched_at.utcoffset() == timedelta(0)
+    assert event.fetched_at < NOON
+
+
+def test_a_tombstone_is_refused_and_says_so() -> None:
+    dead = refused(PAGES_CRAWLED, None, RAW)
+    assert dead.reason is DeadReason.UNDECODABLE
+    assert "tombstone" in dead.detail
+
+
+def test_what_no_topic_takes_is_refused_before_it_is_read() -> None:
+    assert refused(PAGES_CRAWLED, b"x" * (TOPIC_BYTES + 1), RAW).reason is DeadReason.TOO_LARGE
+    assert refused(RETRIEVAL_BATCHES, b"x" * TOPIC_BYTES).reason is DeadReason.UNDECODABLE
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        b" ",
+        b"{",
+        b"hello",
+        b"\xff\xfe",
+        b'{"batchId":"\xff"}',
+        b'{"batchId":"\\ud800"}',
+        BATCH[:-1],
+        BATCH + b"}",
+        b"\xef\xbb\xbf{}}",
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        BATCH[:-1] + b',"x":' + b"[" * 5000 + b"]" * 5000 + b"}",
+        b'{"batchId":' + b"1" * 100_000,
+    ],
+    ids=lambda value: repr(value[:12]),
+)
+def test_what_is_no_json_is_undecodable(value: bytes) -> None:
+    assert refused(RETRIEVAL_BATCHES, value).reason is DeadReason.UNDECODABLE
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"null",
+        b"[]",
+        b"17",
+        b'"text"',
+        b"{}",
+        BATCH[:-1] + b',"attempt":' + b"9" * 4000 + b"}",
+        BATCH[:-1] + b',"attempt":1e400}',
+        BATCH[:-1] + b',"attempt":-1}',
+        BATCH[:-1] + b',"attempt":"many"}',
+        BATCH[:-1] + b',"previousActionableInformation":NaN}',
+        BATCH[:-1] + b',"previousActionableInformation":1e999}',
+        BATCH.replace(b'"b"', b'"\\u0000"'),
+        BATCH.replace(b"[]", b"[17]"),
+    ],
+    ids=lambda value: repr(value[-30:]),
+)
+def test_json_that_does_not_fit_is_invalid_and_the_field_is_named(value: bytes) -> None:
+    dead = refused(RETRIEVAL_BATCHES, value)
+    assert dead.reason is DeadReason.INVALID
+    assert ":" in dead.detail
+
+
+def test_a_reason_never_repeats_the_value() -> None:
+    value = b'{"batchId":{"secret":"hunter2"},"query":"hunter2\\u0000","retrievedContent":"hunter2"}'
+    dead = refused(RETRIEVAL_BATCHES, value)
+    assert "batchId" in dead.detail
+    assert "hunter2" not in dead.detail
+
+
+@pytest.mark.parametrize("field", ["retrievedContent", "requiredFields"])
+@pytest.mark.parametrize("item", [b"17", b"{}", b'""'])
+def test_a_list_without_end_is_refused_at_its_first_fault_or_at_its_bound(field: str, item: bytes) -> None:
+    value = BATCH.replace(b"[]", b"[]," + b'"%s":[' % field.encode() + (item + b",") * 50_000 + item + b"]")
+    dead = refused(RETRIEVAL_BATCHES, value)
+    assert dead.reason is DeadReason.INVALID
+    assert dead.detail.count(field) == 1
+
+
+@pytest.mark.parametrize("milliseconds", [None, -1, 2**63 - 1, 10**17])
+def test_a_timestamp_that_no_calendar_holds_is_none(milliseconds: int | None) -> None:
+    assert timestamp(milliseconds) is None
+
+
+def test_a_timestamp_is_utc() -> None:
+    assert timestamp(0) == datetime(1970, 1, 1, tzinfo=UTC)
+    assert timestamp(1_735_819_200_250) == NOON + timedelta(milliseconds=250)
+
+
+# --- anything --------------------------------------------------------------------------------------------------------
+
+NAMES = st.sampled_from(["content-type", "assay_url", "ASSAY_URL", "assay_fetched_at", "assay_status"]) | st.text()
+VALUES = st.none() | st.binary(max_size=40) | st.sampled_from([b"text/html", b"https://a.example/", b"2025-01-02"])
+HEADERS = st.lists(st.tuples(NAMES, VALUES), max_size=6)
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@st.composite
+def nearly_right(draw: st.DrawFn) -> tuple[Topic, bytes]:
+    """A golden example with some of its fields replaced by anything."""
+    topic = draw(st.sampled_from(TOPICS))
+    example = json.loads((EXAMPLES / topic.name / "minimal.json").read_bytes())
+    names = st.sampled_from([field.alias or name for name, field in topic.event.model_fields.items()])
+    return topic, json.dumps(example | draw(st.dictionaries(names, JSON_VALUES, max_size=3))).encode()
+
+
+def total(topic: Topic, value: bytes, headers: Headers, produced_at: datetime | None) -> None:
+    event = decode(topic, value, headers, produced_at)
+    assert isinstance(event, Dead | topic.event)
+    if isinstance(event, Event):
+        record = encode(topic, event, ENVELOPE)
+        assert decode(topic, record.value, record.headers, produced_at) is not None
+
+
+@given(st.sampled_from(TOPICS), st.binary(), HEADERS, st.none() | st.just(NOON))
+def test_any_bytes_and_headers_are_an_event_or_a_reason(
+    topic: Topic, value: bytes, headers: Headers, produced_at: datetime | None
+) -> None:
+    total(topic, value, headers, produced_at)
+
+
+@given(nearly_right(), HEADERS)
+def test_any_json_is_an_event_or_a_reason(case: tuple[Topic, bytes], headers: Headers) -> None:
+    total(*case, headers, None)
+
+
+TEXTS = st.none() | st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+INSTANTS = st.datetimes(
+    NOON.replace(year=1970, tzinfo=None),
+    NOON.replace(year=2100, tzinfo=None),
+    timezones=st.sampled_from([UTC, timezone(timedelta(hours=9))]),
+)
+
+
+@given(
+    st.builds(
+        CrawledPage,
+        url=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=50),
+        html_base64=st.binary(),
+        content_type=st.sampled_from(["text/html", "text/html; charset=big5", "application/xhtml+xml"]),
+        fetched_at=st.none() | INSTANTS,
+        final_url=TEXTS,
+        status=st.none() | st.integers(100, 599),
+        site_name=TEXTS,
+        context=TEXTS,
+    )
+)
+def test_a_page_travels_raw_without_a_loss(event: CrawledPage) -> None:
+    record = encode(PAGES_CRAWLED, event, ENVELOPE)
+    assert decode(PAGES_CRAWLED, record.value, record.headers, None) == event
