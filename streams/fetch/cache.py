@@ -1,7 +1,8 @@
 """Pages that were fetched for a query, kept by (query, canonical URL): a redelivery fetches nothing twice (R-070).
 
-SQLite in WAL mode, one connection used from one thread at a time, off the event loop. Losing the file costs fetches and
-nothing else, so a cache that can't be opened or written is replaced by memory, with a warning.
+SQLite in WAL mode, in a thread of its own: what a cancelled task has begun there ends before the next thing starts.
+Losing the file costs fetches and nothing else, so a cache that can't be opened or written is replaced by memory, with a
+warning.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import contextlib
 import sqlite3
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -41,7 +43,7 @@ CREATE TABLE IF NOT EXISTS fetched (
   key TEXT PRIMARY KEY, expires REAL NOT NULL, size INTEGER NOT NULL,
   final_url TEXT, status INTEGER, content_type TEXT, fetched_at TEXT, body BLOB, reason TEXT, detail TEXT
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS fetched_expires ON fetched (expires);
+CREATE INDEX IF NOT EXISTS fetched_by_age ON fetched (expires, size);
 """
 
 
@@ -52,26 +54,29 @@ class FetchCache:
         """Opens nothing yet."""
         self._settings = settings
         self._clock = clock
-        self._lock = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="fetch-cache")
         self._database: sqlite3.Connection | None = None
 
     async def get(self, query: str, canonical: str) -> FetchedPage | FetchRefused | None:
         """What was fetched for a query from an address, with the address as its ``url``; None where nothing is kept."""
         now = self._clock.now().timestamp()
-        row = await self._do(
-            lambda database: database.execute(
+        key = _key(query, canonical)
+
+        def read(database: sqlite3.Connection) -> FetchedPage | FetchRefused | None:
+            row = database.execute(
                 "SELECT final_url, status, content_type, fetched_at, body, reason, detail FROM fetched "
                 "WHERE key = ? AND expires > ?",
-                (_key(query, canonical), now),
+                (key, now),
             ).fetchone()
-        )
-        if row is None:
-            return None
-        final_url, status, content_type, fetched_at, body, reason, detail = row
-        if reason is not None:
-            return FetchRefused(canonical, FetchFailure(reason), detail)
-        instant = datetime.fromisoformat(fetched_at).astimezone(UTC)
-        return FetchedPage(canonical, final_url, status, content_type, zlib.decompress(body), instant)
+            if row is None:
+                return None
+            final_url, status, content_type, fetched_at, body, reason, detail = row
+            if reason is not None:
+                return FetchRefused(canonical, FetchFailure(reason), detail)
+            instant = datetime.fromisoformat(fetched_at).astimezone(UTC)
+            return FetchedPage(canonical, final_url, status, content_type, zlib.decompress(body), instant)
+
+        return await self._do(read)
 
     async def put(self, query: str, canonical: str, result: FetchedPage | FetchRefused) -> None:
         """Keeps a page, or a refusal that is likely to stand."""
@@ -86,6 +91,8 @@ class FetchCache:
             row = (key, expires, 100, None, None, None, None, None, result.reason.value, result.detail)
         else:
             packed = await asyncio.to_thread(zlib.compress, result.body, 1)
+            if len(packed) > settings.cache_bytes:
+                return
             row = (
                 key, now + settings.cache_ttl_seconds, len(packed), result.final_url, result.status,
                 result.content_type, result.fetched_at.isoformat(), packed, None, None,
@@ -106,27 +113,31 @@ class FetchCache:
         await self._do(write)
 
     async def aclose(self) -> None:
-        """Closes the file."""
-        async with self._lock:
-            database, self._database = self._database, None
-            if database is not None:
-                await asyncio.to_thread(database.close)
+        """Closes the file, after what is under way."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
+        self._thread.shutdown(wait=False)
 
     async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Does one thing with the database in a thread; on trouble with the file, goes on in memory."""
-        async with self._lock:
-            if self._database is None:
-                self._database = await asyncio.to_thread(self._open)
-            try:
-                return await asyncio.to_thread(work, self._database)
-            except (sqlite3.Error, zlib.error) as error:
-                log.warning(
-                    "fetch cache failed, going on in memory", path=str(self._settings.cache_path), error=str(error)
-                )
-                with contextlib.suppress(sqlite3.Error):
-                    self._database.close()
-                self._database = _connect(":memory:")
-                return await asyncio.to_thread(work, self._database)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, work)
+
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Does one thing with the database; on trouble with the file, goes on in memory. Runs in the thread."""
+        if self._database is None:
+            self._database = self._open()
+        try:
+            return work(self._database)
+        except (sqlite3.Error, zlib.error, ValueError) as error:
+            path = str(self._settings.cache_path)
+            log.warning("fetch cache failed, going on in memory", path=path, error=str(error))
+            self._close()
+            self._database = _connect(":memory:")
+            return work(self._database)
+
+    def _close(self) -> None:
+        database, self._database = self._database, None
+        if database is not None:
+            with contextlib.suppress(sqlite3.Error):
+                database.close()
 
     def _open(self) -> sqlite3.Connection:
         path: Path | None = self._settings.cache_path

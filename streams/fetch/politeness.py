@@ -56,15 +56,22 @@ class Politeness:
         return max(0.0, pace.ready_at - self._clock.monotonic()) if pace is not None else 0.0
 
     @asynccontextmanager
-    async def turn(self, host: str, crawl_delay: float = 0.0) -> AsyncIterator[Turn]:
+    async def turn(self, host: str, crawl_delay: float = 0.0) -> AsyncIterator[Turn | None]:
         """Waits until the host may be asked and keeps others from it meanwhile.
 
         Args:
             host: Whose turn.
             crawl_delay: The host's own wish from robots.txt, in seconds.
+
+        Yields:
+            The turn, or None where the host wants to be left alone for longer than we are willing to wait.
         """
+        patience = max(self._settings.retry_after_seconds, self._settings.max_delay_seconds)
         async with self._locks.hold(host):
             while (seconds := self.wait(host)) > 0:
+                if seconds > patience:
+                    yield None
+                    return
                 await self._clock.sleep(seconds)
             turn = Turn()
             try:

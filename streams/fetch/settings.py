@@ -18,7 +18,7 @@ class FetchSettings(Section):
         default="AssayBot/0.1",
         min_length=1,
         max_length=200,
-        pattern=r"^[\x20-\x7e]+$",
+        pattern=r"^[A-Za-z][\x20-\x7e]*$",
         description="Sent with every request; what stands before the slash is the name that robots.txt is read for.",
     )
     accept_language: str = Field(

@@ -7,9 +7,11 @@ a time, at its pace; what was fetched for the same query is not fetched again.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from email.utils import parsedate_to_datetime
+from itertools import count
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 from urllib.parse import urljoin
 
 from handlers.page.links import canonical_url
@@ -27,6 +29,7 @@ from streams.telemetry.metrics import Metrics
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _WAIT = frozenset((429, 503))
 _PASSING = frozenset((FetchFailure.TIMEOUT, FetchFailure.UNREACHABLE, FetchFailure.SERVER_ERROR))
+Fetched = TypeVar("Fetched", FetchedPage, Response)
 
 
 class FetchWorker:
@@ -54,7 +57,7 @@ class FetchWorker:
         self._client = Client(settings, self._clock)
         self._cache = FetchCache(settings, self._clock)
         self._politeness = Politeness(settings, self._clock)
-        self._robots = Robots(settings, self._clock, self._follow_plainly)
+        self._robots = Robots(settings, self._clock, self._rules)
         self._underway = KeyedLocks()
 
     async def __aenter__(self) -> Self:
@@ -74,7 +77,9 @@ class FetchWorker:
 
     async def fetch(self, need: FetchPages) -> PagesReply:
         """The pages that were asked for, in that order; a page that did not come has its reason. Never raises."""
-        return PagesReply(tuple(await asyncio.gather(*(self._fetch(url, need.query) for url in need.urls))))
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._fetch(url, need.query)) for url in need.urls]
+        return PagesReply(tuple(task.result() for task in tasks))
 
     async def _fetch(self, url: str, query: str) -> FetchedPage | FetchRefused:
         canonical = canonical_url(url)
@@ -87,21 +92,10 @@ class FetchWorker:
         async with self._underway.hold(f"{query}\n{canonical}"):
             known = await self._cache.get(query, canonical)
             if known is None:
-                known = await self._get_page(url)
+                known = await self._again(lambda: self._get_once(url))
                 self._count(known)
                 await self._cache.put(query, canonical, known)
         return _under(url, known)
-
-    async def _get_page(self, url: str) -> FetchedPage | FetchRefused:
-        """Fetches a page, trying again where trouble may pass."""
-        settings = self._settings
-        for attempt in range(1, settings.attempts + 1):
-            result = await self._get_once(url)
-            if not isinstance(result, FetchRefused) or result.reason not in _PASSING or attempt == settings.attempts:
-                return result
-            ceiling = min(settings.max_backoff_seconds, settings.first_backoff_seconds * 2 ** (attempt - 1))
-            await self._clock.sleep(self._clock.chance() * ceiling)
-        raise AssertionError("there is at least one attempt")
 
     async def _get_once(self, url: str) -> FetchedPage | FetchRefused:
         """Follows an address to its page, at most ``max_redirects`` times, asking robots.txt at each place."""
@@ -113,29 +107,25 @@ class FetchWorker:
             if isinstance(admitted, FetchRefused):
                 return admitted
             permission = await self._robots.permission(admitted.target)
-            if not permission.allowed:
-                return FetchRefused(url, FetchFailure.ROBOTS, admitted.target.origin)
+            if permission.refusal is not None:
+                return FetchRefused(url, permission.refusal, f"robots.txt of {admitted.target.origin}")
             response = await self._visit(admitted.target, wanted, permission.crawl_delay)
             if isinstance(response, FetchRefused):
                 return response
-            if response.status in _REDIRECTS and (location := response.headers.get("location")):
-                at = urljoin(admitted.target.url, location)
+            if (onward := _location(admitted.target, response)) is not None:
+                at = onward
                 continue
             return self._page(url, admitted.target, response)
         return FetchRefused(url, FetchFailure.TOO_MANY_REDIRECTS, f"more than {settings.max_redirects}")
 
     async def _visit(self, target: Target, wanted: Wanted, crawl_delay: float) -> Response | FetchRefused:
         """One request in the host's turn; a wish to wait that is within the budget is granted once, in place."""
-        settings = self._settings
-        if self._politeness.wait(target.host) > max(settings.retry_after_seconds, settings.max_delay_seconds):
-            return FetchRefused(target.url, FetchFailure.RATE_LIMITED, "the host asked for a longer pause")
         response, wish = await self._turn(target, wanted, crawl_delay)
-        if wish is not None and wish <= settings.retry_after_seconds:
+        if wish is not None and wish <= self._settings.retry_after_seconds:
             response, wish = await self._turn(target, wanted, crawl_delay)
-        if isinstance(response, FetchRefused) or response.status not in _WAIT:
+        if isinstance(response, FetchRefused) or (response.status != 429 and wish is None):
             return response
-        reason = FetchFailure.RATE_LIMITED if response.status == 429 else FetchFailure.SERVER_ERROR
-        return FetchRefused(target.url, reason, f"status {response.status}")
+        return FetchRefused(target.url, FetchFailure.RATE_LIMITED, f"status {response.status}")
 
     async def _turn(
         self, target: Target, wanted: Wanted, crawl_delay: float
@@ -143,36 +133,61 @@ class FetchWorker:
         """One request in the host's turn, and the seconds that its answer asks to wait, if it does."""
         asked = self._clock.monotonic()
         async with self._politeness.turn(target.host, crawl_delay) as turn:
+            if turn is None:
+                return FetchRefused(target.url, FetchFailure.RATE_LIMITED, "the host asked for a longer pause"), None
+            started = self._clock.monotonic()
             if self._metrics is not None:
-                self._metrics.fetch_wait_seconds.observe(self._clock.monotonic() - asked)
+                self._metrics.fetch_wait_seconds.observe(started - asked)
             # The name is looked up and checked in the turn, so that what is connected to is what was checked.
             admitted = await admit(target.url, self._settings, self._resolver)
             if isinstance(admitted, FetchRefused):
                 return admitted, None
             response = await self._client.get(admitted, wanted)
             if isinstance(response, FetchRefused):
-                turn.failure()
+                if response.reason in _PASSING:
+                    turn.failure()
+                else:
+                    turn.answered(self._clock.monotonic() - started)
                 return response, None
             turn.answered(response.latency)
-            wish = (
-                retry_after(response.headers.get("retry-after", ""), self._clock) if response.status in _WAIT else None
-            )
+            wish = None
+            if response.status in _WAIT:
+                wish = retry_after(response.headers.get("retry-after", ""), self._clock)
             if response.status >= 500 or response.status in _WAIT:
                 turn.failure(wish)
             return response, wish
 
-    async def _follow_plainly(self, url: str, wanted: Wanted) -> Response | FetchRefused:
-        """Fetches a robots.txt: guarded and polite as ever, but without asking for permission."""
+    async def _rules(self, url: str, wanted: Wanted) -> Response | FetchRefused:
+        """Fetches a robots.txt: guarded, polite and patient as ever, but without asking for permission."""
+        return await self._again(lambda: self._rules_once(url, wanted))
+
+    async def _rules_once(self, url: str, wanted: Wanted) -> Response | FetchRefused:
         at = url
         for _ in range(self._settings.max_redirects + 1):
             target = parse_target(at)
             if isinstance(target, FetchRefused):
                 return target
             response = await self._visit(target, wanted, 0.0)
-            if isinstance(response, FetchRefused) or response.status not in _REDIRECTS:
+            if isinstance(response, FetchRefused):
                 return response
-            at = urljoin(target.url, response.headers.get("location", ""))
+            if response.status >= 500:
+                return FetchRefused(url, FetchFailure.SERVER_ERROR, f"status {response.status}")
+            onward = _location(target, response)
+            if onward is None:
+                return response
+            at = onward
         return FetchRefused(url, FetchFailure.TOO_MANY_REDIRECTS)
+
+    async def _again(self, once: Callable[[], Awaitable[Fetched | FetchRefused]]) -> Fetched | FetchRefused:
+        """Tries again where trouble may pass, with pauses that grow and differ (full jitter)."""
+        settings = self._settings
+        for attempt in count(1):
+            result = await once()
+            if not isinstance(result, FetchRefused) or result.reason not in _PASSING or attempt == settings.attempts:
+                break
+            ceiling = min(settings.max_backoff_seconds, settings.first_backoff_seconds * 2 ** (attempt - 1))
+            await self._clock.sleep(self._clock.chance() * ceiling)
+        return result
 
     def _page(self, url: str, target: Target, response: Response) -> FetchedPage | FetchRefused:
         if response.status >= 500:
@@ -207,6 +222,17 @@ def retry_after(text: str, clock: Clock) -> float | None:
         return max(0.0, (parsedate_to_datetime(text) - clock.now()).total_seconds())
     except (ValueError, TypeError, IndexError):
         return None
+
+
+def _location(target: Target, response: Response) -> str | None:
+    """Where a redirect leads; None where the response is none. What it says is checked like any other address."""
+    location = response.headers.get("location", "")
+    if response.status not in _REDIRECTS or not location:
+        return None
+    try:
+        return urljoin(target.url, location)
+    except ValueError:
+        return location
 
 
 def _under(url: str, result: FetchedPage | FetchRefused) -> FetchedPage | FetchRefused:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import zlib
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -256,6 +257,99 @@ async def test_one_request_at_a_time_to_a_host_and_others_are_not_held_up(web: W
         hanging.cancel()
         await asyncio.gather(hanging, return_exceptions=True)
     assert most == 1
+
+
+async def test_a_long_wish_to_be_left_alone_is_respected_by_all_that_wait(web: Web) -> None:
+    web.routes["/a"] = response("later", status=429, Retry_After="86400")
+    web.routes["/b"] = web.routes["/c"] = PAGE
+    async with FetchWorker(settings(web, robots=False)) as worker:
+        pages = await fetch(worker, *(f"http://site.example/{name}" for name in "abc"))
+    assert {page.reason for page in pages if isinstance(page, FetchRefused)} == {FetchFailure.RATE_LIMITED}
+    assert len(pages) == 3
+    assert (web.seen["/b"], web.seen["/c"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("http://[", FetchFailure.INVALID_URL),
+        ("//user@site.example/", FetchFailure.INVALID_URL),
+        ("http://localhost/", FetchFailure.FORBIDDEN_ADDRESS),
+        ("http://2130706433/", FetchFailure.FORBIDDEN_ADDRESS),
+        ("javascript:alert(1)", FetchFailure.FORBIDDEN_SCHEME),
+        ("", FetchFailure.CLIENT_ERROR),
+    ],
+)
+async def test_redirects_to_odd_places(web: Web, location: str, expected: FetchFailure) -> None:
+    web.routes["/a"] = response("", status=301, Location=location)
+    async with FetchWorker(settings(web)) as worker:
+        assert await reason(worker, "http://site.example/a") is expected
+
+
+async def test_a_host_that_is_down_is_called_that(web: Web) -> None:
+    down = settings(web).model_copy(update={"resolve": {"site.example": "127.0.0.1:1"}})
+    async with FetchWorker(down) as worker:
+        assert await reason(worker, "http://site.example/a") is FetchFailure.UNREACHABLE
+
+
+async def test_rules_come_at_the_second_try(web: Web) -> None:
+    answers = [response("", status=503), response("User-agent: *\nDisallow: /a", content_type="text/plain")]
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(answers.pop(0))
+        await writer.drain()
+
+    web.routes["/robots.txt"] = answer
+    web.routes["/b"] = PAGE
+    async with FetchWorker(settings(web)) as worker:
+        assert await reason(worker, "http://site.example/a") is FetchFailure.ROBOTS
+        assert await reason(worker, "http://site.example/b") is None
+
+
+async def test_a_silent_server_ends_in_a_timeout(web: Web) -> None:
+    async def silent(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(5)
+
+    web.routes["/a"] = silent
+    async with FetchWorker(settings(web, first_byte_seconds=0.2, attempts=2)) as worker:
+        assert await reason(worker, "http://site.example/a") is FetchFailure.TIMEOUT
+    assert web.seen["/a"] == 2
+
+
+async def test_cancelling_in_the_middle_leaves_nothing_open(web: Web) -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def endless(writer: asyncio.StreamWriter) -> None:
+        begun.set()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")
+        try:
+            while True:
+                writer.write(b"x")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+        finally:
+            ended.set()
+
+    web.routes["/a"] = endless
+    web.routes["/b"] = PAGE
+    async with FetchWorker(settings(web)) as worker:
+        fetching = asyncio.create_task(fetch(worker, "http://site.example/a"))
+        await begun.wait()
+        fetching.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await fetching
+        await asyncio.wait_for(ended.wait(), 5)
+        assert await reason(worker, "http://site.example/b") is None
+
+
+@pytest.mark.parametrize("packed", [gzip.compress(b"<p>a") + gzip.compress(b"b"), zlib.compress(b"<p>ab")])
+async def test_packed_pages_are_unpacked(web: Web, packed: bytes) -> None:
+    way = "gzip" if packed[0] == 0x1F else "deflate"
+    web.routes["/a"] = response(packed, Content_Encoding=way)
+    async with FetchWorker(settings(web)) as worker:
+        [page] = await fetch(worker, "http://site.example/a")
+    assert isinstance(page, FetchedPage)
+    assert page.body == b"<p>ab"
 
 
 def test_retry_after_in_its_forms() -> None:

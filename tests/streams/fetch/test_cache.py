@@ -1,0 +1,90 @@
+"""What is kept of fetched pages, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from schemas.outcome import FetchedPage, FetchFailure, FetchRefused
+from streams.fetch.cache import FetchCache
+from streams.fetch.settings import FetchSettings
+from tests.streams.fetch.virtual import VirtualTime
+
+URL = "http://a.example/x"
+
+
+def page(time: VirtualTime, body: bytes = b"<p>x") -> FetchedPage:
+    return FetchedPage(URL, URL + "/final", 200, "text/html", body, time.now())
+
+
+@asynccontextmanager
+async def caching(time: VirtualTime, **settings: object) -> AsyncIterator[FetchCache]:
+    cache = FetchCache(FetchSettings.model_validate(settings), time.clock)
+    try:
+        yield cache
+    finally:
+        await cache.aclose()
+
+
+async def test_a_page_is_kept_whole_for_its_query_and_survives_a_restart(tmp_path: Path) -> None:
+    time = VirtualTime()
+    async with caching(time, cache_path=tmp_path / "a" / "c.sqlite") as cache:
+        await cache.put("q", URL, page(time))
+    async with caching(time, cache_path=tmp_path / "a" / "c.sqlite") as cache:
+        assert await cache.get("q", URL) == page(time)
+        assert await cache.get("another", URL) is None
+
+
+@pytest.mark.parametrize(
+    ("result", "seconds", "kept"),
+    [
+        (None, 999, True),
+        (None, 1001, False),
+        (FetchFailure.CLIENT_ERROR, 99, True),
+        (FetchFailure.CLIENT_ERROR, 101, False),
+        (FetchFailure.ROBOTS, 99, True),
+        (FetchFailure.TIMEOUT, 0, False),
+        (FetchFailure.RATE_LIMITED, 0, False),
+    ],
+)
+async def test_how_long(result: FetchFailure | None, seconds: float, kept: bool) -> None:
+    time = VirtualTime()
+    async with caching(time, cache_ttl_seconds=1000, cache_refusal_ttl_seconds=100) as cache:
+        await cache.put("q", URL, page(time) if result is None else FetchRefused(URL, result, "why"))
+        time.seconds += seconds
+        assert (await cache.get("q", URL) is not None) is kept
+
+
+async def test_the_oldest_make_room() -> None:
+    time = VirtualTime()
+    async with caching(time, cache_bytes=60) as cache:
+        for number in range(5):
+            time.seconds += 1
+            await cache.put("q", f"{URL}/{number}", page(time, b"abcdefgh%d" % number))
+        await cache.put("q", f"{URL}/huge", page(time, bytes(range(256)) * 4))
+        kept = [await cache.get("q", f"{URL}/{number}") is not None for number in (0, 1, 2, 3, 4, "huge")]
+    assert kept == [False, False, True, True, True, False]
+
+
+async def test_a_file_that_is_no_database_is_done_without(tmp_path: Path) -> None:
+    file = tmp_path / "c.sqlite"
+    file.write_bytes(b"no database at all " * 100)
+    time = VirtualTime()
+    async with caching(time, cache_path=file) as cache:
+        await cache.put("q", URL, page(time))
+        assert await cache.get("q", URL) == page(time)
+
+
+async def test_a_cancelled_writer_leaves_a_cache_that_works(tmp_path: Path) -> None:
+    time = VirtualTime()
+    async with caching(time, cache_path=tmp_path / "c.sqlite") as cache:
+        writing = asyncio.create_task(cache.put("q", URL, page(time, b"x" * 1_000_000)))
+        await asyncio.sleep(0)
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        await cache.put("q", URL + "2", page(time))
+        assert await cache.get("q", URL + "2") is not None

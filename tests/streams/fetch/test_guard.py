@@ -1,0 +1,152 @@
+"""What is let through to a connection, and what is not. Nothing here opens one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from schemas.outcome import FetchFailure, FetchRefused
+from streams.fetch.addresses import why_not_global
+from streams.fetch.guard import Admitted, Target, admit, parse_target
+from streams.fetch.settings import FetchSettings
+
+PUBLIC = "93.184.216.34"
+FORBIDDEN, INVALID = FetchFailure.FORBIDDEN_ADDRESS, FetchFailure.INVALID_URL
+
+
+async def judge(url: str, *answers: str, **settings: Any) -> Admitted | FetchRefused:
+    async def resolver(host: str, port: int) -> Sequence[str]:
+        if not answers:
+            raise OSError("no such name")
+        return answers
+
+    return await admit(url, FetchSettings(**settings), resolver)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://127.0.0.1:8000/", FORBIDDEN),
+        ("http://0/", FORBIDDEN),
+        ("http://127.1/", FORBIDDEN),
+        ("http://0x7f.0.0.1/", FORBIDDEN),
+        ("http://017700000001/", FORBIDDEN),
+        ("http://00.00.00.00/", FORBIDDEN),
+        ("http://3232235777/", FORBIDDEN),
+        ("http://172.31.255.255/", FORBIDDEN),
+        ("http://168.63.129.16/metadata", FORBIDDEN),
+        ("http://192.0.0.192/opc/", FORBIDDEN),
+        ("http://224.0.0.1/", FORBIDDEN),
+        ("http://[::]/", FORBIDDEN),
+        ("http://[fe80::1]/", FORBIDDEN),
+        ("http://[fd00::1]/", FORBIDDEN),
+        ("http://[::ffff:7f00:1]/", FORBIDDEN),
+        ("http://[64:ff9b::a9fe:a9fe]/", FORBIDDEN),
+        ("http://[2002:7f00:1::]/", FORBIDDEN),
+        ("http://[2001:0:7f00:1::]/", FORBIDDEN),
+        ("http://[2a00::5efe:10.0.0.1]/", FORBIDDEN),
+        ("http://metadata/", FORBIDDEN),
+        ("http://metadata.service.internal/", FORBIDDEN),
+        ("http://printer.local./", FORBIDDEN),
+        ("http://example.com:22/", FORBIDDEN),
+        ("http://256.256.256.256/", INVALID),
+        ("http://1.2.3.4.5/", INVALID),
+        ("http://1.2.3.09/", INVALID),
+        ("http://name.0x/", INVALID),
+        ("http://0..1/", INVALID),
+        ("http://[::1", INVALID),
+        ("http://[fe80::1%25eth0]/", INVALID),
+        ("http://user@example.com/", INVALID),
+        ("http://:secret@example.com/", INVALID),
+        ("http://example.com\\@127.0.0.1/", INVALID),
+        ("http://exa\tmple.com/", INVALID),
+        ("http://exam%70le.com/", INVALID),
+        ("http://example.com:0/", INVALID),
+        ("http://example.com:99999/", INVALID),
+        ("http:127.0.0.1/", INVALID),
+        ("http:///path", INVALID),
+        ("//example.com/", FetchFailure.FORBIDDEN_SCHEME),
+        ("", FetchFailure.FORBIDDEN_SCHEME),
+        ("gopher://example.com/", FetchFailure.FORBIDDEN_SCHEME),
+        ("file:///etc/hosts", FetchFailure.FORBIDDEN_SCHEME),
+        ("https://" + "a" * 9000, INVALID),
+    ],
+)
+async def test_refused_without_asking_for_the_name(url: str, reason: FetchFailure) -> None:
+    found = await judge(url, PUBLIC)
+    assert isinstance(found, FetchRefused)
+    assert found.reason is reason
+
+
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        ("http://10news.example.com/a b?q=ü#x", Target("http", "10news.example.com", 80, "/a%20b?q=%C3%BC")),
+        ("HTTPS://127.example.org", Target("https", "127.example.org", 443, "/")),
+        ("http://MÜNCHEN.example.de./", Target("http", "xn--mnchen-3ya.example.de", 80, "/")),
+        ("https://example.com:8443/x", Target("https", "example.com", 8443, "/x")),
+        (f"http://{PUBLIC}/", Target("http", PUBLIC, 80, "/")),
+    ],
+)
+async def test_ordinary_addresses_are_let_through(url: str, target: Target) -> None:
+    assert await judge(url, PUBLIC) == Admitted(target, ((PUBLIC, target.port),))
+
+
+async def test_all_answers_must_be_of_the_open_internet() -> None:
+    found = await judge("http://mixed.example.com/", PUBLIC, "::ffff:10.0.0.1")
+    assert isinstance(found, FetchRefused)
+    assert (found.reason, found.detail) == (FORBIDDEN, "10.0.0.1 is in 10.0.0.0/8")
+
+
+async def test_a_name_without_an_address() -> None:
+    found = await judge("http://gone.example.com/")
+    assert isinstance(found, FetchRefused)
+    assert found.reason is FetchFailure.UNRESOLVABLE
+
+
+async def test_the_operator_may_permit_a_host_or_a_network() -> None:
+    permitted = {"resolve": {"Inside.example": "[::1]:8080"}}
+    found = await judge("https://inside.example/x", **permitted)
+    assert isinstance(found, Admitted)
+    assert (found.places, found.target.authority) == ((("::1", 8080),), "inside.example")
+    other = await judge("https://inside2.example/x", "10.0.0.1", **permitted)
+    assert isinstance(other, FetchRefused)
+    assert isinstance(await judge("http://10.0.0.1/", allow_private=True), Admitted)
+    assert isinstance(await judge("http://printer/", "10.0.0.1", allow_private=True), Admitted)
+    assert isinstance(await judge("http://0x7f000001/", allow_private=True), FetchRefused)
+
+
+async def test_version_four_comes_first() -> None:
+    found = await judge("http://both.example.com/", "2606:4700::1111", PUBLIC)
+    assert isinstance(found, Admitted)
+    assert [address for address, _ in found.places] == [PUBLIC, "2606:4700::1111"]
+
+
+@pytest.mark.parametrize("target", ["127.0.0.1", "localhost:80", "127.0.0.1:0", "127.0.0.1:x", "127.0.0.1:70000"])
+def test_a_permission_must_be_an_address_and_a_port(target: str) -> None:
+    with pytest.raises(ValidationError):
+        FetchSettings(resolve={"host.example": target})
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"])
+def test_addresses_of_the_open_internet(address: str) -> None:
+    assert why_not_global(address) is None
+
+
+@pytest.mark.parametrize("address", ["", "x", "1.2.3", "2606:4700::1%1", "3fff::1", "::8.8.8.8", "255.255.255.255"])
+def test_other_addresses(address: str) -> None:
+    assert why_not_global(address)
+
+
+@given(st.one_of(st.text(max_size=60), st.text(alphabet="htp:/.@[]%0123456789xabcdefＡ。\\#?", max_size=40)))
+def test_anything_is_judged_and_nothing_raises(text: str) -> None:
+    for url in (text, f"http://{text}", f"http://{text}/path"):
+        found = parse_target(url)
+        if isinstance(found, Target):
+            again = parse_target(found.url)
+            assert again == found
