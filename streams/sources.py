@@ -1,18 +1,22 @@
 """What can be published: JSON lines, folders of pages, page lists; read one record at a time, whatever their size.
 
-A path goes in; records ready to be sent come out, or for what can't be sent the place it stands and why.
+A path goes in; records ready to be sent come out, or for what can't be sent the place it stands and why. Nothing
+is read outside of the paths that were named.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import sys
+import os
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import quote
 
 from pydantic import ValidationError
 
@@ -22,9 +26,14 @@ from schemas.pages import MAX_PAGE_BYTES, CrawledPage
 from streams.codec import OutputRecord, decode, encode, refusal
 from streams.topology import TOPIC_BYTES, Topic
 
-STANDARD_INPUT = Path("-")
+LARGEST_LINE = TOPIC_BYTES
+"""Bytes of a line that is read; no topic takes more."""
+_LARGEST_RECORD = TOPIC_BYTES - 64 * 1024
+"""Leaves room for what a batch adds and for what compression can add at worst, so that the topic takes it."""
 _PAGE_LISTS = ("cases.jsonl", "cases.jsonl.gz")
 _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".html.gz", ".htm.gz")
+_UNREADABLE = (OSError, EOFError, zlib.error)
+"""What reading a file, plain or gzipped, may raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,77 +48,92 @@ class SourceError(Exception):
     """A path that can't be read at all, or does not go with the topic."""
 
 
+def check_source(path: Path, topic: Topic) -> None:
+    """Whether a path is there and goes with the topic, before anything of it is sent.
+
+    Raises:
+        SourceError: With what to do.
+    """
+    if not os.access(path, os.R_OK):
+        raise SourceError(f"{path}: {'no permission to read it' if path.exists() else 'no such file or folder'}")
+    if not topic.raw_pages and _holds_pages(path):
+        raise SourceError(f"{path} holds pages, and {topic.name} takes JSON lines only")
+
+
 def read_source(path: Path, topic: Topic, run: str | None) -> Iterator[OutputRecord | Refused]:
     """The records of a path.
 
     Args:
-        path: JSON lines (also gzipped), ``-`` for standard input, a folder with ``cases.jsonl[.gz]`` or such a file, or
-            a folder of HTML files.
+        path: JSON lines (also gzipped); a folder with ``cases.jsonl[.gz]``, or such a file; or a folder of HTML files.
         topic: Where they go; only ``CrawledPage`` can be made of pages.
         run: Identity of the backfill, which goes into a header and into the records' ids.
 
     Raises:
         SourceError: With what to do.
     """
+    check_source(path, topic)
     try:
-        if path == STANDARD_INPUT:
-            yield from _json_lines(sys.stdin.buffer, "standard input", topic, run)
-        elif path.is_dir() or path.name in _PAGE_LISTS:
-            if not topic.raw_pages:
-                raise SourceError(f"{path} holds pages, and {topic.name} does not take pages")
-            yield from _pages(path, topic, run)
-        else:
-            with _opened(path) as file:
-                yield from _json_lines(file, str(path), topic, run)
-    except (OSError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise SourceError(f"{path}: {reason}") from None
+        yield from _pages(path, topic, run) if _holds_pages(path) else _events(path, topic, run)
+    except _UNREADABLE as error:
+        raise SourceError(f"{path}: {_explain(error)}") from None
 
 
-def _json_lines(file: IO[bytes], name: str, topic: Topic, run: str | None) -> Iterator[OutputRecord | Refused]:
-    number = 0
-    while line := file.readline(TOPIC_BYTES + 1):
-        number += 1
-        place = f"{name}:{number}"
-        if len(line) > TOPIC_BYTES and not line.endswith(b"\n"):
-            while line and not line.endswith(b"\n"):
-                line = file.readline(TOPIC_BYTES)
-            yield Refused(place, f"the line is longer than {TOPIC_BYTES} bytes")
-        elif line.strip():
-            event = decode(topic, line, (), None)
-            yield (
-                Refused(place, f"{event.reason}: {event.detail}")
-                if isinstance(event, Dead)
-                else _record(topic, event, run)
-            )
+def read_event(line: bytes | None, place: str, topic: Topic, run: str | None) -> OutputRecord | Refused | None:
+    """The record of one line of JSON; None for a blank line.
+
+    Args:
+        line: The line; None where it was longer than ``LARGEST_LINE``.
+        place: Where it stands, for the refusal.
+        topic: Where the record goes; the event must be valid there.
+        run: As in ``read_source``.
+    """
+    if line is None:
+        return Refused(place, f"the line is longer than {LARGEST_LINE} bytes")
+    if not line.strip():
+        return None
+    event = decode(topic, line, (), None)
+    if isinstance(event, Dead):
+        return Refused(place, f"{event.reason}: {event.detail}")
+    return _record(topic, event, place, run)
+
+
+def _events(path: Path, topic: Topic, run: str | None) -> Iterator[OutputRecord | Refused]:
+    with _opened(path) as file:
+        for number, line in _lines(file):
+            if (record := read_event(line, f"{path}:{number}", topic, run)) is not None:
+                yield record
 
 
 def _pages(path: Path, topic: Topic, run: str | None) -> Iterator[OutputRecord | Refused]:
     listing = path if path.is_file() else next((path / name for name in _PAGE_LISTS if (path / name).is_file()), None)
     if listing is not None:
+        folder = listing.parent.resolve()
         with _opened(listing) as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield _case(line, f"{listing}:{number}", listing.parent, topic, run)
+            for number, line in _lines(file):
+                if line is None or line.strip():
+                    yield _case(line, f"{listing}:{number}", folder, topic, run)
         return
     files = sorted(file for file in path.rglob("*") if file.name.lower().endswith(_PAGE_SUFFIXES))
     if not files:
         raise SourceError(f"{path}: no cases.jsonl and no .html files in it")
     for file_path in files:
-        name = file_path.relative_to(path).as_posix()
-        yield _page(file_path, f"https://file.invalid/{name}", str(file_path), {}, topic, run)
+        url = "https://file.invalid/" + quote(os.fsencode(file_path.relative_to(path).as_posix()))
+        yield _page(file_path, url, str(file_path), {}, topic, run)
 
 
-def _case(line: bytes, place: str, folder: Path, topic: Topic, run: str | None) -> OutputRecord | Refused:
+def _case(line: bytes | None, place: str, folder: Path, topic: Topic, run: str | None) -> OutputRecord | Refused:
     try:
-        case = json.loads(line)
-        name = case["file"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        case = json.loads(line or b"")
+        name = str(case["file"])
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         return Refused(place, f"no case with a file: {type(error).__name__}")
-    file = (folder / str(name)).resolve()
-    if not file.is_relative_to(folder.resolve()):
+    try:
+        file = (folder / name).resolve()
+    except (OSError, ValueError, RuntimeError) as error:
+        return Refused(place, f"the file {name!r} can't be found: {error}")
+    if not file.is_relative_to(folder):
         return Refused(place, f"the file {name!r} is outside of the folder")
-    url = str(case.get("url") or f"https://case.invalid/{case.get('id') or name}")
+    url = str(case.get("url") or f"https://case.invalid/{case.get('id') or quote(name, errors='replace')}")
     return _page(file, url, place, case, topic, run)
 
 
@@ -117,12 +141,12 @@ def _page(
     file: Path, url: str, place: str, case: dict[str, Any], topic: Topic, run: str | None
 ) -> OutputRecord | Refused:
     try:
+        if not file.is_file():
+            return Refused(place, f"{file.name} is no file")
         with _opened(file) as opened:
             body = opened.read(MAX_PAGE_BYTES + 1)
-    except (OSError, EOFError) as error:
-        return Refused(place, f"{file.name}: {getattr(error, 'strerror', None) or error}")
-    if len(body) > MAX_PAGE_BYTES:
-        return Refused(place, f"{file.name} is larger than {MAX_PAGE_BYTES} bytes")
+    except _UNREADABLE as error:
+        return Refused(place, f"{file.name}: {_explain(error)}")
     try:
         page = CrawledPage(
             url=url,
@@ -133,12 +157,14 @@ def _page(
         )
     except ValidationError as error:
         return Refused(place, refusal(error).detail)
-    return _record(topic, page, run)
+    return _record(topic, page, place, run)
 
 
-def _record(topic: Topic, event: Event, run: str | None) -> OutputRecord:
+def _record(topic: Topic, event: Event, place: str, run: str | None) -> OutputRecord | Refused:
     """The record of an event; the same event published twice has the same identity."""
-    identity = derive_id("publish", topic.name, run or "", event.to_json())
+    if isinstance(event, CrawledPage) and _page_bytes(event) > MAX_PAGE_BYTES:
+        return Refused(place, f"the page is larger than {MAX_PAGE_BYTES} bytes")
+    identity = derive_id("publish", topic.name, run or "", sha256(event.to_json()).hexdigest())
     envelope = Envelope(
         id=identity,
         type=topic.name,
@@ -147,8 +173,37 @@ def _record(topic: Topic, event: Event, run: str | None) -> OutputRecord:
         correlation_id=identity,
         run=run,
     )
-    return encode(topic, event, envelope)
+    record = encode(topic, event, envelope)
+    if record.size > _LARGEST_RECORD:
+        return Refused(place, f"the record is {record.size} bytes, {_LARGEST_RECORD} at most")
+    return record
+
+
+def _page_bytes(page: CrawledPage) -> int:
+    body = page.body
+    return len(body) if isinstance(body, bytes) else len(body.encode())
+
+
+def _holds_pages(path: Path) -> bool:
+    return path.is_dir() or path.name in _PAGE_LISTS
+
+
+def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
+    """Numbered lines; None for one that is too long, which is passed over without being held."""
+    number = 0
+    while line := file.readline(LARGEST_LINE + 1):
+        number += 1
+        if len(line) <= LARGEST_LINE or line.endswith(b"\n"):
+            yield number, line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = file.readline(LARGEST_LINE)
+        yield number, None
 
 
 def _opened(path: Path) -> IO[bytes]:
     return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+
+
+def _explain(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -15,19 +15,35 @@ from streams.topic_plan import TopicsError
 
 
 def run_with_kafka(command: str, settings: Settings, work: Coroutine[Any, Any, int]) -> int:
-    """Runs a command's work; expected trouble becomes a line on standard error and exit status 1."""
+    """Runs a command's work.
+
+    Returns:
+        What the work returns; 1 for expected trouble, told in a line on standard error; 130 after Ctrl-C.
+
+    Raises:
+        BrokenPipeError: Nobody reads standard output any more; how to end then is the caller's business.
+    """
     # aiokafka logs every failed try of a connection; the line below says it once.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     try:
         return asyncio.run(work)
-    except KafkaConnectionError:
-        where = settings.kafka.bootstrap_servers
-        tell(command, f"no Kafka at {where}; start one with `assay broker`, or set ASSAY_KAFKA__BOOTSTRAP_SERVERS")
-    except TopicsError as error:
-        tell(command, str(error))
-    except (KafkaError, OSError, ValueError) as error:
-        tell(command, f"Kafka at {settings.kafka.bootstrap_servers}: {type(error).__name__}: {error}".strip(": "))
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        raise
+    except (KafkaError, TopicsError, OSError, ValueError) as error:
+        tell(command, explain_trouble(error, settings))
     return 1
+
+
+def explain_trouble(error: Exception, settings: Settings) -> str:
+    """What went wrong with Kafka, and what to do where that is known."""
+    where = settings.kafka.bootstrap_servers
+    if isinstance(error, KafkaConnectionError):
+        return f"no Kafka at {where}; start one with `assay broker`, or set ASSAY_KAFKA__BOOTSTRAP_SERVERS"
+    if isinstance(error, TopicsError):
+        return str(error)
+    return f"Kafka at {where}: {' '.join(f'{type(error).__name__}: {error}'.split())}".rstrip(": ")
 
 
 def tell(command: str, message: str) -> None:

@@ -3,47 +3,67 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from streams.codec import OutputRecord
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.kafka import make_producer
 from streams.settings import Settings
-from streams.sources import Refused, SourceError, read_source
+from streams.sources import LARGEST_LINE, Refused, SourceError, check_source, read_event, read_source
+from streams.standard_input import STANDARD_INPUT, read_lines
 from streams.topic_plan import create_topics
 from streams.topology import TOPICS, Topic, topic_named
 
+_DASH = Path("-")
 _IN_FLIGHT = 200
 _SHOWN_REFUSALS = 20
 
 
 def run_publish(
-    topic: str, paths: Sequence[Path], settings: Settings, as_json: bool, rate: float | None, run_id: str | None
+    topic: str,
+    paths: Sequence[Path],
+    settings: Settings,
+    as_json: bool,
+    rate: float | None = None,
+    run_id: str | None = None,
 ) -> int:
     """Publishes every record of every path.
 
     Args:
         topic: Logical name.
-        paths: See ``streams.sources.read_source``.
+        paths: See ``streams.sources.read_source``; ``-`` is JSON lines on standard input.
         settings: The configuration; a Kafka is named in it.
         as_json: End with one line ``{"published", "refused", "seconds"}``.
         rate: Records a second at most.
         run_id: Marks the records as a backfill.
 
     Returns:
-        0 when all was published; 1 where something was refused or Kafka failed; 2 for an unknown topic or a path that
-        can't be read.
+        0 when all was published; 1 where something was refused or Kafka failed; 2 for an unknown topic, a rate that is
+        none, or a path that can't be read or does not go with the topic; 130 after Ctrl-C.
     """
     found = topic_named(topic)
     if found is None:
         tell("publish", f"there is no topic {topic!r}; there are {', '.join(t.name for t in TOPICS)}")
+        return 2
+    if rate is not None and not rate > 0:
+        tell("publish", f"--rate takes a number above 0, not {rate:g}")
+        return 2
+    try:
+        for path in paths:
+            if path != _DASH:
+                check_source(path, found)
+    except SourceError as error:
+        tell("publish", str(error))
         return 2
     return run_with_kafka("publish", settings, _publish(found, paths, settings, as_json, rate, run_id))
 
@@ -53,56 +73,107 @@ async def _publish(
 ) -> int:
     if settings.kafka.create_topics:
         await create_topics(settings)
-    published = refused = 0
-    began = time.monotonic()
-    status = 0
     producer = make_producer(settings.kafka, None, "assay.publish")
     await producer.start()
+    sending = _Sending(producer, settings.kafka.topic_prefix)
+    refused = status = 0
+    began = time.monotonic()
     try:
-        pending: set[asyncio.Future[object]] = set()
-        for record in _with_progress(topic, paths, run_id):
-            if isinstance(record, Refused):
-                refused += 1
-                if refused <= _SHOWN_REFUSALS:
-                    tell("publish", f"{record.place}: {record.reason}")
-                continue
-            name = settings.kafka.topic_prefix + record.topic
-            pending.add(await producer.send(name, value=record.value, key=record.key, headers=list(record.headers)))
-            published += 1
-            if len(pending) >= _IN_FLIGHT:
-                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-                _raise_failed(done)
-            if rate:
-                await asyncio.sleep(max(0.0, published / rate - (time.monotonic() - began)))
-        if pending:
-            done, _ = await asyncio.wait(pending)
-            _raise_failed(done)
+        with _progress(topic) as advance:
+            async for record in _records(paths, topic, run_id):
+                if isinstance(record, Refused):
+                    refused += 1
+                    if refused <= _SHOWN_REFUSALS:
+                        tell("publish", f"{record.place}: {record.reason}")
+                    continue
+                await sending.send(record)
+                advance()
+                if rate:
+                    await asyncio.sleep(max(0.0, sending.sent / rate - (time.monotonic() - began)))
     except SourceError as error:
         tell("publish", str(error))
         status = 2
+    except KafkaError as error:
+        sending.failure = error
     finally:
-        await producer.stop()
-    seconds = time.monotonic() - began
-    if refused > _SHOWN_REFUSALS:
-        tell("publish", f"and {refused - _SHOWN_REFUSALS} more refused")
+        # Also after Ctrl-C: what was sent is waited for, and told.
+        await sending.stop()
+        if refused > _SHOWN_REFUSALS:
+            tell("publish", f"and {refused - _SHOWN_REFUSALS} more refused")
+        _summarize(topic, sending.acknowledged, refused, time.monotonic() - began, as_json)
+    if sending.failure is not None:
+        raise sending.failure
+    return status or (1 if refused else 0)
+
+
+def _summarize(topic: Topic, published: int, refused: int, seconds: float, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"published": published, "refused": refused, "seconds": round(seconds, 3)}))
     else:
         print(f"published {published} to {topic.name}, refused {refused}, in {seconds:.1f} s")
-    return status or (1 if refused else 0)
 
 
-def _raise_failed(done: set[asyncio.Future[object]]) -> None:
-    for future in done:
-        future.result()
+class _Sending:
+    """Sends with a bounded number of records under way, and counts those that the cluster has acknowledged."""
+
+    def __init__(self, producer: AIOKafkaProducer, prefix: str) -> None:
+        self._producer = producer
+        self._prefix = prefix
+        self._room = asyncio.Semaphore(_IN_FLIGHT)
+        self.sent = 0
+        self.acknowledged = 0
+        self.failure: BaseException | None = None
+
+    async def send(self, record: OutputRecord) -> None:
+        """Sends a record once there is room; raises where an earlier one failed."""
+        await self._room.acquire()
+        if self.failure is not None:
+            raise self.failure
+        name, headers = self._prefix + record.topic, list(record.headers)
+        future = await self._producer.send(name, value=record.value, key=record.key, headers=headers)
+        self.sent += 1
+        future.add_done_callback(self._answered)
+
+    async def stop(self) -> None:
+        """Waits for what is under way and closes the producer."""
+        try:
+            await self._producer.stop()
+        except KafkaError as error:
+            self.failure = self.failure or error
+
+    def _answered(self, future: asyncio.Future[object]) -> None:
+        self._room.release()
+        if future.cancelled():
+            return
+        if (error := future.exception()) is None:
+            self.acknowledged += 1
+        else:
+            self.failure = self.failure or error
 
 
-def _with_progress(topic: Topic, paths: Sequence[Path], run_id: str | None) -> Iterator[OutputRecord | Refused]:
-    """The records of all paths, counted on a terminal as they pass."""
-    records = (record for path in paths for record in read_source(path, topic, run_id))
+async def _records(paths: Sequence[Path], topic: Topic, run_id: str | None) -> AsyncIterator[OutputRecord | Refused]:
+    for path in paths:
+        if path != _DASH:
+            for record in read_source(path, topic, run_id):
+                yield record
+            continue
+        number = 0
+        try:
+            async for line in read_lines(STANDARD_INPUT, LARGEST_LINE):
+                number += 1
+                if (event := read_event(line, f"standard input:{number}", topic, run_id)) is not None:
+                    yield event
+        except OSError as error:
+            raise SourceError(f"standard input: {error.strerror}") from None
+
+
+@contextlib.contextmanager
+def _progress(topic: Topic) -> Iterator[Callable[[], None]]:
+    """Something to call for each record sent; on a terminal it moves a bar."""
     if not sys.stderr.isatty():
-        yield from records
+        yield lambda: None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        yield from progress.track(records, description=f"publishing to {topic.name}")
+        task = progress.add_task(f"publishing to {topic.name}", total=None)
+        yield lambda: progress.advance(task)

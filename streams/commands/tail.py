@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from rich.console import Console
 from rich.text import Text
 
-from streams.codec import timestamp
+from schemas.dead import DeadLetter
+from streams.codec import RAW_PAGE_TYPES, timestamp
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.kafka import make_admin, make_reader
 from streams.settings import Settings
+from streams.topology import topic_named
 
+_SHOWN_KEY = 80
 _SHOWN_CHARACTERS = 400
+"""Characters of a key and of a value that people are shown."""
 
 
 def run_tail(
@@ -32,7 +37,7 @@ def run_tail(
         follow: Wait for more; else stop at the end as it was at the beginning.
 
     Returns:
-        0; 1 for trouble with Kafka; 2 for a start that is none, or a topic that isn't there.
+        0; 1 for trouble with Kafka; 2 for a start that is none, or a topic that isn't there; 130 after Ctrl-C.
     """
     if start not in ("earliest", "latest") and not start.isdecimal():
         tell("tail", f"--from takes earliest, latest or an offset, not {start!r}")
@@ -45,9 +50,8 @@ async def _tail(
 ) -> int:
     partitions = await _partitions(topic, settings)
     if not partitions:
-        tell(
-            "tail", f"there is no topic {settings.kafka.topic_prefix}{topic}; `assay topics list` shows those there are"
-        )
+        todo = "`assay topics create` makes it" if topic_named(topic) else "`assay topics list` shows those there are"
+        tell("tail", f"there is no topic {settings.kafka.topic_prefix}{topic} on the cluster; {todo}")
         return 2
     reader = make_reader(settings.kafka)
     await reader.start()
@@ -58,13 +62,13 @@ async def _tail(
         console = Console(highlight=False, soft_wrap=True)
         shown = 0
         while max_records is None or shown < max_records:
-            batch = await reader.getmany(
-                timeout_ms=300, max_records=None if max_records is None else max_records - shown
-            )
-            for record in sorted((r for some in batch.values() for r in some), key=lambda r: r.timestamp):
+            room = None if max_records is None else max_records - shown
+            batch = await reader.getmany(timeout_ms=300, max_records=room)
+            records = [r for p, some in batch.items() for r in some if follow or r.offset < ends[p]]
+            for record in sorted(records, key=lambda r: r.timestamp):
                 shown += 1
                 if as_json:
-                    print(json.dumps(as_value(record), ensure_ascii=False), flush=True)
+                    print(_dumped(as_value(record)), flush=True)
                 else:
                     console.print(as_line(record))
             if not follow and all([await reader.position(p) >= ends[p] for p in partitions]):
@@ -99,7 +103,7 @@ async def _seek(
 
 
 def as_value(record: ConsumerRecord) -> dict[str, Any]:
-    """A record as plain JSON types; a page that travels raw is told by its size only, binary headers as base64."""
+    """A record as plain JSON types; a value that is no JSON is told by its size only, binary headers as base64."""
     produced = timestamp(record.timestamp)
     return {
         "topic": record.topic,
@@ -108,22 +112,33 @@ def as_value(record: ConsumerRecord) -> dict[str, Any]:
         "timestamp": produced.isoformat() if produced else None,
         "key": None if record.key is None else record.key.decode("utf-8", "replace"),
         "headers": {name: _header(value) for name, value in record.headers},
-        "value": _value(record.value),
+        "value": _value(record.value, record.headers),
     }
 
 
 def as_line(record: ConsumerRecord) -> Text:
-    """A record as one line for people."""
+    """A record as one line for people: of a dead letter, why it died; of another, the beginning of its value."""
     key = "" if record.key is None else record.key.decode("utf-8", "replace")
-    value = _value(record.value)
-    text = json.dumps(value, ensure_ascii=False)
+    letter = DeadLetter.of(record.headers)
+    text = f"{letter.reason} at {letter.stage}: {letter.error}" if letter.reason else ""
+    text = text or _dumped(_value(record.value, record.headers))
     return Text.assemble(
         (f"{record.partition}/{record.offset}", "dim"),
         " ",
-        (key[:80], "bold"),
+        (_printable(key, _SHOWN_KEY), "bold"),
         " ",
-        text[:_SHOWN_CHARACTERS] + ("…" if len(text) > _SHOWN_CHARACTERS else ""),
+        (_printable(text, _SHOWN_CHARACTERS), "red" if letter.reason else ""),
     )
+
+
+def _printable(text: str, most: int) -> str:
+    """The beginning of a text, without what could steer a terminal: keys and values come from the open web."""
+    shown = "".join(character if character.isprintable() else "\ufffd" for character in text[:most])
+    return shown + ("…" if len(text) > most else "")
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
 def _header(value: bytes | None) -> Any:
@@ -135,10 +150,17 @@ def _header(value: bytes | None) -> Any:
         return {"base64": b64encode(value).decode()}
 
 
-def _value(value: bytes | None) -> Any:
+def _value(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> Any:
     if value is None:
         return None
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return {"bytes": len(value)}
+    type_ = next((text.decode("utf-8", "replace") for name, text in headers if name == "content-type" and text), None)
+    if type_ is None or not type_.lower().startswith(RAW_PAGE_TYPES):
+        try:
+            return json.loads(value, parse_constant=_refuse)
+        except (ValueError, RecursionError):
+            pass
+    return {"bytes": len(value), "content_type": type_}
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")

@@ -22,7 +22,7 @@ def run_topics(action: Action, settings: Settings, as_json: bool, dry_run: bool 
     """Runs the command.
 
     Returns:
-        0; 1 for trouble with Kafka, and for ``diff`` where something differs.
+        0; 1 for trouble with Kafka, and for ``diff`` where something differs; 130 after Ctrl-C.
     """
     work = {"create": _create, "list": _list, "diff": _diff}[action]
     return run_with_kafka("topics", settings, work(settings, as_json, dry_run))
@@ -52,14 +52,20 @@ async def _list(settings: Settings, as_json: bool, dry_run: bool) -> int:  # noq
     if as_json:
         print(json.dumps({"topics": rows, "missing": missing}))
         return 0
+    cells = [(str(row["topic"]), str(row["partitions"]), str(row["records"])) for row in rows]
+    cells += [(name, "-", "missing: assay topics create") for name in missing]
+    console = Console()
+    if not console.is_terminal:
+        for name, partitions, records in cells:
+            print(f"{name}\t{partitions}\t{records}")
+        return 0
     table = Table(box=None, header_style="bold")
-    for name, justify in (("topic", "left"), ("partitions", "right"), ("records", "right")):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type] # rich's Literal
-    for row in rows:
-        table.add_row(str(row["topic"]), str(row["partitions"]), str(row["records"]))
-    for name in missing:
-        table.add_row(name, "-", "missing: assay topics create")
-    Console(width=None if Console().is_terminal else 120).print(table)
+    table.add_column("topic")
+    table.add_column("partitions", justify="right")
+    table.add_column("records", justify="right")
+    for line in cells:
+        table.add_row(*line)
+    console.print(table)
     return 0
 
 
@@ -81,7 +87,9 @@ async def _described(settings: Settings) -> list[dict[str, object]]:
     await admin.start()
     try:
         wanted = {topic.name for topic in plan_topics(settings)} & set(await admin.list_topics())
-        described = await admin.describe_topics(sorted(wanted)) if wanted else []
+        if not wanted:
+            return []
+        described = await admin.describe_topics(sorted(wanted))
     finally:
         await admin.close()
     reader = make_reader(settings.kafka)
