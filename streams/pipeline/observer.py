@@ -75,7 +75,8 @@ class Observer:
                         metrics.results_classified_total.labels(result.result_type).inc()
                     if event.extraction_reason is not None:
                         # For the orchestrator's operators, in the words of the requirement.
-                        log.warning(f"Extraction needed: {event.extraction_reason}", batch_id=event.batch_id)
+                        message = f"Extraction needed: {event.extraction_reason}"
+                        log.warning(message, batch_id=event.batch_id)
                     if event.improvement is not None:
                         metrics.actionable_improvement.observe(event.improvement)
                 case ExtractionNeeded():
