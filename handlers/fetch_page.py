@@ -76,42 +76,70 @@ def read_pages(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: 
     first = replies[0].pages[0]
     if isinstance(first, FetchRefused):
         return Emit((_completed(event, rules, failure=first.reason, skipped=[first]),))
-    known, pages_read, next_page = _listed(event, replies, rules)
-    if len(replies) == pages_read and next_page and len(known) < event.max_details:
-        return Ask(FetchPages((next_page,), event.query))
+    walk = _walk(event, replies, rules)
+    if len(replies) == 1 and (refused := _no_listing(first, bool(walk.links), rules)) is not None:
+        return Emit((_completed(event, rules, failure=refused.reason, skipped=[refused]),))
+    if len(replies) == walk.pages_read and walk.next_page:
+        return Ask(FetchPages((walk.next_page,), event.query))
     own = registrable_domain(host_of(first.final_url))
-    chosen = known[: event.max_details]
-    near = [link.url for link in chosen if registrable_domain(host_of(link.url)) == own]
-    far = [link.url for link in chosen if registrable_domain(host_of(link.url)) != own]
+    chosen = [link.url for link in walk.links[: event.max_details]]
+    near = [url for url in chosen if registrable_domain(host_of(url)) == own]
+    far = [url for url in chosen if registrable_domain(host_of(url)) != own]
     if not chosen:
-        return Emit((_completed(event, rules, failure=FetchFailure.NO_ITEM_LINKS),))
+        return Emit((_completed(event, rules, failure=FetchFailure.NO_ITEM_LINKS, skipped=walk.skipped),))
     if not near:
-        return _answer(event, (), far, rules)
-    if len(replies) == pages_read:
+        return _answer(event, walk.skipped, far, rules)
+    if len(replies) == walk.pages_read:
         return Ask(FetchPages(tuple(near), event.query))
-    return _answer(event, replies[-1].pages, far, rules)
+    return _answer(event, (*walk.skipped, *replies[-1].pages), far, rules)
 
 
-def _listed(
-    event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: FetchPageRules
-) -> tuple[list[ItemLink], int, str | None]:
-    """The items of the listing's pages so far, how many replies were such pages, and the page to read next."""
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A listing as far as it was read: its items, the replies that were its pages, and what to read next, if wanted."""
+
+    links: tuple[ItemLink, ...]
+    pages_read: int
+    next_page: str | None
+    skipped: tuple[FetchRefused, ...]
+
+
+def _walk(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: FetchPageRules) -> _Walk:
+    """Goes through the replies that are pages of the listing; what follows them is a reply with details."""
     links: dict[str, ItemLink] = {}
-    next_page: str | None = None
+    skipped: list[FetchRefused] = []
+    wanted: str | None = event.target_url
+    seen: set[str | None] = set()
     pages_read = 0
-    for reply in replies[: rules.extraction.max_listing_pages]:
+    for reply in replies:
         page = reply.pages[0]
-        is_listing_page = pages_read == 0 or (next_page is not None and page.url == next_page)
-        if not is_listing_page:
+        if wanted is None or page.url != wanted:
             break
         pages_read += 1
-        listing = _listing_of(page, event, rules) if isinstance(page, FetchedPage) else Listing((), None)
+        seen.add(canonical_url(page.url))
+        wanted = None
+        if isinstance(page, FetchRefused):
+            skipped.append(page)
+            break
+        seen.add(canonical_url(page.final_url))
+        listing = _listing_of(page, event, rules)
         for link in listing.links:
             links.setdefault(canonical_url(link.url) or link.url, link)
-        next_page = listing.next_page
-        if len(links) >= event.max_details:
-            next_page = None
-    return list(links.values()), pages_read, next_page if pages_read < rules.extraction.max_listing_pages else None
+        onward = listing.next_page
+        enough = len(links) >= event.max_details or pages_read >= rules.extraction.max_listing_pages
+        if onward and not enough and canonical_url(onward) not in seen:
+            wanted = onward
+    items = tuple(link for canonical, link in links.items() if canonical not in seen)
+    return _Walk(items, pages_read, wanted, tuple(skipped))
+
+
+def _no_listing(page: FetchedPage, has_items: bool, rules: FetchPageRules) -> FetchRefused | None:
+    """Why what came in the place of a listing is none, by its own words; beside items only its title is believed."""
+    content = _content(page, rules)
+    if isinstance(content, FetchRefused):
+        return None
+    reason = why_no_content(content.title, "" if has_items else content.text, rules.page_refusals)
+    return FetchRefused(page.url, reason) if reason in (FetchFailure.CHALLENGE, FetchFailure.SOFT_404) else None
 
 
 def _listing_of(page: FetchedPage, event: ExtractionNeeded, rules: FetchPageRules) -> Listing:
@@ -141,16 +169,22 @@ def _answer(
 
 
 def _read(page: FetchedPage, rules: FetchPageRules) -> _Detail | FetchRefused:
-    """A page as content, or why it is none."""
+    """A page as a detail, or why it is none."""
+    content = _content(page, rules)
+    if isinstance(content, FetchRefused):
+        return content
+    if (reason := why_no_content(content.title, content.text, rules.page_refusals)) is not None:
+        return FetchRefused(page.url, reason)
+    return _Detail(page, content)
+
+
+def _content(page: FetchedPage, rules: FetchPageRules) -> PageContent | FetchRefused:
     if (looks_like := not_a_page(page.body, page.content_type)) is not None:
         return FetchRefused(page.url, FetchFailure.NOT_HTML, looks_like)
     body = page_bytes(page.body, page.content_type)
     if (why := refusal(body.utf8, rules.page_reading)) is not None:
         return FetchRefused(page.url, FetchFailure.NO_CONTENT, why)
-    content = rules.reader.read(parse_bytes(body).tree, page.final_url, page.fetched_at)
-    if (reason := why_no_content(content.title, content.text, rules.page_refusals)) is not None:
-        return FetchRefused(page.url, reason)
-    return _Detail(page, content)
+    return rules.reader.read(parse_bytes(body).tree, page.final_url, page.fetched_at)
 
 
 def _crawled(detail: _Detail, event: ExtractionNeeded) -> CrawledPage:

@@ -212,7 +212,7 @@ HANDLERS: tuple[Handler, ...] = (
         lane="fetch",
         concurrency=32,
         replay="never",
-        rounds=4,
+        rounds=11,  # as many listing pages as the configuration may allow, and their details
         slo_seconds=120,
     ),
     Handler(

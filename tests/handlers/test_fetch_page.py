@@ -130,6 +130,61 @@ def test_nothing_that_came_is_a_failure_and_no_batch(web: Web, failure: FetchFai
     assert not of_type(outcome, RetrievalBatch)
 
 
+def test_a_next_page_that_does_not_come_is_named() -> None:
+    def web(url: str) -> FetchedPage | FetchRefused:
+        if url.endswith("/events"):
+            return page(url, cards("/event/1", "/event/2", extra='<a rel="next" href="/events?page=2">Next</a>'))
+        return FetchRefused(url, FetchFailure.TIMEOUT) if "page=2" in url else detail(url)
+
+    outcome, _ = run(needed(), web)
+    event = completed(outcome)
+    assert event.status is ExtractionStatus.PARTIAL
+    assert [(skipped.url, skipped.reason) for skipped in event.skipped] == [
+        (f"{HOST}/events?page=2", FetchFailure.TIMEOUT)
+    ]
+    assert len(event.fetched) == 2
+
+
+def test_as_many_listing_pages_as_configured_and_none_twice() -> None:
+    def web(url: str) -> FetchedPage:
+        if "events" not in url:
+            return detail(url)
+        number = int(url.rpartition("=")[2]) if "=" in url else 1
+        following = 1 if number == 4 else number + 1
+        pager = f'<a href="/events?page={following}">Next</a>'
+        return page(url, cards(f"/event/{number}", extra=pager))
+
+    rules = RULES.model_copy(update={"extraction": RULES.extraction.model_copy(update={"max_listing_pages": 10})})
+    event = needed(max_details=50)
+    answer = fetch_page(event, rules)
+    replies: tuple[PagesReply, ...] = ()
+    asked: list[str] = []
+    while isinstance(answer, Ask):
+        asked += answer.need.urls
+        replies = (*replies, PagesReply(tuple(web(url) for url in answer.need.urls)))
+        answer = read_pages(event, replies, rules)
+    assert asked == [
+        f"{HOST}/events",
+        *(f"{HOST}/events?page={number}" for number in (2, 3, 4)),
+        *(f"{HOST}/event/{number}" for number in (1, 2, 3, 4)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("html", "failure"),
+    [
+        ("<title>Just a moment...</title><p>Please wait", FetchFailure.CHALLENGE),
+        ("<title>Shop</title><h1>Oh dear</h1><p>Page not found", FetchFailure.SOFT_404),
+        (f"<title>404 Not Found - Page not found</title>{cards('/event/1', '/event/2')}", FetchFailure.SOFT_404),
+    ],
+)
+def test_what_came_in_the_place_of_a_listing_is_not_followed(html: str, failure: FetchFailure) -> None:
+    outcome, asked = run(needed(), lambda url: page(url, html))
+    assert len(asked) == 1
+    assert completed(outcome).failure is failure
+    assert [skipped.reason for skipped in completed(outcome).skipped] == [failure]
+
+
 def test_items_on_other_domains_are_left_to_their_workers() -> None:
     links = ["https://one.example/event/1", "https://two.example/event/2"]
     outcome, asked = run(needed(), lambda url: page(url, cards(*links)))
