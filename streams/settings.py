@@ -151,8 +151,15 @@ class Settings(BaseSettings):
     )
 
     def rules(self, kind: type[R]) -> R:
-        """The rules of a handler: its view on this document."""
-        return kind.model_validate({name: getattr(self, name) for name in kind.model_fields})
+        """The rules of a handler: its view on this document.
+
+        Raises:
+            SettingsError: Sections that are right by themselves don't go together.
+        """
+        try:
+            return kind.model_validate({name: getattr(self, name) for name in kind.model_fields})
+        except ValidationError as error:
+            raise SettingsError(explain(error)) from None
 
     @classmethod
     def settings_customise_sources(
@@ -262,7 +269,7 @@ def explain(error: ValidationError) -> str:
     for item in error.errors(include_url=False):
         key = ".".join(str(part) for part in item["loc"])
         problem = "is not a known key" if item["type"] == "extra_forbidden" else item["msg"]
-        lines.append(f"{key}: {problem}")
+        lines.append(f"{key}: {problem}" if key else problem)
     return "configuration: " + "; ".join(lines) + " (see `assay config schema`)"
 
 

@@ -38,7 +38,7 @@ class ListingSection(Section):
     item_classes: tuple[str, ...] = Field(description="Words of class names that mark an item, where there is but one.")
     not_items: tuple[str, ...] = Field(description="Last segments of a path, or texts, of links that are no items.")
     not_item_folders: tuple[str, ...] = Field(description="Path segments below which there are lists, not items.")
-    paging: PagingSection
+    paging: PagingSection = Field(description="How the next page of a listing is found.")
     stop_words: tuple[str, ...] = Field(description="Words of a query that say nothing of its subject.")
 
 

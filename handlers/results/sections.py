@@ -75,19 +75,19 @@ class ClassificationSection(Section):
 class Dimensions(Section):
     """A number for each of the four dimensions, under their wire names."""
 
-    contextRecall: Score = 0.5  # noqa: N815 - the key's name comes from the source document
-    contextPrecision: Score = 0.5  # noqa: N815
-    sourceQuality: Score = 0.5  # noqa: N815
-    actionableInformation: Score = 0.6  # noqa: N815
+    contextRecall: Score = Field(default=0.5, description="How much of what is asked for the batch holds.")  # noqa: N815 - the key's name comes from the source document
+    contextPrecision: Score = Field(default=0.5, description="How much of the batch is to the point.")  # noqa: N815
+    sourceQuality: Score = Field(default=0.5, description="How good its sources are.")  # noqa: N815
+    actionableInformation: Score = Field(default=0.6, description="How much of it is the thing itself (R-054).")  # noqa: N815
 
 
 class DimensionWeights(Section):
     """Shares of the four dimensions in the overall score; they sum to 1 (R-051)."""
 
-    contextRecall: Score = 0.3  # noqa: N815
-    contextPrecision: Score = 0.25  # noqa: N815
-    sourceQuality: Score = 0.2  # noqa: N815
-    actionableInformation: Score = 0.25  # noqa: N815
+    contextRecall: Score = Field(default=0.3, description="How much of what is asked for the batch holds.")  # noqa: N815
+    contextPrecision: Score = Field(default=0.25, description="How much of the batch is to the point.")  # noqa: N815
+    sourceQuality: Score = Field(default=0.2, description="How good its sources are.")  # noqa: N815
+    actionableInformation: Score = Field(default=0.25, description="How much of it is the thing itself (R-054).")  # noqa: N815
 
     @model_validator(mode="after")
     def _sum_to_one(self) -> Self:
