@@ -1,0 +1,293 @@
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from handlers.score_page import ScorePageRules
+from schemas.rules import Section
+from streams import settings as module
+from streams.settings import Settings, SettingsError, config_dir, load_settings, merged, read_yaml
+from streams.topology import HANDLERS, Handler
+from tests.rules import CONFIG, shipped_rules
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of Assay's in the environment, whoever runs the tests."""
+    for name in [name for name in os.environ if name.upper().startswith("ASSAY_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the shipped configuration that a test may change."""
+    copy = tmp_path / "config"
+    shutil.copytree(CONFIG, copy)
+    monkeypatch.setenv("ASSAY_CONFIG_DIR", str(copy))
+    return copy
+
+
+def overlay(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "overlay.yaml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+# --- what wins -------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_nearer_wins(directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings().pipeline.poll_records == 100
+    with (directory / "assay.yaml").open("a") as file:
+        file.write("\npipeline: {poll_records: 11, commit_records: 12}\n")
+    assert load_settings().pipeline.poll_records == 11
+    monkeypatch.setenv("ASSAY_PIPELINE__POLL_RECORDS", "22")
+    assert load_settings().pipeline.poll_records == 22
+    above = overlay(tmp_path, "pipeline: {poll_records: 33}")
+    assert load_settings(above).pipeline.poll_records == 33
+    flagged = load_settings(above, pipeline={"poll_records": 44})
+    assert flagged.pipeline.poll_records == 44
+    assert flagged.pipeline.commit_records == 12, "keys that nobody names above stay as they are"
+
+
+def test_every_kind_of_value_can_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_DELIVERY", "at_least_once")
+    monkeypatch.setenv("assay_http__enabled", "false")
+    monkeypatch.setenv("ASSAY_KAFKA__SASL_PASSWORD", "hunter2")
+    monkeypatch.setenv("ASSAY_FETCH__RESOLVE", '{"a.example": "127.0.0.1:8443"}')
+    monkeypatch.setenv("ASSAY_FETCH__CONTENT_TYPES", '["text/html"]')
+    monkeypatch.setenv("ASSAY_LOGS", '{"level": "error"}')
+    monkeypatch.setenv("ASSAY_RETRIEVALEVALUATION__DIMENSIONTHRESHOLDS__ACTIONABLEINFORMATION", "0.7")
+    settings = load_settings()
+    assert settings.delivery == "at_least_once"
+    assert not settings.http.enabled
+    assert settings.kafka.sasl_password.get_secret_value() == "hunter2"
+    assert settings.fetch.resolve == {"a.example": "127.0.0.1:8443"}
+    assert settings.fetch.content_types == ("text/html",)
+    assert settings.logs.level == "error"
+    assert settings.retrievalEvaluation.dimensionThresholds.actionableInformation == 0.7
+
+
+def test_a_password_is_not_shown() -> None:
+    settings = load_settings(kafka={"sasl_password": "hunter2"})
+    assert "hunter2" not in repr(settings) + str(settings.model_dump(mode="json"))
+
+
+def test_settings_do_not_change() -> None:
+    settings = load_settings()
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(settings, "delivery", "at_least_once")  # noqa: B010 - the type checker refuses the plain way
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(settings.kafka, "topic_prefix", "x")  # noqa: B010
+
+
+def test_mappings_are_merged_and_anything_else_is_replaced() -> None:
+    below = {"a": {"b": 1, "c": [1]}, "d": {"e": 1}}
+    assert merged(below, {"a": {"c": [2]}, "d": 3}) == {"a": {"b": 1, "c": [2]}, "d": 3}
+    assert below == {"a": {"b": 1, "c": [1]}, "d": {"e": 1}}
+
+
+# --- what is wrong ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("kafkaa: {topic_prefix: x}", "kafkaa: is not a known key"),
+        ("kafka: {topic_prefixx: x}", "kafka.topic_prefixx: is not a known key"),
+        ("processing: {retries: {max_tries: 2}}", "processing.retries.max_tries: is not a known key"),
+        ("retrievalEvaluation: {dimensionThresholds: {typo: 1}}", "dimensionThresholds.typo: is not a known key"),
+        ("patterns: {en: {typo: []}}", "typo: is not a known key"),
+        ("kafka: {topic_prefix: 'not a name'}", "kafka.topic_prefix: "),
+        ("http: {port: 70000}", "http.port: "),
+        ("kafka:", "kafka: "),
+        ("kafka: [1]", "kafka: "),
+        ("kafka: {1: 2}", "kafka.1: "),
+        ("1: 2", "1 is not a known key"),
+    ],
+)
+def test_a_wrong_key_is_named_wherever_it_stands(tmp_path: Path, text: str, key: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        load_settings(overlay(tmp_path, text))
+    assert key in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_wrong_key_in_the_shipped_files_is_an_error_too(directory: Path) -> None:
+    with (directory / "config_indexing.yaml").open("a") as file:
+        file.write("\nchunk_sizes: 512\n")
+    with pytest.raises(SettingsError, match="chunk_sizes: is not a known key"):
+        load_settings()
+
+
+def test_a_wrong_flag_is_an_error() -> None:
+    with pytest.raises(SettingsError, match="kafkaa"):
+        load_settings(kafkaa={"x": 1})
+
+
+def test_every_wrong_key_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as raised:
+        load_settings(overlay(tmp_path, "kafka: {a: 1}\nhttp: {b: 2}"))
+    assert "kafka.a" in str(raised.value)
+    assert "http.b" in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["ASSAY_KAFKAA__X", "assay_kafkaa__x", "ASSAY___X", "ASSAY_NO__SUCH__SECTION"])
+def test_a_variable_of_no_section_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "1")
+    with pytest.raises(SettingsError, match=name):
+        load_settings()
+
+
+@pytest.mark.parametrize("name", ["ASSAY_KAFKA__X", "ASSAY_PROCESSING__RETRIES__X", "ASSAY_EXTRACTION__HOP_LIMITT"])
+def test_a_variable_of_no_key_is_an_error_that_names_the_key(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "1")
+    key = name.removeprefix("ASSAY_").replace("__", ".").lower()
+    with pytest.raises(SettingsError, match=f"{key}: is not a known key"):
+        load_settings()
+
+
+def test_variables_of_others_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAYER__X", "1")
+    monkeypatch.setenv("ASSAY_CONFIG_DIR", str(CONFIG))
+    monkeypatch.setenv("KAFKA__X", "1")
+    load_settings()
+
+
+@pytest.mark.parametrize(("name", "value"), [("ASSAY_KAFKA", "broker:9092"), ("ASSAY_FETCH__RESOLVE", "{bad")])
+def test_a_value_that_can_not_be_read_is_an_error(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=name.split("_")[1].lower()):
+        load_settings()
+
+
+@pytest.mark.parametrize("content", [b"a: [", b"a: b: c", b"\xff\xfe\x00", b"- 1\n- 2\n", b"just text"])
+def test_a_file_that_is_no_mapping_is_an_error_that_names_the_file(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "overlay.yaml"
+    path.write_bytes(content)
+    with pytest.raises(SettingsError, match=r"overlay\.yaml"):
+        load_settings(path)
+
+
+def test_a_missing_overlay_is_an_error_and_an_empty_one_changes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"nowhere\.yaml"):
+        load_settings(tmp_path / "nowhere.yaml")
+    assert load_settings(overlay(tmp_path, "# nothing\n")) == load_settings()
+
+
+def test_sections_that_do_not_go_together_are_an_error_when_a_handler_needs_them() -> None:
+    settings = load_settings(trust_points={"citation": {"doi_or_citation": 100}})
+    with pytest.raises(SettingsError, match="sum to more than 100"):
+        settings.rules(ScorePageRules)
+
+
+def test_yaml_makes_no_objects(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError):
+        read_yaml(overlay(tmp_path, "a: !!python/object/apply:os.getcwd []"))
+
+
+# --- where the files are ---------------------------------------------------------------------------------------------
+
+
+def test_a_named_directory_wins_and_has_to_be_there(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert config_dir() == directory
+    (directory / "assay.yaml").unlink()
+    with pytest.raises(SettingsError, match="ASSAY_CONFIG_DIR"):
+        load_settings()
+
+
+def test_a_checkout_has_its_files_beside_the_package_and_a_wheel_within(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert config_dir() == CONFIG
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "streams" / "settings.py"))
+    with pytest.raises(SettingsError, match=r"no assay\.yaml"):
+        config_dir()
+    shutil.copytree(CONFIG, tmp_path / "streams" / "_config")
+    assert config_dir() == tmp_path / "streams" / "_config"
+    load_settings()
+    shutil.copytree(CONFIG, tmp_path / "config")
+    assert config_dir() == tmp_path / "config"
+
+
+# --- the document and the views on it --------------------------------------------------------------------------------
+
+
+def test_every_key_is_described_and_none_is_ignored() -> None:
+    assert Settings.model_config.get("extra") == "forbid"
+    undescribed = [path for path, described in _keys(Settings, "") if not described]
+    assert undescribed == []
+
+
+def test_every_section_of_every_handler_is_part_of_the_document() -> None:
+    for handler in HANDLERS:
+        assert set(handler.rules.model_fields) <= set(Settings.model_fields), handler.name
+
+
+@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
+def test_the_rules_of_a_handler_are_the_shipped_ones_and_have_a_stable_version(handler: Handler) -> None:
+    rules = load_settings().rules(handler.rules)
+    assert rules == load_settings().rules(handler.rules)
+    assert rules.config_version == load_settings().rules(handler.rules).config_version
+    assert rules.config_version == shipped_rules(handler.rules).config_version
+
+
+@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
+def test_how_the_shell_runs_does_not_change_the_version(handler: Handler) -> None:
+    elsewhere = load_settings(
+        kafka={"bootstrap_servers": "elsewhere:1", "topic_prefix": "x."},
+        http={"port": 1},
+        logs={"level": "error"},
+        pipeline={"poll_records": 7},
+        processing={"retries": {"max_attempts": 7}},
+        fetch={"user_agent": "Other/1"},
+        delivery="at_least_once",
+    )
+    version = elsewhere.rules(handler.rules).config_version
+    assert version == load_settings().rules(handler.rules).config_version
+
+
+SECTIONS = [(handler, name) for handler in HANDLERS for name in handler.rules.model_fields]
+
+
+@pytest.mark.parametrize(("handler", "section"), SECTIONS, ids=[f"{h.name}-{name}" for h, name in SECTIONS])
+def test_what_a_decision_depends_on_changes_its_version(handler: Handler, section: str) -> None:
+    shipped = load_settings()
+    version = shipped.rules(handler.rules).config_version
+    for changed in _changes(shipped.model_dump(mode="json", by_alias=True, include={section})):
+        try:
+            other = load_settings(**changed).rules(handler.rules)
+        except SettingsError:
+            continue
+        assert other.config_version != version
+        return
+    pytest.fail(f"found no other value that {section} takes")
+
+
+def _changes(value: Any) -> Iterator[Any]:
+    """Parts of the value with one thing in it changed."""
+    match value:
+        case bool():
+            yield not value
+        case int():
+            yield value + 1
+            yield value - 1
+        case float():
+            yield value * 0.99
+        case list():
+            yield value[1:]
+        case dict():
+            for name, inner in value.items():
+                yield from ({name: changed} for changed in _changes(inner))
+
+
+def _keys(model: type[BaseModel], place: str) -> Iterator[tuple[str, bool]]:
+    for name, field in model.model_fields.items():
+        yield f"{place}{name}", bool(field.description)
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+            assert field.annotation.model_config.get("extra") == "forbid"
+            yield from _keys(field.annotation, f"{place}{name}.")
