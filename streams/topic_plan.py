@@ -6,6 +6,7 @@ are never changed silently, for that would move keys to other partitions.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,8 @@ RETENTION_MS = 7 * _DAY_MS
 """How long events are kept; a backfill can go back so far."""
 DEAD_LETTER_RETENTION_MS = 30 * _DAY_MS
 """How long dead letters are kept: somebody has to look at them."""
+_LEADER_LOOKS = 50
+_LEADER_PAUSE_SECONDS = 0.1
 
 
 class TopicsError(Exception):
@@ -94,6 +97,7 @@ async def create_topics(settings: Settings) -> list[str]:
         answer = await admin.create_topics(
             [NewTopic(t.name, t.partitions, t.replication, topic_configs=dict(t.config)) for t in missing]
         )
+        await _until_led(admin, missing)
     finally:
         await admin.close()
     for name, code, *message in answer.topic_errors:
@@ -102,6 +106,17 @@ async def create_topics(settings: Settings) -> list[str]:
         if code and error is not TopicAlreadyExistsError:
             raise TopicsError(f"topic {name}: {error.__name__} {message[0] if message and message[0] else ''}".rstrip())
     return [topic.name for topic in missing]
+
+
+async def _until_led(admin: AIOKafkaAdminClient, topics: Sequence[PlannedTopic]) -> None:
+    """Waits until every partition has a leader; before, the first records would be refused and sent again."""
+    wanted = sum(topic.partitions for topic in topics)
+    for _ in range(_LEADER_LOOKS):
+        described = await admin.describe_topics([topic.name for topic in topics])
+        led = sum(partition["leader"] >= 0 for topic in described for partition in topic["partitions"])
+        if led >= wanted:
+            return
+        await asyncio.sleep(_LEADER_PAUSE_SECONDS)
 
 
 async def find_differences(settings: Settings) -> list[Difference]:
