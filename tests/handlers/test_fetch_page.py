@@ -130,6 +130,17 @@ def test_nothing_that_came_is_a_failure_and_no_batch(web: Web, failure: FetchFai
     assert not of_type(outcome, RetrievalBatch)
 
 
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [(b"%PDF-1.7 \x00\x01", FetchFailure.NOT_HTML), (b"<div>" * 50_000, FetchFailure.NO_CONTENT)],
+)
+def test_a_detail_that_is_no_page(body: bytes, reason: FetchFailure) -> None:
+    event = needed(follow=False, target_url=f"{HOST}/event/9")
+    outcome, _ = run(event, lambda url: FetchedPage(url, url, 200, "text/html", body, WHEN))
+    assert (completed(outcome).status, completed(outcome).failure) == (ExtractionStatus.FAILED, reason)
+    assert len(outcome.events) == 1
+
+
 def test_a_next_page_that_does_not_come_is_named() -> None:
     def web(url: str) -> FetchedPage | FetchRefused:
         if url.endswith("/events"):

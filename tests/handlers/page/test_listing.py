@@ -59,6 +59,16 @@ def test_links_that_show_the_list_in_another_way_are_no_items() -> None:
     assert urls(follow(listing(3, extra + more))) == [f"https://kalender.example/event/{n}" for n in range(3)]
 
 
+@pytest.mark.parametrize(
+    "href",
+    ["https://kalender.example/", "/events/7", "/events/login", "/events/x?tag=jazz", "/events?page=9", "/tag/x"],
+)
+def test_links_in_the_items_blocks_that_lead_elsewhere_are_no_items(href: str) -> None:
+    text = "7" if href.endswith("7") else "Somewhere else"
+    extra = f'<ul><li class="card"><h3><a href="{href}">{text}</a></h3></li></ul>'
+    assert urls(follow(listing(3, extra))) == [f"https://kalender.example/event/{n}" for n in range(3)]
+
+
 def test_links_to_other_sites_beside_the_items_are_left_out() -> None:
     cards = "".join(f'<div class="box"><h3><a href="/story-{n}">Story number {n}</a></h3></div>' for n in range(5))
     badge = '<div class="box"><h3><a href="https://social.example/us">Follow us there</a></h3></div>'

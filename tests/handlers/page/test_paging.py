@@ -50,7 +50,16 @@ def test_what_the_head_states_counts_where_the_page_links_there() -> None:
 
 @pytest.mark.parametrize(
     ("url", "expected"),
-    [("/a?page=12", 12), ("/a/page/3/", 3), ("/a/page-4", 4), ("/2026", None), ("/a?page=x", None), ("/a/p/", None)],
+    [
+        ("/a?page=12", 12),
+        ("/a/page/3/", 3),
+        ("/a/page-4", 4),
+        ("/2026", None),
+        ("/a?page=x", None),
+        ("/a/p/", None),
+        ("/page", None),
+        ("/", None),
+    ],
 )
 def test_numbers_in_addresses(url: str, expected: int | None) -> None:
     assert page_number(SITE + url, SECTION) == expected

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,19 @@ async def test_a_file_that_is_no_database_is_done_without(tmp_path: Path) -> Non
     file.write_bytes(b"no database at all " * 100)
     time = VirtualTime()
     async with caching(time, cache_path=file) as cache:
+        await cache.put("q", URL, page(time))
+        assert await cache.get("q", URL) == page(time)
+
+
+async def test_a_file_that_breaks_later_is_done_without_from_then_on(tmp_path: Path) -> None:
+    time = VirtualTime()
+    file = tmp_path / "c.sqlite"
+    async with caching(time, cache_path=file) as cache:
+        await cache.put("q", URL, page(time))
+        with closing(sqlite3.connect(file)) as other:
+            other.execute("DROP TABLE fetched")
+            other.commit()
+        assert await cache.get("q", URL) is None
         await cache.put("q", URL, page(time))
         assert await cache.get("q", URL) == page(time)
 
