@@ -43,7 +43,9 @@ def explain_trouble(error: Exception, settings: Settings) -> str:
         return f"no Kafka at {where}; start one with `assay broker`, or set ASSAY_KAFKA__BOOTSTRAP_SERVERS"
     if isinstance(error, TopicsError):
         return str(error)
-    return f"Kafka at {where}: {' '.join(f'{type(error).__name__}: {error}'.split())}".rstrip(": ")
+    # Kafka's own errors bear their name in their text.
+    what = str(error) if isinstance(error, KafkaError) else f"{type(error).__name__}: {error}"
+    return f"Kafka at {where}: {' '.join(what.split())}"
 
 
 def tell(command: str, message: str) -> None:

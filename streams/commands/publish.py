@@ -11,13 +11,14 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, KafkaTimeoutError
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from streams.codec import OutputRecord
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.kafka import make_producer
+from streams.pipeline.commit import stop_producer
 from streams.settings import Settings
 from streams.sources import LARGEST_LINE, Refused, SourceError, check_source, read_event, read_source
 from streams.standard_input import STANDARD_INPUT, read_lines
@@ -75,7 +76,7 @@ async def _publish(
         await create_topics(settings)
     producer = make_producer(settings.kafka, None, "assay.publish")
     await producer.start()
-    sending = _Sending(producer, settings.kafka.topic_prefix)
+    sending = _Sending(producer, settings.kafka.topic_prefix, settings.kafka.transaction_timeout_seconds)
     refused = status = 0
     began = time.monotonic()
     try:
@@ -114,11 +115,15 @@ def _summarize(topic: Topic, published: int, refused: int, seconds: float, as_js
 
 
 class _Sending:
-    """Sends with a bounded number of records under way, and counts those that the cluster has acknowledged."""
+    """Sends with a bounded number of records under way, and counts those that the cluster has acknowledged.
 
-    def __init__(self, producer: AIOKafkaProducer, prefix: str) -> None:
+    An idempotent producer tries for ever; here it is given up when nothing is acknowledged for ``patience`` seconds.
+    """
+
+    def __init__(self, producer: AIOKafkaProducer, prefix: str, patience: float) -> None:
         self._producer = producer
         self._prefix = prefix
+        self._patience = patience
         self._room = asyncio.Semaphore(_IN_FLIGHT)
         self.sent = 0
         self.acknowledged = 0
@@ -126,20 +131,33 @@ class _Sending:
 
     async def send(self, record: OutputRecord) -> None:
         """Sends a record once there is room; raises where an earlier one failed."""
-        await self._room.acquire()
-        if self.failure is not None:
-            raise self.failure
         name, headers = self._prefix + record.topic, list(record.headers)
-        future = await self._producer.send(name, value=record.value, key=record.key, headers=headers)
+        try:
+            async with asyncio.timeout(self._patience):
+                await self._room.acquire()
+                if self.failure is not None:
+                    raise self.failure
+                future = await self._producer.send(name, value=record.value, key=record.key, headers=headers)
+        except TimeoutError:
+            raise self._given_up() from None
         self.sent += 1
         future.add_done_callback(self._answered)
 
     async def stop(self) -> None:
-        """Waits for what is under way and closes the producer."""
-        try:
-            await self._producer.stop()
-        except KafkaError as error:
-            self.failure = self.failure or error
+        """Waits for what is under way, as long as some of it is acknowledged, and closes the producer."""
+        before = -1
+        while self.failure is None and before < self.acknowledged:
+            before = self.acknowledged
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._patience):
+                    await self._producer.flush()
+                    break
+        else:
+            self.failure = self.failure or self._given_up()
+        await stop_producer(self._producer, self._patience if self.failure is None else 1.0)
+
+    def _given_up(self) -> KafkaError:
+        return KafkaTimeoutError(f"nothing was acknowledged for {self._patience:g} s")
 
     def _answered(self, future: asyncio.Future[object]) -> None:
         self._room.release()

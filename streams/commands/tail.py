@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from base64 import b64encode
 from collections.abc import Sequence
@@ -68,7 +69,7 @@ async def _tail(
             for record in sorted(records, key=lambda r: r.timestamp):
                 shown += 1
                 if as_json:
-                    print(_dumped(as_value(record)), flush=True)
+                    print(as_json_line(record), flush=True)
                 else:
                     console.print(as_line(record))
             if not follow and all([await reader.position(p) >= ends[p] for p in partitions]):
@@ -102,18 +103,18 @@ async def _seek(
         reader.seek(partition, min(max(wanted, begins[partition]), ends[partition]))
 
 
-def as_value(record: ConsumerRecord) -> dict[str, Any]:
-    """A record as plain JSON types; a value that is no JSON is told by its size only, binary headers as base64."""
+def as_json_line(record: ConsumerRecord) -> str:
+    """A record as JSON; a value that is no JSON is told by its size only, binary headers are base64."""
     produced = timestamp(record.timestamp)
-    return {
+    shown = {
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": produced.isoformat() if produced else None,
         "key": None if record.key is None else record.key.decode("utf-8", "replace"),
         "headers": {name: _header(value) for name, value in record.headers},
-        "value": _value(record.value, record.headers),
     }
+    return f'{_dumped(shown)[:-1]}, "value": {_value(record.value, record.headers)}}}'
 
 
 def as_line(record: ConsumerRecord) -> Text:
@@ -121,7 +122,7 @@ def as_line(record: ConsumerRecord) -> Text:
     key = "" if record.key is None else record.key.decode("utf-8", "replace")
     letter = DeadLetter.of(record.headers)
     text = f"{letter.reason} at {letter.stage}: {letter.error}" if letter.reason else ""
-    text = text or _dumped(_value(record.value, record.headers))
+    text = text or _value(record.value, record.headers)
     return Text.assemble(
         (f"{record.partition}/{record.offset}", "dim"),
         " ",
@@ -150,16 +151,15 @@ def _header(value: bytes | None) -> Any:
         return {"base64": b64encode(value).decode()}
 
 
-def _value(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> Any:
+def _value(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> str:
+    """A value as JSON text, or its size where it is no JSON or nested too deep for a reader."""
     if value is None:
-        return None
+        return "null"
     type_ = next((text.decode("utf-8", "replace") for name, text in headers if name == "content-type" and text), None)
     if type_ is None or not type_.lower().startswith(RAW_PAGE_TYPES):
-        try:
-            return json.loads(value, parse_constant=_refuse)
-        except (ValueError, RecursionError):
-            pass
-    return {"bytes": len(value), "content_type": type_}
+        with contextlib.suppress(ValueError, RecursionError):
+            return _dumped(json.loads(value, parse_constant=_refuse))
+    return _dumped({"bytes": len(value), "content_type": type_})
 
 
 def _refuse(constant: str) -> None:
