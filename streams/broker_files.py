@@ -101,6 +101,11 @@ def kafka_jars(cache: Path, progress: Callable[[str], None]) -> list[Path]:
     return jars
 
 
+def cached_jars(cache: Path) -> list[Path] | None:
+    """Kafka's jars where they are in the cache already and whole, else None."""
+    return _listed(cache / f"kafka-{KAFKA_VERSION}")
+
+
 def cache_folder() -> Path:
     """``ASSAY_CACHE_DIR``, else ``assay`` in the user's cache folder."""
     if named := os.environ.get("ASSAY_CACHE_DIR"):

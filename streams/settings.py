@@ -230,13 +230,24 @@ def config_dir() -> Path:
 
 
 def read_document(directory: Path) -> dict[str, Any]:
-    """The merged YAML of a configuration directory: each pattern file is a key below ``patterns``."""
+    """The merged YAML of a configuration directory."""
     document: dict[str, Any] = {}
-    for name in ("assay.yaml", "config_indexing.yaml"):
-        if (path := directory / name).is_file():
-            document = merged(document, read_yaml(path))
-    patterns = {path.stem: read_yaml(path) for path in sorted((directory / "patterns").glob("*.yaml"))}
-    return merged(document, {"patterns": patterns} if patterns else {})
+    for _, layer in read_layers(directory):
+        document = merged(document, layer)
+    return document
+
+
+def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """Each file of a configuration directory with its part of the document, the one that wins last.
+
+    A file of patterns is a key below ``patterns``.
+    """
+    named = [path for name in ("assay.yaml", "config_indexing.yaml") if (path := directory / name).is_file()]
+    packs = sorted((directory / "patterns").glob("*.yaml"))
+    return [
+        *((path, read_yaml(path)) for path in named),
+        *((path, {"patterns": {path.stem: read_yaml(path)}}) for path in packs),
+    ]
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -1,27 +1,41 @@
-"""``assay config``: every key in force with its value and where it comes from, or the description of every key."""
+"""``assay config``: every key in force with its value and where that comes from, or the schema of all keys."""
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import SecretStr
+from pydantic_settings import EnvSettingsSource
+from rich.console import Console
+from rich.text import Text
 
-from streams.settings import Settings, config_dir, load_settings, read_document, read_yaml
+from streams.settings import Settings, config_dir, load_settings, read_layers, read_yaml
 
-_HIDDEN = "********"
+Action = Literal["show", "schema"]
 
 
-def run_config(action: Literal["show", "schema"], overlay: Path | None, as_json: bool) -> int:
-    """Runs the command; secrets are hidden.
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of the configuration: its dotted name, its value (secrets masked), and where the value comes from."""
+
+    key: str
+    value: Any
+    source: str
+
+
+def run_config(action: Action, overlay: Path | None, as_json: bool) -> int:
+    """Shows the configuration.
 
     Args:
-        action: ``show`` prints values and origins (default, file, environment, flag); ``schema`` the JSON Schema.
-        overlay: The file given by ``--config``, if one was.
-        as_json: For ``show``: a JSON object ``{key: {"value", "from"}}``; a schema is JSON anyway.
+        action: ``show`` the keys in force, or the JSON ``schema`` of all keys, which is JSON in any case.
+        overlay: The file named with ``--config``.
+        as_json: ``show`` as ``{"config_dir", "keys": [{"key", "value", "source"}]}``.
+
+    Returns:
+        0.
 
     Raises:
         SettingsError: The configuration can't be used.
@@ -29,53 +43,44 @@ def run_config(action: Literal["show", "schema"], overlay: Path | None, as_json:
     if action == "schema":
         print(json.dumps(Settings.model_json_schema(), indent=2, ensure_ascii=False))
         return 0
-    settings = load_settings(overlay)
-    origins = _Origins(overlay)
-    entries = {
-        ".".join(path): {"value": value, "from": origins.of(path)} for path, value in _leaves(settings.model_dump(), ())
-    }
+    keys = keys_in_force(overlay)
     if as_json:
-        print(json.dumps(entries, ensure_ascii=False, default=str))
+        document = {"config_dir": str(config_dir()), "keys": [asdict(key) for key in keys]}
+        print(json.dumps(document, ensure_ascii=False))
         return 0
-    for key, entry in entries.items():
-        print(f"{key} = {json.dumps(entry['value'], ensure_ascii=False, default=str)}  # {entry['from']}")
+    console = Console(highlight=False, soft_wrap=True)
+    for key in keys:
+        value = json.dumps(key.value, ensure_ascii=False)
+        console.print(Text.assemble((key.key, "bold"), " = ", value, (f"  # {key.source}", "dim")))
     return 0
 
 
-class _Origins:
-    """Where each key was last set: the order of ``Settings.settings_customise_sources``, highest first."""
-
-    def __init__(self, overlay: Path | None) -> None:
-        directory = config_dir()
-        self._flags = read_yaml(overlay) if overlay else {}
-        self._file = read_document(directory)
-        self._directory = directory
-        self._environment = {name.upper() for name in os.environ}
-
-    def of(self, path: tuple[str, ...]) -> str:
-        """``flag``, ``environment`` with the variable's name, ``file`` or ``default``."""
-        if _has(self._flags, path):
-            return "flag"
-        for length in range(len(path), 0, -1):
-            name = "ASSAY_" + "__".join(path[:length]).upper()
-            if name in self._environment:
-                return f"environment {name}"
-        return f"file {self._directory.name}/" if _has(self._file, path) else "default"
+def keys_in_force(overlay: Path | None) -> list[Key]:
+    """Every key with its value and source: a file, ``environment``, or ``default``. Raises SettingsError."""
+    settings = load_settings(overlay)
+    layers: list[tuple[str, Mapping[str, Any]]] = [
+        *([(str(overlay), read_yaml(overlay))] if overlay else []),
+        ("environment", EnvSettingsSource(Settings)()),
+        *((str(path), layer) for path, layer in reversed(read_layers(config_dir()))),
+    ]
+    return [
+        Key(".".join(path), value, next((name for name, layer in layers if _has(layer, path)), "default"))
+        for path, value in _leaves(settings.model_dump(mode="json"), ())
+    ]
 
 
 def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    if isinstance(value, dict) and value:
-        for key, inner in value.items():
-            yield from _leaves(inner, (*path, str(key)))
-    elif isinstance(value, SecretStr):
-        yield path, _HIDDEN if value.get_secret_value() else ""
-    else:
+    """Keys down to what is no mapping; an empty mapping is a value too."""
+    if not isinstance(value, dict) or not value:
         yield path, value
+        return
+    for name, inner in value.items():
+        yield from _leaves(inner, (*path, str(name)))
 
 
-def _has(document: Any, path: tuple[str, ...]) -> bool:
-    for key in path:
-        if not isinstance(document, dict) or key not in document:
+def _has(layer: Any, path: tuple[str, ...]) -> bool:
+    for name in path:
+        if not isinstance(layer, Mapping) or name not in layer:
             return False
-        document = document[key]
+        layer = layer[name]
     return True

@@ -1,14 +1,24 @@
-"""``assay doctor``: looks whether everything that Assay needs is there, and says what to do where it is not."""
+"""``assay doctor``: whether everything Assay needs is there, and for what is not, what to do.
+
+In: the machine and the configuration. Out: a list of checks. Nothing is made, fetched or changed.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import importlib
 import json
 import logging
+import os
+import re
 import shutil
 import socket
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -16,95 +26,200 @@ from aiokafka.errors import KafkaError
 from rich.console import Console
 from rich.text import Text
 
-from streams.broker import BrokerUnavailable
-from streams.broker_files import cache_folder, find_java
-from streams.settings import Settings
-from streams.topic_plan import find_differences
+from streams.broker_files import KAFKA_VERSION, BrokerUnavailable, cache_folder, cached_jars, find_java
+from streams.commands.kafka_trouble import explain_trouble
+from streams.settings import HttpSettings, Settings, SettingsError, config_dir, load_settings
+from streams.topic_plan import find_differences, plan_topics
 
-_ENOUGH_BYTES = 1024**3
-_MARKS: dict[str, tuple[str, str]] = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red")}
+OLDEST_PYTHON = (3, 11)
+_DISTRIBUTION = "assay"
+_KAFKA_SECONDS = 15.0
+_FREE_BYTES = 1024**3
+_MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗", "red")}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at."""
+class Check:
+    """What was looked at, how it stands, what was found, and what to do where it is not well."""
 
-    what: str
-    state: Literal["ok", "warn", "fail"]
-    detail: str
+    name: str
+    state: Literal["ok", "warning", "failed"]
+    found: str
+    todo: str = ""
 
 
-def run_doctor(settings: Settings, as_json: bool) -> int:
-    """Looks at Python, Java, Kafka and its topics, the HTTP port, and the disk.
+def run_doctor(overlay: Path | None, as_json: bool) -> int:
+    """Runs all checks.
+
+    Args:
+        overlay: The file named with ``--config``.
+        as_json: One line ``{"well", "checks": [{"name", "state", "found", "todo"}]}``.
 
     Returns:
-        0 where nothing failed; warnings are allowed. 1 otherwise.
+        0 where nothing failed, warnings allowed; else 1.
     """
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    findings = [
-        _python(),
-        Finding("configuration", "ok", "every key is known and valid"),
-        _java(),
-        *asyncio.run(_kafka(settings)),
-        _port(settings),
-        _disk(Path.cwd(), "working directory"),
-        _disk(cache_folder(), "cache"),
-    ]
+    well = True
+    checks = []
+    console = Console(highlight=False, soft_wrap=True)
+    for check in examine(overlay):
+        well = well and check.state != "failed"
+        checks.append(check)
+        if not as_json:
+            mark, style = _MARKS[check.state]
+            todo = f"; {check.todo}" if check.todo else ""
+            console.print(Text.assemble((mark, style), " ", (f"{check.name:14}", "bold"), " ", check.found, todo))
     if as_json:
-        print(json.dumps({"findings": [asdict(finding) for finding in findings]}, ensure_ascii=False))
-    else:
-        console = Console(highlight=False, soft_wrap=True)
-        for finding in findings:
-            mark, style = _MARKS[finding.state]
-            console.print(Text.assemble((f"{mark} ", style), (f"{finding.what}: ", "bold"), finding.detail))
-    return 1 if any(finding.state == "fail" for finding in findings) else 0
+        print(json.dumps({"well": well, "checks": [asdict(check) for check in checks]}, ensure_ascii=False))
+    return 0 if well else 1
 
 
-def _python() -> Finding:
-    return Finding("Python", "ok", ".".join(str(part) for part in sys.version_info[:3]))
-
-
-def _java() -> Finding:
-    """Only the local broker needs it."""
+def examine(overlay: Path | None) -> Iterator[Check]:
+    """The checks in order, each as soon as it is done. What needs the configuration is left out where it is broken."""
+    yield check_python(sys.version_info[:3])
+    yield check_packages()
     try:
-        return Finding("Java", "ok", str(find_java()))
+        settings = load_settings(overlay)
+    except SettingsError as error:
+        yield Check("configuration", "failed", str(error))
+        return
+    yield Check("configuration", "ok", f"{config_dir()}{f' and {overlay}' if overlay else ''}")
+    named = bool(settings.kafka.bootstrap_servers)
+    yield check_java(needed=not named)
+    yield check_jars(cache_folder(), needed=not named)
+    yield check_kafka(settings)
+    yield check_port(settings.http)
+    yield check_folder("cache", cache_folder(), "ASSAY_CACHE_DIR")
+    if (pages := settings.fetch.cache_path) is not None:
+        yield check_folder("fetched pages", pages.absolute().parent, "ASSAY_FETCH__CACHE_PATH")
+
+
+def check_python(version: tuple[int, ...]) -> Check:
+    """Whether this Python is new enough."""
+    text, oldest = (".".join(str(part) for part in parts) for parts in (version, OLDEST_PYTHON))
+    if version >= OLDEST_PYTHON:
+        return Check("python", "ok", text)
+    return Check("python", "failed", text, f"install Python {oldest} or newer and make the environment again")
+
+
+def check_packages() -> Check:
+    """Whether all packages that Assay needs can be imported, in the versions it was tested with."""
+    fix = "run `make setup`, or install assay again with its constraints.txt"
+    try:
+        required = [text for text in metadata.requires(_DISTRIBUTION) or () if "extra ==" not in text]
+    except metadata.PackageNotFoundError:
+        return Check("packages", "failed", "assay is not installed", fix)
+    names = [re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0] for text in required]
+    modules = _modules()
+    problems = [problem for name in names for problem in _import_problems(name, modules.get(_normal(name), ()))]
+    if problems:
+        return Check("packages", "failed", "; ".join(problems), fix)
+    others = [f"{name} {has} (tested with {pin})" for name, pin, has in _other_versions(names)]
+    if others:
+        return Check("packages", "warning", ", ".join(others), "tested versions are in constraints.txt")
+    return Check("packages", "ok", f"all {len(names)} can be imported")
+
+
+def check_java(needed: bool) -> Check:
+    """Whether there is a Java for the local Kafka, which is needed where no cluster is named."""
+    try:
+        return Check("java", "ok", find_java())
     except BrokerUnavailable as error:
-        return Finding("Java", "warn", f"{error} (only `assay broker` and `assay demo` need it)")
+        return Check("java", "failed" if needed else "warning", str(error))
 
 
-async def _kafka(settings: Settings) -> list[Finding]:
+def check_jars(cache: Path, needed: bool) -> Check:
+    """Whether the local Kafka's jars are in the cache, or could be fetched."""
+    if cached_jars(cache) is not None:
+        return Check("local kafka", "ok", f"{KAFKA_VERSION} in {cache}")
+    if find_spec("jgo") is not None:
+        return Check("local kafka", "warning", f"not in {cache} yet", "the first start fetches it (45 MB)")
+    state: Literal["failed", "warning"] = "failed" if needed else "warning"
+    return Check("local kafka", state, f"not in {cache}, nothing to fetch it with", "pip install 'assay[local]'")
+
+
+def check_kafka(settings: Settings) -> Check:
+    """Whether the cluster that is named answers, and has the topics."""
     where = settings.kafka.bootstrap_servers
     if not where:
-        return [Finding("Kafka", "warn", "none is named; set ASSAY_KAFKA__BOOTSTRAP_SERVERS, or start `assay broker`")]
+        return Check("kafka", "ok", "none is named: `assay demo` starts its own, others look at 127.0.0.1:9092")
+    # aiokafka logs every failed try of a connection; the check says it once.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     try:
-        async with asyncio.timeout(15):
-            differences = await find_differences(settings)
+        differences = asyncio.run(asyncio.wait_for(find_differences(settings), _KAFKA_SECONDS))
+    except TimeoutError:
+        return Check("kafka", "failed", f"{where} did not answer within {_KAFKA_SECONDS:g} s", "is it overloaded?")
     except (KafkaError, OSError, ValueError) as error:
-        return [Finding("Kafka", "fail", f"no answer from {where}: {type(error).__name__}; is it running, and right?")]
-    found = [Finding("Kafka", "ok", where)]
-    missing = [difference.topic for difference in differences if difference.what == "topic"]
-    others = len(differences) - len(missing)
+        return Check("kafka", "failed", explain_trouble(error, settings))
+    missing = sum(difference.what == "topic" for difference in differences)
+    others = len({difference.topic for difference in differences if difference.what != "topic"})
     if missing:
-        found.append(Finding("topics", "warn", f"{len(missing)} missing; `assay topics create` makes them"))
+        return Check("kafka", "warning", f"{where}, {missing} topics are missing", "`assay topics create` makes them")
     if others:
-        found.append(Finding("topics", "warn", f"{others} differences from what is declared; see `assay topics diff`"))
-    return found if differences else [*found, Finding("topics", "ok", "as declared")]
+        return Check("kafka", "warning", f"{where}, {others} topics are not as declared", "see `assay topics diff`")
+    return Check("kafka", "ok", f"{where}, all {len(plan_topics(settings))} topics as declared")
 
 
-def _port(settings: Settings) -> Finding:
-    http = settings.http
-    if not http.enabled or http.port == 0:
-        return Finding("HTTP port", "ok", "none needed" if not http.enabled else "any free one")
+def check_port(http: HttpSettings) -> Check:
+    """Whether the application could listen where the settings say."""
+    where = f"{http.host}:{http.port}"
+    if not http.enabled:
+        return Check("http", "ok", "off")
     try:
-        socket.create_server((http.host, http.port)).close()
+        family = socket.AF_INET6 if ":" in http.host else socket.AF_INET
+        socket.create_server((http.host, http.port), family=family).close()
     except OSError as error:
-        return Finding("HTTP port", "warn", f"{http.host}:{http.port}: {error.strerror}; set ASSAY_HTTP__PORT")
-    return Finding("HTTP port", "ok", f"{http.host}:{http.port} is free")
+        if error.errno != errno.EADDRINUSE:
+            return Check("http", "failed", f"{where}: {error.strerror}", "set ASSAY_HTTP__HOST and ASSAY_HTTP__PORT")
+        if "port" in http.model_fields_set:
+            return Check("http", "warning", f"{where} is taken, perhaps by `assay run`", "else set ASSAY_HTTP__PORT")
+        return Check("http", "ok", f"{where} is taken, `assay run` would take a free port")
+    return Check("http", "ok", f"{where} is free")
 
 
-def _disk(folder: Path, what: str) -> Finding:
-    existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
-    free = shutil.disk_usage(existing).free
-    if free < _ENOUGH_BYTES:
-        return Finding(what, "fail", f"{free // 1024**2} MB free at {existing}; 1 GB or more is wanted")
-    return Finding(what, "ok", f"{free // 1024**3} GB free")
+def check_folder(name: str, folder: Path, variable: str) -> Check:
+    """Whether a folder can be written, or made, and has room."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        return Check(name, "failed", f"{folder} can't be written", f"name another place with {variable}")
+    free = shutil.disk_usage(there).free
+    found = f"{folder}, {free / 1024**3:.1f} GiB free"
+    if free < _FREE_BYTES:
+        return Check(name, "warning", found, "1 GiB is little enough")
+    return Check(name, "ok", found)
+
+
+def _modules() -> dict[str, list[str]]:
+    """Top-level modules by the normal name of the distribution that brings them."""
+    found: dict[str, list[str]] = {}
+    for module, distributions in metadata.packages_distributions().items():
+        for distribution in distributions:
+            found.setdefault(_normal(distribution), []).append(module)
+    return found
+
+
+def _import_problems(name: str, modules: list[str] | tuple[()]) -> Iterator[str]:
+    if not modules:
+        yield f"{name} is not installed"
+    for module in modules:
+        if not module.startswith("_"):
+            try:
+                importlib.import_module(module)
+            except Exception as error:  # whatever a broken package does, the next one is looked at too
+                yield f"{name} can't be imported ({type(error).__name__}: {error})"
+
+
+def _other_versions(names: list[str]) -> Iterator[tuple[str, str, str]]:
+    """Packages whose version is not the pinned one, where there is a checkout to hold the pins."""
+    pins = Path(__file__).parent.parent.parent / "constraints.txt"
+    if not pins.is_file():
+        return
+    lines = (line.split("==") for line in pins.read_text("utf-8").splitlines() if line.count("==") == 1)
+    tested = {_normal(name): version.strip() for name, version in lines}
+    for name in names:
+        has, pin = metadata.version(name), tested.get(_normal(name))
+        if pin is not None and has != pin:
+            yield name, pin, has
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name.strip()).lower()
