@@ -199,7 +199,7 @@ def doctor(as_json: AsJson = False, config: Config = None) -> int:
     """Check that everything Assay needs is there."""
     from streams.commands.doctor import run_doctor
 
-    return run_doctor(config, as_json)
+    return run_doctor(_settings(config), as_json)
 
 
 @app.command()

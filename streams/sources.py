@@ -55,9 +55,9 @@ def check_source(path: Path, topic: Topic) -> None:
         SourceError: With what to do.
     """
     if not os.access(path, os.R_OK):
-        raise SourceError(f"{path}: {'no permission to read it' if path.exists() else 'no such file or folder'}")
+        raise SourceError(f"{path}: {'no permission to read it' if path.exists() else 'No such file or folder'}")
     if not topic.raw_pages and _holds_pages(path):
-        raise SourceError(f"{path} holds pages, and {topic.name} takes JSON lines only")
+        raise SourceError(f"{path} holds pages, and {topic.name} does not take pages")
 
 
 def read_source(path: Path, topic: Topic, run: str | None) -> Iterator[OutputRecord | Refused]:

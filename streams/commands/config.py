@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,11 +20,11 @@ Action = Literal["show", "schema"]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key of the configuration: its dotted name, its value (secrets masked), and where the value comes from."""
+    """One key of the configuration: its path, its value (secrets masked), and where the value comes from."""
 
-    key: str
+    path: tuple[str, ...]
     value: Any
-    source: str
+    origin: str
 
 
 def run_config(action: Action, overlay: Path | None, as_json: bool) -> int:
@@ -32,7 +33,7 @@ def run_config(action: Action, overlay: Path | None, as_json: bool) -> int:
     Args:
         action: ``show`` the keys in force, or the JSON ``schema`` of all keys, which is JSON in any case.
         overlay: The file named with ``--config``.
-        as_json: ``show`` as ``{"config_dir", "keys": [{"key", "value", "source"}]}``.
+        as_json: ``show`` as one object ``{key: {"value", "from"}}``.
 
     Returns:
         0.
@@ -45,28 +46,41 @@ def run_config(action: Action, overlay: Path | None, as_json: bool) -> int:
         return 0
     keys = keys_in_force(overlay)
     if as_json:
-        document = {"config_dir": str(config_dir()), "keys": [asdict(key) for key in keys]}
+        document = {".".join(key.path): {"value": key.value, "from": key.origin} for key in keys}
         print(json.dumps(document, ensure_ascii=False))
         return 0
     console = Console(highlight=False, soft_wrap=True)
     for key in keys:
         value = json.dumps(key.value, ensure_ascii=False)
-        console.print(Text.assemble((key.key, "bold"), " = ", value, (f"  # {key.source}", "dim")))
+        console.print(Text.assemble((".".join(key.path), "bold"), " = ", value, (f"  # {key.origin}", "dim")))
     return 0
 
 
 def keys_in_force(overlay: Path | None) -> list[Key]:
-    """Every key with its value and source: a file, ``environment``, or ``default``. Raises SettingsError."""
+    """Every key with its value and origin: a file, ``environment`` and the variable, or ``default``.
+
+    Raises:
+        SettingsError: The configuration can't be used.
+    """
     settings = load_settings(overlay)
-    layers: list[tuple[str, Mapping[str, Any]]] = [
-        *([(str(overlay), read_yaml(overlay))] if overlay else []),
-        ("environment", EnvSettingsSource(Settings)()),
-        *((str(path), layer) for path, layer in reversed(read_layers(config_dir()))),
-    ]
-    return [
-        Key(".".join(path), value, next((name for name, layer in layers if _has(layer, path)), "default"))
-        for path, value in _leaves(settings.model_dump(mode="json"), ())
-    ]
+    environment = EnvSettingsSource(Settings)()
+    above = [(str(overlay), read_yaml(overlay))] if overlay else []
+    below = [(str(path), layer) for path, layer in reversed(read_layers(config_dir()))]
+
+    def origin(path: tuple[str, ...]) -> str:
+        found = next((name for name, layer in above if _has(layer, path)), None)
+        if found is None and _has(environment, path):
+            found = f"environment {_variable(path)}"
+        return found or next((name for name, layer in below if _has(layer, path)), "default")
+
+    return [Key(path, value, origin(path)) for path, value in _leaves(settings.model_dump(mode="json"), ())]
+
+
+def _variable(path: tuple[str, ...]) -> str:
+    """The variable that sets a key: its own, or one that holds a whole section as JSON."""
+    names = ("ASSAY_" + "__".join(path[:length]).upper() for length in range(len(path), 0, -1))
+    there = {name.upper() for name in os.environ}
+    return next((name for name in names if name in there), "")
 
 
 def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:

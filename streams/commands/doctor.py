@@ -28,164 +28,165 @@ from rich.text import Text
 
 from streams.broker_files import KAFKA_VERSION, BrokerUnavailable, cache_folder, cached_jars, find_java
 from streams.commands.kafka_trouble import explain_trouble
-from streams.settings import HttpSettings, Settings, SettingsError, config_dir, load_settings
-from streams.topic_plan import find_differences, plan_topics
+from streams.settings import HttpSettings, Settings, config_dir
+from streams.topic_plan import find_differences
 
 OLDEST_PYTHON = (3, 11)
 _DISTRIBUTION = "assay"
 _KAFKA_SECONDS = 15.0
 _FREE_BYTES = 1024**3
-_MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗", "red")}
+_MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red")}
+
+State = Literal["ok", "warn", "fail"]
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Finding:
     """What was looked at, how it stands, what was found, and what to do where it is not well."""
 
-    name: str
-    state: Literal["ok", "warning", "failed"]
-    found: str
+    what: str
+    state: State
+    detail: str
     todo: str = ""
 
 
-def run_doctor(overlay: Path | None, as_json: bool) -> int:
+def run_doctor(settings: Settings, as_json: bool) -> int:
     """Runs all checks.
 
     Args:
-        overlay: The file named with ``--config``.
-        as_json: One line ``{"well", "checks": [{"name", "state", "found", "todo"}]}``.
+        settings: The configuration, read and valid.
+        as_json: One line ``{"well", "findings": [{"what", "state", "detail", "todo"}]}``; states are ok, warn, fail.
 
     Returns:
         0 where nothing failed, warnings allowed; else 1.
     """
-    well = True
-    checks = []
+    findings = []
     console = Console(highlight=False, soft_wrap=True)
-    for check in examine(overlay):
-        well = well and check.state != "failed"
-        checks.append(check)
+    for finding in examine(settings):
+        findings.append(finding)
         if not as_json:
-            mark, style = _MARKS[check.state]
-            todo = f"; {check.todo}" if check.todo else ""
-            console.print(Text.assemble((mark, style), " ", (f"{check.name:14}", "bold"), " ", check.found, todo))
+            mark, style = _MARKS[finding.state]
+            todo = f"; {finding.todo}" if finding.todo else ""
+            console.print(Text.assemble((mark, style), " ", (f"{finding.what:13}", "bold"), " ", finding.detail, todo))
+    well = all(finding.state != "fail" for finding in findings)
     if as_json:
-        print(json.dumps({"well": well, "checks": [asdict(check) for check in checks]}, ensure_ascii=False))
+        print(json.dumps({"well": well, "findings": [asdict(finding) for finding in findings]}, ensure_ascii=False))
     return 0 if well else 1
 
 
-def examine(overlay: Path | None) -> Iterator[Check]:
-    """The checks in order, each as soon as it is done. What needs the configuration is left out where it is broken."""
+def examine(settings: Settings) -> Iterator[Finding]:
+    """The findings in order, each as soon as it is there."""
+    named = bool(settings.kafka.bootstrap_servers)
     yield check_python(sys.version_info[:3])
     yield check_packages()
-    try:
-        settings = load_settings(overlay)
-    except SettingsError as error:
-        yield Check("configuration", "failed", str(error))
-        return
-    yield Check("configuration", "ok", f"{config_dir()}{f' and {overlay}' if overlay else ''}")
-    named = bool(settings.kafka.bootstrap_servers)
+    yield Finding("configuration", "ok", f"every key of {config_dir()} is known and valid")
     yield check_java(needed=not named)
     yield check_jars(cache_folder(), needed=not named)
-    yield check_kafka(settings)
+    yield from check_kafka(settings)
     yield check_port(settings.http)
     yield check_folder("cache", cache_folder(), "ASSAY_CACHE_DIR")
     if (pages := settings.fetch.cache_path) is not None:
         yield check_folder("fetched pages", pages.absolute().parent, "ASSAY_FETCH__CACHE_PATH")
 
 
-def check_python(version: tuple[int, ...]) -> Check:
+def check_python(version: tuple[int, ...]) -> Finding:
     """Whether this Python is new enough."""
     text, oldest = (".".join(str(part) for part in parts) for parts in (version, OLDEST_PYTHON))
     if version >= OLDEST_PYTHON:
-        return Check("python", "ok", text)
-    return Check("python", "failed", text, f"install Python {oldest} or newer and make the environment again")
+        return Finding("Python", "ok", text)
+    return Finding("Python", "fail", text, f"install Python {oldest} or newer and make the environment again")
 
 
-def check_packages() -> Check:
+def check_packages() -> Finding:
     """Whether all packages that Assay needs can be imported, in the versions it was tested with."""
     fix = "run `make setup`, or install assay again with its constraints.txt"
     try:
         required = [text for text in metadata.requires(_DISTRIBUTION) or () if "extra ==" not in text]
     except metadata.PackageNotFoundError:
-        return Check("packages", "failed", "assay is not installed", fix)
+        return Finding("packages", "fail", "assay is not installed", fix)
     names = [re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0] for text in required]
     modules = _modules()
     problems = [problem for name in names for problem in _import_problems(name, modules.get(_normal(name), ()))]
     if problems:
-        return Check("packages", "failed", "; ".join(problems), fix)
+        return Finding("packages", "fail", "; ".join(problems), fix)
     others = [f"{name} {has} (tested with {pin})" for name, pin, has in _other_versions(names)]
     if others:
-        return Check("packages", "warning", ", ".join(others), "tested versions are in constraints.txt")
-    return Check("packages", "ok", f"all {len(names)} can be imported")
+        return Finding("packages", "warn", ", ".join(others), "tested versions are in constraints.txt")
+    return Finding("packages", "ok", f"all {len(names)} can be imported")
 
 
-def check_java(needed: bool) -> Check:
+def check_java(needed: bool) -> Finding:
     """Whether there is a Java for the local Kafka, which is needed where no cluster is named."""
     try:
-        return Check("java", "ok", find_java())
+        return Finding("Java", "ok", find_java())
     except BrokerUnavailable as error:
-        return Check("java", "failed" if needed else "warning", str(error))
+        return Finding("Java", "fail" if needed else "warn", str(error))
 
 
-def check_jars(cache: Path, needed: bool) -> Check:
+def check_jars(cache: Path, needed: bool) -> Finding:
     """Whether the local Kafka's jars are in the cache, or could be fetched."""
     if cached_jars(cache) is not None:
-        return Check("local kafka", "ok", f"{KAFKA_VERSION} in {cache}")
+        return Finding("local Kafka", "ok", f"{KAFKA_VERSION} in {cache}")
     if find_spec("jgo") is not None:
-        return Check("local kafka", "warning", f"not in {cache} yet", "the first start fetches it (45 MB)")
-    state: Literal["failed", "warning"] = "failed" if needed else "warning"
-    return Check("local kafka", state, f"not in {cache}, nothing to fetch it with", "pip install 'assay[local]'")
+        return Finding("local Kafka", "warn", f"not in {cache} yet", "the first start fetches it (45 MB)")
+    state: State = "fail" if needed else "warn"
+    return Finding("local Kafka", state, f"not in {cache}, nothing to fetch it with", "pip install 'assay[local]'")
 
 
-def check_kafka(settings: Settings) -> Check:
-    """Whether the cluster that is named answers, and has the topics."""
+def check_kafka(settings: Settings) -> Iterator[Finding]:
+    """Whether the cluster that is named answers, and has the topics as declared."""
     where = settings.kafka.bootstrap_servers
     if not where:
-        return Check("kafka", "ok", "none is named: `assay demo` starts its own, others look at 127.0.0.1:9092")
-    # aiokafka logs every failed try of a connection; the check says it once.
+        yield Finding("Kafka", "ok", "none is named: `assay demo` starts its own, others look at 127.0.0.1:9092")
+        return
+    # aiokafka logs every failed try of a connection; the finding says it once.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     try:
         differences = asyncio.run(asyncio.wait_for(find_differences(settings), _KAFKA_SECONDS))
     except TimeoutError:
-        return Check("kafka", "failed", f"{where} did not answer within {_KAFKA_SECONDS:g} s", "is it overloaded?")
+        yield Finding("Kafka", "fail", f"{where} did not answer within {_KAFKA_SECONDS:g} s", "look at its logs")
+        return
     except (KafkaError, OSError, ValueError) as error:
-        return Check("kafka", "failed", explain_trouble(error, settings))
+        yield Finding("Kafka", "fail", explain_trouble(error, settings))
+        return
+    yield Finding("Kafka", "ok", where)
     missing = sum(difference.what == "topic" for difference in differences)
-    others = len({difference.topic for difference in differences if difference.what != "topic"})
+    others = len(differences) - missing
     if missing:
-        return Check("kafka", "warning", f"{where}, {missing} topics are missing", "`assay topics create` makes them")
+        yield Finding("topics", "warn", f"{missing} are missing", "`assay topics create` makes them")
     if others:
-        return Check("kafka", "warning", f"{where}, {others} topics are not as declared", "see `assay topics diff`")
-    return Check("kafka", "ok", f"{where}, all {len(plan_topics(settings))} topics as declared")
+        yield Finding("topics", "warn", f"{others} differences from what is declared", "see `assay topics diff`")
+    if not differences:
+        yield Finding("topics", "ok", "as declared")
 
 
-def check_port(http: HttpSettings) -> Check:
+def check_port(http: HttpSettings) -> Finding:
     """Whether the application could listen where the settings say."""
     where = f"{http.host}:{http.port}"
     if not http.enabled:
-        return Check("http", "ok", "off")
+        return Finding("HTTP port", "ok", "off")
     try:
         family = socket.AF_INET6 if ":" in http.host else socket.AF_INET
         socket.create_server((http.host, http.port), family=family).close()
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
-            return Check("http", "failed", f"{where}: {error.strerror}", "set ASSAY_HTTP__HOST and ASSAY_HTTP__PORT")
+            return Finding("HTTP port", "fail", f"{where}: {error.strerror}", "set ASSAY_HTTP__HOST, ASSAY_HTTP__PORT")
         if "port" in http.model_fields_set:
-            return Check("http", "warning", f"{where} is taken, perhaps by `assay run`", "else set ASSAY_HTTP__PORT")
-        return Check("http", "ok", f"{where} is taken, `assay run` would take a free port")
-    return Check("http", "ok", f"{where} is free")
+            return Finding("HTTP port", "warn", f"{where} is taken, maybe by `assay run`", "else set ASSAY_HTTP__PORT")
+        return Finding("HTTP port", "ok", f"{where} is taken, `assay run` would take a free port")
+    return Finding("HTTP port", "ok", f"{where} is free")
 
 
-def check_folder(name: str, folder: Path, variable: str) -> Check:
+def check_folder(name: str, folder: Path, variable: str) -> Finding:
     """Whether a folder can be written, or made, and has room."""
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        return Check(name, "failed", f"{folder} can't be written", f"name another place with {variable}")
+        return Finding(name, "fail", f"{folder} can't be written", f"name another place with {variable}")
     free = shutil.disk_usage(there).free
     found = f"{folder}, {free / 1024**3:.1f} GiB free"
     if free < _FREE_BYTES:
-        return Check(name, "warning", found, "1 GiB is little enough")
-    return Check(name, "ok", found)
+        return Finding(name, "warn", found, "1 GiB is little enough")
+    return Finding(name, "ok", found)
 
 
 def _modules() -> dict[str, list[str]]:
