@@ -6,6 +6,7 @@ work too.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from streams.clock import Clock, SystemClock
 from streams.kafka import group_of, make_producer
 from streams.pipeline.commit import AtLeastOnce, CommitStage, ExactlyOnce
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.decide import Chance, Decider, World
+from streams.pipeline.decide import Chance, Decider, World, retry_of
 from streams.pipeline.group import ConsumerGroup, StageFactory
 from streams.pipeline.health import Health, Verdict
 from streams.pipeline.intake import IntakeBroker
@@ -28,7 +29,7 @@ from streams.pipeline.observer import Observer
 from streams.pipeline.work import Work
 from streams.settings import Settings, load_settings
 from streams.telemetry.metrics import Metrics
-from streams.topology import HANDLERS, Handler, InPlaceRetry
+from streams.topology import HANDLERS, Handler
 from streams.world import LiveWorld
 
 
@@ -87,8 +88,7 @@ class Application:
     async def drain(self) -> None:
         """Lets every group finish; called before the consumers close, while commits still work."""
         await self.health.stop()
-        for group in self.groups:
-            await group.stop(self.settings.pipeline.drain_seconds)
+        await asyncio.gather(*(group.stop(self.settings.pipeline.drain_seconds) for group in self.groups))
         self.drained = True
 
     async def caught_up(self) -> bool:
@@ -101,10 +101,7 @@ class Application:
     def _group(self, handler: Handler, chance: Chance, world: World) -> ConsumerGroup:
         settings = self.settings
         observer = Observer(self.metrics, handler.name)
-        wanted = settings.processing.retries
-        retry = handler.retry or InPlaceRetry(
-            attempts=wanted.max_attempts, first_seconds=wanted.first_seconds, max_seconds=wanted.max_seconds
-        )
+        retry = retry_of(handler, settings.processing.retries)
         rules = settings.rules(handler.rules)
         decider = Decider(
             handler, rules, retry, world, self._clock, chance, lambda again: observer.retried(again.reason)

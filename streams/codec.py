@@ -20,6 +20,8 @@ from streams.topology import TOPIC_BYTES, Topic
 Headers = Sequence[tuple[str, bytes | None]]
 
 RAW_PAGE_TYPES = ("text/html", "application/xhtml+xml")
+UNREADABLE_HEADER = "assay_unreadable"
+"""Stands in the place of a record's contents that the Kafka client could not give out, and says why."""
 MAX_DETAIL = 500
 """Characters of an error's detail that travel with a dead letter."""
 
@@ -50,7 +52,9 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
         produced_at: The record's timestamp, which stands in for a page's missing ``fetched_at``.
     """
     if value is None:
-        return Dead(DeadReason.UNDECODABLE, "the record has no value (a tombstone)")
+        why = _texts(headers).get(UNREADABLE_HEADER)
+        told = f"the client can't read the record: {why}" if why else "the record has no value (a tombstone)"
+        return Dead(DeadReason.UNDECODABLE, told[:MAX_DETAIL])
     if len(value) > TOPIC_BYTES:
         return Dead(DeadReason.TOO_LARGE, f"{len(value)} bytes, {TOPIC_BYTES} at most")
     if topic.raw_pages and (page := _raw_page(value, headers, produced_at)) is not None:

@@ -101,7 +101,7 @@ class PipelineSettings(Section):
     )
     drain_seconds: float = Field(default=25.0, gt=0, description="Budget for finishing work in hand on SIGTERM.")
     stalled_seconds: float = Field(
-        default=600.0, gt=0, description="Age of the oldest unfinished record at which liveness fails."
+        default=600.0, gt=0, description="Work on one record, or commits that fail, beyond this fail liveness."
     )
 
 

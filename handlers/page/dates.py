@@ -57,6 +57,9 @@ _EPOCH = re.compile(r"^(\d{10}|\d{13})$")
 _PROPERTIES = ("itemprop:datepublished", "itemprop:datecreated")
 
 
+_END_OF_TIME = date(2100, 1, 1)
+
+
 @dataclass(frozen=True, slots=True)
 class FoundDate:
     """A date in ISO 8601 and where on the page it was seen."""
@@ -83,7 +86,8 @@ def find_date(
         reading: Names and limits.
         fetched_at: When the page was fetched; it can't have been published more than a day later.
     """
-    latest = (fetched_at.date() if fetched_at else date(2100, 1, 1)) + timedelta(days=2)
+    fetched_on = min(fetched_at.date(), _END_OF_TIME) if fetched_at else _END_OF_TIME
+    latest = fetched_on + timedelta(days=2)
     month_first = outline.language.lower() in {"", "en", "en-us", "en_us"}
     for text, seen_in in _candidates(outline, data, url, content_first, reading):
         iso = parse_date(text, month_first)

@@ -21,9 +21,9 @@ from handlers.page.listing import follow_listing
 from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Need, Reply, Retry
 from streams.clock import SystemClock
 from streams.codec import MAX_DETAIL, decode, refusal
-from streams.pipeline.decide import Decider
+from streams.pipeline.decide import Decider, retry_of
 from streams.settings import Settings
-from streams.topology import HANDLERS, TOPIC_BYTES, Handler, InPlaceRetry, handler_named, topic_of
+from streams.topology import HANDLERS, TOPIC_BYTES, Handler, handler_named, topic_of
 
 Answer = Callable[[bytes], tuple[str, bool]]
 """A line's answer, and whether the line was dead."""
@@ -105,10 +105,7 @@ class _HandlerTrial:
     """Runs a handler on lines as the pipeline runs it on records."""
 
     def __init__(self, handler: Handler, settings: Settings, runner: asyncio.Runner) -> None:
-        wanted = settings.processing.retries
-        retry = handler.retry or InPlaceRetry(
-            attempts=wanted.max_attempts, first_seconds=wanted.first_seconds, max_seconds=wanted.max_seconds
-        )
+        retry = retry_of(handler, settings.processing.retries)
         self._runner = runner
         self._world = _World(settings)
         self._handler = handler

@@ -86,6 +86,8 @@ def dead_letter(
         key = key[:KEPT_BYTES]
     if value is None:
         notes["x-tombstone"] = "true"
+        # The client refuses to send a record that has neither key nor value.
+        value = b"" if key is None else None
     elif len(value) > _ROOM_FOR_VALUE:
         notes["x-orig-size"] = str(len(value))
         notes["x-orig-sha256"] = hashlib.sha256(value).hexdigest()

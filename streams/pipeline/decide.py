@@ -14,6 +14,7 @@ from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Need, Outcome, Re
 from schemas.rules import Rules
 from streams.clock import Clock
 from streams.codec import MAX_DETAIL
+from streams.settings import RetrySettings
 from streams.topology import Handler, InPlaceRetry
 
 Chance = Callable[[], float]
@@ -112,3 +113,10 @@ class Decider:
             return max(0.0, min(self._retry.max_seconds, wanted.after_seconds))
         ceiling: float = min(self._retry.max_seconds, self._retry.first_seconds * 2 ** (attempt - 1))
         return self._chance() * ceiling
+
+
+def retry_of(handler: Handler, settings: RetrySettings) -> InPlaceRetry:
+    """The handler's own short retries, else those of the settings."""
+    return handler.retry or InPlaceRetry(
+        attempts=settings.max_attempts, first_seconds=settings.first_seconds, max_seconds=settings.max_seconds
+    )

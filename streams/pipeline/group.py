@@ -11,6 +11,7 @@ loop gets a turn at least every few milliseconds of work, so heartbeats keep goi
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
@@ -175,9 +176,15 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
 
     @property
     def oldest_seconds(self) -> float:
-        """Age of the oldest record taken in and not finished; 0 where there is none."""
-        waits = [since for p in self.partitions.values() if (since := p.oldest_since) is not None]
-        return self._clock.monotonic() - min(waits) if waits else 0.0
+        """For how long the oldest work has been going on, or commits have failed, in seconds; 0 where neither does."""
+        since = [moment for p in self.partitions.values() if (moment := p.busy_since) is not None]
+        return self._clock.monotonic() - min(since) if since else 0.0
+
+    @property
+    def unpolled_seconds(self) -> float:
+        """Time since intake last asked for records; it asks many times a second, whatever the back pressure."""
+        consumer = self.consumer
+        return 0.0 if consumer is None or self._closing else time.monotonic() - consumer.polled_at
 
     def tick(self) -> None:
         """Called about once a second: positions that moved past markers are committed, gauges are set."""
@@ -211,6 +218,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         record = entry.record
         if record is None or not partition.takes_work:
             return
+        entry.started_at = self._clock.monotonic()
         begun = self._work.begin(record)
         if not isinstance(begun, Pending):
             partition.finish(entry, begun)

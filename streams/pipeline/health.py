@@ -1,8 +1,8 @@
 """Is the process alive, and is it ready? Liveness fails only where a restart would help.
 
-Alive: no runner or partition has died of a bug, no record has been in work for longer than the stall limit, the group
-coordinators' tasks run, and the event loop gets its turns. Ready: every group has its partitions, and they are open.
-A provider's or the web's outage shows in neither.
+Alive: no runner or partition has died of a bug; no record has been in work, and no commit has failed, for longer than
+the stall limit; intake asks for records; the group coordinators' tasks run; the event loop gets its turns. Ready: every
+group has its partitions, and they are open. A provider's or the web's outage shows in neither.
 """
 
 from __future__ import annotations
@@ -66,6 +66,8 @@ class Health:
                 problems.append(f"{name}: stopped by {type(failed).__name__}: {failed}")
             if group.oldest_seconds > self._stalled:
                 problems.append(f"{name}: a record has been in work for {group.oldest_seconds:.0f} s")
+            if group.unpolled_seconds > self._stalled:
+                problems.append(f"{name}: no records were asked for during {group.unpolled_seconds:.0f} s")
             if (dead := group.coordinator_failed) is not None:
                 problems.append(f"{name}: the group coordinator stopped: {dead}")
         if self._loop_lag > self._loop_limit:

@@ -7,6 +7,7 @@ decoder are replaced and hand the raw records on. Offsets are committed by the p
 from __future__ import annotations
 
 import asyncio
+import logging
 from functools import partial
 from typing import Annotated, Any
 
@@ -43,7 +44,7 @@ class IntakeBroker(KafkaBroker):
             consumer_only=True,
             allow_auto_create_topics=False,
             graceful_timeout=1.0,
-            logger=None,
+            logger=_quiet_logger(),
         )
         self._settings = settings
         self._groups = tuple((group, self._subscribe(group, registry)) for group in groups)
@@ -94,6 +95,13 @@ class IntakeBroker(KafkaBroker):
         subscriber(intake)
         self.include_router(router)
         return subscriber
+
+
+def _quiet_logger() -> logging.Logger:
+    """FastStream tells of every assignment; its warnings and errors are what is worth reading."""
+    logger = logging.getLogger("faststream")
+    logger.setLevel(logging.WARNING)
+    return logger
 
 
 async def _as_they_came(records: tuple[ConsumerRecord, ...]) -> KafkaAckableMessage:

@@ -96,6 +96,8 @@ class Partition:
         self._careful = 0
         self._refused: dict[int, str] = {}
         self._stopping = False
+        self._failing_since: float | None = None
+        self._failures = 0
         self._life: asyncio.Task[None] | None = None
 
     def open(self) -> None:
@@ -120,10 +122,10 @@ class Partition:
         return self._life.exception()
 
     @property
-    def oldest_since(self) -> float | None:
-        """Monotonic time since which the oldest unfinished record waits; None where nothing does."""
-        oldest = self._window.oldest
-        return oldest.admitted_at if oldest else None
+    def busy_since(self) -> float | None:
+        """Since when the oldest work goes on, or commits fail; None where neither does. Waiting is not counted."""
+        since = (self._window.started_since, self._failing_since)
+        return min((moment for moment in since if moment is not None), default=None)
 
     def position(self) -> int:
         """Every record below this offset is committed or in hand."""
@@ -148,7 +150,7 @@ class Partition:
             if self._paused or not self._window.has_room(size):
                 self._set_back(record.offset)
                 return
-            entry = self._window.admit(record.offset, record.key, size, self._clock.monotonic(), record)
+            entry = self._window.admit(record.offset, record.key, size, record)
             self._next_offset = record.offset + 1
             if entry is not None:
                 self._start(self, entry)
@@ -254,12 +256,18 @@ class Partition:
             await self._recover(doubt, next_offset, inputs)
         else:
             self._observer.committed("committed", self._clock.monotonic() - began)
+            self._failing_since, self._failures = None, 0
             self._careful = max(0, self._careful - 1)
             self._release(next_offset, inputs)
 
     async def _recover(self, doubt: CommitDoubtError, next_offset: int, inputs: int) -> None:
         """Opens the stage anew, which settles the transaction, and believes what the group has committed."""
+        self._failing_since = self._failing_since or self._clock.monotonic()
         await self._stage.close()
+        if self._failures:
+            # The second failure in a row: what doesn't pass by itself must not keep the broker busy.
+            await self._clock.sleep(_REOPEN_SECONDS[min(self._failures, len(_REOPEN_SECONDS)) - 1])
+        self._failures += 1
         committed = await self._reopened()
         if committed == next_offset:
             self._release(next_offset, inputs)
@@ -292,7 +300,7 @@ class Partition:
         """A record whose outputs no topic takes becomes a dead letter."""
         refusal = Dead(DeadReason.OUTPUT_TOO_LARGE, self._refused.pop(record.offset))
         # Without a key it waits for nobody, and nobody waits for it.
-        entry = self._window.admit(record.offset, None, 0, self._clock.monotonic(), record)
+        entry = self._window.admit(record.offset, None, 0, record)
         self._next_offset = record.offset + 1
         if entry is not None:
             self.finish(entry, self._work.refuse(record, refusal))

@@ -30,9 +30,9 @@ class Entry(Generic[R, D]):
     offset: int
     key: Hashable
     size: int
-    admitted_at: float
     record: R | None
     home: Window[R, D]
+    started_at: float | None = None
     done: D | None = None
 
     @property
@@ -65,9 +65,10 @@ class Window(Generic[R, D]):
         return self._bytes
 
     @property
-    def oldest(self) -> Entry[R, D] | None:
-        """The first entry that is not finished."""
-        return next((entry for entry in self._entries if not entry.finished), None)
+    def started_since(self) -> float | None:
+        """When the work began that has been going on for longest; None where none is going on."""
+        began = (entry.started_at for entry in self._entries if entry.started_at is not None and not entry.finished)
+        return min(began, default=None)
 
     def owns(self, entry: Entry[R, D]) -> bool:
         """Whether the entry was admitted here; a late result of an earlier window was not."""
@@ -79,7 +80,7 @@ class Window(Generic[R, D]):
             return True
         return len(self._entries) < self._max_records and self._bytes + size <= self._max_bytes
 
-    def admit(self, offset: int, key: Hashable, size: int, now: float, record: R) -> Entry[R, D] | None:
+    def admit(self, offset: int, key: Hashable, size: int, record: R) -> Entry[R, D] | None:
         """Takes a record in. Returns its entry if it may start at once, None if it waits for its key's turn.
 
         Raises:
@@ -87,7 +88,7 @@ class Window(Generic[R, D]):
         """
         if offset <= self.last_offset:
             raise ValueError(f"offset {offset} is not above {self.last_offset}")
-        entry: Entry[R, D] = Entry(offset, key, size, now, record, self)
+        entry: Entry[R, D] = Entry(offset, key, size, record, self)
         self.last_offset = offset
         self._entries.append(entry)
         self._bytes += size

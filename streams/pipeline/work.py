@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import structlog
 from aiokafka import ConsumerRecord
 
 from schemas.event import Envelope, Event, Provenance, output_id
@@ -18,6 +19,8 @@ from streams.pipeline.dead_letters import Origin, dead_letter
 from streams.pipeline.decide import Decider
 from streams.pipeline.observer import Observer
 from streams.topology import TOPIC_BYTES
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +59,29 @@ class Work:
         began = self._clock.monotonic()
         try:
             event = decode(self._handler.consumes, record.value, record.headers, timestamp(record.timestamp))
+            if isinstance(event, Dead):
+                return self._close(record, event, Stage.DECODE, began)
+            answer = self._decider.decide(event)
+            if isinstance(answer, Ask | Retry):
+                return Pending(event, answer, began)
+            return self._close(record, answer, Stage.HANDLE, began)
         except Exception as error:
-            # Intake is total: a fault of ours in reading a record must not stop the records behind it.
-            event = Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
-        if isinstance(event, Dead):
-            return self._close(record, event, Stage.DECODE, began)
-        answer = self._decider.decide(event)
-        if isinstance(answer, Ask | Retry):
-            return Pending(event, answer, began)
-        return self._close(record, answer, Stage.HANDLE, began)
+            return self._bury(record, error, began)
 
     async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
         """Goes on with a record that has to wait for the world."""
-        outcome = await self._decider.finish(pending.event, pending.first)
-        return self._close(record, outcome, Stage.HANDLE, pending.began)
+        try:
+            outcome = await self._decider.finish(pending.event, pending.first)
+            return self._close(record, outcome, Stage.HANDLE, pending.began)
+        except Exception as error:
+            return self._bury(record, error, pending.began)
+
+    def _bury(self, record: ConsumerRecord, error: Exception, began: float) -> Done:
+        """The dead letter of a record that a fault of ours has met: it must not stop the records behind it."""
+        where = {"partition": record.partition, "offset": record.offset}
+        log.error("a record met a fault", handler=self._handler.name, exc_info=error, **where)
+        bug = Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
+        return self._close(record, bug, Stage.HANDLE, began)
 
     def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
         """The dead letter of a record whose outputs can't be written."""

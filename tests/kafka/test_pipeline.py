@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import sys
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -108,13 +110,14 @@ async def test_bad_records_are_kept_as_dead_letters_and_block_nobody(assay: Inst
         (b"k", b"\xff{not json"),
         (b"k", None),
         (None, b'{"url": 7}'),
+        (None, b""),
         (b"k", b"[" * 20_000),
     ]
     await assay.feed([*(page(n) for n in range(30)), *bad])
     await assay.drain(scorer(fussy))
     letters = await assay.read(DEAD)
     notes = [{name: (value or b"").decode() for name, value in letter.headers} for letter in letters]
-    assert Counter(note["x-reason"] for note in notes) == {"undecodable": 3, "invalid": 1, "handler_bug": 1}
+    assert Counter(note["x-reason"] for note in notes) == {"undecodable": 4, "invalid": 1, "handler_bug": 1}
     assert sorted((letter.value or b"") for letter in letters if letter.key == b"k") == sorted(
         value or b"" for key, value in bad if key == b"k"
     )
@@ -272,3 +275,46 @@ async def test_an_output_that_the_broker_refuses_becomes_a_dead_letter(kafka: st
     assert dict(letter.headers)["x-stage"] == b"encode"
     assert CrawledPage.model_validate_json(letter.value).url.endswith("/3")
     assert len(await assay.read(SCORED)) == 7
+
+
+_POISON = """
+import asyncio, sys
+from aiokafka import AIOKafkaProducer
+
+class NoUtf8(str):
+    def encode(self, *_):
+        return b"\\xff\\xfe"
+
+async def main(bootstrap, topic):
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
+    await producer.start()
+    for n in range(20):
+        for partition in range(6):
+            headers = [(NoUtf8("name"), b"value")] if (partition, n) == (3, 7) else []
+            value = b'{"url": "https://p%d.example/%d", "html": "<p>x"}' % (partition, n)
+            await producer.send_and_wait(topic, value, partition=partition, headers=headers)
+    await producer.stop()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def test_a_record_that_the_client_cannot_read_is_buried_and_nothing_else_is_lost(assay: Installation) -> None:
+    """A header name that is no UTF-8 makes aiokafka's poll raise, after it has moved other partitions' positions."""
+    # Only the pure-Python encoder can be made to write such a name.
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        _POISON,
+        assay.settings.kafka.bootstrap_servers,
+        assay.prefix + CRAWLED,
+        env=os.environ | {"AIOKAFKA_NO_EXTENSIONS": "1"},
+    )
+    assert await process.wait() == 0
+    await assay.drain(scorer())
+    expected = {f"https://p{partition}.example/{n}" for partition in range(6) for n in range(20)}
+    assert Counter(urls(await assay.read(SCORED))) == Counter(expected - {"https://p3.example/7"})
+    [letter] = await assay.read(DEAD)
+    notes = dict(letter.headers)
+    assert (notes["x-reason"], notes["x-orig-partition"], notes["x-orig-offset"]) == (b"undecodable", b"3", b"7")
+    assert b"can't read" in notes["x-error-message"]

@@ -17,10 +17,10 @@ def make(max_records: int = 10, max_bytes: int = 1000, ordered: bool = True) -> 
 
 def test_a_key_waits_for_its_turn() -> None:
     window = make()
-    first = window.admit(5, b"a", 1, 0.0, "r5")
+    first = window.admit(5, b"a", 1, "r5")
     assert first is not None
-    assert window.admit(6, b"a", 1, 0.0, "r6") is None
-    other = window.admit(7, b"b", 1, 0.0, "r7")
+    assert window.admit(6, b"a", 1, "r6") is None
+    other = window.admit(7, b"b", 1, "r7")
     assert other is not None
     following = window.finish(first, "done", 1)
     assert following is not None
@@ -29,16 +29,16 @@ def test_a_key_waits_for_its_turn() -> None:
 
 def test_without_order_or_without_key_nobody_waits() -> None:
     unordered = make(ordered=False)
-    assert unordered.admit(0, b"a", 1, 0.0, "") is not None
-    assert unordered.admit(1, b"a", 1, 0.0, "") is not None
+    assert unordered.admit(0, b"a", 1, "") is not None
+    assert unordered.admit(1, b"a", 1, "") is not None
     keyless = make()
-    assert keyless.admit(0, None, 1, 0.0, "") is not None
-    assert keyless.admit(1, None, 1, 0.0, "") is not None
+    assert keyless.admit(0, None, 1, "") is not None
+    assert keyless.admit(1, None, 1, "") is not None
 
 
 def test_only_the_contiguous_prefix_is_offered() -> None:
     window = make()
-    entries = [window.admit(offset, None, 1, 0.0, "") for offset in (3, 4, 9)]
+    entries = [window.admit(offset, None, 1, "") for offset in (3, 4, 9)]
     assert entries[1] is not None
     window.finish(entries[1], "done", 1)
     assert window.finished_prefix(10, 1000) == []
@@ -51,7 +51,7 @@ def test_only_the_contiguous_prefix_is_offered() -> None:
 def test_a_prefix_is_bounded_in_bytes_but_never_empty_for_it() -> None:
     window = make()
     for offset in range(3):
-        entry = window.admit(offset, None, 1, 0.0, "")
+        entry = window.admit(offset, None, 1, "")
         assert entry is not None
         window.finish(entry, "done", 40)
     assert len(window.finished_prefix(10, 90)) == 2
@@ -61,15 +61,15 @@ def test_a_prefix_is_bounded_in_bytes_but_never_empty_for_it() -> None:
 def test_one_record_larger_than_the_bound_is_admitted_alone() -> None:
     window = make(max_bytes=10)
     assert window.has_room(50)
-    window.admit(0, b"a", 50, 0.0, "")
+    window.admit(0, b"a", 50, "")
     assert not window.has_room(1)
 
 
 def test_misuse_is_refused() -> None:
     window = make()
-    entry = window.admit(4, None, 1, 0.0, "")
+    entry = window.admit(4, None, 1, "")
     with pytest.raises(ValueError, match="not above"):
-        window.admit(4, None, 1, 0.0, "")
+        window.admit(4, None, 1, "")
     with pytest.raises(ValueError, match="before it is finished"):
         window.release(1)
     assert entry is not None
@@ -94,7 +94,7 @@ class WindowMachine(RuleBasedStateMachine):
             return
         self.offset += gap
         self.admitted.append((self.offset, key))
-        entry = self.window.admit(self.offset, key, size, 0.0, "r")
+        entry = self.window.admit(self.offset, key, size, "r")
         if entry is not None:
             self.started.append(entry)
 
