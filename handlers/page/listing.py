@@ -95,7 +95,7 @@ def follow_listing(
     nodes = tree.css("a[href]")[: section.max_anchors]
     blocks = Blocks(tree, nodes, section)
     anchors = [anchor for node in nodes if (anchor := _anchor(node, base, blocks)) is not None]
-    own = canonical_url(url) or url
+    own = canonical_url(url) or ""
     links = [PageLink(anchor.url, anchor.canonical, anchor.text, anchor.marks) for anchor in anchors]
     following = next_page(links, own, _stated_next(tree, base), section.paging)
     not_items = (own, canonical_url(following) if following else None)
