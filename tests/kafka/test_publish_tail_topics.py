@@ -1,0 +1,203 @@
+"""Publish, tail and topics as a user meets them: pipes, signals, large and foreign records, clusters that differ."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka.admin import NewPartitions
+
+from streams.commands.publish import run_publish
+from streams.commands.tail import run_tail
+from streams.commands.topics import run_topics
+from streams.kafka import make_admin, make_producer
+from streams.settings import Settings
+from streams.topology import PAGES_CRAWLED
+from tests.kafka.installation import DEAD, install, installed
+
+pytestmark = pytest.mark.kafka
+
+PAGES = PAGES_CRAWLED.name
+
+
+@pytest.fixture
+async def settings(kafka: str, topic_prefix: str) -> Settings:
+    return (await installed(kafka, topic_prefix)).settings
+
+
+@contextlib.asynccontextmanager
+async def assay(settings: Settings, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """The command line as a process of its own, ended with the block."""
+    kafka = settings.kafka
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        "from streams.cli import main; main()",
+        *arguments,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=os.environ
+        | {"ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers, "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix},
+    )
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.communicate()
+
+
+def page(number: int) -> bytes:
+    return json.dumps({"url": f"https://a.example/{number}", "html": "<p>text"}).encode() + b"\n"
+
+
+async def line_of(process: asyncio.subprocess.Process) -> Any:
+    assert process.stdout is not None
+    return json.loads(await process.stdout.readline())
+
+
+async def test_what_comes_through_a_pipe_is_published_at_once(settings: Settings) -> None:
+    async with (
+        assay(settings, "tail", PAGES, "--from", "earliest", "--json") as tail,
+        assay(settings, "publish", PAGES, "-", "--json") as publish,
+    ):
+        assert publish.stdin is not None
+        publish.stdin.write(page(1) + b"no page\n" + page(2)[:9])
+        assert (await line_of(tail))["key"] == "https://a.example/1"
+        publish.stdin.write(page(2)[9:])
+        assert (await line_of(tail))["key"] == "https://a.example/2"
+        publish.stdin.close()
+        answer = await line_of(publish)
+        assert (answer["published"], answer["refused"]) == (2, 1)
+        assert await publish.wait() == 1
+        assert publish.stderr is not None
+        assert (await publish.stderr.read()).startswith(b"assay publish: standard input:2: undecodable")
+
+
+async def test_ctrl_c_ends_quietly_and_loses_nothing(settings: Settings) -> None:
+    async with (
+        assay(settings, "tail", PAGES, "--from", "earliest", "--json") as tail,
+        assay(settings, "publish", PAGES, "-", "--json") as publish,
+    ):
+        assert publish.stdin is not None
+        publish.stdin.write(page(1))
+        await line_of(tail)
+        for process in (tail, publish):
+            process.send_signal(signal.SIGINT)
+            assert await process.wait() == 130
+            assert process.stderr is not None
+            assert await process.stderr.read() == b""
+        assert (await line_of(publish))["published"] == 1
+
+
+async def test_a_reader_that_leaves_ends_tail_quietly(settings: Settings) -> None:
+    async with assay(settings, "tail", PAGES, "--from", "earliest", "--json") as tail:
+        producer = make_producer(settings.kafka, None, "test")
+        await producer.start()
+        await producer.send_and_wait(settings.kafka.topic_prefix + PAGES, b"{}")
+        await line_of(tail)
+        transport = tail._transport.get_pipe_transport(1)  # type: ignore[attr-defined]
+        transport.close()
+        for _ in range(3):
+            await producer.send_and_wait(settings.kafka.topic_prefix + PAGES, b"{}")
+        await producer.stop()
+        assert await tail.wait() in (1, 141)
+        assert tail.stderr is not None
+        assert await tail.stderr.read() == b""
+
+
+def feed(settings: Settings, topic: str, *values: bytes, partition: int = 0) -> None:
+    async def send() -> None:
+        producer = make_producer(settings.kafka, None, "test")
+        await producer.start()
+        for value in values:
+            name = settings.kafka.topic_prefix + topic
+            await producer.send_and_wait(name, value, partition=partition, headers=[("x-reason", b"invalid")])
+        await producer.stop()
+
+    asyncio.run(send())
+
+
+@pytest.fixture
+def ready(kafka: str, topic_prefix: str) -> Settings:
+    settings = install(kafka, topic_prefix)
+    assert run_topics("create", settings, as_json=True) == 0
+    return settings
+
+
+def values(capsys: pytest.CaptureFixture[str]) -> list[Any]:
+    return [json.loads(line)["value"] for line in capsys.readouterr().out.splitlines()]
+
+
+def test_tail_begins_and_ends_where_it_is_told(ready: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    feed(ready, PAGES, *(str(number).encode() for number in range(5)))
+    capsys.readouterr()
+    assert run_tail(PAGES, ready, "3", None, as_json=True, follow=False) == 0
+    assert values(capsys) == [3, 4]
+    assert run_tail(PAGES, ready, "earliest", 2, as_json=True) == 0
+    assert values(capsys) == [0, 1]
+    for start in ("latest", "99"):
+        assert run_tail(PAGES, ready, start, None, as_json=True, follow=False) == 0
+        assert values(capsys) == []
+
+
+def test_a_topic_is_known_by_both_its_names_and_dead_letters_are_topics_too(
+    ready: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    feed(ready, DEAD, b"{")
+    capsys.readouterr()
+    for name in (DEAD, ready.kafka.topic_prefix + DEAD):
+        assert run_tail(name, ready, "earliest", 1, as_json=True) == 0
+        assert values(capsys) == [{"bytes": 1, "content_type": None}]
+
+
+def test_a_topic_that_is_not_there_yet_is_told_from_one_that_is_none(
+    kafka: str, topic_prefix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = install(kafka, topic_prefix)
+    assert run_tail(PAGES, settings, "earliest", None, as_json=True) == 2
+    assert "`assay topics create` makes it" in capsys.readouterr().err
+    assert run_tail("nope.v1", settings, "earliest", None, as_json=True) == 2
+    assert "`assay topics list`" in capsys.readouterr().err
+    assert run_topics("list", settings, as_json=True) == 0
+    assert json.loads(capsys.readouterr().out)["topics"] == []
+
+
+def test_records_are_counted_and_growth_is_told_not_made(ready: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    async def grow() -> None:
+        admin = make_admin(ready.kafka)
+        await admin.start()
+        await admin.create_partitions({ready.kafka.topic_prefix + PAGES: NewPartitions(8)})
+        await admin.close()
+
+    feed(ready, PAGES, b"1", b"2")
+    asyncio.run(grow())
+    capsys.readouterr()
+    name = ready.kafka.topic_prefix + PAGES
+    assert run_topics("list", ready, as_json=False) == 0
+    assert f"{name}\t8\t2" in capsys.readouterr().out.splitlines()
+    assert run_topics("create", ready, as_json=True) == 0
+    assert json.loads(capsys.readouterr().out)["created"] == []
+    assert run_topics("diff", ready, as_json=False) == 1
+    assert f"{name}: partitions should be 6, is 8" in capsys.readouterr().out.splitlines()
+
+
+def test_large_pages_arrive_at_a_rate(ready: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    body = os.urandom(4 * 1024 * 1024)
+    for number in range(3):
+        (tmp_path / f"{number}.html").write_bytes(b"<p>" + body + bytes([number]))
+    capsys.readouterr()
+    assert run_publish(PAGES, [tmp_path], ready, as_json=True, rate=20.0) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["published"], answer["refused"]) == (3, 0)
+    assert run_tail(PAGES, ready, "earliest", 3, as_json=True) == 0
+    assert {value["bytes"] for value in values(capsys)} == {len(body) + 4}

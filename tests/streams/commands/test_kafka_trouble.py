@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
+
+from streams.commands.kafka_trouble import run_with_kafka
+from streams.settings import load_settings
+from streams.topic_plan import TopicsError
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (KafkaConnectionError("Unable to bootstrap"), "no Kafka at k.example:9092; start one with `assay broker`"),
+        (KafkaTimeoutError("nothing\nanswers"), "Kafka at k.example:9092: KafkaTimeoutError: nothing answers"),
+        (KafkaTimeoutError(), "Kafka at k.example:9092: KafkaTimeoutError"),
+        (TopicsError("topic a: PolicyViolation"), "topic a: PolicyViolation"),
+        (FileNotFoundError("no ca.pem"), "Kafka at k.example:9092: FileNotFoundError: no ca.pem"),
+    ],
+)
+def test_trouble_is_one_line_and_status_1(error: Exception, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    async def work() -> int:
+        raise error
+
+    assert run_with_kafka("tail", load_settings(kafka={"bootstrap_servers": "k.example:9092"}), work()) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"assay tail: {says}")
+    assert len(err.splitlines()) == 1
+
+
+def test_the_status_of_the_work_is_passed_on() -> None:
+    async def work() -> int:
+        return 7
+
+    assert run_with_kafka("tail", load_settings(), work()) == 7
+
+
+def test_ctrl_c_is_130() -> None:
+    async def work() -> int:
+        raise KeyboardInterrupt
+
+    assert run_with_kafka("tail", load_settings(), work()) == 130
+
+
+def test_a_reader_that_has_left_is_not_kafkas_trouble() -> None:
+    async def work() -> int:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        run_with_kafka("tail", load_settings(), work())

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from schemas.dead import dead_letter_topic
+from streams.settings import load_settings
+from streams.topic_plan import plan_topics
+from streams.topology import DEAD_LETTER_BYTES, HANDLERS, TOPIC_BYTES, TOPICS
+
+
+def test_every_topic_and_a_dead_letter_topic_for_each_handler() -> None:
+    settings = load_settings(kafka={"topic_prefix": "blue.", "replication_factor": 3})
+    plan = {topic.name: topic for topic in plan_topics(settings)}
+    assert len(plan) == len(TOPICS) + len(HANDLERS)
+    for topic in TOPICS:
+        planned = plan[f"blue.{topic.name}"]
+        assert (planned.partitions, planned.replication) == (topic.partitions, 3)
+        assert planned.config["max.message.bytes"] == str(TOPIC_BYTES)
+        assert planned.config["retention.ms"] == str(7 * 86_400_000)
+    for handler in HANDLERS:
+        planned = plan[f"blue.{dead_letter_topic(handler.consumes.name, handler.group)}"]
+        assert planned.partitions == handler.consumes.partitions
+        assert planned.config["max.message.bytes"] == str(DEAD_LETTER_BYTES)
+        assert planned.config["retention.ms"] == str(30 * 86_400_000)
+    assert {(t.config["compression.type"], t.config["cleanup.policy"]) for t in plan.values()} == {
+        ("producer", "delete")
+    }
