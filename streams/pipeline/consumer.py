@@ -5,7 +5,7 @@ delivered before has been through intake, and ``position`` is what may be commit
 polls tells intake which records were asked for before a partition was opened or set back.
 
 A poll that raises has moved positions past records that nobody got: aiokafka drains one partition after another and
-throws away what it has when the next one fails. So every partition is set back to where it was before the poll, and a
+throws away what it has when the next one fails. So every partition is set back to what intake wants next, and a
 record that the client can't read (a header name that is no UTF-8) is found, handed to intake as unreadable, and passed.
 The client reads a producer's batch from its beginning, so what stands behind such a record in its batch is unreadable
 too.
@@ -43,23 +43,23 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
         self.polled_at = time.monotonic()
         """When the last one began."""
         self.delivered_to: dict[TopicPartition, int] = {}
-        """For each watched partition: every record below this offset has been through intake."""
-        self.watched: frozenset[TopicPartition] = frozenset()
-        """Partitions whose positions are noted; they have a valid one."""
+        """For each open partition: every record below this offset has been through intake."""
+        self.wanted: dict[TopicPartition, int] = {}
+        """For each open partition: the first offset that intake has not taken in. Kept by the partitions."""
 
     async def getmany(self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None) -> Polled:
         """Polls as the parent does, after noting the positions; where that fails, positions are as before."""
-        await self._note_positions(self.watched)
+        await self._note_positions(list(self.wanted))
         self.polls += 1
         self.polled_at = time.monotonic()
         try:
             records: Polled = await super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
         except ValueError as error:
             log.warning("a record can't be read, looking for it", error=repr(error))
-            self._set_back(self.watched)
+            self._set_back(list(self.wanted))
             return await self._poll_singly(max_records or 1)
         except BaseException:
-            self._set_back(self.watched)
+            self._set_back(list(self.wanted))
             raise
         return records
 
@@ -67,7 +67,7 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
         """One partition after another, so that the one with the unreadable record is known; it is read up to there."""
         found: Polled = {}
         try:
-            for partition in sorted(self.watched - self.paused()):
+            for partition in sorted(self.wanted.keys() - self.paused()):
                 try:
                     records = (await self._poll_one(partition, max_records)).get(partition, [])
                 except ValueError:
@@ -77,7 +77,7 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
                     found[partition] = records
         except BaseException:
             # What was found is not handed over, so it is as if it had not been asked for.
-            self._set_back(self.watched)
+            self._set_back(list(self.wanted))
             raise
         return found
 
@@ -102,8 +102,9 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
         return polled
 
     def _set_back(self, partitions: Iterable[TopicPartition]) -> None:
+        """What was polled and not handed over is asked for again, also of partitions that were opened meanwhile."""
         for partition in partitions:
-            if (offset := self.delivered_to.get(partition)) is not None:
+            if (offset := self.wanted.get(partition)) is not None:
                 # A partition that was revoked meanwhile is its next owner's business.
                 with contextlib.suppress(IllegalStateError):
                     self.seek(partition, offset)

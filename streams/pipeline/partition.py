@@ -151,7 +151,7 @@ class Partition:
                 self._set_back(record.offset)
                 return
             entry = self._window.admit(record.offset, record.key, size, record)
-            self._next_offset = record.offset + 1
+            self._want(record.offset + 1)
             if entry is not None:
                 self._start(self, entry)
 
@@ -176,7 +176,7 @@ class Partition:
             task.cancel()
         await asyncio.gather(*self.running, *([self._life] if self._life else []), return_exceptions=True)
         self._window = self._empty_window()
-        self._consumer.watched -= {self.partition}
+        self._consumer.wanted.pop(self.partition, None)
         await self._stage.close()
 
     def tick(self) -> None:
@@ -220,13 +220,12 @@ class Partition:
         """Starts over from an offset: state of before is dropped, and what was asked for before is not taken."""
         self.committed = committed
         self._window = self._empty_window()
-        self._next_offset = committed
+        self._want(committed)
         self._consumer.delivered_to.pop(self.partition, None)
         self._consumer.seek(self.partition, committed)
         self._valid_from_poll = self._consumer.polls + 1
         self._consumer.resume(self.partition)
         self._paused = False
-        self._consumer.watched |= {self.partition}
         self.state = State.RUNNING
 
     async def _commit_ready(self) -> None:
@@ -290,6 +289,11 @@ class Partition:
             self._paused = False
             self._consumer.resume(self.partition)
 
+    def _want(self, offset: int) -> None:
+        """Everything below the offset is taken in; a poll that fails goes on from here."""
+        self._next_offset = offset
+        self._consumer.wanted[self.partition] = offset
+
     def _set_back(self, offset: int) -> None:
         """Back pressure: the partition rests, and goes on with the first record that found no room."""
         self._paused = True
@@ -301,7 +305,7 @@ class Partition:
         refusal = Dead(DeadReason.OUTPUT_TOO_LARGE, self._refused.pop(record.offset))
         # Without a key it waits for nobody, and nobody waits for it.
         entry = self._window.admit(record.offset, None, 0, record)
-        self._next_offset = record.offset + 1
+        self._want(record.offset + 1)
         if entry is not None:
             self.finish(entry, self._work.refuse(record, refusal))
 
