@@ -76,7 +76,7 @@ async def _publish(
         await create_topics(settings)
     producer = make_producer(settings.kafka, None, "assay.publish")
     await producer.start()
-    sending = _Sending(producer, settings.kafka.topic_prefix, settings.kafka.transaction_timeout_seconds)
+    sending = Sending(producer, settings.kafka.topic_prefix, settings.kafka.transaction_timeout_seconds)
     refused = status = 0
     began = time.monotonic()
     try:
@@ -114,13 +114,14 @@ def _summarize(topic: Topic, published: int, refused: int, seconds: float, as_js
         print(f"published {published} to {topic.name}, refused {refused}, in {seconds:.1f} s")
 
 
-class _Sending:
+class Sending:
     """Sends with a bounded number of records under way, and counts those that the cluster has acknowledged.
 
     An idempotent producer tries for ever; here it is given up when nothing is acknowledged for ``patience`` seconds.
     """
 
     def __init__(self, producer: AIOKafkaProducer, prefix: str, patience: float) -> None:
+        """Takes a producer that is started, and what stands before topics."""
         self._producer = producer
         self._prefix = prefix
         self._patience = patience

@@ -201,3 +201,55 @@ def test_large_pages_arrive_at_a_rate(ready: Settings, tmp_path: Path, capsys: p
     assert (answer["published"], answer["refused"]) == (3, 0)
     assert run_tail(PAGES, ready, "earliest", 3, as_json=True) == 0
     assert {value["bytes"] for value in values(capsys)} == {len(body) + 4}
+
+
+def test_many_refusals_are_told_in_short_and_a_terminal_sees_progress(
+    ready: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pages.jsonl").write_bytes(page(1) + b"no page\n" * 30)
+    capsys.readouterr()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert run_publish(PAGES, [tmp_path / "pages.jsonl"], ready, as_json=False) == 1
+    out, err = capsys.readouterr()
+    assert out.startswith(f"published 1 to {PAGES}, refused 30, in ")
+    assert err.count("undecodable") == 20
+    assert "and 10 more refused" in err
+
+
+def test_a_path_that_turns_out_unreadable_is_status_2_and_told(
+    ready: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "pages.jsonl").write_bytes(page(1))
+    capsys.readouterr()
+    assert run_publish(PAGES, [tmp_path / "pages.jsonl", tmp_path / "empty"], ready, as_json=True) == 2
+    out, err = capsys.readouterr()
+    assert json.loads(out)["published"] == 1
+    assert "no .html files" in err
+
+
+def test_people_see_what_is_made_and_a_table_on_a_terminal(
+    kafka: str, topic_prefix: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = install(kafka, topic_prefix)
+    name = topic_prefix + PAGES
+    assert run_topics("create", settings, as_json=False, dry_run=True) == 0
+    assert f"would be made  {name}" in capsys.readouterr().out
+    assert run_topics("list", settings, as_json=False) == 0
+    assert f"{name}\t-\tmissing: assay topics create" in capsys.readouterr().out
+    assert run_topics("create", settings, as_json=False) == 0
+    assert f"made           {name}" in capsys.readouterr().out
+    assert run_topics("create", settings, as_json=False) == 0
+    assert f"existed        {name}" in capsys.readouterr().out
+    assert run_topics("diff", settings, as_json=False) == 0
+    assert "as declared" in capsys.readouterr().out
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    assert run_topics("list", settings, as_json=False) == 0
+    assert "\x1b[" in capsys.readouterr().out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert run_tail(PAGES, settings, "earliest", None, as_json=False, follow=False) == 0
+    assert run_topics("list", settings, as_json=False) == 0
+    out = capsys.readouterr().out
+    assert name in out
+    assert "\x1b[3" not in out

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
+from aiokafka.errors import KafkaError, KafkaTimeoutError, TopicAuthorizationFailedError
 
-from streams.commands.publish import run_publish
+import streams.commands.publish
+from streams.codec import OutputRecord
+from streams.commands.publish import Sending, run_publish
 from streams.settings import Settings, load_settings
 
 
@@ -46,3 +51,82 @@ def test_no_kafka_is_one_line(nowhere: Settings, tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().err == (
         "assay publish: no Kafka at 127.0.0.1:1; start one with `assay broker`, or set ASSAY_KAFKA__BOOTSTRAP_SERVERS\n"
     )
+
+
+class Producer:
+    """Stands in for a producer whose cluster answers as the test wants: a real one can't be made to fall silent."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, asyncio.Future[object]]] = []
+        self.stopped = False
+
+    async def send(self, topic: str, **_: Any) -> asyncio.Future[object]:
+        self.sent.append((topic, asyncio.get_running_loop().create_future()))
+        return self.sent[-1][1]
+
+    async def flush(self) -> None:
+        if self.sent:
+            await asyncio.wait([future for _, future in self.sent])
+
+    async def stop(self) -> None:
+        self.stopped = True
+        await self.flush()
+
+    def answer(self, number: int, error: Exception | None = None) -> None:
+        if error is None:
+            self.sent[number][1].set_result(None)
+        else:
+            self.sent[number][1].set_exception(error)
+
+
+RECORD = OutputRecord("pages.crawled.v1", b"k", b"v", ())
+
+
+class TestSending:
+    async def test_what_is_acknowledged_is_counted(self) -> None:
+        producer = Producer()
+        sending = Sending(producer, "blue.", 5.0)
+        for _ in range(3):
+            await sending.send(RECORD)
+        assert {topic for topic, _ in producer.sent} == {"blue.pages.crawled.v1"}
+        for number in range(3):
+            producer.answer(number)
+        await sending.stop()
+        assert (sending.sent, sending.acknowledged, sending.failure, producer.stopped) == (3, 3, None, True)
+
+    async def test_a_silent_cluster_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(streams.commands.publish, "_IN_FLIGHT", 2)
+        sending = Sending(Producer(), "", 0.02)
+        await sending.send(RECORD)
+        await sending.send(RECORD)
+        with pytest.raises(KafkaTimeoutError, match="nothing was acknowledged"):
+            await sending.send(RECORD)
+        await sending.stop()
+        assert isinstance(sending.failure, KafkaTimeoutError)
+        assert sending.acknowledged == 0
+
+    async def test_a_slow_cluster_is_waited_for(self) -> None:
+        producer = Producer()
+        sending = Sending(producer, "", 1.0)
+        for _ in range(3):
+            await sending.send(RECORD)
+        stopping = asyncio.ensure_future(sending.stop())
+        for number in range(3):
+            await asyncio.sleep(0.4)  # all three together take longer than the patience
+            producer.answer(number)
+        await stopping
+        assert (sending.acknowledged, sending.failure) == (3, None)
+
+    async def test_a_refusal_stops_what_comes_after(self) -> None:
+        producer = Producer()
+        sending = Sending(producer, "", 0.2)
+        await sending.send(RECORD)
+        await sending.send(RECORD)
+        producer.answer(0, TopicAuthorizationFailedError("no"))
+        producer.sent[1][1].cancel()
+        await asyncio.sleep(0)
+        with pytest.raises(KafkaError, match="no"):
+            await sending.send(RECORD)
+        await sending.stop()
+        assert isinstance(sending.failure, TopicAuthorizationFailedError)
+        assert sending.acknowledged == 0
