@@ -209,7 +209,7 @@ class LocalKafka:
             if choose or self._ports is None:
                 self._ports = (self._wanted_port or _free_port(), _free_port())
             if not _is_free(self._ports[0]):
-                raise BrokerUnavailable(f"Port {self._ports[0]} is taken: name another one, or none for a free one.")
+                raise BrokerUnavailable(f"Port {self._ports[0]} is taken: name another one, or 0 for a free one.")
             properties = write_properties(self._folder, *self._ports)
             format_data(java, self._folder, properties)
             self._process = BrokerProcess(

@@ -31,7 +31,7 @@ def run_broker(port: int | None, data_dir: Path | None, as_json: bool) -> int:
             kafka.wait()
             _tell(f"Kafka ended by itself. The end of its log:\n{kafka.tail()}")
     except BrokerUnavailable as error:
-        _tell(str(error))
+        _tell(f"assay broker: {error}")
     except KeyboardInterrupt:
         return 0
     finally:

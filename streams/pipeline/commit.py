@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -64,6 +64,30 @@ class CommitStage(Protocol):
         ...
 
 
+class _OwnProducer:
+    """The stage's producer, from one opening to the next; every step is bounded by the deadline."""
+
+    def __init__(self, producers: ProducerFactory, deadline_seconds: float) -> None:
+        self._producers = producers
+        self._open: AIOKafkaProducer | None = None
+        self.deadline = deadline_seconds
+
+    async def start(self, transactional_id: str | None) -> None:
+        self._open = self._producers(transactional_id)
+        async with asyncio.timeout(self.deadline):
+            await self._open.start()
+
+    def get(self) -> AIOKafkaProducer:
+        if self._open is None:
+            raise CommitDoubtError("the stage is not open")
+        return self._open
+
+    async def stop(self) -> None:
+        producer, self._open = self._open, None
+        if producer is not None:
+            await stop_producer(producer, self.deadline)
+
+
 class ExactlyOnce:
     """Outputs and offset in one Kafka transaction."""
 
@@ -81,9 +105,7 @@ class ExactlyOnce:
         self._group = group
         self._prefix = topic_prefix
         self._consumer = consumer
-        self._producers = producers
-        self._deadline = deadline_seconds
-        self._producer: AIOKafkaProducer | None = None
+        self._producer = _OwnProducer(producers, deadline_seconds)
 
     @property
     def transactional_id(self) -> str:
@@ -92,35 +114,22 @@ class ExactlyOnce:
 
     async def open(self) -> int | None:
         """Fences the previous owner, then reads what it committed."""
-        producer = self._producers(self.transactional_id)
-        self._producer = producer
-        async with asyncio.timeout(self._deadline):
-            await producer.start()
-            committed: int | None = await self._consumer.committed(self._partition)
-        return committed
+        await self._producer.start(self.transactional_id)
+        return await committed_offset(self._consumer, self._partition, self._producer.deadline)
 
     async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
         """One transaction: send, await every send, offsets, commit."""
-        producer = self._producer
-        if producer is None:
-            raise CommitDoubtError("the stage is not open")
-        try:
-            async with asyncio.timeout(self._deadline):
-                await producer.begin_transaction()
-                await send_all(producer, self._prefix, outputs)
-                offsets = {self._partition: OffsetAndMetadata(next_offset, "")}
-                await producer.send_offsets_to_transaction(offsets, self._group)
-                await producer.commit_transaction()
-        except MessageSizeTooLargeError as error:
-            raise OutputRefusedError(str(error)) from error
-        except (KafkaError, TimeoutError, OSError, AssertionError, KeyError) as error:
-            raise CommitDoubtError(f"{type(error).__name__}: {error}") from error
+        producer = self._producer.get()
+        async with _doubt_of_anything_else(self._producer.deadline):
+            await producer.begin_transaction()
+            await send_all(producer, self._prefix, outputs)
+            offsets = {self._partition: OffsetAndMetadata(next_offset, "")}
+            await producer.send_offsets_to_transaction(offsets, self._group)
+            await producer.commit_transaction()
 
     async def close(self) -> None:
         """Stops the producer, within the deadline."""
-        producer, self._producer = self._producer, None
-        if producer is not None:
-            await stop_producer(producer, self._deadline)
+        await self._producer.stop()
 
 
 class AtLeastOnce:
@@ -138,37 +147,42 @@ class AtLeastOnce:
         self._partition = partition
         self._prefix = topic_prefix
         self._consumer = consumer
-        self._producers = producers
-        self._deadline = deadline_seconds
-        self._producer: AIOKafkaProducer | None = None
+        self._producer = _OwnProducer(producers, deadline_seconds)
 
     async def open(self) -> int | None:
         """Starts the producer and reads the committed offset."""
-        producer = self._producers(None)
-        self._producer = producer
-        async with asyncio.timeout(self._deadline):
-            await producer.start()
-            committed: int | None = await self._consumer.committed(self._partition)
-        return committed
+        await self._producer.start(None)
+        return await committed_offset(self._consumer, self._partition, self._producer.deadline)
 
     async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
         """Sends, awaits every send, then commits this partition's offset and no other."""
-        if self._producer is None:
-            raise CommitDoubtError("the stage is not open")
-        try:
-            async with asyncio.timeout(self._deadline):
-                await send_all(self._producer, self._prefix, outputs)
-                await self._consumer.commit({self._partition: next_offset})
-        except MessageSizeTooLargeError as error:
-            raise OutputRefusedError(str(error)) from error
-        except (KafkaError, TimeoutError, OSError) as error:
-            raise CommitDoubtError(f"{type(error).__name__}: {error}") from error
+        producer = self._producer.get()
+        async with _doubt_of_anything_else(self._producer.deadline):
+            await send_all(producer, self._prefix, outputs)
+            await self._consumer.commit({self._partition: next_offset})
 
     async def close(self) -> None:
         """Stops the producer, within the deadline."""
-        producer, self._producer = self._producer, None
-        if producer is not None:
-            await stop_producer(producer, self._deadline)
+        await self._producer.stop()
+
+
+@contextlib.asynccontextmanager
+async def _doubt_of_anything_else(deadline: float) -> AsyncIterator[None]:
+    """Whatever is not success within the deadline is a doubt; a size that is refused is known to be refused again."""
+    try:
+        async with asyncio.timeout(deadline):
+            yield
+    except MessageSizeTooLargeError as error:
+        raise OutputRefusedError(str(error)) from error
+    except (KafkaError, TimeoutError, OSError, AssertionError, KeyError) as error:
+        raise CommitDoubtError(f"{type(error).__name__}: {error}") from error
+
+
+async def committed_offset(consumer: AIOKafkaConsumer, partition: TopicPartition, deadline: float) -> int | None:
+    """The group's offset of a partition, None where it has none."""
+    async with asyncio.timeout(deadline):
+        committed: int | None = await consumer.committed(partition)
+    return committed
 
 
 async def send_all(producer: AIOKafkaProducer, prefix: str, outputs: Sequence[OutputRecord]) -> None:

@@ -1,0 +1,249 @@
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.event import Event
+from schemas.outcome import (
+    Ask,
+    Dead,
+    DeadReason,
+    Drop,
+    DropReason,
+    Emit,
+    FetchPages,
+    Need,
+    Outcome,
+    PagesReply,
+    Reply,
+    Retry,
+    RetryReason,
+)
+from streams.codec import MAX_DETAIL
+from streams.pipeline.decide import Decider
+from streams.topology import Handler, InPlaceRetry
+from tests.streams.doubles import PAGE, NoRules, VirtualClock, handler_of, scored
+
+PATIENCE = InPlaceRetry(attempts=4, first_seconds=0.5, max_seconds=3.0)
+DROP = Drop(DropReason.NOTHING_TO_DO)
+UNAVAILABLE = Retry(RetryReason.UNAVAILABLE, "no answer")
+
+
+@dataclass
+class World:
+    """Answers every need with nothing, or does what the test wants."""
+
+    trouble: Callable[[int], None] = lambda _: None
+    needs: list[Need] = field(default_factory=list)
+
+    async def answer(self, need: Need) -> Reply:
+        self.needs.append(need)
+        await asyncio.sleep(0)
+        self.trouble(len(self.needs))
+        return PagesReply(())
+
+
+def ask(url: str = "https://a.example/") -> Ask:
+    return Ask(FetchPages((url,), "query"))
+
+
+def answers(outcomes: Iterable[Outcome | Ask]) -> Callable[[Event, Any], Outcome | Ask]:
+    """A handler's function that gives these answers one after another."""
+    rest = iter(outcomes)
+    return lambda *_: next(rest)
+
+
+async def come_to_an_end(
+    handler: Handler,
+    world: World | None = None,
+    clock: VirtualClock | None = None,
+    chance: float = 0.5,
+    retries: list[Retry] | None = None,
+) -> Emit | Drop | Dead:
+    decider = Decider(
+        handler,
+        NoRules(),
+        PATIENCE,
+        world or World(),
+        clock or VirtualClock(),
+        lambda: chance,
+        retries.append if retries is not None else lambda _: None,
+    )
+    answer = decider.decide(PAGE)
+    return await decider.finish(PAGE, answer) if isinstance(answer, Ask | Retry) else answer
+
+
+# --- bugs ------------------------------------------------------------------------------------------------------------
+
+
+def fail(message: str) -> Any:
+    raise KeyError(message)
+
+
+async def test_a_handler_that_raises_has_a_bug_and_its_input_is_kept() -> None:
+    outcome = await come_to_an_end(handler_of(lambda *_: fail("oops")))
+    assert outcome == Dead(DeadReason.HANDLER_BUG, "KeyError: 'oops'")
+
+
+async def test_a_reader_that_raises_has_a_bug_too() -> None:
+    handler = handler_of(lambda *_: ask(), lambda *_: fail("oops"), rounds=1)
+    assert await come_to_an_end(handler) == Dead(DeadReason.HANDLER_BUG, "KeyError: 'oops'")
+
+
+async def test_a_recursion_without_end_is_a_bug_like_any_other() -> None:
+    def forever(event: Event, rules: Any) -> Outcome:
+        return forever(event, rules)
+
+    outcome = await come_to_an_end(handler_of(forever))
+    assert isinstance(outcome, Dead)
+    assert outcome.reason is DeadReason.HANDLER_BUG
+
+
+async def test_the_words_of_a_bug_are_bounded() -> None:
+    outcome = await come_to_an_end(handler_of(lambda *_: fail("x" * 10_000)))
+    assert isinstance(outcome, Dead)
+    assert len(outcome.detail) == MAX_DETAIL
+
+
+# --- retries ---------------------------------------------------------------------------------------------------------
+
+
+async def test_what_passes_by_itself_is_tried_again() -> None:
+    clock, retries = VirtualClock(), list[Retry]()
+    handler = handler_of(answers([UNAVAILABLE, UNAVAILABLE, Emit((scored(),))]))
+    assert await come_to_an_end(handler, clock=clock, retries=retries) == Emit((scored(),))
+    assert clock.pauses == [0.25, 0.5], "half of 0.5 and of twice that"
+    assert retries == [UNAVAILABLE, UNAVAILABLE]
+
+
+async def test_attempts_are_bounded_and_the_last_reason_is_told() -> None:
+    calls: list[Event] = []
+
+    def never(event: Event, rules: Any) -> Outcome:
+        calls.append(event)
+        return Retry(RetryReason.RATE_LIMITED, f"call {len(calls)}")
+
+    clock = VirtualClock()
+    outcome = await come_to_an_end(handler_of(never), clock=clock)
+    assert outcome == Dead(DeadReason.RETRIES_EXHAUSTED, "rate_limited after 4 tries: call 4")
+    assert len(calls) == 4
+    assert len(clock.pauses) == 3, "after the last try nobody waits"
+
+
+@given(st.floats(0, 1, exclude_max=True))
+async def test_pauses_double_up_to_their_bound_and_are_jittered_below_it(chance: float) -> None:
+    clock = VirtualClock()
+    await come_to_an_end(handler_of(lambda *_: UNAVAILABLE), clock=clock, chance=chance)
+    assert clock.pauses == [chance * 0.5, chance * 1.0, chance * 2.0]
+    assert all(0 <= pause < 3.0 for pause in clock.pauses)
+
+
+@pytest.mark.parametrize(
+    ("wish", "pause"),
+    [(1.5, 1.5), (0.0, 0.0), (3600.0, 3.0), (-5.0, 0.0), (float("inf"), 3.0), (float("nan"), 3.0)],
+)
+async def test_a_wish_to_wait_is_granted_within_our_bound(wish: float, pause: float) -> None:
+    clock = VirtualClock()
+    handler = handler_of(answers([Retry(RetryReason.RATE_LIMITED, after_seconds=wish), DROP]))
+    assert await come_to_an_end(handler, clock=clock) == DROP
+    assert clock.pauses == [pause]
+
+
+async def test_a_bug_on_a_later_try_ends_the_tries() -> None:
+    rest = iter([UNAVAILABLE])
+    outcome = await come_to_an_end(handler_of(lambda *_: next(rest, None) or fail("later")))
+    assert outcome == Dead(DeadReason.HANDLER_BUG, "KeyError: 'later'")
+
+
+# --- asks ------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_reader_is_given_all_replies_so_far() -> None:
+    seen: list[int] = []
+
+    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome | Ask:
+        seen.append(len(replies))
+        return DROP if len(replies) == 3 else ask(f"https://a.example/{len(replies)}")
+
+    world = World()
+    assert await come_to_an_end(handler_of(lambda *_: ask(), read, rounds=3), world) == DROP
+    assert seen == [1, 2, 3]
+    assert [need.urls[0][-1] for need in world.needs] == ["/", "1", "2"]
+
+
+async def test_rounds_are_bounded() -> None:
+    world = World()
+    handler = handler_of(lambda *_: ask(), lambda *_: ask(), rounds=2)
+    assert await come_to_an_end(handler, world) == Dead(DeadReason.ROUNDS_EXHAUSTED, "more than 2 asks")
+    assert len(world.needs) == 2
+
+
+async def test_a_handler_that_asks_and_can_not_read_gets_nothing() -> None:
+    world = World()
+    outcome = await come_to_an_end(handler_of(lambda *_: ask(), None, rounds=2), world)
+    assert isinstance(outcome, Dead)
+    assert outcome.reason is DeadReason.ROUNDS_EXHAUSTED
+    assert world.needs == []
+
+
+async def test_a_retry_after_an_ask_starts_over_with_rounds_of_its_own() -> None:
+    rounds: list[int] = []
+
+    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome | Ask:
+        rounds.append(len(replies))
+        if len(replies) < 2:
+            return ask()
+        return UNAVAILABLE if len(rounds) < 4 else DROP
+
+    clock, world = VirtualClock(), World()
+    assert await come_to_an_end(handler_of(lambda *_: ask(), read, rounds=2), world, clock) == DROP
+    assert rounds == [1, 2, 1, 2]
+    assert len(clock.pauses) == 1
+
+
+async def test_an_ask_after_a_retry_is_answered() -> None:
+    handler = handler_of(answers([UNAVAILABLE, ask()]), lambda *_: DROP, rounds=1)
+    assert await come_to_an_end(handler) == DROP
+
+
+def broken_until(call: int) -> Callable[[int], None]:
+    def trouble(calls: int) -> None:
+        if calls < call:
+            raise OSError("disk full")
+
+    return trouble
+
+
+async def test_a_world_that_fails_is_asked_again_and_then_the_input_is_kept() -> None:
+    handler = handler_of(lambda *_: ask(), lambda *_: DROP, rounds=1)
+    assert await come_to_an_end(handler, World(broken_until(3))) == DROP
+    outcome = await come_to_an_end(handler, World(broken_until(99)))
+    assert outcome == Dead(DeadReason.RETRIES_EXHAUSTED, "unavailable after 4 tries: OSError: disk full")
+
+
+# --- cancellation ----------------------------------------------------------------------------------------------------
+
+
+class Forever(World):
+    async def answer(self, need: Need) -> Reply:  # noqa: ARG002
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets it")
+
+
+class LongPause(VirtualClock):
+    async def sleep(self, seconds: float) -> None:  # noqa: ARG002
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("answer", [ask(), UNAVAILABLE], ids=["while the world answers", "between two tries"])
+async def test_cancellation_passes(answer: Ask | Retry) -> None:
+    handler = handler_of(lambda *_: answer, lambda *_: DROP, rounds=1)
+    task = asyncio.create_task(come_to_an_end(handler, Forever(), LongPause()))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
