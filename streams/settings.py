@@ -178,8 +178,8 @@ class YamlDocument(PydanticBaseSettingsSource):
     """The YAML files of the configuration directory as one document."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Not used: the document is read as a whole."""
-        raise NotImplementedError
+        """Nothing field by field: the document is read as a whole."""
+        return None, field_name, False
 
     def __call__(self) -> dict[str, Any]:
         """The merged document."""
