@@ -177,7 +177,7 @@ class Settings(BaseSettings):
 class YamlDocument(PydanticBaseSettingsSource):
     """The YAML files of the configuration directory as one document."""
 
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002 - the signature is the library's
         """Nothing field by field: the document is read as a whole."""
         return None, field_name, False
 
