@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiokafka.admin import NewPartitions
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions
 
 from streams.commands.publish import run_publish
 from streams.commands.tail import run_tail
@@ -21,7 +21,7 @@ from streams.commands.topics import run_topics
 from streams.kafka import make_admin, make_producer
 from streams.settings import Settings
 from streams.topology import PAGES_CRAWLED
-from tests.kafka.installation import DEAD, install, installed
+from tests.kafka.installation import DEAD, install, installed, until
 
 pytestmark = pytest.mark.kafka
 
@@ -173,10 +173,16 @@ def test_a_topic_that_is_not_there_yet_is_told_from_one_that_is_none(
 
 
 def test_records_are_counted_and_growth_is_told_not_made(ready: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    async def grown(admin: AIOKafkaAdminClient) -> bool:
+        [described] = await admin.describe_topics([ready.kafka.topic_prefix + PAGES])
+        return len(described["partitions"]) == 8
+
     async def grow() -> None:
         admin = make_admin(ready.kafka)
         await admin.start()
         await admin.create_partitions({ready.kafka.topic_prefix + PAGES: NewPartitions(8)})
+        # The controller has made them before every broker tells of them.
+        await until(lambda: grown(admin))
         await admin.close()
 
     feed(ready, PAGES, b"1", b"2")
