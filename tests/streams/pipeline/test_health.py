@@ -1,0 +1,126 @@
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from streams.pipeline.group import ConsumerGroup
+from streams.pipeline.health import Health
+from streams.settings import Settings, load_settings
+from streams.telemetry.metrics import Metrics
+from streams.topology import HANDLERS, Handler
+from tests.streams.doubles import VirtualClock
+
+
+@dataclass
+class Group:
+    """What health looks at of a group."""
+
+    handler: Handler = HANDLERS[0]
+    failed: BaseException | None = None
+    oldest_seconds: float = 0.0
+    unpolled_seconds: float = 0.0
+    coordinator_failed: str | None = None
+    opened: bool = True
+    ticks: int = 0
+    looks: int = 0
+
+    def tick(self) -> None:
+        self.ticks += 1
+
+    async def caught_up(self) -> bool:
+        self.looks += 1
+        return True
+
+
+@pytest.fixture(scope="module")
+def settings() -> Settings:
+    return load_settings(pipeline={"stalled_seconds": 60.0}, kafka={"session_timeout_seconds": 10.0})
+
+
+def health_of(settings: Settings, *groups: Group, clock: VirtualClock | None = None) -> Health:
+    watched = cast("list[ConsumerGroup]", list(groups))
+    return Health(watched, settings, clock or VirtualClock(), Metrics(CollectorRegistry()))
+
+
+def test_where_nothing_is_wrong_the_process_is_alive_and_ready(settings: Settings) -> None:
+    health = health_of(settings, Group(), Group(handler=HANDLERS[1]))
+    assert health.alive().well
+    assert health.ready().well
+    assert health_of(settings).alive().well
+
+
+@pytest.mark.parametrize(
+    ("group", "words"),
+    [
+        (Group(failed=KeyError("x")), "stopped by KeyError: 'x'"),
+        (Group(oldest_seconds=61.0), "in work for 61 s"),
+        (Group(unpolled_seconds=75.0), "during 75 s"),
+        (Group(coordinator_failed="it ended"), "coordinator stopped: it ended"),
+    ],
+    ids=["bug", "stalled", "not polled", "coordinator"],
+)
+def test_trouble_that_a_restart_would_end_is_told_with_its_handler(
+    settings: Settings, group: Group, words: str
+) -> None:
+    sick = replace(group, handler=HANDLERS[1])
+    verdict = health_of(settings, Group(), sick).alive()
+    assert not verdict.well
+    [problem] = verdict.problems
+    assert problem.startswith(f"{HANDLERS[1].name}: ")
+    assert words in problem
+    assert health_of(settings, Group(), sick).ready().well, "readiness is another question"
+
+
+def test_the_limits_themselves_are_not_beyond_the_limits(settings: Settings) -> None:
+    assert health_of(settings, Group(oldest_seconds=60.0, unpolled_seconds=60.0)).alive().well
+
+
+def test_every_problem_is_told(settings: Settings) -> None:
+    sick = Group(failed=ValueError("x"), oldest_seconds=99.0, unpolled_seconds=99.0, coordinator_failed="it ended")
+    assert len(health_of(settings, sick, sick).alive().problems) == 8
+
+
+def test_a_process_is_ready_when_every_group_has_its_partitions_open(settings: Settings) -> None:
+    health = health_of(settings, Group(), Group(handler=HANDLERS[1], opened=False))
+    assert health.ready().problems == (f"{HANDLERS[1].name}: partitions not open yet",)
+    assert health.alive().well, "nobody is restarted for waiting"
+
+
+class StumblingClock(VirtualClock):
+    """A clock on which every pause takes longer than was asked for."""
+
+    late: float = 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(seconds)
+        self.seconds += self.late
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110 - time is virtual, turns of the loop are all there is
+            await asyncio.sleep(0)
+
+
+async def test_an_event_loop_that_stands_still_is_noticed_and_forgiven(settings: Settings) -> None:
+    clock, group = StumblingClock(), Group()
+    clock.late = 12.0
+    health = health_of(settings, group, clock=clock)
+    await health.start()
+    await until(lambda: group.ticks)
+    assert health.alive().problems == ("the event loop stood still for 12.0 s",)
+    clock.late = 0.0
+    await until(lambda: health.alive().well)
+    await until(lambda: group.looks)
+    assert group.ticks >= 10 * group.looks, "asking for the lag costs a request"
+    await health.stop()
+    ticks = group.ticks
+    await asyncio.sleep(0)
+    assert group.ticks == ticks
+
+
+async def test_stopping_what_was_not_started_is_no_error(settings: Settings) -> None:
+    await health_of(settings).stop()

@@ -1,0 +1,93 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from prometheus_client import CollectorRegistry
+
+from schemas.event import Event
+from schemas.extraction import ExtractionCompleted, ExtractionNeeded
+from schemas.pages import ScoredPage
+from schemas.retrieval import ResultsClassified, RetrievalEvaluated
+from streams.pipeline.observer import Observer
+from streams.telemetry.metrics import Metrics
+
+EXAMPLES = Path(__file__).parents[3] / "schemas" / "examples"
+
+
+def example(kind: type[Event], name: str) -> Any:
+    return kind.model_validate_json((EXAMPLES / f"{name}.json").read_bytes())
+
+
+def told(*events: Event) -> dict[str, float]:
+    """What is counted of these events, by metric and labels, without what stayed at nothing."""
+    registry = CollectorRegistry()
+    Observer(Metrics(registry), "toy").emitted(events)
+    return {
+        " ".join([sample.name, *sample.labels.values()]): sample.value
+        for metric in registry.collect()
+        for sample in metric.samples
+        if sample.value and not sample.name.endswith(("_created", "_bucket"))
+    }
+
+
+def test_scores_are_counted_by_tier_and_label() -> None:
+    page: ScoredPage = example(ScoredPage, "pages.scored.v1/wire_report_zh")
+    assert told(page, page) == {
+        f"assay_pages_scored_total {page.tier} {page.trust_label}": 2,
+        "assay_cts_score_count": 2,
+        "assay_cts_score_sum": 2 * page.cts_score,
+    }
+
+
+def test_results_are_counted_by_type_and_an_improvement_where_there_is_one() -> None:
+    first: ResultsClassified = example(ResultsClassified, "results.classified.v1/aarhus_listing")
+    assert told(first) == {"assay_results_classified_total AGGREGATOR": 1}
+    second = first.model_copy(update={"improvement": 0.5})
+    counted = told(second)
+    assert counted["assay_actionable_improvement_count"] == 1
+
+
+def test_a_listing_that_should_be_followed_is_a_warning_in_the_words_of_the_requirement() -> None:
+    event: ResultsClassified = example(ResultsClassified, "results.classified.v1/aarhus_listing")
+    with structlog.testing.capture_logs() as logs:
+        told(event)
+        told(event.model_copy(update={"extraction_reason": None}))
+    [entry] = logs
+    assert entry["log_level"] == "warning"
+    assert entry["event"] == f"Extraction needed: {event.extraction_reason}"
+
+
+def test_extractions_are_counted_by_what_triggered_them() -> None:
+    event: ExtractionNeeded = example(ExtractionNeeded, "extraction.needed.v1/aarhus_listing")
+    assert told(event) == {"assay_extractions_triggered_total aggregator_detected": 1}
+
+
+@pytest.mark.parametrize(("passed", "label"), [(True, "passed"), (False, "failed")])
+def test_batches_are_counted_by_their_verdict(passed: bool, label: str) -> None:
+    event: RetrievalEvaluated = example(RetrievalEvaluated, "retrieval.evaluated.v1/minimal")
+    assert told(event.model_copy(update={"passed": passed})) == {f"assay_batches_total {label}": 1}
+
+
+def test_what_no_dashboard_shows_is_not_counted() -> None:
+    assert told(example(ExtractionCompleted, "extraction.completed.v1/minimal")) == {}
+
+
+def test_what_is_held_and_what_lags_are_gauges() -> None:
+    registry = CollectorRegistry()
+    observer = Observer(Metrics(registry), "toy")
+    for records in (5, 3):
+        observer.holds(records, 1000 * records, records - 1, 0.5)
+        observer.lags("pages.crawled.v1", 10 * records)
+    observer.rebalanced()
+    observer.committed("in_doubt", 0.25)
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(f"assay_{name}", {"handler": "toy", **labels})
+
+    assert (value("records_held"), value("bytes_held"), value("handler_in_flight")) == (3, 3000, 2)
+    assert value("oldest_unfinished_seconds") == 0.5
+    assert value("consumer_lag_records", topic="pages.crawled.v1") == 30
+    assert value("rebalances_total") == 1
+    assert value("transactions_total", result="in_doubt") == 1
+    assert value("transaction_seconds_sum") == 0.25

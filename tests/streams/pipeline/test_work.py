@@ -1,0 +1,296 @@
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from aiokafka import ConsumerRecord
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
+
+from schemas.event import Event, output_id
+from schemas.outcome import (
+    Ask,
+    Dead,
+    DeadReason,
+    Drop,
+    DropReason,
+    Emit,
+    FetchPages,
+    Need,
+    Outcome,
+    PagesReply,
+    Reply,
+    Retry,
+    RetryReason,
+)
+from schemas.pages import CrawledPage
+from streams.codec import OutputRecord
+from streams.pipeline.decide import Decider
+from streams.pipeline.observer import Observer
+from streams.pipeline.work import Done, Pending, Work
+from streams.telemetry.metrics import Metrics
+from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPIC_BYTES, Handler, InPlaceRetry
+from tests.streams.doubles import PAGE, START, NoRules, VirtualClock, handler_of, raw_record, scored
+
+PATIENCE = InPlaceRetry(attempts=2, first_seconds=1.0, max_seconds=1.0)
+DEAD_LETTERS = "pages.crawled.v1.assay.toy.dlq"
+PLACE = "pages.crawled.v1/3/17"
+"""The identity of ``raw_record()``, which brings none of its own."""
+
+
+class EmptyWorld:
+    async def answer(self, need: Need) -> Reply:  # noqa: ARG002
+        await asyncio.sleep(0)
+        return PagesReply(())
+
+
+class Bench:
+    """Work on one handler, with its clock and its metrics."""
+
+    def __init__(self, handler: Handler | Callable[..., Outcome | Ask]) -> None:
+        self.clock = VirtualClock()
+        self.registry = CollectorRegistry()
+        observer = Observer(Metrics(self.registry), "toy")
+        self.decider = Decider(
+            handler if isinstance(handler, Handler) else handler_of(handler),
+            NoRules(),
+            PATIENCE,
+            EmptyWorld(),
+            self.clock,
+            lambda: 1.0,
+            lambda again: observer.retried(again.reason),
+        )
+        self.work = Work(self.decider, self.clock, observer)
+
+    def outputs(self, record: ConsumerRecord | None = None) -> Sequence[OutputRecord]:
+        done = self.work.begin(record or raw_record())
+        assert isinstance(done, Done)
+        return done.outputs
+
+    def only(self, record: ConsumerRecord | None = None) -> OutputRecord:
+        [output] = self.outputs(record)
+        return output
+
+    def count(self, name: str, **labels: str) -> float:
+        return self.registry.get_sample_value(f"assay_{name}", {"handler": "toy", **labels}) or 0.0
+
+
+def emits(*events: Event) -> Callable[..., Outcome]:
+    return lambda *_: Emit(events)
+
+
+def texts(record: OutputRecord) -> dict[str, str]:
+    return {name: value.decode() for name, value in record.headers if value is not None}
+
+
+# --- outputs ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_output_is_written_to_the_topic_of_its_type_under_its_key() -> None:
+    output = Bench(emits(scored("https://a.example/2"))).only()
+    assert (output.topic, output.key) == (PAGES_SCORED.name, b"https://a.example/2")
+    assert json.loads(output.value or b"")["url"] == "https://a.example/2"
+
+
+def test_the_envelope_says_who_wrote_what_when_and_why() -> None:
+    headers = [("ce_id", b"input"), ("ce_correlationid", b"first"), ("traceparent", b"00-1"), ("assay_run", b"run-7")]
+    output = texts(Bench(emits(scored())).only(raw_record(headers=headers)))
+    assert output == {
+        "ce_specversion": "1.0",
+        "ce_id": output_id("toy", 1, NoRules().config_version, "input", 0),
+        "ce_type": "pages.scored.v1",
+        "ce_source": "assay/toy",
+        "ce_time": "2025-01-02T03:04:05.000Z",
+        "ce_correlationid": "first",
+        "ce_causationid": "input",
+        "traceparent": "00-1",
+        "assay_run": "run-7",
+        "content-type": "application/json",
+    }
+
+
+def test_a_foreign_record_is_known_by_its_place() -> None:
+    output = texts(Bench(emits(scored())).only())
+    assert output["ce_id"] == output_id("toy", 1, NoRules().config_version, PLACE, 0)
+    assert output["ce_correlationid"] == output["ce_causationid"] == PLACE
+    assert "assay_run" not in output
+
+
+def test_the_same_record_twice_gives_the_same_ids_and_each_output_one_of_its_own() -> None:
+    bench = Bench(emits(scored("https://a.example/1"), scored("https://a.example/2")))
+    once = [texts(output)["ce_id"] for output in bench.outputs()]
+    bench.clock.seconds += 3600
+    again = [texts(output)["ce_id"] for output in bench.outputs()]
+    assert once == again
+    assert len(set(once)) == 2
+    other = [texts(output)["ce_id"] for output in bench.outputs(raw_record(offset=18))]
+    assert not set(once) & set(other)
+
+
+def test_a_redriven_dead_letter_causes_what_the_first_record_would_have() -> None:
+    bench = Bench(emits(scored()))
+    first = texts(bench.only())
+    letter = Bench(lambda *_: Dead(DeadReason.HANDLER_BUG)).only()
+    redriven = texts(bench.only(raw_record(headers=letter.headers, offset=4711)))
+    assert redriven["ce_id"] == first["ce_id"]
+    assert redriven["ce_causationid"] == first["ce_causationid"] == PLACE
+
+
+def test_an_identity_beyond_reason_is_not_carried_on() -> None:
+    output = Bench(emits(scored())).only(raw_record(headers=[("ce_id", b"x" * 10**6), ("assay_run", b"y" * 10**6)]))
+    assert texts(output)["ce_causationid"] == PLACE
+    assert output.size < 10_000
+
+
+def test_what_is_dropped_and_what_emits_nothing_writes_nothing() -> None:
+    assert Bench(lambda *_: Drop(DropReason.NOTHING_TO_DO)).outputs() == ()
+    assert Bench(emits()).outputs() == ()
+
+
+def test_a_page_without_a_fetch_time_has_that_of_its_record() -> None:
+    seen: list[CrawledPage] = []
+
+    def look(event: CrawledPage, rules: Any) -> Outcome:
+        seen.append(event)
+        return Drop(DropReason.NOTHING_TO_DO)
+
+    Bench(look).outputs(raw_record(timestamp=int(START.timestamp() * 1000)))
+    assert seen[0].fetched_at == START
+
+
+# --- dead letters ----------------------------------------------------------------------------------------------------
+
+
+def refused(bench: Bench, record: ConsumerRecord | None = None) -> tuple[str, str, str]:
+    """The reason, stage and words of the one dead letter that a record causes."""
+    record = record or raw_record()
+    letter = bench.only(record)
+    assert letter.topic == DEAD_LETTERS
+    assert (letter.key, letter.value) == (record.key, record.value), "the original is kept"
+    notes = texts(letter)
+    assert notes["x-root-id"] == PLACE
+    return notes["x-reason"], notes["x-stage"], notes["x-error-message"]
+
+
+def test_what_can_not_be_read_dies_at_decoding() -> None:
+    bench = Bench(emits(scored()))
+    assert refused(bench, raw_record(b"\xff{"))[:2] == ("undecodable", "decode")
+    assert refused(bench, raw_record(b"{}"))[:2] == ("invalid", "decode")
+    assert refused(bench, raw_record(None))[:2] == ("undecodable", "decode")
+    assert refused(bench, raw_record(b"x" * (TOPIC_BYTES + 1)))[:2] == ("too_large", "decode")
+    assert bench.count("dead_events_total", reason="invalid", stage="decode") == 1
+
+
+def test_what_a_handler_refuses_or_stumbles_over_dies_at_handling() -> None:
+    assert refused(Bench(lambda *_: Dead(DeadReason.UNREADABLE_PAGE, "deep"))) == ("unreadable_page", "handle", "deep")
+    assert refused(Bench(lambda *_: 1 / 0))[:2] == ("handler_bug", "handle")  # type: ignore[arg-type]
+    assert refused(Bench(lambda *_: None))[:2] == ("handler_bug", "handle")  # type: ignore[arg-type]
+
+
+def test_an_output_that_was_not_declared_is_a_fault_and_nothing_of_it_is_written() -> None:
+    reason, stage, words = refused(Bench(emits(scored(), PAGE)))
+    assert (reason, stage, words) == ("output_invalid", "encode", "toy does not emit CrawledPage")
+
+
+def test_an_output_that_no_topic_takes_dies_whole() -> None:
+    reason, stage, words = refused(Bench(emits(scored(), scored(content="x" * TOPIC_BYTES))))
+    assert (reason, stage) == ("output_too_large", "encode")
+    assert words.startswith("pages.scored.v1: ")
+
+
+def test_an_output_that_has_no_json_dies() -> None:
+    assert refused(Bench(emits(scored(content="\ud800"))))[:2] == ("output_invalid", "encode")
+    assert refused(Bench(emits(scored(url="https://a.example/\ud800"))))[:2] == ("output_invalid", "encode")
+
+
+def test_what_the_broker_refuses_later_dies_at_encoding() -> None:
+    bench = Bench(emits(scored()))
+    done = bench.work.refuse(raw_record(), Dead(DeadReason.OUTPUT_TOO_LARGE, "the broker says so"))
+    assert texts(done.outputs[0])["x-stage"] == "encode"
+    assert done.size == done.outputs[0].size > 0
+
+
+# --- work that waits -------------------------------------------------------------------------------------------------
+
+
+async def complete(bench: Bench) -> OutputRecord:
+    record = raw_record()
+    pending = bench.work.begin(record)
+    assert isinstance(pending, Pending)
+    [output] = (await bench.work.complete(record, pending)).outputs
+    return output
+
+
+async def test_a_record_that_waits_for_the_world_is_completed_later() -> None:
+    ask = Ask(FetchPages(("https://a.example/",), "q"))
+    bench = Bench(handler_of(lambda *_: ask, lambda *_: Emit((scored(),)), rounds=1))
+    output = await complete(bench)
+    assert texts(output)["ce_id"] == texts(Bench(emits(scored())).only())["ce_id"]
+    assert bench.count("handler_events_total", outcome="emit", reason="", lane="live") == 1
+
+
+async def test_a_record_that_is_tried_in_vain_dies_after_its_pauses() -> None:
+    bench = Bench(lambda *_: Retry(RetryReason.UNAVAILABLE, "no answer"))
+    notes = texts(await complete(bench))
+    assert (notes["x-reason"], notes["x-stage"]) == ("retries_exhausted", "handle")
+    assert bench.clock.pauses == [1.0]
+    assert bench.count("retries_total", reason="unavailable") == 1
+    assert bench.count("handler_duration_seconds_sum") == 1.0, "pauses count as work"
+
+
+async def test_a_fault_while_completing_is_a_dead_letter_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: Any) -> Any:
+        raise LookupError("ours")
+
+    bench = Bench(lambda *_: Retry(RetryReason.UNAVAILABLE))
+    monkeypatch.setattr(bench.decider, "finish", broken)
+    assert texts(await complete(bench))["x-error-message"] == "LookupError: ours"
+
+
+# --- what is counted -------------------------------------------------------------------------------------------------
+
+
+def test_every_outcome_is_counted_once_by_reason_and_lane() -> None:
+    bench = Bench(emits(scored()))
+    bench.outputs()
+    bench.outputs(raw_record(headers=[("assay_run", b"backfill")]))
+    bench.outputs(raw_record(b"{"))
+    assert bench.count("handler_events_total", outcome="emit", reason="", lane="live") == 1
+    assert bench.count("handler_events_total", outcome="emit", reason="", lane="replay") == 1
+    assert bench.count("handler_events_total", outcome="dead", reason="undecodable", lane="live") == 1
+    assert bench.count("handler_duration_seconds_count") == 3
+    assert bench.registry.get_sample_value("assay_pages_scored_total", {"tier": "C", "trust_label": "LOW"}) == 2
+
+
+@pytest.mark.parametrize("timestamp", [-1, 2**62])
+def test_a_record_without_a_time_has_no_age(timestamp: int) -> None:
+    bench = Bench(emits(scored()))
+    bench.outputs(raw_record(timestamp=timestamp))
+    assert bench.count("event_age_seconds_count") == 0
+
+
+def test_the_age_of_a_record_is_counted_from_its_timestamp_and_never_negative() -> None:
+    bench = Bench(emits(scored()))
+    now = int(START.timestamp() * 1000)
+    bench.outputs(raw_record(timestamp=now - 2000))
+    bench.outputs(raw_record(timestamp=now + 60_000))
+    assert bench.count("event_age_seconds_sum") == 2.0
+
+
+# --- anything --------------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.none() | st.binary(max_size=200),
+    st.none() | st.binary(max_size=20),
+    st.lists(st.tuples(st.text(max_size=10), st.none() | st.binary(max_size=30)), max_size=5),
+    st.integers(-(2**63), 2**63 - 1),
+)
+def test_whatever_comes_in_a_result_comes_out(
+    value: bytes | None, key: bytes | None, headers: list[tuple[str, bytes | None]], timestamp: int
+) -> None:
+    bench = Bench(handler_of(emits(scored()), consumes=PAGES_CRAWLED))
+    output = bench.only(raw_record(value, headers, key, timestamp=timestamp))
+    assert output.topic in (PAGES_SCORED.name, DEAD_LETTERS)
