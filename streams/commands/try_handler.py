@@ -143,8 +143,11 @@ class _World:
 
     async def answer(self, need: Need) -> Reply:
         if self._live is None:
+            from streams.telemetry.logs import configure_logs
             from streams.world import LiveWorld
 
+            # Standard output is for answers alone; structlog writes there until it is told otherwise.
+            configure_logs(self._settings.logs.level, self._settings.logs.format)
             self._live = LiveWorld(self._settings.fetch)
         reply: Reply = await self._live.answer(need)
         return reply

@@ -1,0 +1,268 @@
+"""``assay try`` as people run it: a process of its own, lines in, lines out."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.topology import HANDLERS, TOPIC_BYTES
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "schemas" / "examples"
+PAGE = b'{"url":"https://a.example/1","html":"<title>T</title><p>Some text.</p>"}'
+BATCH = b'{"batchId":"b","query":"q","retrievedContent":[]}'
+MIB = 1024 * 1024
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", "from streams.cli import main; main()", *arguments]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment without Assay's variables, on this checkout."""
+    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("ASSAY_")}
+    return kept | {"PYTHONPATH": str(ROOT)} | more
+
+
+@pytest.fixture
+def assay(tmp_path: Path) -> Any:
+    """Runs the command line in an empty folder."""
+
+    def run(*arguments: str, given: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            command(*arguments),
+            input=given,
+            capture_output=True,
+            cwd=tmp_path,
+            env=environment(**variables),
+            timeout=60,
+        )
+
+    return run
+
+
+def answers(done: subprocess.CompletedProcess[bytes]) -> list[dict[str, Any]]:
+    """The lines of standard output, each of which is UTF-8 JSON."""
+    assert done.stderr == b"", done.stderr.decode("utf-8", "replace")
+    return [json.loads(line) for line in done.stdout.decode("utf-8").splitlines()]
+
+
+def outcomes(done: subprocess.CompletedProcess[bytes]) -> list[tuple[str, str | None]]:
+    return [(answer["outcome"], answer["reason"]) for answer in answers(done)]
+
+
+# --- one line for each line ------------------------------------------------------------------------------------------
+
+
+def test_every_line_has_its_answer_in_order_whatever_it_is(assay: Any) -> None:
+    cases: list[tuple[bytes, tuple[str, str | None]]] = [
+        (PAGE, ("emit", None)),
+        (b"", ("dead", "undecodable")),
+        (b"   ", ("dead", "undecodable")),
+        (PAGE[:-5], ("dead", "undecodable")),
+        (b"\xff\xfe\x00\x80", ("dead", "undecodable")),
+        (PAGE.replace(b"Some", b"\xff\xff"), ("dead", "undecodable")),
+        (b"null", ("dead", "invalid")),
+        (b"17", ("dead", "invalid")),
+        (b"[]", ("dead", "invalid")),
+        (b"{}", ("dead", "invalid")),
+        (b'{"url":17,"html":"<p>"}', ("dead", "invalid")),
+        (b'{"url":"https://a.example/","html":["<p>"]}', ("dead", "invalid")),
+        (b'{"url":"https://a.example/"}', ("dead", "invalid")),
+        (b'{"url":"https://a.example/\\u0000","html":"<p>"}', ("dead", "invalid")),
+        (b'{"url":"https://a.example/","html":"<p>A text with \\u0000 within.</p>"}', ("emit", None)),
+        (b'{"url":"https://a.example/","html":"\\ud800"}', ("dead", "undecodable")),
+        (b'{"url":"","html":"<p>"}', ("dead", "invalid")),
+        (b'{"url":"no address","html":"<p>"}', ("emit", None)),
+        (b'{"url":"https://a.example/","html":"","status":' + b"9" * 5000 + b"}", ("dead", "undecodable")),
+        (b'{"url":"https://a.example/","html":"","status":1e400}', ("dead", "invalid")),
+        (b'{"x":' * 50_000, ("dead", "undecodable")),
+        (b"[" * 100_000, ("dead", "undecodable")),
+        (b'{"url":"https://a.example/","html":"' + b"<div>" * 100_000 + b'"}', ("dead", "unreadable_page")),
+        (PAGE + b"\r", ("emit", None)),
+        (PAGE, ("emit", None)),
+    ]
+    done = assay("try", "score_page", given=b"\n".join(line for line, _ in cases) + b"\n")
+    assert done.returncode == 0
+    assert outcomes(done) == [expected for _, expected in cases]
+    first, *_, last = answers(done)
+    assert first == last
+    assert first["events"][0]["topic"] == "pages.scored.v1"
+    assert first["events"][0]["key"] == first["events"][0]["value"]["url"] == "https://a.example/1"
+    assert answers(done)[9]["detail"].startswith("url: ")
+
+
+def test_huge_lines_are_answered_and_the_run_goes_on(assay: Any) -> None:
+    def page_of(size: int) -> bytes:
+        return b'{"url":"https://a.example/","html":"%s"}' % (b"<p>words in it</p>" * (size // 18))
+
+    lines = [page_of(8 * MIB - 100), page_of(TOPIC_BYTES + MIB), b"x" * (40 * MIB), PAGE]
+    done = assay("try", "score_page", given=b"\n".join(lines))
+    assert done.returncode == 0
+    assert outcomes(done) == [("emit", None), ("dead", "too_large"), ("dead", "too_large"), ("emit", None)]
+
+
+def test_a_last_line_without_its_end_and_no_line_at_all(assay: Any) -> None:
+    assert outcomes(assay("try", "score_page", given=PAGE + b"\n" + PAGE)) == [("emit", None)] * 2
+    assert answers(assay("try", "score_page", given=b"")) == []
+
+
+@pytest.mark.parametrize("handler", [h for h in HANDLERS if h.read is None], ids=lambda handler: handler.name)
+def test_every_handler_answers_its_examples_from_a_file(assay: Any, handler: Any, tmp_path: Path) -> None:
+    files = sorted((EXAMPLES / handler.consumes.name).glob("*.json"))
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(json.loads(f.read_text("utf-8"))) + "\n" for f in files))
+    answered = answers(assay("try", handler.name, "in.jsonl"))
+    assert [answer["outcome"] for answer in answered] == ["emit"] * len(files)
+    topics = {topic.name: topic for topic in handler.emits}
+    for answer in answered:
+        for event in answer["events"]:
+            topic = topics[event["topic"]]
+            assert topic.key(topic.event.model_validate(event["value"])) == event["key"]
+
+
+def test_what_needs_the_network_is_guarded_as_in_production_and_logs_go_elsewhere(assay: Any, tmp_path: Path) -> None:
+    (tmp_path / ".assay").touch()  # where the cache's folder would be made
+    wanted = {"extraction_id": "x", "query": "q", "reason": "aggregator_detected", "target_url": "http://127.0.0.1:9/"}
+    done = assay("try", "fetch_page", given=json.dumps(wanted).encode())
+    assert done.returncode == 0
+    [line] = done.stdout.splitlines()
+    assert json.loads(line)["events"][0]["value"]["failure"] == "forbidden_address"
+    assert b"cache can't be opened" in done.stderr
+
+
+# --- the step follow_listing -----------------------------------------------------------------------------------------
+
+
+def test_the_step_follow_listing_answers_with_a_bare_line(assay: Any) -> None:
+    items = "".join(
+        f'<li><article><h3><a href="/events/walk-{n}">Walk number {n}</a></h3></article></li>'
+        for n in range(4711, 4716)
+    )
+    listing = f"<main><h1>All events</h1><ul>{items}</ul></main>"
+    lines = [
+        json.dumps({"url": "https://a.example/events", "html": listing, "max_details": 3}),
+        json.dumps({"url": "https://a.example/events", "html": ""}),
+        json.dumps({"url": "no address", "html": "<a href='http://[::1'>x</a>" * 50}),
+        json.dumps({"html": listing}),
+        "",
+        '{"url":',
+        json.dumps({"url": "https://a.example/", "html": "<b>" * 200_000}),
+    ]
+    answered = answers(assay("try", "follow_listing", given="\n".join(lines).encode() + b"\n"))
+    assert len(answered) == len(lines)
+    assert [link["url"] for link in answered[0]["links"]] == [
+        f"https://a.example/events/walk-{n}" for n in (4711, 4712, 4713)
+    ]
+    assert set(answered[0]["links"][0]) == {"url", "text", "because"}
+    assert answered[1] == answered[2] == answered[6] == {"links": [], "next_page": None}
+    assert [answer.get("reason") for answer in answered[3:6]] == ["invalid", "undecodable", "undecodable"]
+
+
+# --- exit status -----------------------------------------------------------------------------------------------------
+
+
+def test_a_dead_line_makes_the_status_1_only_where_that_was_asked_for(assay: Any) -> None:
+    assert assay("try", "score_page", given=b"{}").returncode == 0
+    assert assay("try", "score_page", "--strict", given=PAGE).returncode == 0
+    strict = assay("try", "score_page", "--strict", given=b"{}\n" + PAGE)
+    assert strict.returncode == 1
+    assert outcomes(strict) == [("dead", "invalid"), ("emit", None)]
+
+
+def complaint(done: subprocess.CompletedProcess[bytes]) -> str:
+    """The one line on standard error; nothing is on standard output."""
+    assert done.stdout == b""
+    [line] = done.stderr.decode().splitlines()
+    assert line.startswith("assay")
+    return line
+
+
+def test_an_unknown_handler_is_wrong_usage_and_the_known_ones_are_named(assay: Any) -> None:
+    done = assay("try", "no_such")
+    assert done.returncode == 2
+    line = complaint(done)
+    assert all(name in line for name in ("no_such", "follow_listing", *(handler.name for handler in HANDLERS)))
+
+
+def test_a_file_that_can_not_be_read_is_told_in_a_line(assay: Any, tmp_path: Path) -> None:
+    for name in ("nowhere.jsonl", str(tmp_path)):
+        done = assay("try", "score_page", name)
+        assert done.returncode == 1
+        assert name in complaint(done)
+
+
+def test_a_wrong_configuration_is_told_in_a_line(assay: Any) -> None:
+    done = assay("try", "score_page", ASSAY_KAFKA__TYPO="1")
+    assert done.returncode == 2
+    assert "kafka.typo" in complaint(done)
+
+
+# --- output ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-16"])
+def test_the_output_is_utf_8_whatever_the_terminal_thinks(assay: Any, encoding: str) -> None:
+    page = '{"url":"https://a.example/å","html":"<title>中央社</title>"}'.encode()
+    [answer] = answers(assay("try", "score_page", given=page, PYTHONIOENCODING=encoding, LC_ALL="C"))
+    assert answer["events"][0]["key"] == "https://a.example/å"
+    assert answer["events"][0]["value"]["title"] == "中央社"
+
+
+def test_a_reader_that_has_seen_enough_ends_the_run_quietly(tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_bytes((PAGE + b"\n") * 3000)
+    process = subprocess.Popen(
+        command("try", "score_page", str(source)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process, process.stdout, process.stderr:
+        assert json.loads(process.stdout.readline())["outcome"] == "emit"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 1
+
+
+def test_answers_stream(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        command("try", "classify_results"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process:
+        for _ in range(3):
+            process.stdin.write(BATCH + b"\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["outcome"] == "emit"
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
+def test_trying_imports_no_client_of_kafka_of_a_model_or_of_the_web() -> None:
+    heavy = ("aiokafka", "faststream", "httpx", "openai", "prometheus_client", "rich", "structlog", "uvicorn")
+    program = (
+        "import io, sys; from pathlib import Path; from streams.settings import load_settings;"
+        "from streams.commands.try_handler import run_try;"
+        "sys.stdin = io.TextIOWrapper(io.BytesIO(sys.argv[1].encode()));"
+        "run_try('classify_results', None, load_settings(), False);"
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, BATCH.decode()], capture_output=True, env=environment(), timeout=60
+    )
+    assert done.stderr == b""
+    answer, imported = done.stdout.splitlines()
+    assert json.loads(answer)["outcome"] == "emit"
+    assert imported == b"[]"
