@@ -160,5 +160,5 @@ def installed_version() -> str:
 def __getattr__(name: str) -> Any:
     """``streams.app:app`` for ASGI servers: made when it is asked for, so importing this module opens nothing."""
     if name == "app":
-        return Application(load_settings()).asgi
+        return Application(load_settings().with_kafka()).asgi
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

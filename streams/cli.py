@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 from typer.exceptions import TyperException
 
-from streams.settings import Settings, SettingsError, load_settings
+from streams.settings import SettingsError, load_settings
 
 app = typer.Typer(
     name="assay",
@@ -23,8 +23,6 @@ app = typer.Typer(
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
 Config = Annotated[Path | None, typer.Option("--config", help="A YAML file whose keys win over the shipped ones.")]
-LOCAL_KAFKA = "127.0.0.1:9092"
-"""Where commands look for Kafka when none is named: Kafka's own default, and that of ``assay broker``."""
 
 
 def main() -> None:
@@ -55,19 +53,6 @@ def _run(arguments: list[str]) -> int:
     return int(status or 0)
 
 
-def _settings(config: Path | None = None, **flags: Any) -> Settings:
-    return load_settings(config, **flags)
-
-
-def _with_kafka(config: Path | None = None, **flags: Any) -> Settings:
-    """Settings in which a Kafka is named: the usual local one where nobody named another."""
-    settings = _settings(config, **flags)
-    if settings.kafka.bootstrap_servers:
-        return settings
-    kafka = settings.kafka.model_copy(update={"bootstrap_servers": LOCAL_KAFKA})
-    return settings.model_copy(update={"kafka": kafka})
-
-
 @app.command()
 def demo(
     once: Annotated[bool, typer.Option("--once", help="Stop when everything is done.")] = False,
@@ -78,7 +63,7 @@ def demo(
     """Run the whole job on a small sample web, on a Kafka of its own."""
     from streams.commands.demo import run_demo
 
-    return run_demo(_settings(config), once=once, as_json=as_json, pages=pages)
+    return run_demo(load_settings(config), once=once, as_json=as_json, pages=pages)
 
 
 @app.command()
@@ -91,7 +76,7 @@ def run(
     """Run handlers as consumer groups."""
     from streams.commands.run import run_handlers
 
-    return run_handlers(handlers or [], _with_kafka(config), drain, as_json)
+    return run_handlers(handlers or [], load_settings(config).with_kafka(), drain, as_json)
 
 
 @app.command()
@@ -116,7 +101,7 @@ def topics(
     """Create the topics, list them, or compare them with what is declared."""
     from streams.commands.topics import run_topics
 
-    return run_topics(action, _with_kafka(config), as_json, dry_run)
+    return run_topics(action, load_settings(config).with_kafka(), as_json, dry_run)
 
 
 @app.command()
@@ -131,7 +116,7 @@ def publish(
     """Publish events or pages."""
     from streams.commands.publish import run_publish
 
-    return run_publish(topic, paths, _with_kafka(config), as_json, rate=rate, run_id=run_id)
+    return run_publish(topic, paths, load_settings(config).with_kafka(), as_json, rate=rate, run_id=run_id)
 
 
 @app.command()
@@ -146,7 +131,7 @@ def tail(
     """Show the records of a topic as they come."""
     from streams.commands.tail import run_tail
 
-    return run_tail(topic, _with_kafka(config), start, most, as_json, follow=follow)
+    return run_tail(topic, load_settings(config).with_kafka(), start, most, as_json, follow=follow)
 
 
 @app.command("try")
@@ -159,7 +144,7 @@ def try_(
     """Run a handler on events from a file, without a broker."""
     from streams.commands.try_handler import run_try
 
-    return run_try(handler, file, _settings(config), strict)
+    return run_try(handler, file, load_settings(config), strict)
 
 
 @app.command("config")
@@ -199,7 +184,7 @@ def doctor(as_json: AsJson = False, config: Config = None) -> int:
     """Check that everything Assay needs is there."""
     from streams.commands.doctor import run_doctor
 
-    return run_doctor(_settings(config), as_json)
+    return run_doctor(load_settings(config), as_json)
 
 
 @app.command()

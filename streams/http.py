@@ -52,7 +52,7 @@ class HttpServer:
         if self._settings.enabled:
             listener = self._listen()
             host, port = listener.getsockname()[:2]
-            self.address = f"{host}:{port}"
+            self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
             config = uvicorn.Config(self._asgi, lifespan="off", log_config=None, access_log=False)
             self._server = _Uvicorn(config)
             self._task = asyncio.create_task(self._server.serve(sockets=[listener]), name="http")

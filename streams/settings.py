@@ -38,6 +38,10 @@ R = TypeVar("R", bound=Rules)
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
 
+LOCAL_KAFKA = "127.0.0.1:9092"
+"""Where Kafka is looked for when none is named: its own default, and that of ``assay broker``."""
+
+
 class SettingsError(Exception):
     """The configuration can't be used; the message says which key, why, and where it came from."""
 
@@ -160,6 +164,12 @@ class Settings(BaseSettings):
             return kind.model_validate({name: getattr(self, name) for name in kind.model_fields})
         except ValidationError as error:
             raise SettingsError(explain(error)) from None
+
+    def with_kafka(self) -> Settings:
+        """These settings with a Kafka named: the usual local one where nobody named another."""
+        if self.kafka.bootstrap_servers:
+            return self
+        return self.model_copy(update={"kafka": self.kafka.model_copy(update={"bootstrap_servers": LOCAL_KAFKA})})
 
     @classmethod
     def settings_customise_sources(
