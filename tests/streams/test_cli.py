@@ -1,0 +1,157 @@
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams import cli
+from streams.settings import SettingsError
+from streams.topology import HANDLERS
+
+COMMANDS = sorted(command.name or "" for command in cli.app.registered_commands if command.name) + sorted(
+    command.callback.__name__ for command in cli.app.registered_commands if command.callback and not command.name
+)
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.upper().startswith("ASSAY_")]:
+        monkeypatch.delenv(name)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """The exit status of the command line in this process."""
+    monkeypatch.setattr(sys, "argv", ["assay", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def test_these_are_the_commands() -> None:
+    assert set(COMMANDS) == {
+        "broker", "config", "demo", "doctor", "generate", "graph", "publish", "run", "tail", "topics", "try", "version",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_every_command_says_what_it_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, option: str
+) -> None:
+    assert run(monkeypatch, command, option) == 0
+    shown = capsys.readouterr()
+    assert f"assay {command}" in shown.out
+    assert shown.err == ""
+
+
+def test_the_help_names_every_command_and_no_argument_at_all_shows_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "--help") == 0
+    shown = capsys.readouterr().out
+    assert all(command in shown for command in COMMANDS)
+    assert run(monkeypatch) == 2
+    assert "Usage" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["no-such-command"], "no-such-command"),
+        (["--no-such-option"], "--no-such-option"),
+        (["try"], "handler"),
+        (["try", "no_such_handler"], "no_such_handler"),
+        (["try", "score_page", "--no-such-option"], "--no-such-option"),
+        (["try", "score_page", "one", "two"], "two"),
+        (["try", "score_page", "--config", "nowhere.yaml"], "nowhere.yaml"),
+        (["run", "no_such_handler"], "no_such_handler"),
+        (["topics", "frobnicate"], "frobnicate"),
+        (["publish"], "topic"),
+        (["publish", "no.such.topic.v1", "-"], "no.such.topic.v1"),
+        (["tail"], "topic"),
+        (["tail", "pages.scored.v1", "--max", "0"], "--max"),
+        (["tail", "pages.scored.v1", "--from", "yesterday"], "yesterday"),
+        (["broker", "--port", "many"], "--port"),
+        (["config", "hide"], "hide"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_usage_exits_2_with_one_line_that_says_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert run(monkeypatch, *arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    [line] = shown.err.splitlines()
+    assert line.startswith("assay")
+    assert words in line
+
+
+def test_a_wrong_configuration_exits_2_with_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ASSAY_KAFKAA__X", "1")
+    for arguments in (["try", "score_page"], ["run"], ["tail", "pages.scored.v1"], ["doctor"], ["config", "show"]):
+        assert run(monkeypatch, *arguments) == 2
+        [line] = capsys.readouterr().err.splitlines()
+        assert "ASSAY_KAFKAA__X" in line
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "words"),
+    [
+        (SettingsError("configuration: x"), 2, "configuration: x"),
+        (OSError(28, "No space left on device"), 1, "No space left"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_stops_a_command_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    raised: BaseException,
+    status: int,
+    words: str,
+) -> None:
+    def stopped(**_: Any) -> None:
+        raise raised
+
+    monkeypatch.setattr(cli, "app", stopped)
+    assert run(monkeypatch, "version") == status
+    assert words in capsys.readouterr().err
+
+
+def test_the_version_is_that_of_the_distribution(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "version") == 0
+    assert capsys.readouterr().out == version("assay") + "\n"
+
+
+def test_the_graph_shows_every_handler(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "graph", "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {handler["name"] for handler in answer["handlers"]} == {handler.name for handler in HANDLERS}
+
+
+@pytest.mark.parametrize("arguments", [["config", "schema", "--json"], ["graph"], ["--help"]], ids=" ".join)
+def test_a_reader_that_has_gone_is_no_traceback(arguments: list[str], tmp_path: Path) -> None:
+    root = str(Path(__file__).parents[2])
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as output:
+        done = subprocess.run(
+            [sys.executable, "-c", "from streams.cli import main; main()", *arguments],
+            stdout=output,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": root},
+            timeout=60,
+        )
+    assert done.stderr == b""
+    assert done.returncode in (0, 1)
