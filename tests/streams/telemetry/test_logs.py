@@ -1,0 +1,98 @@
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from streams.telemetry.logs import configure_logs
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def as_it_was() -> Iterator[None]:
+    """Logging is of the whole process; each test leaves it as it found it."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    levels = {name: logging.getLogger(name).level for name in ("aiokafka", "httpx", "httpcore", "uvicorn", "asyncio")}
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    for name, before in levels.items():
+        logging.getLogger(name).setLevel(before)
+    structlog.reset_defaults()
+
+
+def test_a_line_is_json_where_nobody_looks(capsys: Capture) -> None:
+    configure_logs("info", "auto")
+    structlog.get_logger("streams.test").warning("Extraction needed: so", batch_id="b", text="中")
+    shown = capsys.readouterr()
+    entry = json.loads(shown.err)
+    assert entry.pop("timestamp").endswith("Z")
+    assert entry == {
+        "event": "Extraction needed: so",
+        "batch_id": "b",
+        "text": "中",
+        "level": "warning",
+        "logger": "streams.test",
+    }
+    assert shown.out == "", "standard output belongs to the commands"
+
+
+def test_the_libraries_log_in_the_same_form(capsys: Capture) -> None:
+    configure_logs("info", "json")
+    logging.getLogger("somebody").info("found %d", 3)
+    entry = json.loads(capsys.readouterr().err)
+    assert (entry["event"], entry["level"], entry["logger"]) == ("found 3", "info", "somebody")
+
+
+def test_an_error_is_one_line_with_its_traceback(capsys: Capture) -> None:
+    configure_logs("info", "json")
+    try:
+        raise KeyError("x")
+    except KeyError:
+        structlog.get_logger("streams.test").exception("failed")
+    [line] = capsys.readouterr().err.splitlines()
+    assert "KeyError: 'x'" in json.loads(line)["exception"]
+
+
+def test_people_see_no_json_and_where_it_is_no_terminal_no_colours(capsys: Capture) -> None:
+    configure_logs("info", "console")
+    structlog.get_logger("streams.test").info("running", http="127.0.0.1:8080")
+    shown = capsys.readouterr().err
+    assert "running" in shown
+    assert "http=127.0.0.1:8080" in shown
+    assert not {"{", "\x1b"} & set(shown)
+
+
+@pytest.mark.parametrize(
+    ("level", "shown"),
+    [
+        ("debug", ["debug", "info", "warning", "error"]),
+        ("info", ["info", "warning", "error"]),
+        ("warning", ["warning", "error"]),
+        ("error", ["error"]),
+    ],
+)
+def test_the_least_level_counts(capsys: Capture, level: str, shown: list[str]) -> None:
+    configure_logs(level, "json")
+    log = structlog.get_logger("streams.test")
+    for name in ("debug", "info", "warning", "error"):
+        getattr(log, name)(name)
+    assert [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()] == shown
+
+
+def test_the_chatter_of_libraries_is_left_out_and_their_warnings_are_not(capsys: Capture) -> None:
+    configure_logs("info", "json")
+    for name in ("aiokafka.consumer", "httpx", "uvicorn.error"):
+        logging.getLogger(name).info("chatter")
+        logging.getLogger(name).warning("trouble")
+    assert [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()] == ["trouble"] * 3
+
+
+def test_configuring_twice_writes_once(capsys: Capture) -> None:
+    configure_logs("info", "json")
+    configure_logs("info", "json")
+    structlog.get_logger("streams.test").info("once")
+    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -1,0 +1,92 @@
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from aiokafka import TopicPartition
+
+from streams import app as module
+from streams.app import Application, installed_version, stages
+from streams.http import HttpServer
+from streams.pipeline.commit import AtLeastOnce, ExactlyOnce
+from streams.settings import LOCAL_KAFKA, HttpSettings, Settings, load_settings
+from streams.topology import HANDLERS
+
+
+@pytest.fixture
+def settings(monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.delenv("ASSAY_KAFKA__BOOTSTRAP_SERVERS", raising=False)
+    return load_settings(kafka={"bootstrap_servers": "kafka.invalid:9092", "topic_prefix": "shop."})
+
+
+@pytest.fixture
+async def client(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
+    """An HTTP client of an application that serves, and is not connected to any Kafka."""
+    application = Application(settings)
+    async with (
+        HttpServer(application.asgi, HttpSettings(port=0)) as server,
+        httpx.AsyncClient(base_url=f"http://{server.address}", trust_env=False, follow_redirects=True) as client,
+    ):
+        yield client
+
+
+async def test_an_application_is_made_without_a_connection(settings: Settings) -> None:
+    application = Application(settings)
+    assert [group.handler for group in application.groups] == list(HANDLERS)
+    assert not application.drained
+    one = Application(settings, HANDLERS[1:2])
+    assert [group.handler.name for group in one.groups] == [HANDLERS[1].name]
+
+
+async def test_two_applications_do_not_share_their_metrics(settings: Settings) -> None:
+    assert Application(settings).registry is not Application(settings).registry
+
+
+async def test_every_handler_reads_its_topic_in_a_group_of_its_own_both_prefixed(settings: Settings) -> None:
+    subscribers: list[Any] = list(Application(settings).broker.subscribers)
+    topics = {topic.name for subscriber in subscribers for topic in subscriber.topics}
+    assert topics == {f"shop.{handler.consumes.name}" for handler in HANDLERS}
+    assert {subscriber.group_id for subscriber in subscribers} == {f"shop.{handler.group}" for handler in HANDLERS}
+
+
+async def test_before_it_has_its_partitions_it_is_alive_and_not_ready(client: httpx.AsyncClient) -> None:
+    alive, ready = await client.get("/healthz"), await client.get("/readyz")
+    assert (alive.status_code, alive.json()) == (200, {"ok": True, "problems": []})
+    assert ready.status_code == 503
+    assert len(ready.json()["problems"]) == len(HANDLERS)
+
+
+async def test_metrics_are_those_of_this_application(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/metrics")
+    assert answer.status_code == 200
+    assert f'assay_build_info{{version="{installed_version()}"}} 1.0' in answer.text
+    assert "# TYPE assay_dead_events_total counter" in answer.text
+
+
+async def test_anything_else_is_not_found(client: httpx.AsyncClient) -> None:
+    assert (await client.get("/nothing")).status_code == 404
+
+
+@pytest.mark.parametrize(("delivery", "kind"), [("exactly_once", ExactlyOnce), ("at_least_once", AtLeastOnce)])
+async def test_the_delivery_setting_decides_how_partitions_commit(delivery: str, kind: type) -> None:
+    make = stages(load_settings(delivery=delivery), HANDLERS[0])
+    consumer: Any = None
+    assert type(make(TopicPartition("pages.crawled.v1", 0), consumer)) is kind
+
+
+async def test_an_asgi_server_finds_the_application_where_none_is_named_at_the_local_kafka(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("ASSAY_KAFKA__BOOTSTRAP_SERVERS", raising=False)
+    served: list[Settings] = []
+    real = Application
+
+    def watched(settings: Settings) -> Application:
+        served.append(settings)
+        return real(settings)
+
+    monkeypatch.setattr(module, "Application", watched)
+    assert callable(module.app)
+    assert served[0].kafka.bootstrap_servers == LOCAL_KAFKA
+    with pytest.raises(AttributeError, match="no_such_name"):
+        module.no_such_name  # noqa: B018
