@@ -43,6 +43,7 @@ class Application:
         clock: Clock | None = None,
         chance: Chance = random.random,
         world: World | None = None,
+        commits: Callable[[Settings, Handler], StageFactory] | None = None,
     ) -> None:
         """Wires the handlers; nothing is opened yet.
 
@@ -52,8 +53,10 @@ class Application:
             clock: Time; the system's by default.
             chance: Jitter.
             world: Answers the handlers' needs; the real thing by default.
+            commits: How a handler's partitions commit; as the ``delivery`` setting says by default.
         """
         self.settings = settings
+        self._commits = commits or stages
         self.registry = CollectorRegistry()
         self.metrics = Metrics(self.registry)
         self.metrics.build_info.labels(installed_version()).set(1)
@@ -107,7 +110,7 @@ class Application:
             handler, rules, retry, world, self._clock, chance, lambda again: observer.retried(again.reason)
         )
         work = Work(decider, self._clock, observer)
-        return ConsumerGroup(handler, work, stages(settings, handler), settings.pipeline, self._clock, observer)
+        return ConsumerGroup(handler, work, self._commits(settings, handler), settings.pipeline, self._clock, observer)
 
 
 def stages(settings: Settings, handler: Handler) -> StageFactory:
