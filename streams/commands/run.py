@@ -25,6 +25,7 @@ from streams.settings import Settings
 from streams.telemetry.logs import configure_logs
 from streams.topic_plan import create_topics
 from streams.topology import HANDLERS, Handler
+from streams.watchdog import Watchdog
 
 log = structlog.get_logger("assay")
 
@@ -77,7 +78,11 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
     if settings.kafka.create_topics:
         await create_topics(settings)
     application = Application(settings, handlers)
-    async with HttpServer(application.asgi, settings.http) as http:
+    # A loop that stands still for a session's time has lost its partitions already.
+    async with (
+        Watchdog(2 * settings.kafka.session_timeout_seconds),
+        HttpServer(application.asgi, settings.http) as http,
+    ):
         try:
             await application.start()
             log.info("running", handlers=[handler.name for handler in handlers], http=http.address)
