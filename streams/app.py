@@ -19,6 +19,7 @@ from prometheus_client import CollectorRegistry, make_asgi_app
 
 from streams.clock import Clock, SystemClock
 from streams.kafka import group_of, make_producer
+from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import AtLeastOnce, CommitStage, ExactlyOnce
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.decide import Chance, Decider, World, retry_of
@@ -26,6 +27,7 @@ from streams.pipeline.group import ConsumerGroup, StageFactory
 from streams.pipeline.health import Health, Verdict
 from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.observer import Observer
+from streams.pipeline.subscription import Subscription, subscriptions
 from streams.pipeline.work import Work
 from streams.settings import Settings, load_settings
 from streams.telemetry.metrics import Metrics
@@ -43,7 +45,7 @@ class Application:
         clock: Clock | None = None,
         chance: Chance = random.random,
         world: World | None = None,
-        commits: Callable[[Settings, Handler], StageFactory] | None = None,
+        commits: Callable[[Settings, Subscription], StageFactory] | None = None,
     ) -> None:
         """Wires the handlers; nothing is opened yet.
 
@@ -53,7 +55,7 @@ class Application:
             clock: Time; the system's by default.
             chance: Jitter.
             world: Answers the handlers' needs; the real thing by default.
-            commits: How a handler's partitions commit; as the ``delivery`` setting says by default.
+            commits: How a group's partitions commit; as the ``delivery`` setting says by default.
         """
         self.settings = settings
         self._commits = commits or stages
@@ -63,7 +65,7 @@ class Application:
         self._clock = clock or SystemClock()
         self._own_world = LiveWorld(settings.fetch, self.metrics)
         world = world or self._own_world
-        self.groups = tuple(self._group(handler, chance, world) for handler in handlers)
+        self.groups = tuple(group for handler in handlers for group in self._groups(handler, chance, world))
         self.health = Health(self.groups, settings, self._clock, self.metrics)
         self.broker = IntakeBroker(settings, self.groups, self.registry)
         self.asgi = AsgiFastStream(
@@ -101,27 +103,40 @@ class Application:
                 return False
         return True
 
-    def _group(self, handler: Handler, chance: Chance, world: World) -> ConsumerGroup:
+    def _groups(self, handler: Handler, chance: Chance, world: World) -> list[ConsumerGroup]:
+        """The handler's group and those of its retry topics, which share its circuit breaker."""
         settings = self.settings
         observer = Observer(self.metrics, handler.name)
         retry = retry_of(handler, settings.processing.retries)
         rules = settings.rules(handler.rules)
+        breaker = Breaker(settings.processing.breaker, self._clock)
+        breaker.listen(lambda: observer.breaker(breaker.closed))
         decider = Decider(
-            handler, rules, retry, world, self._clock, chance, lambda again: observer.retried(again.reason)
+            handler, rules, retry, world, self._clock, chance, breaker, lambda again: observer.retried(again.reason)
         )
-        work = Work(decider, self._clock, observer)
-        return ConsumerGroup(handler, work, self._commits(settings, handler), settings.pipeline, self._clock, observer)
+        return [
+            ConsumerGroup(
+                subscription,
+                Work(decider, self._clock, observer, subscription.tier),
+                self._commits(settings, subscription),
+                settings.pipeline,
+                self._clock,
+                observer,
+                breaker,
+            )
+            for subscription in subscriptions(handler)
+        ]
 
 
-def stages(settings: Settings, handler: Handler) -> StageFactory:
-    """How partitions of a handler commit, as the ``delivery`` setting says."""
+def stages(settings: Settings, subscription: Subscription) -> StageFactory:
+    """How partitions of a group commit, as the ``delivery`` setting says."""
     kafka = settings.kafka
-    client_id = f"assay.{handler.name}"
+    client_id = subscription.group
 
     def exactly_once(partition: TopicPartition, consumer: CountingConsumer) -> CommitStage:
         return ExactlyOnce(
             partition,
-            group_of(kafka, handler),
+            group_of(kafka, subscription),
             kafka.topic_prefix,
             consumer,
             lambda transactional_id: make_producer(kafka, transactional_id, client_id),

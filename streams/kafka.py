@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ssl
-from typing import Any
+from typing import Any, Protocol
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 
 from streams.settings import KafkaSettings
-from streams.topology import DEAD_LETTER_BYTES, MIB, Handler
+from streams.topology import DEAD_LETTER_BYTES, MIB
 
 MAX_REQUEST_BYTES = 64 * MIB
 """What a producer takes; it counts bytes before compression."""
@@ -30,9 +30,18 @@ def connection(settings: KafkaSettings) -> dict[str, Any]:
     return options
 
 
-def group_of(settings: KafkaSettings, handler: Handler) -> str:
+class Grouped(Protocol):
+    """What has a consumer group: a handler, or one of its retry topics."""
+
+    @property
+    def group(self) -> str:
+        """The group's name before the prefix."""
+        ...
+
+
+def group_of(settings: KafkaSettings, reader: Grouped) -> str:
     """The consumer group's name on the cluster."""
-    return f"{settings.topic_prefix}{handler.group}"
+    return f"{settings.topic_prefix}{reader.group}"
 
 
 def make_producer(settings: KafkaSettings, transactional_id: str | None, client_id: str) -> AIOKafkaProducer:

@@ -115,12 +115,28 @@ class RetrySettings(Section):
     max_attempts: int = Field(default=3, ge=1, le=20, description="Tries in all, the first included (C-25).")
     first_seconds: float = Field(default=0.2, gt=0, description="Upper bound of the first back-off.")
     max_seconds: float = Field(default=5.0, gt=0, description="Upper bound of any back-off.")
+    attempt_seconds: float = Field(default=300.0, gt=0, description="After this an ask that has no answer has failed.")
+    in_place_wish_seconds: float = Field(
+        default=60.0, ge=0, description="Longest Retry-After waited for in place where there is no retry topic."
+    )
+    longest_wish_seconds: float = Field(
+        default=3600.0, ge=0, description="Longest Retry-After obeyed in a retry topic."
+    )
+
+
+class BreakerSettings(Section):
+    """When attempts are held back and intake rests, because what a handler needs is down."""
+
+    failures: int = Field(default=5, ge=1, description="Different records that fail one after another.")
+    first_seconds: float = Field(default=5.0, gt=0, description="Pause before the first probe; it doubles.")
+    max_seconds: float = Field(default=300.0, gt=0, description="Longest pause before a probe.")
 
 
 class ProcessingSettings(Section):
     """How records are handled."""
 
     retries: RetrySettings = Field(default=RetrySettings(), description="Short retries in place.")
+    breaker: BreakerSettings = Field(default=BreakerSettings(), description="Holding back while a provider is down.")
 
 
 class Settings(BaseSettings):

@@ -55,7 +55,7 @@ class Difference:
 def plan_topics(
     settings: Settings, topics: Sequence[Topic] = TOPICS, handlers: Sequence[Handler] = HANDLERS
 ) -> tuple[PlannedTopic, ...]:
-    """Every topic of the topology, and a dead letter topic for each handler."""
+    """Every topic of the topology, and each handler's retry topics and dead letter topic."""
     prefix, replication = settings.kafka.topic_prefix, settings.kafka.replication_factor
 
     def planned(name: str, partitions: int, size: int, retention: int) -> PlannedTopic:
@@ -77,10 +77,18 @@ def plan_topics(
         )
         for handler in handlers
     ]
-    return (*events, *dead)
+    # A record that waits is as large as a dead letter: what the topic took, and our notes.
+    retried = [
+        planned(tier.topic, handler.consumes.partitions, DEAD_LETTER_BYTES, RETENTION_MS)
+        for handler in handlers
+        for tier in handler.tiers
+    ]
+    return (*events, *retried, *dead)
 
 
-async def create_topics(settings: Settings) -> list[str]:
+async def create_topics(
+    settings: Settings, topics: Sequence[Topic] = TOPICS, handlers: Sequence[Handler] = HANDLERS
+) -> list[str]:
     """Makes the topics that are missing. Returns their names.
 
     Raises:
@@ -91,7 +99,7 @@ async def create_topics(settings: Settings) -> list[str]:
     await admin.start()
     try:
         existing = set(await admin.list_topics())
-        missing = [topic for topic in plan_topics(settings) if topic.name not in existing]
+        missing = [topic for topic in plan_topics(settings, topics, handlers) if topic.name not in existing]
         if not missing:
             return []
         answer = await admin.create_topics(

@@ -75,6 +75,18 @@ class InPlaceRetry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RetryTier:
+    """A delayed retry topic of a handler, and the consumer group that reads it; both before the prefix.
+
+    A group of its own, so that a rebalance here leaves the handler's own topic alone.
+    """
+
+    topic: str
+    group: str
+    delay_seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Handler:
     """A handler and how it is run.
 
@@ -88,7 +100,10 @@ class Handler:
         lane: What it waits for; decides the worker it is deployed in.
         concurrency: Records of different keys in work at once in one process.
         retry: Its own short retries; None for those of the settings.
-        ordered_by_key: Whether records of one key are handled one after another.
+        retry_later: Delays in seconds, rising, of the topics in which a record waits whose short retries are used up.
+            Such a record leaves its place in its key's order, so a handler that is ordered by key has none.
+        ordered_by_key: Whether the order of one key's records has a meaning; they are handled one after another.
+        paced_by_key: Whether one key's records are handled one after another although their order means nothing.
         replay: Whether a replay is safe, costs money, or is refused.
         rounds: Asks that one event may take at most.
         slo_seconds: From produced to done, 99 in 100.
@@ -105,15 +120,39 @@ class Handler:
     read: Callable[[Any, tuple[Reply, ...], Any], Outcome | Ask] | None = None
     concurrency: int = 1
     retry: InPlaceRetry | None = None
+    retry_later: tuple[int, ...] = ()
     ordered_by_key: bool = True
+    paced_by_key: bool = False
     replay: ReplayPolicy = "safe"
     rounds: int = 0
     version: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuses a declaration that promises an order and gives it up."""
+        if self.ordered_by_key and self.retry_later:
+            raise ValueError(f"{self.name} is ordered by key, so its records can't be retried from another topic")
 
     @property
     def group(self) -> str:
         """The consumer group, before the prefix."""
         return f"assay.{self.name}"
+
+    @property
+    def lanes_by_key(self) -> bool:
+        """Whether at most one record of a key is in work at a time."""
+        return self.ordered_by_key or self.paced_by_key
+
+    @property
+    def tiers(self) -> tuple[RetryTier, ...]:
+        """Its retry topics, the shortest delay first: ``<topic>.<group>.retry.<delay>``."""
+        return tuple(
+            RetryTier(
+                topic=f"{self.consumes.name}.{self.group}.retry.{_duration(delay)}",
+                group=f"{self.group}.retry.{_duration(delay)}",
+                delay_seconds=delay,
+            )
+            for delay in sorted(self.retry_later)
+        )
 
 
 PAGES_CRAWLED = Topic(
@@ -211,6 +250,9 @@ HANDLERS: tuple[Handler, ...] = (
         rules=FetchPageRules,
         lane="fetch",
         concurrency=32,
+        ordered_by_key=False,  # extractions of a host have nothing to do with each other
+        paced_by_key=True,
+        retry_later=(60, 600),
         replay="never",
         rounds=11,  # as many listing pages as the configuration may allow, and their details
         slo_seconds=120,
@@ -225,6 +267,18 @@ HANDLERS: tuple[Handler, ...] = (
         slo_seconds=10,
     ),
 )
+
+
+def _duration(seconds: int) -> str:
+    """A delay as topics name it.
+
+    >>> _duration(10), _duration(60), _duration(3600)
+    ('10s', '1m', '1h')
+    """
+    for size, unit in ((3600, "h"), (60, "m")):
+        if seconds % size == 0:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
 
 
 def topic_of(event: Event) -> Topic:

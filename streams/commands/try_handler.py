@@ -21,7 +21,8 @@ from handlers.page.listing import follow_listing
 from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Need, Reply, Retry
 from streams.clock import SystemClock
 from streams.codec import MAX_DETAIL, decode, refusal
-from streams.pipeline.decide import Decider, retry_of
+from streams.pipeline.breaker import Breaker
+from streams.pipeline.decide import Decider, exhausted, retry_of
 from streams.settings import Settings
 from streams.topology import HANDLERS, TOPIC_BYTES, Handler, handler_named, topic_of
 
@@ -106,11 +107,18 @@ class _HandlerTrial:
 
     def __init__(self, handler: Handler, settings: Settings, runner: asyncio.Runner) -> None:
         retry = retry_of(handler, settings.processing.retries)
+        clock = SystemClock()
         self._runner = runner
         self._world = _World(settings)
         self._handler = handler
         self._decider = Decider(
-            handler, settings.rules(handler.rules), retry, self._world, SystemClock(), random.random
+            handler,
+            settings.rules(handler.rules),
+            retry,
+            self._world,
+            clock,
+            random.random,
+            Breaker(settings.processing.breaker, clock),
         )
 
     def answer(self, line: bytes) -> tuple[str, bool]:
@@ -120,12 +128,17 @@ class _HandlerTrial:
             return _dead_line(event), True
         outcome = self._decider.decide(event)
         if isinstance(outcome, Ask | Retry):
-            outcome = self._runner.run(self._decider.finish(event, outcome))
+            tried = self._runner.run(self._decider.finish(event, outcome, record=None))
+            outcome = tried.outcome
+            if isinstance(outcome, Retry) and not self._handler.tiers:
+                outcome = exhausted(outcome, tried.attempts)
         match outcome:
             case Emit(events):
                 return _emit_line(events)
             case Drop(reason):
                 return json.dumps({"outcome": "drop", "reason": reason, "events": []}), False
+            case Retry(reason):
+                return json.dumps({"outcome": "retry", "reason": reason, "events": []}), False
             case Dead():
                 return _dead_line(outcome), True
 

@@ -71,10 +71,18 @@ def _running(handler: Handler) -> Iterator[tuple[str, str]]:
     yield "refuses to", f"`{dead_letter_topic(handler.consumes.name, handler.group)}`"
     yield "consumer group", f"`{handler.group}`"
     yield "lane", f"{handler.lane}, {handler.concurrency} at once in a process"
-    yield "order", f"kept by {handler.consumes.key_means}" if handler.ordered_by_key else "not kept"
+    if handler.tiers:
+        yield "retries from", ", ".join(f"`{tier.topic}`" for tier in handler.tiers)
+    yield "order", _order(handler)
     yield "objective", f"99 in 100 done within {handler.slo_seconds:g} s of their record's timestamp"
     yield "replay", REPLAY[handler.replay]
     yield "version", f"{handler.version}, part of the ids of its outputs"
+
+
+def _order(handler: Handler) -> str:
+    if handler.ordered_by_key:
+        return f"kept by {handler.consumes.key_means}"
+    return f"not kept; one at a time by {handler.consumes.key_means}" if handler.paced_by_key else "not kept"
 
 
 def _topic(topic: Topic) -> str:

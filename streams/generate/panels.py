@@ -52,6 +52,7 @@ def _flow() -> tuple[Panel, ...]:
         _level("Lag, records", "short", "sum", defs.CONSUMER_LAG, "handler", "topic"),
         _counted("Dead letters", defs.DEAD_EVENTS, "handler", "stage", "reason"),
         _counted("Retries", defs.RETRIES, "handler", "reason"),
+        _level("Intake rests, provider down", "short", "max", defs.BREAKER_OPEN, "handler"),
     )
 
 

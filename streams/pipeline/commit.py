@@ -25,6 +25,9 @@ from aiokafka.structs import OffsetAndMetadata
 
 from streams.codec import OutputRecord
 
+RECORDS_OF_A_PRODUCER = 1_000_000_000
+"""After so many a producer is replaced: aiokafka's sequence numbers turn negative after 2**31 on a partition."""
+
 ProducerFactory = Callable[[str | None], AIOKafkaProducer]
 """Makes a producer that is not started, for a transactional id, or for none."""
 
@@ -59,6 +62,11 @@ class CommitStage(Protocol):
         """
         ...
 
+    @property
+    def worn(self) -> bool:
+        """Whether it is time to close the stage and open it anew, after a commit that went well."""
+        ...
+
     async def close(self) -> None:
         """Lets go; never raises."""
         ...
@@ -71,15 +79,25 @@ class _OwnProducer:
         self._producers = producers
         self._open: AIOKafkaProducer | None = None
         self.deadline = deadline_seconds
+        self.sent = 0
+
+    @property
+    def worn(self) -> bool:
+        return self.sent >= RECORDS_OF_A_PRODUCER
 
     async def start(self, transactional_id: str | None) -> None:
         self._open = self._producers(transactional_id)
+        self.sent = 0
         async with asyncio.timeout(self.deadline):
             await self._open.start()
 
     def get(self) -> AIOKafkaProducer:
         if self._open is None:
             raise CommitDoubtError("the stage is not open")
+        # A fenced or expired id ends aiokafka's sender for good, and sends would wait for the whole deadline.
+        task = getattr(getattr(self._open, "_sender", None), "_sender_task", None)
+        if task is not None and task.done():
+            raise CommitDoubtError("the producer's sender has stopped")
         return self._open
 
     async def stop(self) -> None:
@@ -123,9 +141,15 @@ class ExactlyOnce:
         async with _doubt_of_anything_else(self._producer.deadline):
             await producer.begin_transaction()
             await send_all(producer, self._prefix, outputs)
+            self._producer.sent += len(outputs)
             offsets = {self._partition: OffsetAndMetadata(next_offset, "")}
             await producer.send_offsets_to_transaction(offsets, self._group)
             await producer.commit_transaction()
+
+    @property
+    def worn(self) -> bool:
+        """Whether the producer has sent about as many records as it can number."""
+        return self._producer.worn
 
     async def close(self) -> None:
         """Stops the producer, within the deadline."""
@@ -159,7 +183,13 @@ class AtLeastOnce:
         producer = self._producer.get()
         async with _doubt_of_anything_else(self._producer.deadline):
             await send_all(producer, self._prefix, outputs)
+            self._producer.sent += len(outputs)
             await self._consumer.commit({self._partition: next_offset})
+
+    @property
+    def worn(self) -> bool:
+        """Whether the producer has sent about as many records as it can number."""
+        return self._producer.worn
 
     async def close(self) -> None:
         """Stops the producer, within the deadline."""

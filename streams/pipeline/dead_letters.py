@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import b64encode
-from dataclasses import dataclass
 from datetime import datetime
 
 from schemas.dead import KEPT_BYTES, dead_letter_topic
 from schemas.event import Provenance
 from schemas.outcome import Dead, Stage
 from streams.codec import MAX_DETAIL, Headers, OutputRecord
+from streams.pipeline.origin import NOTES, Origin
 from streams.topology import DEAD_LETTER_BYTES, MIB, Handler
 
 _ROOM_FOR_HEADERS = MIB // 4
@@ -31,16 +31,6 @@ _SOMETIMES = (
     "x-orig-sha256",
 )
 """Notes that not every dead letter has."""
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a record stood."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp_ms: int | None
 
 
 def dead_letter(
@@ -60,21 +50,13 @@ def dead_letter(
     headers that are not UTF-8 text go as base64 into ``x-orig-binary-headers``, for many readers can't take them. The
     whole is never larger than a dead letter topic takes, whatever came in.
     """
-    notes = {
-        "x-id": provenance.identity,
-        "x-root-id": provenance.identity,
-        "x-orig-topic": origin.topic,
-        "x-orig-partition": str(origin.partition),
-        "x-orig-offset": str(origin.offset),
-        "x-orig-ts": "" if origin.timestamp_ms is None else str(origin.timestamp_ms),
-        "x-handler": handler.name,
+    notes = origin.notes(handler.name, provenance) | {
         "x-stage": stage.value,
         "x-reason": refusal.reason.value,
         "x-error-message": refusal.detail[:MAX_DETAIL],
         "x-died-at": died_at.isoformat(),
-        "x-run": provenance.run or "",
     }
-    kept, binary = _split_headers(headers, {*notes, *_SOMETIMES})
+    kept, binary = _split_headers(headers, {*notes, *_SOMETIMES, *NOTES})
     as_json = json.dumps(binary) if binary else ""
     header_bytes = sum(len(name.encode()) + len(text) + _HEADER_OVERHEAD for name, text in kept) + len(as_json)
     if header_bytes > _ROOM_FOR_HEADERS:

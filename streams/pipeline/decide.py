@@ -6,16 +6,19 @@ here, so ``assay try`` runs handlers exactly as the pipeline does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Protocol
 
 from schemas.event import Event
-from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Need, Outcome, Reply, Retry, RetryReason
+from schemas.outcome import Ask, Dead, DeadReason, Need, Outcome, Reply, Retry, RetryReason
 from schemas.rules import Rules
 from streams.clock import Clock
 from streams.codec import MAX_DETAIL
+from streams.pipeline.breaker import Breaker
 from streams.settings import RetrySettings
-from streams.topology import Handler, InPlaceRetry
+from streams.topology import Handler
 
 Chance = Callable[[], float]
 """A number in [0, 1), for jitter."""
@@ -29,6 +32,14 @@ class World(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What the tries in place came to; a ``Retry`` has used them up. Tries in vain for everybody are not counted."""
+
+    outcome: Outcome
+    attempts: int
+
+
 class Decider:
     """Runs one handler under one configuration.
 
@@ -40,10 +51,11 @@ class Decider:
         self,
         handler: Handler,
         rules: Rules,
-        retry: InPlaceRetry,
+        retry: RetrySettings,
         world: World,
         clock: Clock,
         chance: Chance,
+        breaker: Breaker,
         on_retry: Callable[[Retry], None] = lambda _: None,
     ) -> None:
         """Takes everything the handler's run depends on.
@@ -55,35 +67,59 @@ class Decider:
             world: Answers the handler's needs.
             clock: For the pauses between tries.
             chance: For their jitter.
-            on_retry: Told of every retry, for the metrics.
+            breaker: Holds tries back while what the handler needs is down.
+            on_retry: Told of every retry in place, for the metrics.
         """
         self.handler = handler
         self.rules = rules
-        self._retry = retry
+        self.retry = retry
         self._world = world
         self._clock = clock
         self._chance = chance
+        self._breaker = breaker
         self._on_retry = on_retry
 
     def decide(self, event: Event) -> Outcome | Ask:
         """The handler's first answer; an exception becomes ``Dead(handler_bug)``."""
         return self._guarded(lambda: self.handler.fn(event, self.rules))
 
-    async def finish(self, event: Event, first: Ask | Retry) -> Emit | Drop | Dead:
-        """Goes on from a first answer that was not final, until it is."""
+    async def finish(self, event: Event, first: Ask | Retry, record: Hashable, at_most: int | None = None) -> Tried:
+        """Goes on from a first answer that was not final, until it is, or the tries in place are used up.
+
+        Args:
+            event: The input.
+            first: What ``decide`` answered.
+            record: Tells records apart for the breaker.
+            at_most: Tries in place; the settings' number where None.
+        """
         answer: Outcome | Ask = first
-        attempt = 1
+        attempts = 0
+        probe = isinstance(first, Ask) and await self._breaker.turn()
         while True:
-            outcome = await self._converse(event, answer) if isinstance(answer, Ask) else answer
+            try:
+                outcome = await self._converse(event, answer) if isinstance(answer, Ask) else answer
+            finally:
+                if probe:
+                    self._breaker.probed()
             if not isinstance(outcome, Retry):
-                return outcome
-            if attempt >= self._retry.attempts:
-                detail = f"{outcome.reason} after {attempt} tries: {outcome.detail}"
-                return Dead(DeadReason.RETRIES_EXHAUSTED, detail[:MAX_DETAIL])
-            self._on_retry(outcome)
-            await self._clock.sleep(self._pause(attempt, outcome))
-            attempt += 1
+                self._breaker.succeeded()
+                return Tried(outcome, attempts + 1)
+            self._breaker.failed(record, outcome.after_seconds, probe)
+            if self._breaker.closed:
+                attempts += 1
+                pause = self._pause(attempts, outcome)
+                if attempts >= (at_most or self.retry.max_attempts) or pause is None:
+                    return Tried(outcome, attempts)
+                self._on_retry(outcome)
+                await self._clock.sleep(pause)
+            probe = await self._breaker.turn()
             answer = self.decide(event)
+
+    def _guarded(self, call: Callable[[], Outcome | Ask]) -> Outcome | Ask:
+        try:
+            return call()
+        except Exception as error:
+            return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
 
     async def _converse(self, event: Event, ask: Ask) -> Outcome:
         """Answers asks until an outcome comes or the declared bound of rounds is reached."""
@@ -94,29 +130,37 @@ class Decider:
             if read is None or len(replies) >= self.handler.rounds:
                 return Dead(DeadReason.ROUNDS_EXHAUSTED, f"more than {self.handler.rounds} asks")
             try:
-                replies = (*replies, await self._world.answer(answer.need))
+                async with asyncio.timeout(self.retry.attempt_seconds):
+                    replies = (*replies, await self._world.answer(answer.need))
             except Exception as error:
                 # Expected trouble is part of a reply. What is left (a full disk, a bug) must not hold the partition up.
                 return Retry(RetryReason.UNAVAILABLE, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
             answer = self._guarded(lambda: read(event, replies, self.rules))  # noqa: B023 - called at once
         return answer
 
-    def _guarded(self, call: Callable[[], Outcome | Ask]) -> Outcome | Ask:
-        try:
-            return call()
-        except Exception as error:
-            return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
+    def _pause(self, attempt: int, wanted: Retry) -> float | None:
+        """Seconds before the next try: what the provider wishes, else full jitter; None where the wish is too long.
 
-    def _pause(self, attempt: int, wanted: Retry) -> float:
-        """Seconds before the next try: the provider's wish within our bound, else full jitter."""
-        if wanted.after_seconds is not None:
-            return max(0.0, min(self._retry.max_seconds, wanted.after_seconds))
-        ceiling: float = min(self._retry.max_seconds, self._retry.first_seconds * 2 ** (attempt - 1))
-        return self._chance() * ceiling
+        A wish is never cut short: a record that may wait in a retry topic goes there, any other has come to its end.
+        """
+        ceiling: float = min(self.retry.max_seconds, self.retry.first_seconds * 2 ** (attempt - 1))
+        wish = wanted.after_seconds
+        if wish is None or not wish >= 0:
+            return self._chance() * ceiling
+        longest = self.retry.max_seconds if self.handler.tiers else self.retry.in_place_wish_seconds
+        return wish if wish <= longest else None
 
 
-def retry_of(handler: Handler, settings: RetrySettings) -> InPlaceRetry:
-    """The handler's own short retries, else those of the settings."""
-    return handler.retry or InPlaceRetry(
-        attempts=settings.max_attempts, first_seconds=settings.first_seconds, max_seconds=settings.max_seconds
+def retry_of(handler: Handler, settings: RetrySettings) -> RetrySettings:
+    """The settings with the handler's own short retries, where it has some."""
+    if (own := handler.retry) is None:
+        return settings
+    return settings.model_copy(
+        update={"max_attempts": own.attempts, "first_seconds": own.first_seconds, "max_seconds": own.max_seconds}
     )
+
+
+def exhausted(retry: Retry, attempts: int) -> Dead:
+    """The end of a record that was tried as often as it may be."""
+    detail = f"{retry.reason} after {attempts} {'try' if attempts == 1 else 'tries'}: {retry.detail}"
+    return Dead(DeadReason.RETRIES_EXHAUSTED, detail[:MAX_DETAIL])

@@ -1,8 +1,9 @@
-"""One handler's membership in its consumer group: intake, the work in flight, and the partitions it holds.
+"""One handler's membership in a consumer group: intake, the work in flight, and the partitions it holds.
 
 FastStream hands over raw records of one poll (``intake``) and aiokafka tells of rebalances. Records that may start now
-stand in one queue, first come first served over all partitions; a runner works on them one after another and puts
-those that wait for the world into tasks of their own, as many as the handler's concurrency allows.
+stand in one queue, first come first served over all partitions; records of a retry topic stand aside until they are
+due. A runner works on them one after another and puts those that wait for the world into tasks of their own, as many
+as the handler's concurrency allows; while the circuit breaker is open, only one, whose turn it is to probe.
 
 Invariants: intake never raises and never waits; nothing is started for a partition that is being closed; the event
 loop gets a turn at least every few milliseconds of work, so heartbeats keep going.
@@ -11,22 +12,26 @@ loop gets a turn at least every few milliseconds of work, so heartbeats keep goi
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import heapq
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 
 import structlog
 from aiokafka import ConsumerRebalanceListener, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 
 from streams.clock import Clock
+from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitStage
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.observer import Observer
 from streams.pipeline.partition import Held, Partition, State
+from streams.pipeline.subscription import Subscription
 from streams.pipeline.work import Pending, Work
 from streams.settings import PipelineSettings
-from streams.topology import Handler
 
 log = structlog.get_logger(__name__)
 
@@ -36,22 +41,25 @@ _SLICE_SECONDS = 0.005
 
 
 class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is not typed
-    """A handler's part of its consumer group in this process."""
+    """This process's part of the consumer group of a handler, or of one of its retry topics."""
 
     def __init__(
         self,
-        handler: Handler,
+        subscription: Subscription,
         work: Work,
         stages: StageFactory,
         settings: PipelineSettings,
         clock: Clock,
         observer: Observer,
+        breaker: Breaker,
     ) -> None:
         """Prepares the membership; partitions come with the first rebalance."""
-        self.handler = handler
+        self.subscription = subscription
+        self.handler = subscription.handler
         self.partitions: dict[TopicPartition, Partition] = {}
         self._consumer: Callable[[], CountingConsumer | None] = lambda: None
         self.rebalancing = True
+        self._rebalancing_since = clock.monotonic()
         self.lag = 0
         """Records behind the end of what is committed to the topic, when it was last looked at."""
         self._work = work
@@ -59,7 +67,10 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self._settings = settings
         self._clock = clock
         self._observer = observer
+        self._breaker = breaker
         self._ready: deque[tuple[Partition, Held]] = deque()
+        self._later: list[tuple[float, int, Partition, Held]] = []
+        self._numbers = count()
         self._wake = asyncio.Event()
         self._in_flight = 0
         self._runner: asyncio.Task[None] | None = None
@@ -100,11 +111,12 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
                 self._stages(key, consumer),
                 self._work,
                 self._settings,
-                self.handler.ordered_by_key,
+                self.handler.lanes_by_key,
                 self._start,
                 self._clock,
                 self._observer,
             )
+            partition.rest(not self._breaker.closed)
             self.partitions[key] = partition
             partition.open()
         self.rebalancing = False
@@ -112,6 +124,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
         """Commits what is finished of what was revoked and lets go of it, within a share of the drain's budget."""
+        self._rebalancing_since = self._clock.monotonic()
         self.rebalancing = True
         await self._let_go(list(revoked), self._settings.drain_seconds / 2)
 
@@ -119,6 +132,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
 
     def start(self) -> None:
         """Starts the runner."""
+        self._breaker.listen(self._breaker_changed)
         self._runner = asyncio.create_task(self._run(), name=f"runner {self.handler.name}")
 
     async def stop(self, drain_seconds: float) -> None:
@@ -142,7 +156,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
             return False
         lag = sum(max(0, end - self.partitions[key].position()) for key, end in ends.items() if key in self.partitions)
         self.lag = lag
-        self._observer.lags(self.handler.consumes.name, lag)
+        self._observer.lags(self.subscription.topic, lag)
         return lag == 0 and self.settled
 
     @property
@@ -176,9 +190,24 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
 
     @property
     def oldest_seconds(self) -> float:
-        """For how long the oldest work has been going on, or commits have failed, in seconds; 0 where neither does."""
-        since = [moment for p in self.partitions.values() if (moment := p.busy_since) is not None]
-        return self._clock.monotonic() - min(since) if since else 0.0
+        """For how long the oldest work has been going on, or commits have failed, in seconds; 0 where neither does.
+
+        Work that waits for the circuit breaker is not ours to hurry.
+        """
+        now = self._clock.monotonic()
+        partitions = self.partitions.values()
+        since = [moment for p in partitions if (moment := p.failing_since) is not None]
+        if self._breaker.closed:
+            worked = (moment for p in partitions if (moment := p.busy_since) is not None)
+            since += [max(moment, self._breaker.closed_at) for moment in worked]
+        return now - min(since) if since else 0.0
+
+    @property
+    def unjoined_seconds(self) -> float:
+        """For how long the group has not dealt its partitions out to this process."""
+        if not self.rebalancing or self._closing or self._runner is None:
+            return 0.0
+        return self._clock.monotonic() - self._rebalancing_since
 
     @property
     def unpolled_seconds(self) -> float:
@@ -192,20 +221,32 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
             partition.tick()
         held = sum(p.held for p in self.partitions.values())
         size = sum(p.bytes_held for p in self.partitions.values())
-        self._observer.holds(held, size, self._in_flight, self.oldest_seconds)
+        self._observer.holds(self.subscription.topic, held, size, self._in_flight, self.oldest_seconds)
 
     # --- work ------------------------------------------------------------------------------------------------------
 
     def _start(self, partition: Partition, entry: Held) -> None:
-        self._ready.append((partition, entry))
+        if self.subscription.tier is not None and entry.record is not None:
+            due = self._work.origin(entry.record).not_before_ms / 1000
+            heapq.heappush(self._later, (due, next(self._numbers), partition, entry))
+        else:
+            self._ready.append((partition, entry))
+        self._wake.set()
+
+    def _breaker_changed(self) -> None:
+        for partition in self.partitions.values():
+            partition.rest(not self._breaker.closed)
         self._wake.set()
 
     async def _run(self) -> None:
         slice_began = self._clock.monotonic()
         while True:
-            if not self._ready or self._in_flight >= self.handler.concurrency:
+            next_due = self._move_due() if self._later else None
+            if not self._ready or self._in_flight >= (self.handler.concurrency if self._breaker.closed else 1):
                 self._wake.clear()
-                await self._wake.wait()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(next_due):
+                        await self._wake.wait()
                 slice_began = self._clock.monotonic()
                 continue
             partition, entry = self._ready.popleft()
@@ -213,6 +254,14 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
             if self._clock.monotonic() - slice_began > _SLICE_SECONDS:
                 await asyncio.sleep(0)
                 slice_began = self._clock.monotonic()
+
+    def _move_due(self) -> float | None:
+        """Puts records that are due among those that may start; returns the seconds until the next one is."""
+        now = self._clock.now().timestamp()
+        while self._later and self._later[0][0] <= now:
+            _, _, partition, entry = heapq.heappop(self._later)
+            self._ready.append((partition, entry))
+        return self._later[0][0] - now if self._later else None
 
     def _begin(self, partition: Partition, entry: Held) -> None:
         record = entry.record
@@ -240,3 +289,5 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         await asyncio.gather(*(partition.close(drain_seconds) for partition in leaving))
         gone = set(map(id, leaving))
         self._ready = deque(item for item in self._ready if id(item[0]) not in gone)
+        self._later = [item for item in self._later if id(item[2]) not in gone]
+        heapq.heapify(self._later)

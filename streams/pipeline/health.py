@@ -61,13 +61,15 @@ class Health:
         """Whether the process should go on living."""
         problems = []
         for group in self._groups:
-            name = group.handler.name
+            name = group.subscription.group
             if (failed := group.failed) is not None:
                 problems.append(f"{name}: stopped by {type(failed).__name__}: {failed}")
             if group.oldest_seconds > self._stalled:
                 problems.append(f"{name}: a record has been in work for {group.oldest_seconds:.0f} s")
             if group.unpolled_seconds > self._stalled:
                 problems.append(f"{name}: no records were asked for during {group.unpolled_seconds:.0f} s")
+            if group.unjoined_seconds > self._stalled:
+                problems.append(f"{name}: the group has given out no partitions for {group.unjoined_seconds:.0f} s")
             if (dead := group.coordinator_failed) is not None:
                 problems.append(f"{name}: the group coordinator stopped: {dead}")
         if self._loop_lag > self._loop_limit:
@@ -76,7 +78,7 @@ class Health:
 
     def ready(self) -> Verdict:
         """Whether the process takes part in the work."""
-        return Verdict(tuple(f"{g.handler.name}: partitions not open yet" for g in self._groups if not g.opened))
+        return Verdict(tuple(f"{g.subscription.group}: partitions not open yet" for g in self._groups if not g.opened))
 
     async def _watch(self) -> None:
         for turn in count(1):

@@ -63,12 +63,12 @@ class IntakeBroker(KafkaBroker):
 
     def _subscribe(self, group: ConsumerGroup, registry: CollectorRegistry) -> BatchSubscriber:
         kafka, pipeline = self._settings.kafka, self._settings.pipeline
-        name = group_of(kafka, group.handler)
+        name = group_of(kafka, group.subscription)
         # FastStream's label `handler` is the topic; a router for each handler adds the group.
         metrics = KafkaPrometheusMiddleware(registry=registry, app_name="assay", custom_labels={"consumer_group": name})
         router = KafkaRouter(middlewares=[metrics])
         subscriber: BatchSubscriber = router.subscriber(
-            f"{kafka.topic_prefix}{group.handler.consumes.name}",
+            f"{kafka.topic_prefix}{group.subscription.topic}",
             batch=True,
             group_id=name,
             ack_policy=AckPolicy.MANUAL,

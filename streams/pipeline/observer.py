@@ -25,6 +25,7 @@ class Observer:
         self._handler = handler
         self._duration = metrics.handler_duration_seconds.labels(handler)
         self._age = metrics.event_age_seconds.labels(handler)
+        self._held: dict[str, tuple[int, int, int, float]] = {}
 
     def handled(self, outcome: str, reason: str, seconds: float, age: float | None, replayed: bool) -> None:
         """A record came to its outcome, ``seconds`` after its work began and ``age`` seconds after it was produced."""
@@ -51,12 +52,22 @@ class Observer:
         """The group's partitions were dealt out anew."""
         self._metrics.rebalances_total.labels(self._handler).inc()
 
-    def holds(self, records: int, size: int, in_flight: int, oldest_seconds: float) -> None:
-        """What the handler has in hand now."""
-        self._metrics.records_held.labels(self._handler).set(records)
-        self._metrics.bytes_held.labels(self._handler).set(size)
-        self._metrics.handler_in_flight.labels(self._handler).set(in_flight)
-        self._metrics.oldest_unfinished_seconds.labels(self._handler).set(oldest_seconds)
+    def holds(self, topic: str, records: int, size: int, in_flight: int, oldest_seconds: float) -> None:
+        """What the handler has in hand of a topic now; shown is the sum over its own and its retry topics."""
+        self._held[topic] = (records, size, in_flight, oldest_seconds)
+        all_records, all_sizes, all_in_flight, ages = zip(*self._held.values(), strict=True)
+        self._metrics.records_held.labels(self._handler).set(sum(all_records))
+        self._metrics.bytes_held.labels(self._handler).set(sum(all_sizes))
+        self._metrics.handler_in_flight.labels(self._handler).set(sum(all_in_flight))
+        self._metrics.oldest_unfinished_seconds.labels(self._handler).set(max(ages))
+
+    def breaker(self, closed: bool) -> None:
+        """The handler's circuit breaker opened or closed."""
+        self._metrics.breaker_open.labels(self._handler).set(not closed)
+        if closed:
+            log.info("circuit breaker closed, intake goes on", handler=self._handler)
+        else:
+            log.warning("circuit breaker open, intake rests", handler=self._handler)
 
     def lags(self, topic: str, records: int) -> None:
         """How far the handler is behind on the partitions it holds."""

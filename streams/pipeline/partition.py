@@ -7,8 +7,8 @@ old one finds nobody. Its life:
     running   records are admitted; the finished prefix is committed as it grows
     closed    nothing is admitted, nothing more is committed
 
-Invariants: a record is admitted only if it was asked for after the last seek, and only in offset order from there;
-what is committed is the offset after the finished prefix, or the consumer's position where nothing is in hand.
+Invariant: what is committed is the offset after the finished prefix, or the consumer's position where nothing is in
+hand. Everything here belongs to one assignment; nothing of it outlives the partition's revocation.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from streams.clock import Clock
 from streams.codec import OutputRecord
 from streams.pipeline.commit import CommitDoubtError, CommitStage, OutputRefusedError
 from streams.pipeline.consumer import CountingConsumer
+from streams.pipeline.flow import Flow
 from streams.pipeline.observer import Observer
 from streams.pipeline.window import Entry, Window
 from streams.pipeline.work import Done, Work
@@ -58,7 +59,7 @@ class Partition:
         stage: CommitStage,
         work: Work,
         settings: PipelineSettings,
-        ordered_by_key: bool,
+        lanes_by_key: bool,
         start: Callable[[Partition, Held], None],
         clock: Clock,
         observer: Observer,
@@ -71,7 +72,7 @@ class Partition:
             stage: Commits outputs and offset.
             work: Makes the dead letter of outputs that are refused.
             settings: How much is held, when it commits.
-            ordered_by_key: Whether one key's records wait for each other.
+            lanes_by_key: Whether one key's records wait for each other.
             start: Told of every entry that may start now.
             clock: For lingering and ages.
             observer: Told of commits.
@@ -84,14 +85,13 @@ class Partition:
         self._stage = stage
         self._work = work
         self._settings = settings
-        self._ordered = ordered_by_key
+        self._lanes_by_key = lanes_by_key
         self._start = start
         self._clock = clock
         self._observer = observer
         self._window: Window[ConsumerRecord, Done] = self._empty_window()
-        self._next_offset = 0
-        self._valid_from_poll = 0
-        self._paused = True
+        self._flow = Flow(partition, consumer)
+        self._resting = False
         self._progress = asyncio.Event()
         self._careful = 0
         self._refused: dict[int, str] = {}
@@ -123,35 +123,42 @@ class Partition:
 
     @property
     def busy_since(self) -> float | None:
-        """Since when the oldest work goes on, or commits fail; None where neither does. Waiting is not counted."""
-        since = (self._window.started_since, self._failing_since)
-        return min((moment for moment in since if moment is not None), default=None)
+        """Since when the oldest work goes on; None where none does. What has not been started is not counted."""
+        return self._window.started_since
+
+    @property
+    def failing_since(self) -> float | None:
+        """Since when commits fail; None where they don't."""
+        return self._failing_since
 
     def position(self) -> int:
         """Every record below this offset is committed or in hand."""
-        return max(self._next_offset, self._consumer.delivered_to.get(self.partition, 0))
+        return self._flow.position
+
+    def rest(self, resting: bool) -> None:
+        """Takes no records in while what the handler needs is down; what is in hand stays."""
+        self._resting = resting
+        if self.state is State.RUNNING and not self._stopping:
+            self._flow.rest(resting)
 
     def admit(self, records: Sequence[ConsumerRecord]) -> None:
         """Takes records of one poll in, until the window is full; the rest is asked for again later. Never raises."""
         if self.state is not State.RUNNING or self._stopping:
             return
-        if self._consumer.polls < self._valid_from_poll:
-            # Asked for before the last seek: the fetcher may have moved past what we still want.
-            self._consumer.seek(self.partition, self._next_offset)
-            self._valid_from_poll = self._consumer.polls + 1
+        if self._flow.outdated():
             return
         for record in records:
-            if record.offset < self._next_offset:
+            if record.offset < self._flow.next_offset:
                 continue
             if record.offset in self._refused:
                 self._bury(record)
                 continue
             size = len(record.value or b"") + len(record.key or b"")
-            if self._paused or not self._window.has_room(size):
-                self._set_back(record.offset)
+            if self._flow.shut or not self._window.has_room(size):
+                self._flow.refuse(record.offset)
                 return
             entry = self._window.admit(record.offset, record.key, size, record)
-            self._want(record.offset + 1)
+            self._flow.took(record.offset)
             if entry is not None:
                 self._start(self, entry)
 
@@ -176,7 +183,7 @@ class Partition:
             task.cancel()
         await asyncio.gather(*self.running, *([self._life] if self._life else []), return_exceptions=True)
         self._window = self._empty_window()
-        self._consumer.wanted.pop(self.partition, None)
+        self._flow.end()
         await self._stage.close()
 
     def tick(self) -> None:
@@ -220,12 +227,7 @@ class Partition:
         """Starts over from an offset: state of before is dropped, and what was asked for before is not taken."""
         self.committed = committed
         self._window = self._empty_window()
-        self._want(committed)
-        self._consumer.delivered_to.pop(self.partition, None)
-        self._consumer.seek(self.partition, committed)
-        self._valid_from_poll = self._consumer.polls + 1
-        self._consumer.resume(self.partition)
-        self._paused = False
+        self._flow.start_over(committed, self._resting)
         self.state = State.RUNNING
 
     async def _commit_ready(self) -> None:
@@ -258,6 +260,8 @@ class Partition:
             self._failing_since, self._failures = None, 0
             self._careful = max(0, self._careful - 1)
             self._release(next_offset, inputs)
+            if self._stage.worn:
+                await self._renew()
 
     async def _recover(self, doubt: CommitDoubtError, next_offset: int, inputs: int) -> None:
         """Opens the stage anew, which settles the transaction, and believes what the group has committed."""
@@ -280,32 +284,27 @@ class Partition:
         else:
             self._careful = max(inputs, 1)
 
+    async def _renew(self) -> None:
+        """A new producer before the old one is worn out; whoever has committed meanwhile is believed."""
+        await self._stage.close()
+        committed = await self._reopened()
+        if committed != self.committed:
+            self._resume_from(committed)
+
     def _release(self, next_offset: int, inputs: int) -> None:
         self.committed = next_offset
         self._window.release(inputs)
         half_records, half_bytes = self._settings.window_records // 2, self._settings.window_bytes // 2
-        room = len(self._window) <= half_records and self._window.bytes_held <= half_bytes
-        if self._paused and room and not self._stopping:
-            self._paused = False
-            self._consumer.resume(self.partition)
-
-    def _want(self, offset: int) -> None:
-        """Everything below the offset is taken in; a poll that fails goes on from here."""
-        self._next_offset = offset
-        self._consumer.wanted[self.partition] = offset
-
-    def _set_back(self, offset: int) -> None:
-        """Back pressure: the partition rests, and goes on with the first record that found no room."""
-        self._paused = True
-        self._consumer.pause(self.partition)
-        self._consumer.seek(self.partition, offset)
+        # Half of it, for each pause throws away what was fetched ahead.
+        if len(self._window) <= half_records and self._window.bytes_held <= half_bytes and not self._stopping:
+            self._flow.make_room()
 
     def _bury(self, record: ConsumerRecord) -> None:
         """A record whose outputs no topic takes becomes a dead letter."""
         refusal = Dead(DeadReason.OUTPUT_TOO_LARGE, self._refused.pop(record.offset))
         # Without a key it waits for nobody, and nobody waits for it.
         entry = self._window.admit(record.offset, None, 0, record)
-        self._want(record.offset + 1)
+        self._flow.took(record.offset)
         if entry is not None:
             self.finish(entry, self._work.refuse(record, refusal))
 
@@ -317,7 +316,7 @@ class Partition:
         return position if position > self.committed else None
 
     def _empty_window(self) -> Window[ConsumerRecord, Done]:
-        return Window(self._settings.window_records, self._settings.window_bytes, self._ordered)
+        return Window(self._settings.window_records, self._settings.window_bytes, self._lanes_by_key)
 
     def _limit(self) -> int:
         """Inputs of the next transaction: one at a time for a while after a doubt, to find out who is to blame."""

@@ -3,8 +3,8 @@
 Invariants, held by construction and by property tests:
 
 1. Entries stand in offset order; an offset is admitted once.
-2. Where the handler orders by key, at most one entry of a key is started at a time, in offset order. A record without
-   a key has no order to keep.
+2. Where the handler has lanes by key, at most one entry of a key is started at a time, in offset order. A record
+   without a key has no order to keep.
 3. Only the contiguous finished prefix is ever offered for commit, so an offset is never committed while an earlier
    record is unfinished. Transaction markers leave gaps between offsets; the prefix is contiguous in admission order.
 4. Records and bytes held are bounded; a single record larger than the bound is admitted alone.
@@ -44,11 +44,11 @@ class Entry(Generic[R, D]):
 class Window(Generic[R, D]):
     """Lanes by key over a bounded window, with the contiguous finished prefix."""
 
-    def __init__(self, max_records: int, max_bytes: int, ordered_by_key: bool) -> None:
+    def __init__(self, max_records: int, max_bytes: int, lanes_by_key: bool) -> None:
         """Makes an empty window."""
         self._max_records = max_records
         self._max_bytes = max_bytes
-        self._ordered = ordered_by_key
+        self._by_key = lanes_by_key
         self._entries: deque[Entry[R, D]] = deque()
         self._lanes: dict[Hashable, deque[Entry[R, D]]] = {}
         self._bytes = 0
@@ -92,7 +92,7 @@ class Window(Generic[R, D]):
         self.last_offset = offset
         self._entries.append(entry)
         self._bytes += size
-        if not self._ordered or key is None:
+        if not self._by_key or key is None:
             return entry
         waiting = self._lanes.get(key)
         if waiting is None:
@@ -107,7 +107,7 @@ class Window(Generic[R, D]):
         entry.size = size
         entry.done = done
         entry.record = None
-        if not self._ordered or entry.key is None:
+        if not self._by_key or entry.key is None:
             return None
         waiting = self._lanes[entry.key]
         if waiting:

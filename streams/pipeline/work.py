@@ -12,13 +12,15 @@ import structlog
 from aiokafka import ConsumerRecord
 
 from schemas.event import Envelope, Event, Provenance, output_id
-from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Retry, Stage
+from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Outcome, Retry, Stage
 from streams.clock import Clock
 from streams.codec import MAX_DETAIL, OutputRecord, decode, encode, timestamp
-from streams.pipeline.dead_letters import Origin, dead_letter
-from streams.pipeline.decide import Decider
+from streams.pipeline.dead_letters import dead_letter
+from streams.pipeline.decide import Decider, exhausted
 from streams.pipeline.observer import Observer
-from streams.topology import TOPIC_BYTES
+from streams.pipeline.origin import Origin
+from streams.pipeline.retry import next_tier, retry_record
+from streams.topology import TOPIC_BYTES, RetryTier
 
 log = structlog.get_logger(__name__)
 
@@ -45,20 +47,26 @@ class Pending:
 
 
 class Work:
-    """Does the work of one handler on raw records."""
+    """Does the work of one handler on raw records of its topic, or of one of its retry topics."""
 
-    def __init__(self, decider: Decider, clock: Clock, observer: Observer) -> None:
-        """Takes the handler's decider, the clock for envelopes and durations, and who is told."""
+    def __init__(self, decider: Decider, clock: Clock, observer: Observer, tier: RetryTier | None = None) -> None:
+        """Takes the handler's decider, the clock for envelopes and durations, who is told, and the retry topic."""
         self._decider = decider
         self._handler = decider.handler
         self._clock = clock
         self._observer = observer
+        self._tier = tier
+
+    def origin(self, record: ConsumerRecord) -> Origin:
+        """Where a record stood first, and when it is due."""
+        return Origin.of(record, retried=self._tier is not None)
 
     def begin(self, record: ConsumerRecord) -> Done | Pending:
         """Does a record's work as far as it goes without waiting."""
         began = self._clock.monotonic()
         try:
-            event = decode(self._handler.consumes, record.value, record.headers, timestamp(record.timestamp))
+            produced = timestamp(record.timestamp if self._tier is None else self.origin(record).timestamp_ms)
+            event = decode(self._handler.consumes, record.value, record.headers, produced)
             if isinstance(event, Dead):
                 return self._close(record, event, Stage.DECODE, began)
             answer = self._decider.decide(event)
@@ -71,8 +79,10 @@ class Work:
     async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
         """Goes on with a record that has to wait for the world."""
         try:
-            outcome = await self._decider.finish(pending.event, pending.first)
-            return self._close(record, outcome, Stage.HANDLE, pending.began)
+            identity = (record.topic, record.partition, record.offset)
+            at_most = 1 if self._tier else None
+            tried = await self._decider.finish(pending.event, pending.first, identity, at_most)
+            return self._close(record, tried.outcome, Stage.HANDLE, pending.began, tried.attempts)
         except Exception as error:
             return self._bury(record, error, pending.began)
 
@@ -87,25 +97,47 @@ class Work:
         """The dead letter of a record whose outputs can't be written."""
         return self._close(record, refusal, Stage.ENCODE, self._clock.monotonic())
 
-    def _close(self, record: ConsumerRecord, outcome: Emit | Drop | Dead, stage: Stage, began: float) -> Done:
-        provenance = Provenance.of(record.headers, f"{record.topic}/{record.partition}/{record.offset}")
+    def _close(self, record: ConsumerRecord, outcome: Outcome, stage: Stage, began: float, attempts: int = 1) -> Done:
+        origin = self.origin(record)
+        provenance = Provenance.of(record.headers, origin.identity)
         if isinstance(outcome, Emit):
             outputs = self._encode(outcome.events, provenance)
             if isinstance(outputs, Dead):
                 outcome, stage = outputs, Stage.ENCODE
             else:
                 self._observer.emitted(outcome.events)
-                self._note(record, provenance, "emit", "", began)
+                self._note(origin, provenance, "emit", "", began)
                 return Done(outputs)
         match outcome:
             case Drop(reason):
-                self._note(record, provenance, "drop", reason, began)
+                self._note(origin, provenance, "drop", reason, began)
                 return Done(())
+            case Retry():
+                total = origin.attempts + attempts
+                tier = next_tier(self._handler.tiers, self._tier, outcome.after_seconds)
+                if tier is not None:
+                    self._note(origin, provenance, "retry", outcome.reason, began)
+                    self._observer.retried(outcome.reason)
+                    longest = self._decider.retry.longest_wish_seconds
+                    later = retry_record(
+                        self._handler,
+                        tier,
+                        origin,
+                        record.key,
+                        record.value,
+                        record.headers,
+                        outcome,
+                        total,
+                        provenance,
+                        self._clock.now(),
+                        longest,
+                    )
+                    return Done((later,))
+                refusal = exhausted(outcome, total)
             case Dead():
                 refusal = outcome
-        self._note(record, provenance, "dead", refusal.reason, began)
+        self._note(origin, provenance, "dead", refusal.reason, began)
         self._observer.died(refusal.reason, stage)
-        origin = Origin(record.topic, record.partition, record.offset, record.timestamp)
         letter = dead_letter(
             self._handler,
             origin,
@@ -147,8 +179,8 @@ class Work:
             records.append(output)
         return tuple(records)
 
-    def _note(self, record: ConsumerRecord, provenance: Provenance, outcome: str, reason: str, began: float) -> None:
-        produced = timestamp(record.timestamp)
+    def _note(self, origin: Origin, provenance: Provenance, outcome: str, reason: str, began: float) -> None:
+        produced = timestamp(origin.timestamp_ms)
         age = (self._clock.now() - produced).total_seconds() if produced else None
         replayed = provenance.run is not None
         self._observer.handled(outcome, reason, self._clock.monotonic() - began, age, replayed)

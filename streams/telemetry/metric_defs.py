@@ -94,6 +94,13 @@ RETRIES = MetricDef(
     unit="tries",
     labels=("handler", "reason"),
 )
+BREAKER_OPEN = MetricDef(
+    name="assay_breaker_open",
+    kind="gauge",
+    meaning="1 while intake rests because what the handler needs is down, else 0.",
+    unit="1",
+    labels=("handler",),
+)
 DEAD_EVENTS = MetricDef(
     name="assay_dead_events_total",
     kind="counter",
@@ -233,6 +240,7 @@ METRICS: tuple[MetricDef, ...] = (
     EVENT_AGE,
     HANDLER_IN_FLIGHT,
     RETRIES,
+    BREAKER_OPEN,
     DEAD_EVENTS,
     CONSUMER_LAG,
     OLDEST_UNFINISHED,

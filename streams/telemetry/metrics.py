@@ -22,6 +22,7 @@ class Metrics:
         self.event_age_seconds = _histogram(defs.EVENT_AGE, registry)
         self.handler_in_flight = _gauge(defs.HANDLER_IN_FLIGHT, registry)
         self.retries_total = _counter(defs.RETRIES, registry)
+        self.breaker_open = _gauge(defs.BREAKER_OPEN, registry)
         self.dead_events_total = _counter(defs.DEAD_EVENTS, registry)
         self.consumer_lag_records = _gauge(defs.CONSUMER_LAG, registry)
         self.oldest_unfinished_seconds = _gauge(defs.OLDEST_UNFINISHED, registry)

@@ -144,10 +144,10 @@ def install(bootstrap: str, prefix: str, **flags: Any) -> Settings:
     )
 
 
-async def installed(bootstrap: str, prefix: str, **flags: Any) -> Installation:
+async def installed(bootstrap: str, prefix: str, handlers: Sequence[Handler] = HANDLERS, **flags: Any) -> Installation:
     """An installation with its topics made."""
     settings = install(bootstrap, prefix, **flags)
-    await create_topics(settings)
+    await create_topics(settings, handlers=handlers)
     return Installation(settings)
 
 

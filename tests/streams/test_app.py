@@ -9,8 +9,12 @@ from streams import app as module
 from streams.app import Application, installed_version, stages
 from streams.http import HttpServer
 from streams.pipeline.commit import AtLeastOnce, ExactlyOnce
+from streams.pipeline.subscription import Subscription, subscriptions
 from streams.settings import LOCAL_KAFKA, HttpSettings, Settings, load_settings
 from streams.topology import HANDLERS
+
+ALL = [subscription for handler in HANDLERS for subscription in subscriptions(handler)]
+"""What the whole application reads."""
 
 
 @pytest.fixture
@@ -32,7 +36,7 @@ async def client(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
 
 async def test_an_application_is_made_without_a_connection(settings: Settings) -> None:
     application = Application(settings)
-    assert [group.handler for group in application.groups] == list(HANDLERS)
+    assert [group.subscription for group in application.groups] == ALL
     assert not application.drained
     one = Application(settings, HANDLERS[1:2])
     assert [group.handler.name for group in one.groups] == [HANDLERS[1].name]
@@ -45,15 +49,15 @@ async def test_two_applications_do_not_share_their_metrics(settings: Settings) -
 async def test_every_handler_reads_its_topic_in_a_group_of_its_own_both_prefixed(settings: Settings) -> None:
     subscribers: list[Any] = list(Application(settings).broker.subscribers)
     topics = {topic.name for subscriber in subscribers for topic in subscriber.topics}
-    assert topics == {f"shop.{handler.consumes.name}" for handler in HANDLERS}
-    assert {subscriber.group_id for subscriber in subscribers} == {f"shop.{handler.group}" for handler in HANDLERS}
+    assert topics == {f"shop.{one.topic}" for one in ALL}
+    assert {subscriber.group_id for subscriber in subscribers} == {f"shop.{one.group}" for one in ALL}
 
 
 async def test_before_it_has_its_partitions_it_is_alive_and_not_ready(client: httpx.AsyncClient) -> None:
     alive, ready = await client.get("/healthz"), await client.get("/readyz")
     assert (alive.status_code, alive.json()) == (200, {"ok": True, "problems": []})
     assert ready.status_code == 503
-    assert len(ready.json()["problems"]) == len(HANDLERS)
+    assert len(ready.json()["problems"]) == len(ALL)
 
 
 async def test_metrics_are_those_of_this_application(client: httpx.AsyncClient) -> None:
@@ -69,7 +73,7 @@ async def test_anything_else_is_not_found(client: httpx.AsyncClient) -> None:
 
 @pytest.mark.parametrize(("delivery", "kind"), [("exactly_once", ExactlyOnce), ("at_least_once", AtLeastOnce)])
 async def test_the_delivery_setting_decides_how_partitions_commit(delivery: str, kind: type) -> None:
-    make = stages(load_settings(delivery=delivery), HANDLERS[0])
+    make = stages(load_settings(delivery=delivery), Subscription(HANDLERS[0]))
     consumer: Any = None
     assert type(make(TopicPartition("pages.crawled.v1", 0), consumer)) is kind
 

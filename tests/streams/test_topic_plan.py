@@ -6,10 +6,10 @@ from streams.topic_plan import plan_topics
 from streams.topology import DEAD_LETTER_BYTES, HANDLERS, TOPIC_BYTES, TOPICS
 
 
-def test_every_topic_and_a_dead_letter_topic_for_each_handler() -> None:
+def test_every_topic_and_the_retry_topics_and_a_dead_letter_topic_for_each_handler() -> None:
     settings = load_settings(kafka={"topic_prefix": "blue.", "replication_factor": 3})
     plan = {topic.name: topic for topic in plan_topics(settings)}
-    assert len(plan) == len(TOPICS) + len(HANDLERS)
+    assert len(plan) == len(TOPICS) + len(HANDLERS) + sum(len(handler.tiers) for handler in HANDLERS)
     for topic in TOPICS:
         planned = plan[f"blue.{topic.name}"]
         assert (planned.partitions, planned.replication) == (topic.partitions, 3)
@@ -20,6 +20,8 @@ def test_every_topic_and_a_dead_letter_topic_for_each_handler() -> None:
         assert planned.partitions == handler.consumes.partitions
         assert planned.config["max.message.bytes"] == str(DEAD_LETTER_BYTES)
         assert planned.config["retention.ms"] == str(30 * 86_400_000)
+        for tier in handler.tiers:
+            assert plan[f"blue.{tier.topic}"].config["max.message.bytes"] == str(DEAD_LETTER_BYTES)
     assert {(t.config["compression.type"], t.config["cleanup.policy"]) for t in plan.values()} == {
         ("producer", "delete")
     }

@@ -9,7 +9,8 @@ from schemas.dead import KEPT_BYTES, DeadLetter
 from schemas.event import Provenance
 from schemas.outcome import Dead, DeadReason, Stage
 from streams.codec import Headers, OutputRecord
-from streams.pipeline.dead_letters import Origin, dead_letter
+from streams.pipeline.dead_letters import dead_letter
+from streams.pipeline.origin import Origin
 from streams.topology import DEAD_LETTER_BYTES, MIB, TOPIC_BYTES
 from tests.streams.doubles import START, handler_of
 

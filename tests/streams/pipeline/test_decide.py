@@ -1,6 +1,6 @@
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -24,11 +24,13 @@ from schemas.outcome import (
     RetryReason,
 )
 from streams.codec import MAX_DETAIL
-from streams.pipeline.decide import Decider
+from streams.pipeline.breaker import Breaker
+from streams.pipeline.decide import Decider, exhausted, retry_of
+from streams.settings import BreakerSettings, RetrySettings
 from streams.topology import Handler, InPlaceRetry
 from tests.streams.doubles import PAGE, NoRules, VirtualClock, handler_of, scored
 
-PATIENCE = InPlaceRetry(attempts=4, first_seconds=0.5, max_seconds=3.0)
+PATIENCE = RetrySettings(max_attempts=4, first_seconds=0.5, max_seconds=3.0)
 DROP = Drop(DropReason.NOTHING_TO_DO)
 UNAVAILABLE = Retry(RetryReason.UNAVAILABLE, "no answer")
 
@@ -63,18 +65,23 @@ async def come_to_an_end(
     clock: VirtualClock | None = None,
     chance: float = 0.5,
     retries: list[Retry] | None = None,
-) -> Emit | Drop | Dead:
+) -> Outcome:
+    clock = clock or VirtualClock()
     decider = Decider(
         handler,
         NoRules(),
         PATIENCE,
         world or World(),
-        clock or VirtualClock(),
+        clock,
         lambda: chance,
+        Breaker(BreakerSettings(), clock),
         retries.append if retries is not None else lambda _: None,
     )
     answer = decider.decide(PAGE)
-    return await decider.finish(PAGE, answer) if isinstance(answer, Ask | Retry) else answer
+    if not isinstance(answer, Ask | Retry):
+        return answer
+    tried = await decider.finish(PAGE, answer, record=1)
+    return exhausted(tried.outcome, tried.attempts) if isinstance(tried.outcome, Retry) else tried.outcome
 
 
 # --- bugs ------------------------------------------------------------------------------------------------------------
@@ -144,13 +151,30 @@ async def test_pauses_double_up_to_their_bound_and_are_jittered_below_it(chance:
 
 @pytest.mark.parametrize(
     ("wish", "pause"),
-    [(1.5, 1.5), (0.0, 0.0), (3600.0, 3.0), (-5.0, 0.0), (float("inf"), 3.0), (float("nan"), 3.0)],
+    [(1.5, 1.5), (0.0, 0.0), (60.0, 60.0), (-5.0, 0.25), (float("nan"), 0.25)],
 )
-async def test_a_wish_to_wait_is_granted_within_our_bound(wish: float, pause: float) -> None:
+async def test_a_wish_to_wait_is_granted_in_full(wish: float, pause: float) -> None:
     clock = VirtualClock()
     handler = handler_of(answers([Retry(RetryReason.RATE_LIMITED, after_seconds=wish), DROP]))
     assert await come_to_an_end(handler, clock=clock) == DROP
     assert clock.pauses == [pause]
+
+
+@pytest.mark.parametrize("wish", [61.0, float("inf")])
+async def test_a_wish_that_is_too_long_to_wait_in_place_ends_the_tries(wish: float) -> None:
+    clock = VirtualClock()
+    handler = handler_of(answers([Retry(RetryReason.RATE_LIMITED, "busy", after_seconds=wish), DROP]))
+    outcome = await come_to_an_end(handler, clock=clock)
+    assert outcome == Dead(DeadReason.RETRIES_EXHAUSTED, "rate_limited after 1 try: busy")
+    assert clock.pauses == []
+
+
+def test_a_handler_may_have_short_retries_of_its_own() -> None:
+    handler = replace(handler_of(lambda *_: DROP), retry=InPlaceRetry(attempts=7, first_seconds=1, max_seconds=2))
+    assert retry_of(handler, PATIENCE) == PATIENCE.model_copy(
+        update={"max_attempts": 7, "first_seconds": 1, "max_seconds": 2}
+    )
+    assert retry_of(handler_of(lambda *_: DROP), PATIENCE) is PATIENCE
 
 
 async def test_a_bug_on_a_later_try_ends_the_tries() -> None:

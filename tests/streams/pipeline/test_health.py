@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from streams.pipeline.group import ConsumerGroup
 from streams.pipeline.health import Health
+from streams.pipeline.subscription import Subscription
 from streams.settings import Settings, load_settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
@@ -21,11 +22,16 @@ class Group:
     handler: Handler = HANDLERS[0]
     failed: BaseException | None = None
     oldest_seconds: float = 0.0
+    unjoined_seconds: float = 0.0
     unpolled_seconds: float = 0.0
     coordinator_failed: str | None = None
     opened: bool = True
     ticks: int = 0
     looks: int = 0
+
+    @property
+    def subscription(self) -> Subscription:
+        return Subscription(self.handler)
 
     def tick(self) -> None:
         self.ticks += 1
@@ -57,10 +63,11 @@ def test_where_nothing_is_wrong_the_process_is_alive_and_ready(settings: Setting
     [
         (Group(failed=KeyError("x")), "stopped by KeyError: 'x'"),
         (Group(oldest_seconds=61.0), "in work for 61 s"),
+        (Group(unjoined_seconds=61.0), "given out no partitions for 61 s"),
         (Group(unpolled_seconds=75.0), "during 75 s"),
         (Group(coordinator_failed="it ended"), "coordinator stopped: it ended"),
     ],
-    ids=["bug", "stalled", "not polled", "coordinator"],
+    ids=["bug", "stalled", "unjoined", "not polled", "coordinator"],
 )
 def test_trouble_that_a_restart_would_end_is_told_with_its_handler(
     settings: Settings, group: Group, words: str
@@ -69,7 +76,7 @@ def test_trouble_that_a_restart_would_end_is_told_with_its_handler(
     verdict = health_of(settings, Group(), sick).alive()
     assert not verdict.well
     [problem] = verdict.problems
-    assert problem.startswith(f"{HANDLERS[1].name}: ")
+    assert problem.startswith(f"assay.{HANDLERS[1].name}: ")
     assert words in problem
     assert health_of(settings, Group(), sick).ready().well, "readiness is another question"
 
@@ -85,7 +92,7 @@ def test_every_problem_is_told(settings: Settings) -> None:
 
 def test_a_process_is_ready_when_every_group_has_its_partitions_open(settings: Settings) -> None:
     health = health_of(settings, Group(), Group(handler=HANDLERS[1], opened=False))
-    assert health.ready().problems == (f"{HANDLERS[1].name}: partitions not open yet",)
+    assert health.ready().problems == (f"assay.{HANDLERS[1].name}: partitions not open yet",)
     assert health.alive().well, "nobody is restarted for waiting"
 
 

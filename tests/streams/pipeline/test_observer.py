@@ -77,15 +77,16 @@ def test_what_is_held_and_what_lags_are_gauges() -> None:
     registry = CollectorRegistry()
     observer = Observer(Metrics(registry), "toy")
     for records in (5, 3):
-        observer.holds(records, 1000 * records, records - 1, 0.5)
+        observer.holds("pages.crawled.v1", records, 1000 * records, records - 1, 0.5)
         observer.lags("pages.crawled.v1", 10 * records)
+    observer.holds("pages.crawled.v1.assay.toy.retry.1m", 2, 10, 1, 0.25)
     observer.rebalanced()
     observer.committed("in_doubt", 0.25)
 
     def value(name: str, **labels: str) -> float | None:
         return registry.get_sample_value(f"assay_{name}", {"handler": "toy", **labels})
 
-    assert (value("records_held"), value("bytes_held"), value("handler_in_flight")) == (3, 3000, 2)
+    assert (value("records_held"), value("bytes_held"), value("handler_in_flight")) == (5, 3010, 3)
     assert value("oldest_unfinished_seconds") == 0.5
     assert value("consumer_lag_records", topic="pages.crawled.v1") == 30
     assert value("rebalances_total") == 1

@@ -1,6 +1,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,14 +28,16 @@ from schemas.outcome import (
 )
 from schemas.pages import CrawledPage
 from streams.codec import OutputRecord
+from streams.pipeline.breaker import Breaker
 from streams.pipeline.decide import Decider
 from streams.pipeline.observer import Observer
 from streams.pipeline.work import Done, Pending, Work
+from streams.settings import BreakerSettings, RetrySettings
 from streams.telemetry.metrics import Metrics
-from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPIC_BYTES, Handler, InPlaceRetry
+from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPIC_BYTES, Handler, RetryTier
 from tests.streams.doubles import PAGE, START, NoRules, VirtualClock, handler_of, raw_record, scored
 
-PATIENCE = InPlaceRetry(attempts=2, first_seconds=1.0, max_seconds=1.0)
+PATIENCE = RetrySettings(max_attempts=2, first_seconds=1.0, max_seconds=1.0)
 DEAD_LETTERS = "pages.crawled.v1.assay.toy.dlq"
 PLACE = "pages.crawled.v1/3/17"
 """The identity of ``raw_record()``, which brings none of its own."""
@@ -49,7 +52,7 @@ class EmptyWorld:
 class Bench:
     """Work on one handler, with its clock and its metrics."""
 
-    def __init__(self, handler: Handler | Callable[..., Outcome | Ask]) -> None:
+    def __init__(self, handler: Handler | Callable[..., Outcome | Ask], tier: RetryTier | None = None) -> None:
         self.clock = VirtualClock()
         self.registry = CollectorRegistry()
         observer = Observer(Metrics(self.registry), "toy")
@@ -60,9 +63,10 @@ class Bench:
             EmptyWorld(),
             self.clock,
             lambda: 1.0,
+            Breaker(BreakerSettings(), self.clock),
             lambda again: observer.retried(again.reason),
         )
-        self.work = Work(self.decider, self.clock, observer)
+        self.work = Work(self.decider, self.clock, observer, tier)
 
     def outputs(self, record: ConsumerRecord | None = None) -> Sequence[OutputRecord]:
         done = self.work.begin(record or raw_record())
@@ -215,8 +219,8 @@ def test_what_the_broker_refuses_later_dies_at_encoding() -> None:
 # --- work that waits -------------------------------------------------------------------------------------------------
 
 
-async def complete(bench: Bench) -> OutputRecord:
-    record = raw_record()
+async def complete(bench: Bench, record: ConsumerRecord | None = None) -> OutputRecord:
+    record = record or raw_record()
     pending = bench.work.begin(record)
     assert isinstance(pending, Pending)
     [output] = (await bench.work.complete(record, pending)).outputs
@@ -247,6 +251,97 @@ async def test_a_fault_while_completing_is_a_dead_letter_too(monkeypatch: pytest
     bench = Bench(lambda *_: Retry(RetryReason.UNAVAILABLE))
     monkeypatch.setattr(bench.decider, "finish", broken)
     assert texts(await complete(bench))["x-error-message"] == "LookupError: ours"
+
+
+# --- retry topics ----------------------------------------------------------------------------------------------------
+
+
+def patient(*delays: int) -> Handler:
+    retry = Retry(RetryReason.UNAVAILABLE, "no answer")
+    return replace(handler_of(lambda *_: retry), ordered_by_key=False, retry_later=delays)
+
+
+async def test_a_record_that_is_tried_in_vain_waits_in_the_first_retry_topic_as_it_was() -> None:
+    bench = Bench(patient(60, 10))
+    record = raw_record(headers=[("mine", b"\xff"), ("ce_id", b"input")])
+    later = await complete(bench, record)
+    assert (later.topic, later.key, later.value) == (
+        "pages.crawled.v1.assay.toy.retry.10s",
+        record.key,
+        record.value,
+    )
+    assert later.headers[:2] == (("mine", b"\xff"), ("ce_id", b"input"))
+    notes = {name: (value or b"").decode() for name, value in later.headers[2:]}
+    due = int((bench.clock.now().timestamp() + 10) * 1000)
+    assert notes == {
+        "x-id": "input",
+        "x-root-id": "input",
+        "x-orig-topic": "pages.crawled.v1",
+        "x-orig-partition": "3",
+        "x-orig-offset": "17",
+        "x-orig-ts": "1700000000000",
+        "x-handler": "toy",
+        "x-run": "",
+        "x-reason": "unavailable",
+        "x-error-message": "no answer",
+        "x-attempt": "2",
+        "x-not-before": str(due),
+    }
+    assert bench.count("handler_events_total", outcome="retry", reason="unavailable", lane="live") == 1
+    assert bench.count("dead_events_total", reason="retries_exhausted", stage="handle") == 0
+
+
+async def from_tier(number: int, handler: Handler, before: OutputRecord) -> tuple[Bench, OutputRecord]:
+    """What becomes of a retried record in a retry topic."""
+    bench = Bench(handler, handler.tiers[number])
+    record = raw_record(before.value, before.headers, before.key, offset=4)
+    return bench, await complete(bench, replace(record, topic=before.topic, partition=0, timestamp=1))
+
+
+async def test_each_retry_topic_tries_once_and_after_the_last_the_record_dies_with_its_origin() -> None:
+    handler = patient(10, 60)
+    first = await complete(Bench(handler))
+    bench, second = await from_tier(0, handler, first)
+    assert second.topic == "pages.crawled.v1.assay.toy.retry.1m"
+    assert bench.clock.pauses == [], "one try, and no pause"
+    bench, letter = await from_tier(1, handler, second)
+    notes = texts(letter)
+    assert letter.topic == DEAD_LETTERS
+    assert notes["x-error-message"] == "unavailable after 4 tries: no answer"
+    assert [notes[f"x-orig-{name}"] for name in ("topic", "partition", "offset", "ts")] == [
+        "pages.crawled.v1",
+        "3",
+        "17",
+        "1700000000000",
+    ]
+    assert (notes["x-root-id"], "x-not-before" in notes) == (PLACE, False)
+
+
+async def test_a_record_that_passes_on_a_later_try_has_the_ids_of_a_first_one() -> None:
+    at_once = Bench(emits(scored())).only()
+    later = await complete(Bench(patient(10)))
+    well = replace(patient(10), fn=emits(scored()))
+    bench = Bench(well, well.tiers[0])
+    output = bench.only(replace(raw_record(later.value, later.headers, later.key, offset=4), topic=later.topic))
+    assert texts(output)["ce_id"] == texts(at_once)["ce_id"]
+    assert texts(output)["ce_causationid"] == PLACE
+
+
+async def test_a_long_wish_goes_to_the_topic_that_waits_long_enough() -> None:
+    wishful = replace(patient(10, 60), fn=lambda *_: Retry(RetryReason.RATE_LIMITED, after_seconds=45))
+    bench = Bench(wishful)
+    later = await complete(bench)
+    assert later.topic.endswith(".retry.1m")
+    assert bench.clock.pauses == []
+    endless = replace(wishful, fn=lambda *_: Retry(RetryReason.RATE_LIMITED, after_seconds=1e12))
+    notes = texts(await complete(Bench(endless)))
+    assert int(notes["x-not-before"]) == int((START.timestamp() + 3600) * 1000), "obeyed for an hour"
+
+
+async def test_notes_on_a_record_from_elsewhere_are_not_believed() -> None:
+    forged = [("x-orig-topic", b"other"), ("x-orig-partition", b"9"), ("x-orig-offset", b"9"), ("x-attempt", b"99")]
+    notes = texts(await complete(Bench(patient(10)), raw_record(headers=forged)))
+    assert (notes["x-orig-topic"], notes["x-attempt"]) == ("pages.crawled.v1", "2")
 
 
 # --- what is counted -------------------------------------------------------------------------------------------------

@@ -1,0 +1,147 @@
+"""Delayed retries, their end, and the circuit breaker, on a real Kafka."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+
+import pytest
+from aiokafka import ConsumerRecord
+
+from schemas.outcome import Ask, Drop, DropReason, FetchPages, Need, Outcome, PagesReply, Reply, Retry, RetryReason
+from schemas.pages import CrawledPage, ScoredPage
+from schemas.rules import Rules
+from streams.app import Application
+from streams.topology import Handler
+from tests.kafka.installation import CRAWLED, DEAD, GROUP, SCORED, Installation, installed, page, scored, scorer, until
+
+pytestmark = pytest.mark.kafka
+
+RETRY_1 = f"{CRAWLED}.{GROUP}.retry.1s"
+RETRY_2 = f"{CRAWLED}.{GROUP}.retry.2s"
+ONE_TRY = {"retries": {"max_attempts": 1}, "breaker": {"failures": 1000}}
+
+
+def headers(record: ConsumerRecord) -> dict[str, str]:
+    return {name: value.decode() for name, value in record.headers}
+
+
+def patient(fn: object, **changes: object) -> Handler:
+    return scorer(fn, ordered_by_key=False, retry_later=(1, 2), **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
+async def test_a_record_waits_in_retry_topics_and_passes_or_dies(kafka: str, topic_prefix: str, delivery: str) -> None:
+    tried: Counter[str] = Counter()
+    moments: dict[str, list[float]] = {}
+
+    def moody(crawled: CrawledPage, rules: Rules) -> Outcome:
+        tried[crawled.url] += 1
+        moments.setdefault(crawled.url, []).append(time.time())
+        number = int(crawled.url.rsplit("/", 1)[1])
+        # Two in three pass at once, the others on the second try, on the third, or never.
+        if number % 3 == 0 and tried[crawled.url] <= number // 3 % 4:
+            return Retry(RetryReason.UNAVAILABLE, "not now")
+        return scored(crawled, rules)
+
+    handler = patient(moody)
+    assay = await installed(kafka, topic_prefix, [handler], processing=ONE_TRY)
+    await assay.feed([page(n) for n in range(60)])
+    await assay.drain(handler, delivery=delivery)
+
+    never = {f"https://site.example/{n}" for n in range(60) if n % 3 == 0 and n // 3 % 4 == 3}
+    scores = await assay.read(SCORED)
+    everything = {f"https://site.example/{n}" for n in range(60)}
+    assert Counter(ScoredPage.model_validate_json(r.value).url for r in scores) == Counter(everything - never)
+    letters = await assay.read(DEAD)
+    assert Counter((letter.key or b"").decode() for letter in letters) == Counter(never)
+    assert {headers(letter)["x-error-message"] for letter in letters} == {"unavailable after 3 tries: not now"}
+    assert {headers(letter)["x-orig-topic"] for letter in letters} == {f"{topic_prefix}{CRAWLED}"}
+    first, second = await assay.read(RETRY_1), await assay.read(RETRY_2)
+    assert (len(first), len(second)) == (15, 10)
+    assert {headers(record)["x-attempt"] for record in first} == {"1"}
+    for record in first + second:
+        note = headers(record)
+        assert max(moments[(record.key or b"").decode()]) * 1000 >= int(note["x-not-before"]), "never early"
+        assert note["x-root-id"].startswith(f"{topic_prefix}{CRAWLED}/")
+    causes = {headers(record)["ce_causationid"] for record in scores}
+    assert all(cause.startswith(f"{topic_prefix}{CRAWLED}/") for cause in causes), "the identity stays the first one"
+
+
+async def test_a_restart_in_between_neither_loses_nor_doubles_a_retry(kafka: str, topic_prefix: str) -> None:
+    well = False
+
+    def moody(crawled: CrawledPage, rules: Rules) -> Outcome:
+        return scored(crawled, rules) if well else Retry(RetryReason.UNAVAILABLE)
+
+    handler = patient(moody)
+    assay = await installed(kafka, topic_prefix, [handler], processing=ONE_TRY)
+    await assay.feed([page(n) for n in range(30)])
+    async with assay.running(handler):
+        await until(lambda: sum_of(assay, RETRY_1, 30))
+    well = True
+    await assay.drain(handler)
+    urls = Counter(ScoredPage.model_validate_json(record.value).url for record in await assay.read(SCORED))
+    assert urls == Counter(f"https://site.example/{n}" for n in range(30))
+    assert await assay.read(DEAD) == []
+
+
+async def sum_of(assay: Installation, topic: str, wanted: int) -> bool:
+    return sum((await assay.ends(topic)).values()) >= wanted
+
+
+class Provider:
+    """Something outside that is down until it is told to work."""
+
+    def __init__(self) -> None:
+        self.works = False
+        self.asked = 0
+
+    async def answer(self, need: Need) -> Reply:  # noqa: ARG002
+        self.asked += 1
+        await asyncio.sleep(0.01)
+        if not self.works:
+            raise ConnectionError("down")
+        return PagesReply(())
+
+
+async def test_an_outage_rests_intake_burns_nothing_and_leaves_health_alone(kafka: str, topic_prefix: str) -> None:
+    def ask(crawled: CrawledPage, rules: Rules) -> Ask:
+        return Ask(FetchPages((crawled.url,), "q"))
+
+    def read(crawled: CrawledPage, replies: tuple[Reply, ...], rules: Rules) -> Outcome:
+        return scored(crawled, rules) if replies else Drop(DropReason.NOTHING_TO_DO)
+
+    handler = patient(ask, read=read, rounds=1, concurrency=8)
+    assay = await installed(
+        kafka,
+        topic_prefix,
+        [handler],
+        processing={
+            "retries": {"max_attempts": 2, "first_seconds": 0.01},
+            "breaker": {"failures": 3, "first_seconds": 0.2, "max_seconds": 0.4},
+        },
+        pipeline={"window_records": 20, "stalled_seconds": 1.0},
+    )
+    provider = Provider()
+    application = Application(assay.settings, [handler], world=provider)
+    await application.start()
+    try:
+        await until(lambda: application.groups[0].opened)
+        await assay.feed([page(n) for n in range(300)])
+        await until(lambda: application.registry.get_sample_value("assay_breaker_open", {"handler": "score_page"}))
+        asked = provider.asked
+        await asyncio.sleep(2.0)
+        assert application.health.alive().well, "longer than work may take, and nobody is to blame"
+        assert application.health.ready().well
+        assert provider.asked - asked < 20, "one probe at a time"
+        group = application.groups[0]
+        assert all(group.consumer and key in group.consumer.paused() for key in group.partitions), "intake rests"
+        provider.works = True
+        await until(application.caught_up, times=2)
+    finally:
+        await application.stop()
+    urls = Counter(ScoredPage.model_validate_json(record.value).url for record in await assay.read(SCORED))
+    assert urls == Counter(f"https://site.example/{n}" for n in range(300))
+    assert await assay.read(DEAD) == []

@@ -1,0 +1,178 @@
+"""The circuit breaker under a clock that only moves when told."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from schemas.event import Event
+from schemas.outcome import Ask, Drop, DropReason, FetchPages, Need, Outcome, PagesReply, Reply, Retry, RetryReason
+from streams.pipeline.breaker import Breaker
+from streams.pipeline.decide import Decider
+from streams.settings import BreakerSettings, RetrySettings
+from tests.streams.doubles import PAGE, NoRules, VirtualClock, handler_of
+
+SETTINGS = BreakerSettings(failures=3, first_seconds=5, max_seconds=20)
+
+
+def breaker_of(clock: VirtualClock) -> Breaker:
+    return Breaker(SETTINGS, clock)
+
+
+def opened(clock: VirtualClock) -> Breaker:
+    breaker = breaker_of(clock)
+    for record in range(3):
+        breaker.failed(record, None)
+    return breaker
+
+
+def test_it_opens_when_different_records_fail_in_a_row() -> None:
+    breaker = breaker_of(VirtualClock())
+    breaker.failed("a", None)
+    breaker.failed("b", None)
+    assert breaker.closed
+    breaker.failed("c", None)
+    assert not breaker.closed
+
+
+def test_one_bad_record_does_not_open_it() -> None:
+    breaker = breaker_of(VirtualClock())
+    for _ in range(50):
+        breaker.failed("a", None)
+    assert breaker.closed
+
+
+def test_a_success_in_between_starts_the_count_over() -> None:
+    breaker = breaker_of(VirtualClock())
+    for record in range(10):
+        breaker.failed(record, None)
+        breaker.succeeded()
+    assert breaker.closed
+
+
+def test_listeners_hear_of_opening_and_closing_only() -> None:
+    breaker, heard = breaker_of(VirtualClock()), list[bool]()
+    breaker.listen(lambda: heard.append(breaker.closed))
+    for record in range(6):
+        breaker.failed(record, None)
+    breaker.failed(7, None, probe=True)
+    breaker.succeeded()
+    breaker.succeeded()
+    assert heard == [False, True]
+
+
+async def test_a_closed_one_lets_everybody_through() -> None:
+    assert await breaker_of(VirtualClock()).turn() is False
+
+
+async def test_an_open_one_lets_one_probe_through_after_its_pause_and_closes_for_all_on_success() -> None:
+    clock = VirtualClock()
+    breaker = opened(clock)
+    others = [asyncio.create_task(breaker.turn()) for _ in range(3)]
+    probe = others[0]
+    assert await probe is True
+    assert clock.pauses == [5.0]
+    await asyncio.sleep(0)
+    assert not any(other.done() for other in others[1:])
+    breaker.probed()
+    breaker.succeeded()
+    assert await asyncio.gather(*others[1:]) == [False, False]
+
+
+async def test_failed_probes_double_the_pause_up_to_its_bound_and_take_turns() -> None:
+    clock = VirtualClock()
+    breaker = opened(clock)
+    order: list[str] = []
+
+    async def try_until_closed(name: str) -> None:
+        while await breaker.turn():
+            order.append(name)
+            breaker.probed()
+            if len(order) == 5:
+                breaker.succeeded()
+            else:
+                breaker.failed(name, None, probe=True)
+
+    await asyncio.gather(*(try_until_closed(name) for name in "ab"))
+    assert clock.pauses == [5, 10, 20, 20, 20]
+    assert order == ["a", "b", "a", "b", "a"]
+
+
+async def test_a_provider_may_ask_for_a_longer_pause() -> None:
+    clock = VirtualClock()
+    breaker = breaker_of(clock)
+    for record in range(3):
+        breaker.failed(record, 12.0)
+    assert await breaker.turn() is True
+    assert clock.pauses == [12.0]
+
+
+class LongPause(VirtualClock):
+    async def sleep(self, seconds: float) -> None:  # noqa: ARG002
+        await asyncio.Event().wait()
+
+
+async def test_whoever_waits_in_front_and_is_cancelled_makes_room_for_the_next() -> None:
+    clock = LongPause()
+    breaker = opened(clock)
+    first, second = asyncio.create_task(breaker.turn()), asyncio.create_task(breaker.turn())
+    await asyncio.sleep(0)
+    clock.seconds = 60
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    assert await second is True
+
+
+# --- and the tries of a record --------------------------------------------------------------------------------------
+
+
+class Provider:
+    """Answers from the moment on that it is back."""
+
+    def __init__(self, clock: VirtualClock, back_at: float) -> None:
+        self.clock, self.back_at, self.asked = clock, back_at, list[float]()
+
+    async def answer(self, need: Need) -> Reply:  # noqa: ARG002
+        self.asked.append(self.clock.monotonic())
+        await asyncio.sleep(0)
+        if self.clock.monotonic() < self.back_at:
+            raise ConnectionError("down")
+        return PagesReply(())
+
+
+def asking(read: Callable[[Any, tuple[Reply, ...], Any], Outcome | Ask]) -> Any:
+    return handler_of(lambda *_: Ask(FetchPages(("https://a.example/",), "q")), read, rounds=1)
+
+
+async def test_an_outage_burns_no_attempts_and_is_probed_by_one_at_a_time() -> None:
+    clock = VirtualClock()
+    provider = Provider(clock, back_at=1000)
+    decider = Decider(
+        asking(lambda *_: Drop(DropReason.NOTHING_TO_DO)),
+        NoRules(),
+        RetrySettings(max_attempts=4, first_seconds=0.1, max_seconds=0.1),
+        provider,
+        clock,
+        lambda: 1.0,
+        breaker_of(clock),
+    )
+    first = decider.decide(PAGE)
+    assert isinstance(first, Ask)
+    tried = await asyncio.gather(*(decider.finish(PAGE, first, number) for number in range(20)))
+    assert {type(one.outcome) for one in tried} == {Drop}
+    during = [moment for moment in provider.asked if 1 < moment < 1000]
+    assert len(during) == len(set(during)) < 60
+
+
+async def test_a_record_that_fails_alone_comes_to_its_end_while_others_pass() -> None:
+    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
+        return Retry(RetryReason.UNAVAILABLE, "only this one")
+
+    clock = VirtualClock()
+    provider = Provider(clock, back_at=0)
+    decider = Decider(
+        asking(read), NoRules(), RetrySettings(max_attempts=4), provider, clock, lambda: 1.0, breaker_of(clock)
+    )
+    first = decider.decide(PAGE)
+    assert isinstance(first, Ask)
+    tried = await decider.finish(PAGE, first, "bad")
+    assert (type(tried.outcome), tried.attempts) == (Retry, 4)
