@@ -17,16 +17,15 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 from enum import Enum
-from itertools import count
 
 import structlog
 from aiokafka import ConsumerRecord, TopicPartition
-from aiokafka.errors import KafkaError
 
 from schemas.outcome import Dead, DeadReason
 from streams.clock import Clock
 from streams.codec import OutputRecord
-from streams.pipeline.commit import CommitDoubtError, CommitStage, OutputRefusedError
+from streams.pipeline.certainty import CertainCommits
+from streams.pipeline.commit import CommitStage
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.flow import Flow
 from streams.pipeline.observer import Observer
@@ -37,8 +36,6 @@ from streams.settings import PipelineSettings
 log = structlog.get_logger(__name__)
 
 Held = Entry[ConsumerRecord, Done]
-_REOPEN_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
-"""Pauses between tries to open a partition; the last one repeats."""
 
 
 class State(Enum):
@@ -81,14 +78,12 @@ class Partition:
         self.state = State.OPENING
         self.committed: int | None = None
         self.running: set[asyncio.Task[None]] = set()
-        self._consumer = consumer
-        self._stage = stage
+        self._commits = CertainCommits(partition, consumer, stage, clock, observer)
         self._work = work
         self._settings = settings
         self._lanes_by_key = lanes_by_key
         self._start = start
         self._clock = clock
-        self._observer = observer
         self._window: Window[ConsumerRecord, Done] = self._empty_window()
         self._flow = Flow(partition, consumer)
         self._resting = False
@@ -96,8 +91,6 @@ class Partition:
         self._careful = 0
         self._refused: dict[int, str] = {}
         self._stopping = False
-        self._failing_since: float | None = None
-        self._failures = 0
         self._life: asyncio.Task[None] | None = None
 
     def open(self) -> None:
@@ -129,7 +122,7 @@ class Partition:
     @property
     def failing_since(self) -> float | None:
         """Since when commits fail; None where they don't."""
-        return self._failing_since
+        return self._commits.failing_since
 
     def position(self) -> int:
         """Every record below this offset is committed or in hand."""
@@ -184,7 +177,7 @@ class Partition:
         await asyncio.gather(*self.running, *([self._life] if self._life else []), return_exceptions=True)
         self._window = self._empty_window()
         self._flow.end()
-        await self._stage.close()
+        await self._commits.close()
 
     def tick(self) -> None:
         """Looks whether the position moved on without records, past transaction markers; called now and then."""
@@ -197,31 +190,22 @@ class Partition:
         return self.state is State.RUNNING and not self._stopping
 
     async def _drain(self) -> None:
-        """Waits until what was started is finished and committed; intake has stopped."""
-        while self.state is State.RUNNING and (self.running or self._window.finished_prefix(1, 1)):
+        """Waits until what was started is finished and committed; intake has stopped.
+
+        What waits for a provider that is down is not waited for: the next owner does it again.
+        """
+        while self.state is State.RUNNING and (
+            (self.running and not self._resting) or self._window.finished_prefix(1, 1)
+        ):
             self._progress.set()
             await self._clock.sleep(0.01)
 
     async def _live(self) -> None:
-        self._resume_from(await self._reopened())
+        self._resume_from(await self._commits.open())
         while self.state is State.RUNNING:
             await self._progress.wait()
             self._progress.clear()
             await self._commit_ready()
-
-    async def _reopened(self) -> int:
-        """Opens the stage, as often as it takes. Returns the committed offset, else the first there is."""
-        for attempt in count():
-            try:
-                if (committed := await self._stage.open()) is not None:
-                    return committed
-                beginning = await self._consumer.beginning_offsets([self.partition])
-                return int(beginning[self.partition])
-            except (KafkaError, TimeoutError, OSError) as error:
-                log.warning("partition not opened yet", partition=str(self.partition), error=str(error) or repr(error))
-                await self._stage.close()
-                await self._clock.sleep(_REOPEN_SECONDS[min(attempt, len(_REOPEN_SECONDS) - 1)])
-        raise AssertionError("count() has no end")
 
     def _resume_from(self, committed: int) -> None:
         """Starts over from an offset: state of before is dropped, and what was asked for before is not taken."""
@@ -247,49 +231,19 @@ class Partition:
             await self._commit(outputs, next_offset, len(prefix))
 
     async def _commit(self, outputs: Sequence[OutputRecord], next_offset: int, inputs: int) -> None:
-        """One commit; on success the prefix is released, on any doubt the committed offset decides."""
-        began = self._clock.monotonic()
-        try:
-            await self._stage.commit(outputs, next_offset)
-        except CommitDoubtError as doubt:
-            self._observer.committed("in_doubt", self._clock.monotonic() - began)
-            log.warning("commit in doubt", partition=str(self.partition), inputs=inputs, error=str(doubt))
-            await self._recover(doubt, next_offset, inputs)
-        else:
-            self._observer.committed("committed", self._clock.monotonic() - began)
-            self._failing_since, self._failures = None, 0
+        """One commit; what the group has committed then decides how to go on."""
+        settled = await self._commits.commit(outputs, next_offset)
+        if settled.offset == next_offset:
             self._careful = max(0, self._careful - 1)
             self._release(next_offset, inputs)
-            if self._stage.worn:
-                await self._renew()
-
-    async def _recover(self, doubt: CommitDoubtError, next_offset: int, inputs: int) -> None:
-        """Opens the stage anew, which settles the transaction, and believes what the group has committed."""
-        self._failing_since = self._failing_since or self._clock.monotonic()
-        await self._stage.close()
-        if self._failures:
-            # The second failure in a row: what doesn't pass by itself must not keep the broker busy.
-            await self._clock.sleep(_REOPEN_SECONDS[min(self._failures, len(_REOPEN_SECONDS)) - 1])
-        self._failures += 1
-        committed = await self._reopened()
-        if committed == next_offset:
-            self._release(next_offset, inputs)
-        elif committed != self.committed:
-            log.warning("offset was moved by somebody else", partition=str(self.partition), committed=committed)
-            self._resume_from(committed)
-        elif isinstance(doubt, OutputRefusedError) and inputs == 1:
-            offset = self._window.finished_prefix(1, 1)[0].offset
-            self._refused[offset] = str(doubt)
-            self._resume_from(committed)
+        elif settled.offset != self.committed:
+            log.warning("offset was moved by somebody else", partition=str(self.partition), committed=settled.offset)
+            self._resume_from(settled.offset)
+        elif settled.refused and inputs == 1:
+            self._refused[self._window.finished_prefix(1, 1)[0].offset] = settled.refused
+            self._resume_from(settled.offset)
         else:
             self._careful = max(inputs, 1)
-
-    async def _renew(self) -> None:
-        """A new producer before the old one is worn out; whoever has committed meanwhile is believed."""
-        await self._stage.close()
-        committed = await self._reopened()
-        if committed != self.committed:
-            self._resume_from(committed)
 
     def _release(self, next_offset: int, inputs: int) -> None:
         self.committed = next_offset

@@ -261,6 +261,15 @@ async def test_an_output_that_the_broker_refuses_becomes_a_dead_letter(kafka: st
     try:
         smaller = ConfigResource(ConfigResourceType.TOPIC, topic_prefix + SCORED, {"max.message.bytes": "20000"})
         await admin.alter_configs([smaller])
+
+        async def known() -> bool:
+            [answer] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic_prefix + SCORED)])
+            return any(
+                entry[:2] == ("max.message.bytes", "20000") for *_, entries in answer.resources for entry in entries
+            )
+
+        # The broker takes it over a moment after it has said yes.
+        await until(known, times=5)
     finally:
         await admin.close()
 
