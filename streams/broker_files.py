@@ -48,6 +48,8 @@ BROKER_PROPERTIES: dict[str, str | int] = {
     "transaction.state.log.num.partitions": 8,
     # A group starts at its first member instead of three seconds later.
     "group.initial.rebalance.delay.ms": 0,
+    # Tests of members that die want them missed soon.
+    "group.min.session.timeout.ms": 1000,
     # A broker that was killed may come back when its old session has ended: 4.5 s instead of 12.
     "broker.session.timeout.ms": 2000,
     "broker.heartbeat.interval.ms": 500,

@@ -46,18 +46,22 @@ def group_of(settings: KafkaSettings, reader: Grouped) -> str:
 
 def make_producer(settings: KafkaSettings, transactional_id: str | None, client_id: str) -> AIOKafkaProducer:
     """An idempotent producer, not started; transactional where it has an id."""
-    return AIOKafkaProducer(
-        **connection(settings),
-        client_id=client_id,
-        transactional_id=transactional_id,
-        transaction_timeout_ms=int(settings.transaction_timeout_seconds * 1000),
-        enable_idempotence=True,
-        acks="all",
-        compression_type="zstd",
-        max_batch_size=MIB,
-        max_request_size=MAX_REQUEST_BYTES,
-        request_timeout_ms=int(settings.transaction_timeout_seconds * 1000),
-    )
+    return AIOKafkaProducer(**producer_options(settings, transactional_id, client_id))
+
+
+def producer_options(settings: KafkaSettings, transactional_id: str | None, client_id: str) -> dict[str, Any]:
+    """The options of every producer of ours."""
+    return connection(settings) | {
+        "client_id": client_id,
+        "transactional_id": transactional_id,
+        "transaction_timeout_ms": int(settings.transaction_timeout_seconds * 1000),
+        "enable_idempotence": True,
+        "acks": "all",
+        "compression_type": "zstd",
+        "max_batch_size": MIB,
+        "max_request_size": MAX_REQUEST_BYTES,
+        "request_timeout_ms": int(settings.transaction_timeout_seconds * 1000),
+    }
 
 
 def make_reader(settings: KafkaSettings, *topics: str, client_id: str = "assay") -> AIOKafkaConsumer:

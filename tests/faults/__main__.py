@@ -1,0 +1,141 @@
+"""``make test-faults``: rounds of faults on a real broker, then the seeded bugs that the checker must find.
+
+Every round feeds numbered records, does its harm, waits until everything has come out, and compares all that was ever
+fed with all that ever came out. The same seed gives the same faults in the same order; moments still depend on the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from streams.broker import LocalKafka
+from streams.telemetry.logs import configure_logs
+from tests.faults.cluster import Cluster, cluster
+from tests.faults.ledger import Findings
+from tests.faults.proxy import Proxy
+from tests.faults.rounds import FAULTS
+from tests.faults.seeded import SITUATIONS
+
+_PATIENCE_SECONDS = 60.0
+
+
+def main() -> int:
+    """Returns 0 where nothing was lost, doubled or out of order, every fault was done, and every bug was found."""
+    parser = argparse.ArgumentParser(prog="make test-faults", description="Faults on a real Kafka.")
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--only", choices=sorted(FAULTS), help="One kind of fault.")
+    parser.add_argument("--bugs", choices=("with", "without", "only"), default="with", help="The seeded bugs.")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    configure_logs("error", "console")
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
+    return asyncio.run(run(options.rounds, seed, options.only, options.bugs, options.json))
+
+
+async def run(rounds: int, seed: int, only: str | None, bugs: str, as_json: bool) -> int:
+    """The whole run."""
+    began = time.monotonic()
+    result: dict[str, object] = {"seed": seed}
+    well = True
+    with tempfile.TemporaryDirectory(prefix="assay-faults-") as name:
+        folder = Path(name)
+        async with LocalKafka() as kafka, Proxy(int(kafka.bootstrap_servers.rsplit(":", 1)[1])) as proxy:
+            if bugs != "only":
+                async with cluster(kafka, folder, proxy, "rounds") as made:
+                    outcome = await do_rounds(made, rounds, seed, only)
+                well = bool(outcome.pop("well"))
+                result |= outcome
+            if bugs != "without":
+                found = {bug: await find(kafka, folder, proxy, bug, seed) for bug in SITUATIONS}
+                result["bugs_found"] = found
+                well = well and all(found.values())
+    seconds = round(time.monotonic() - began)
+    print(f"{'all is well' if well else 'NOT WELL'} after {seconds} s; again: --rounds {rounds} --seed {seed}")
+    if as_json:
+        print(json.dumps(result | {"seconds": seconds, "well": well}))
+    return 0 if well else 1
+
+
+async def do_rounds(made: Cluster, rounds: int, seed: int, only: str | None) -> dict[str, object]:
+    """Rounds of faults, every kind as often as every other, in an order that the seed decides."""
+    chance = random.Random(seed)
+    kinds: list[str] = []
+    while len(kinds) < rounds:
+        kinds += chance.sample(sorted(FAULTS), len(FAULTS)) if only is None else [only]
+    done: Counter[str] = Counter()
+    undone: list[str] = []
+    findings = Findings()
+    for number, kind in enumerate(kinds[:rounds], 1):
+        began = time.monotonic()
+        await made.keep(2)
+        harmed = await FAULTS[kind](made, chance)
+        done[kind] += 1
+        if not harmed:
+            undone.append(f"round {number}: {kind}")
+        complete = await made.comes_out(_PATIENCE_SECONDS)
+        for worker in made.workers[2:]:
+            await made.dismiss(worker)
+        await made.read_on(0.3)
+        findings = made.ledger.check()
+        verdict = "ok" if findings.clean and complete else f"WRONG {findings.counts}"
+        took = time.monotonic() - began
+        print(
+            f"round {number:3} of {rounds}  {kind:26} fed {len(made.ledger.fed):6}  {took:5.1f} s"
+            f"  {verdict}{'' if harmed else '  (the fault was not reached)'}",
+            flush=True,
+        )
+        if not (findings.clean and complete):
+            tell(findings)
+            for worker in made.workers:
+                print(f"worker {worker.number}: {worker.log.read_text('utf-8', 'replace')[-3000:]}")
+            break
+    await made.dismiss_all()
+    await made.read_on(2)
+    findings = made.ledger.check()
+    counts = {
+        "rounds": sum(done.values()),
+        "fed": len(made.ledger.fed),
+        "arrived": len(made.ledger.arrived),
+        "audited": len(made.ledger.audited),
+        "dead": len(made.ledger.dead),
+        "effects": len(made.ledger.effects),
+        "workers": made.started,
+        "deaths": made.deaths,
+        **findings.counts,
+    }
+    print("  ".join(f"{name} {count}" for name, count in counts.items()))
+    for line in (*undone, *made.complaints):
+        print(f"  {line}")
+    well = findings.clean and not undone and not made.complaints and sum(done.values()) == rounds
+    return {**counts, "faults": dict(done), "undone": undone, "complaints": made.complaints, "well": well}
+
+
+async def find(kafka: LocalKafka, folder: Path, proxy: Proxy, bug: str, seed: int) -> bool:
+    """Runs a seeded bug in its situation; whether the checker found something."""
+    async with cluster(kafka, folder, proxy, bug, bug) as made:
+        await SITUATIONS[bug](made, random.Random(seed))
+        await made.comes_out(15)
+        await made.read_on(2)
+        findings = made.ledger.check()
+        print(f"seeded bug {bug:18} {'found' if not findings.clean else 'NOT FOUND'}  {findings.counts}", flush=True)
+        return not findings.clean
+
+
+def tell(findings: Findings) -> None:
+    """The first of everything that is wrong."""
+    for name in findings.counts:
+        for line in getattr(findings, name)[:10]:
+            print(f"  {name}: {line}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

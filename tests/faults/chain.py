@@ -1,0 +1,178 @@
+"""The chain under test: numbered records through three handlers over topics of their own, and what they do outside.
+
+    entered -> relay (asks the world: an effect outside Kafka) -> passed -> settle -> arrived
+                                                                 -> audit (asks; fails at first) -> audited
+
+A record's kind says what should become of it: ``plain`` and ``later`` arrive, ``poison`` and ``big`` become dead
+letters of ``relay``, and ``later`` is audited only from a retry topic.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from schemas.event import Event
+from schemas.outcome import Ask, Emit, FetchPages, Need, Outcome, PagesReply, Reply
+from schemas.rules import Rules
+from streams.settings import Settings, load_settings
+from streams.topology import Handler, Topic
+from tests.faults.points import Arm
+
+SESSION_SECONDS = 4.0
+PARTITIONS = 4
+LARGEST_PASSED = 20_000
+"""Bytes that the topic in the middle takes; a ``big`` record's output is larger."""
+
+
+class Numbered(Event):
+    """A record that says which one it is."""
+
+    key: str
+    number: int
+    kind: str = "plain"
+    padding: str = ""
+
+    @property
+    def id(self) -> str:
+        """Tells it from all others of a run."""
+        return f"{self.key}/{self.number}"
+
+
+class Entered(Numbered):
+    """As it was fed."""
+
+
+class Passed(Numbered):
+    """After ``relay``."""
+
+
+class Arrived(Numbered):
+    """After ``settle``."""
+
+
+class Audited(Numbered):
+    """After ``audit``."""
+
+
+class NoRules(Rules):
+    """Decides by nothing."""
+
+
+def _topic(name: str, event: type[Numbered]) -> Topic:
+    return Topic(
+        name=name,
+        event=event,
+        key=lambda record: str(record.key),
+        key_means="key",
+        meaning="Numbered records.",
+        partitions=PARTITIONS,
+    )
+
+
+ENTERED, PASSED = _topic("entered.v1", Entered), _topic("passed.v1", Passed)
+ARRIVED, AUDITED = _topic("arrived.v1", Arrived), _topic("audited.v1", Audited)
+TOPICS = (ENTERED, PASSED, ARRIVED, AUDITED)
+
+
+def _ask(purpose: str, record: Numbered) -> Ask:
+    return Ask(FetchPages((record.id,), f"{purpose} {record.kind}"))
+
+
+def handlers(arm: Arm) -> tuple[Handler, ...]:
+    """The chain's handlers; ``arm`` may end the process at the begin of a record's work."""
+
+    def relay(record: Entered, rules: Any) -> Outcome | Ask:
+        arm.passed("before_work")
+        if record.kind == "poison":
+            raise ValueError("poison")
+        return _ask("effect", record)
+
+    def relayed(record: Entered, replies: tuple[Reply, ...], rules: Any) -> Outcome:
+        padding = random.Random(record.id).randbytes(60_000).hex() if record.kind == "big" else ""
+        return Emit((Passed(key=record.key, number=record.number, kind=record.kind, padding=padding),))
+
+    def settle(record: Passed, rules: Any) -> Outcome:
+        return Emit((Arrived(key=record.key, number=record.number, kind=record.kind),))
+
+    def audit(record: Passed, rules: Any) -> Outcome | Ask:
+        return _ask("audit", record)
+
+    def audited(record: Passed, replies: tuple[Reply, ...], rules: Any) -> Outcome:
+        return Emit((Audited(key=record.key, number=record.number, kind=record.kind),))
+
+    shared: dict[str, Any] = {"rules": NoRules, "lane": "llm", "slo_seconds": 60}
+    asking = {**shared, "rounds": 1, "concurrency": 8}
+    return (
+        Handler(name="relay", fn=relay, read=relayed, consumes=ENTERED, emits=(PASSED,), **asking),
+        Handler(name="settle", fn=settle, consumes=PASSED, emits=(ARRIVED,), **shared),
+        Handler(
+            name="audit",
+            fn=audit,
+            read=audited,
+            consumes=PASSED,
+            emits=(AUDITED,),
+            ordered_by_key=False,
+            retry_later=(1,),
+            **asking,
+        ),
+    )
+
+
+class Journal:
+    """The world outside: effects in a database that all workers share, one for each effect id."""
+
+    def __init__(self, file: Path, arm: Arm) -> None:
+        """Opens the database, and makes its tables where they are missing."""
+        self._arm = arm
+        self._database = sqlite3.connect(file, timeout=30, isolation_level=None)
+        self._database.execute("PRAGMA journal_mode=WAL")
+        self._database.execute("PRAGMA synchronous=OFF")
+        self._database.execute("CREATE TABLE IF NOT EXISTS effects (id TEXT PRIMARY KEY)")
+        self._database.execute("CREATE TABLE IF NOT EXISTS calls (id TEXT)")
+
+    async def answer(self, need: Need) -> Reply:
+        """Has the effect, unless it has been had before; a first audit of a ``later`` record fails."""
+        [effect_id] = need.urls
+        purpose, kind = need.query.split()
+        name = f"{purpose} {effect_id}"
+        await asyncio.sleep(random.random() * 0.01)
+        [before] = self._database.execute("SELECT count(*) FROM calls WHERE id = ?", (name,)).fetchone()
+        self._database.execute("INSERT INTO calls VALUES (?)", (name,))
+        if purpose == "audit" and kind == "later" and not before:
+            raise ConnectionError("not at the first time")
+        self._database.execute("INSERT OR IGNORE INTO effects VALUES (?)", (name,))
+        self._arm.passed("mid_call")
+        return PagesReply(())
+
+    def effects(self) -> list[str]:
+        """What was done outside, by effect id."""
+        return [name for (name,) in self._database.execute("SELECT id FROM effects")]
+
+    def calls(self) -> int:
+        """How often the world was asked."""
+        [count] = self._database.execute("SELECT count(*) FROM calls").fetchone()
+        return int(count)
+
+    def close(self) -> None:
+        """Closes the database."""
+        self._database.close()
+
+
+def settings_of(bootstrap: str, prefix: str) -> Settings:
+    """Small windows and transactions, so that each round has many, and short timeouts, so that a round is short."""
+    return load_settings(
+        kafka={
+            "bootstrap_servers": bootstrap,
+            "topic_prefix": prefix,
+            "session_timeout_seconds": SESSION_SECONDS,
+            "rebalance_timeout_seconds": 12,
+            "transaction_timeout_seconds": 8,
+        },
+        http={"enabled": False},
+        pipeline={"window_records": 40, "poll_records": 20, "commit_records": 10, "drain_seconds": 6},
+        processing={"retries": {"max_attempts": 1}, "breaker": {"failures": 1_000_000}},
+    )

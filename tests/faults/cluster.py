@@ -1,0 +1,278 @@
+"""A broker, a few workers and what a round does with them: feed, wait, read back. Drives; decides nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
+from schemas.dead import dead_letter_topic
+from streams.broker import LocalKafka
+from streams.kafka import make_admin, make_producer, make_reader
+from streams.topic_plan import create_topics
+from tests.faults.chain import (
+    ARRIVED,
+    AUDITED,
+    ENTERED,
+    LARGEST_PASSED,
+    PARTITIONS,
+    PASSED,
+    TOPICS,
+    Entered,
+    Journal,
+    Numbered,
+    handlers,
+    settings_of,
+)
+from tests.faults.ledger import Ledger
+from tests.faults.points import Arm
+from tests.faults.proxy import Proxy
+
+KEYS = 24
+DEAD = dead_letter_topic(ENTERED.name, "assay.relay")
+
+
+class Worker:
+    """A worker process, and what it says."""
+
+    def __init__(self, number: int, process: asyncio.subprocess.Process, log: Path) -> None:
+        """Starts listening to what it says."""
+        self.number = number
+        self.process = process
+        self.lines: list[str] = []
+        self.log = log
+        self._spoke = asyncio.Event()
+        self._listening = asyncio.ensure_future(self._listen())
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs, or stands still."""
+        return self.process.returncode is None
+
+    def send(self, number: signal.Signals) -> None:
+        """Sends a signal to it."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(number)
+
+    async def says(self, words: str, seconds: float) -> bool:
+        """Waits until it says something that begins so; False where it ends or the time is up first."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not any(line.startswith(words) for line in self.lines):
+                    if self._listening.done():
+                        return False
+                    self._spoke.clear()
+                    await self._spoke.wait()
+                return True
+        return False
+
+    async def ends(self, seconds: float) -> int | None:
+        """Waits for its end; the exit status, None where it lives on."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                return await self.process.wait()
+        return None
+
+    async def _listen(self) -> None:
+        assert self.process.stdout is not None
+        async for line in self.process.stdout:
+            self.lines.append(line.decode("utf-8", "replace").strip())
+            self._spoke.set()
+        self._spoke.set()
+
+
+class Cluster:
+    """One run's broker, topics, workers and ledger."""
+
+    def __init__(self, kafka: LocalKafka, prefix: str, folder: Path, proxy: Proxy, bug: str = "") -> None:
+        """Prepares; ``cluster`` makes the topics and opens the clients."""
+        self.kafka = kafka
+        self.settings = settings_of(kafka.bootstrap_servers, prefix)
+        self.proxy = proxy
+        self.ledger = Ledger()
+        self.workers: list[Worker] = []
+        self.started = 0
+        self.deaths = 0
+        self.complaints: list[str] = []
+        self.numbers = dict.fromkeys((f"key-{n}" for n in range(KEYS)), 0)
+        self._prefix = prefix
+        self._folder = folder
+        self._bug = bug
+        self._producer: AIOKafkaProducer | None = None
+        self._reader: AIOKafkaConsumer | None = None
+
+    # --- workers -----------------------------------------------------------------------------------------------------
+
+    async def start(self, fail: str = "", through_proxy: bool = False, wait: str = "ready") -> Worker:
+        """Starts a worker and waits until it holds its partitions."""
+        self.started += 1
+        log = self._folder / f"worker-{self.started}.log"
+        arguments = ["--bootstrap", self.kafka.bootstrap_servers, "--prefix", self._prefix]
+        arguments += ["--journal", str(self._folder / "journal.sqlite"), "--fail", fail, "--bug", self._bug]
+        if through_proxy:
+            arguments += ["--through-port", str(self.proxy.port)]
+        with log.open("wb") as errors:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "tests.faults.worker", *arguments, stdout=asyncio.subprocess.PIPE, stderr=errors
+            )
+        worker = Worker(self.started, process, log)
+        self.workers.append(worker)
+        if wait and not await worker.says(wait, 40):
+            self.complaints.append(f"worker {worker.number} was not {wait} in 40 s, see {log}")
+        return worker
+
+    async def keep(self, count: int) -> list[Worker]:
+        """Buries the dead and starts workers until there are ``count`` of them."""
+        self.bury()
+        for _ in range(count - len(self.workers)):
+            await self.start()
+        return self.workers[:count]
+
+    def bury(self) -> None:
+        """Forgets workers that have ended, and counts those that died of a signal or gave up."""
+        for worker in [worker for worker in self.workers if not worker.alive]:
+            self.workers.remove(worker)
+            self.deaths += worker.process.returncode != 0
+            if sick := [line for line in worker.lines if line.startswith("sick")]:
+                self.complaints.append(f"worker {worker.number} {sick[0]}")
+
+    async def dismiss(self, worker: Worker, seconds: float = 25) -> None:
+        """SIGTERM; a worker that doesn't end with status 0 in time is complained of."""
+        worker.send(signal.SIGTERM)
+        status = await worker.ends(seconds)
+        if status != 0:
+            self.complaints.append(f"worker {worker.number} ended with {status} on SIGTERM, see {worker.log}")
+            worker.send(signal.SIGKILL)
+            await worker.ends(5)
+        self.bury()
+
+    async def dismiss_all(self) -> None:
+        """Ends every worker, also one that stands still."""
+        for worker in self.workers:
+            worker.send(signal.SIGCONT)
+            worker.send(signal.SIGKILL)
+        await asyncio.gather(*(worker.ends(5) for worker in self.workers))
+        self.workers.clear()
+
+    # --- records -----------------------------------------------------------------------------------------------------
+
+    async def feed(self, chance: random.Random, count: int = 160, seconds: float = 1.5, **kinds: int) -> None:
+        """Feeds numbered records over a while, and notes them; ``kinds`` says how many in a hundred are special."""
+        assert self._producer is not None
+        kinds = kinds or {"poison": 2, "later": 3}
+        for number in range(count):
+            key = chance.choice(tuple(self.numbers))
+            roll, kind = chance.random() * 100, "plain"
+            for name, share in kinds.items():
+                if 0 <= roll < share:
+                    kind = name
+                roll -= share
+            record = Entered(key=key, number=self.numbers[key], kind=kind)
+            self.numbers[key] += 1
+            self.ledger.fed[record.id] = kind
+            await self._producer.send(self._prefix + ENTERED.name, record.to_json(), key=key.encode())
+            if number % 10 == 9:
+                await asyncio.sleep(seconds * 10 / count)
+
+    async def flushed(self) -> None:
+        """Waits until everything fed is with the broker."""
+        assert self._producer is not None
+        await self._producer.flush()
+
+    async def comes_out(self, seconds: float) -> bool:
+        """Reads what comes out until everything fed has; False where the time is up first."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.flushed()
+                while not self.ledger.complete:
+                    await self._read(500)
+                return True
+        return False
+
+    async def read_on(self, seconds: float) -> None:
+        """Reads what still comes: it would be too much."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while loop.time() < until:
+            await self._read(200)
+        journal = Journal(self._folder / "journal.sqlite", Arm())
+        self.ledger.effects = journal.effects()
+        journal.close()
+
+    async def _read(self, milliseconds: int) -> None:
+        assert self._reader is not None
+        polled = await self._reader.getmany(timeout_ms=milliseconds)
+        for partition, records in polled.items():
+            topic = partition.topic.removeprefix(self._prefix)
+            into = {ARRIVED.name: self.ledger.arrived, AUDITED.name: self.ledger.audited}.get(topic, self.ledger.dead)
+            into += [Numbered.model_validate_json(record.value).id for record in records]
+
+    async def limit(self, topic: str, size: int) -> None:
+        """Has the broker refuse larger records on a topic."""
+        admin = make_admin(self.settings.kafka)
+        await admin.start()
+        try:
+            await admin.alter_configs(
+                [ConfigResource(ConfigResourceType.TOPIC, self._prefix + topic, {"max.message.bytes": str(size)})]
+            )
+        finally:
+            await admin.close()
+
+    async def open(self) -> None:
+        """Makes the topics, and opens the clients."""
+        chain = handlers(Arm())
+        await create_topics(self.settings, TOPICS, chain)
+        await self.limit(PASSED.name, LARGEST_PASSED)
+        self._producer = make_producer(self.settings.kafka, None, "feed")
+        await self._producer.start()
+        self._reader = make_reader(self.settings.kafka)
+        await self._reader.start()
+        dead = [dead_letter_topic(handler.consumes.name, handler.group) for handler in chain]
+        self._reader.assign(
+            [
+                TopicPartition(self._prefix + t, n)
+                for t in (ARRIVED.name, AUDITED.name, *dead)
+                for n in range(PARTITIONS)
+            ]
+        )
+
+    async def close(self) -> None:
+        """Ends the workers and closes the clients."""
+        await self.dismiss_all()
+        for client in (self._producer, self._reader):
+            if client is not None:
+                with contextlib.suppress(Exception):
+                    async with asyncio.timeout(10):
+                        await client.stop()
+
+
+@asynccontextmanager
+async def cluster(kafka: LocalKafka, folder: Path, proxy: Proxy, name: str, bug: str = "") -> AsyncIterator[Cluster]:
+    """A cluster of its own on a broker, for as long as the block runs."""
+    inner = folder / name
+    inner.mkdir(parents=True)
+    made = Cluster(kafka, f"faults.{name}.{os.getpid()}.", inner, proxy, bug)
+    await made.open()
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+async def hold(condition: Callable[[], bool], seconds: float) -> bool:
+    """Waits until a condition holds."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while not condition():  # noqa: ASYNC110 - it looks at other processes
+                await asyncio.sleep(0.05)
+            return True
+    return False

@@ -1,0 +1,82 @@
+"""What was fed, what came out, and what is wrong with that. Pure; it is itself tested, and shown to find seeded bugs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+DIES = ("poison", "big")
+"""Kinds of records that must end as dead letters, and nowhere else."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Everything that should not be, each a list of record ids with where."""
+
+    lost: tuple[str, ...] = ()
+    twice: tuple[str, ...] = ()
+    out_of_order: tuple[str, ...] = ()
+    unexpected: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
+
+    @property
+    def clean(self) -> bool:
+        """Whether there is nothing."""
+        return not (self.lost or self.twice or self.out_of_order or self.unexpected or self.effects)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many of each."""
+        return {name: len(getattr(self, name)) for name in ("lost", "twice", "out_of_order", "unexpected", "effects")}
+
+
+@dataclass
+class Ledger:
+    """A run's records: by id what was fed, and in the order of reading what came out where."""
+
+    fed: dict[str, str] = field(default_factory=dict)
+    """Kind by record id."""
+    arrived: list[str] = field(default_factory=list)
+    audited: list[str] = field(default_factory=list)
+    dead: list[str] = field(default_factory=list)
+    effects: list[str] = field(default_factory=list)
+    """Effect ids: the purpose and the record's id."""
+
+    def wanted(self, where: str) -> set[str]:
+        """The ids that should be at a place."""
+        dies = where == "dead"
+        return {name for name, kind in self.fed.items() if (kind in DIES) == dies}
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything has come out at least once."""
+        return all(self.wanted(where) <= set(getattr(self, where)) for where in ("arrived", "audited", "dead"))
+
+    def check(self) -> Findings:
+        """Compares what came out with what was fed."""
+        lost, twice, unexpected = [], [], []
+        for where in ("arrived", "audited", "dead"):
+            wanted, found = self.wanted(where), Counter(getattr(self, where))
+            lost += [f"{where} {name}" for name in sorted(wanted - found.keys())]
+            twice += [f"{where} {name} x{times}" for name, times in sorted(found.items()) if times > 1]
+            unexpected += [f"{where} {name}" for name in sorted(found.keys() - wanted)]
+        return Findings(
+            tuple(lost), tuple(twice), tuple(self._out_of_order()), tuple(unexpected), tuple(self._wrong_effects())
+        )
+
+    def _out_of_order(self) -> list[str]:
+        """Arrivals that come behind a later one of their key."""
+        latest: dict[str, int] = {}
+        found = []
+        for name in self.arrived:
+            key, number = name.rsplit("/", 1)
+            if int(number) < latest.get(key, -1):
+                found.append(f"arrived {name} behind {latest[key]}")
+            latest[key] = max(latest.get(key, -1), int(number))
+        return found
+
+    def _wrong_effects(self) -> list[str]:
+        wanted = {f"effect {name}" for name, kind in self.fed.items() if kind != "poison"}
+        wanted |= {f"audit {name}" for name, kind in self.fed.items() if kind not in DIES}
+        found = Counter(self.effects)
+        return [f"{name} x{found[name]}" for name in sorted(wanted | found.keys()) if found[name] != (name in wanted)]

@@ -1,0 +1,102 @@
+"""Fail points: places in a worker where it dies, stands still or pauses, the n-th time it comes by.
+
+They lie between the steps of a transaction and in the work before it, one for each line of the failure matrix. The
+product knows nothing of them: a worker of these tests is given producers and a commit stage that have them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import Any
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.protocol.transaction import EndTxnRequest
+
+POINTS = (
+    "before_work",
+    "mid_call",
+    "before_begin",
+    "mid_send",
+    "before_offsets",
+    "after_offsets",
+    "end_sent",
+    "after_commit",
+)
+
+
+class Arm:
+    """What should happen where: ``point:n:action``, the action ``kill``, ``stop`` or ``pause``; nothing where empty."""
+
+    def __init__(self, spec: str = "") -> None:
+        """Reads the specification."""
+        self._point, number, self._action = (spec or ":0:").split(":")
+        self._left = int(number)
+
+    def due(self, point: str) -> bool:
+        """Counts the passage; whether it is the one."""
+        if point != self._point or self._left == 0:
+            return False
+        self._left -= 1
+        return self._left == 0
+
+    def passed(self, point: str) -> None:
+        """Dies or stands still where it is due."""
+        if self.due(point):
+            print(f"at {point}", flush=True)
+            os.kill(os.getpid(), signal.SIGSTOP if self._action == "stop" else signal.SIGKILL)
+
+    async def passed_waiting(self, point: str) -> None:
+        """As ``passed``, and pauses where that is the action: the loop turns, the transaction stands."""
+        if self._action != "pause":
+            self.passed(point)
+        elif self.due(point):
+            print(f"at {point}", flush=True)
+            await asyncio.sleep(4)
+
+
+class MortalProducer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is not typed
+    """A producer with fail points between the steps of its transactions."""
+
+    def __init__(self, arm: Arm, **options: Any) -> None:
+        """Takes the arm, and what a producer takes."""
+        super().__init__(**options)
+        self._arm = arm
+        self._send_to_node = self.client.send
+        self.client.send = self._sending
+
+    async def begin_transaction(self) -> None:
+        """Everything is decided, nothing is begun."""
+        await self._arm.passed_waiting("before_begin")
+        await super().begin_transaction()
+
+    async def send(self, *values: Any, **options: Any) -> Any:
+        """One record of several is with the broker."""
+        confirmation = await super().send(*values, **options)
+        if self._arm.due("mid_send"):
+            await confirmation
+            print("at mid_send", flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return confirmation
+
+    async def send_offsets_to_transaction(self, *values: Any, **options: Any) -> None:
+        """All records are with the broker; then the offsets too."""
+        await self._arm.passed_waiting("before_offsets")
+        await super().send_offsets_to_transaction(*values, **options)
+        await self._arm.passed_waiting("after_offsets")
+
+    async def commit_transaction(self) -> None:
+        """The transaction is committed."""
+        await super().commit_transaction()
+        await self._arm.passed_waiting("after_commit")
+
+    async def _sending(self, node: Any, request: Any, **options: Any) -> Any:
+        """The end of a transaction is written to the connection, and no answer is waited for."""
+        if isinstance(request, EndTxnRequest) and self._arm.due("end_sent"):
+            answer = asyncio.ensure_future(self._send_to_node(node, request, **options))
+            await asyncio.sleep(0.001)
+            print("at end_sent", flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+            return await answer
+        return await self._send_to_node(node, request, **options)

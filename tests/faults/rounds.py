@@ -1,0 +1,172 @@
+"""The faults, one function each: what happens to the workers, the network or the broker while records flow."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+from collections.abc import Awaitable, Callable
+
+from tests.faults.chain import SESSION_SECONDS
+from tests.faults.cluster import DEAD, Cluster
+from tests.faults.points import POINTS
+from tests.faults.proxy import Weather
+
+Fault = Callable[[Cluster, random.Random], Awaitable[bool]]
+"""Does its harm while it feeds; whether the harm was done."""
+_SILENCE = SESSION_SECONDS + 2
+
+
+async def killed(cluster: Cluster, chance: random.Random) -> bool:
+    """A worker is killed at a random moment."""
+    victim = chance.choice(await cluster.keep(2))
+    feeding = asyncio.ensure_future(cluster.feed(chance))
+    await asyncio.sleep(chance.uniform(0.1, 1.5))
+    victim.send(signal.SIGKILL)
+    await feeding
+    return await victim.ends(5) is not None
+
+
+def dies_at(point: str) -> Fault:
+    """A worker kills itself at a fail point, the n-th time it comes by."""
+
+    async def fault(cluster: Cluster, chance: random.Random) -> bool:
+        victim = await cluster.start(fail=f"{point}:{chance.randint(1, 6)}:kill")
+        for _ in range(3):
+            await cluster.feed(chance)
+            if await victim.ends(4) is not None:
+                return True
+        return False
+
+    return fault
+
+
+async def zombie(cluster: Cluster, chance: random.Random) -> bool:
+    """A worker stands still between its work and its transaction, loses its partitions, and wakes."""
+    victim = await cluster.start(
+        fail=f"{chance.choice(('before_begin', 'before_offsets'))}:{chance.randint(1, 4)}:stop"
+    )
+    for _ in range(3):
+        await cluster.feed(chance)
+        if await victim.says("at ", 3):
+            await asyncio.sleep(_SILENCE)
+            victim.send(signal.SIGCONT)
+            await asyncio.sleep(1)
+            return True
+    return False
+
+
+async def stands_still(cluster: Cluster, chance: random.Random) -> bool:
+    """A worker stands still at a random moment for longer than its session, and wakes."""
+    victim = chance.choice(await cluster.keep(2))
+    feeding = asyncio.ensure_future(cluster.feed(chance))
+    await asyncio.sleep(chance.uniform(0.1, 1.2))
+    victim.send(signal.SIGSTOP)
+    await asyncio.sleep(_SILENCE)
+    victim.send(signal.SIGCONT)
+    await feeding
+    return victim.alive
+
+
+async def dismissed(cluster: Cluster, chance: random.Random) -> bool:
+    """A worker is asked to end, and does so in good order."""
+    victim = chance.choice(await cluster.keep(3))
+    feeding = asyncio.ensure_future(cluster.feed(chance))
+    await asyncio.sleep(chance.uniform(0.2, 1.2))
+    await cluster.dismiss(victim)
+    await feeding
+    return not victim.alive
+
+
+async def storm(cluster: Cluster, chance: random.Random) -> bool:
+    """Workers join and leave, faster than the group settles."""
+    feeding = asyncio.ensure_future(cluster.feed(chance, count=240, seconds=6))
+    for _ in range(3):
+        await cluster.start(wait="")
+        await asyncio.sleep(chance.uniform(0.5, 1.5))
+        leaving = chance.choice(cluster.workers)
+        leaving.send(chance.choice((signal.SIGTERM, signal.SIGKILL)))
+        await asyncio.sleep(chance.uniform(0.2, 0.8))
+    await feeding
+    return True
+
+
+async def rebalance_in_transaction(cluster: Cluster, chance: random.Random) -> bool:
+    """A worker joins while another one stands between its sends and its offsets."""
+    slow = await cluster.start(fail=f"before_offsets:{chance.randint(1, 4)}:pause")
+    for _ in range(3):
+        await cluster.feed(chance)
+        if await slow.says("at ", 3):
+            await cluster.start()
+            return True
+    return False
+
+
+async def broker_killed(cluster: Cluster, chance: random.Random) -> bool:
+    """The broker is killed in the middle of everything, and comes back."""
+    await cluster.keep(2)
+    feeding = asyncio.ensure_future(cluster.feed(chance))
+    await asyncio.sleep(chance.uniform(0.2, 1.3))
+    await asyncio.to_thread(cluster.kafka.kill)
+    await asyncio.sleep(chance.uniform(0.5, 2))
+    await asyncio.to_thread(cluster.kafka.restart)
+    await feeding
+    return True
+
+
+def network(weather: Weather, resets: int) -> Fault:
+    """A worker whose connections are delayed, reset, or half open for longer than its session."""
+
+    async def fault(cluster: Cluster, chance: random.Random) -> bool:
+        victim = await cluster.start(through_proxy=True)
+        feeding = asyncio.ensure_future(cluster.feed(chance, seconds=3))
+        await asyncio.sleep(chance.uniform(0.2, 0.8))
+        cluster.proxy.turn(weather)
+        before = cluster.proxy.resets
+        for _ in range(resets):
+            await asyncio.sleep(chance.uniform(0.1, 0.7))
+            cluster.proxy.reset()
+        await asyncio.sleep(_SILENCE if weather == "half_open" else 2)
+        cluster.proxy.turn("fair")
+        if weather == "half_open":
+            cluster.proxy.reset()
+        await feeding
+        harmed = cluster.proxy.resets > before or weather == "slow"
+        await cluster.dismiss(victim, 40)
+        return harmed
+
+    return fault
+
+
+async def refused(cluster: Cluster, chance: random.Random) -> bool:
+    """The broker refuses some outputs: each becomes a dead letter, alone."""
+    await cluster.feed(chance, big=4, poison=2)
+    return True
+
+
+async def dead_letters_refused(cluster: Cluster, chance: random.Random) -> bool:
+    """No dead letter can be written for a while: nothing passes a poisonous record, and nothing is dropped."""
+    await cluster.limit(DEAD, 50)
+    await cluster.feed(chance, poison=5)
+    await asyncio.sleep(4)
+    await cluster.read_on(0.5)
+    written = set(cluster.ledger.dead)
+    await cluster.limit(DEAD, 1_000_000)
+    return not all(name in written for name in cluster.ledger.wanted("dead"))
+
+
+FAULTS: dict[str, Fault] = {
+    "killed": killed,
+    **{f"dies {point}": dies_at(point) for point in POINTS},
+    "zombie": zombie,
+    "stands still": stands_still,
+    "dismissed": dismissed,
+    "storm": storm,
+    "rebalance in transaction": rebalance_in_transaction,
+    "broker killed": broker_killed,
+    "slow network": network("slow", 0),
+    "resets": network("fair", 3),
+    "half open": network("half_open", 0),
+    "outputs refused": refused,
+    "dead letters refused": dead_letters_refused,
+}

@@ -1,0 +1,56 @@
+"""Each seeded bug, in the situation that shows it: the checker must find something, or it is worth nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+from collections.abc import Awaitable, Callable
+
+from tests.faults.cluster import Cluster
+
+
+async def one_id(cluster: Cluster, chance: random.Random) -> None:
+    """A worker stands still before its transaction, and nobody fences it when it wakes."""
+    victim = await cluster.start(fail="before_begin:3:stop")
+    await cluster.start()
+    await cluster.feed(chance)
+    await victim.says("at ", 5)
+    await cluster.comes_out(25)
+    victim.send(signal.SIGCONT)
+    await asyncio.sleep(2)
+
+
+async def not_awaited(cluster: Cluster, chance: random.Random) -> None:
+    """The broker refuses some outputs, and nobody looks."""
+    await cluster.start()
+    await cluster.feed(chance, big=5)
+
+
+async def read_before_fence(cluster: Cluster, chance: random.Random) -> None:
+    """The previous owner commits once more, between the new owner's reading and its fence."""
+    victim = await cluster.start(fail="before_begin:8:stop")
+    feeding = asyncio.ensure_future(cluster.feed(chance, count=400))
+    await victim.says("at ", 15)
+    heir = await cluster.start(wait="read")
+    await heir.says("read", 5)
+    await asyncio.sleep(0.5)
+    victim.send(signal.SIGCONT)
+    await feeding
+    await asyncio.sleep(3)
+
+
+async def positions(cluster: Cluster, chance: random.Random) -> None:
+    """A worker dies while it has records in work."""
+    victim = await cluster.start(fail="mid_call:60:kill")
+    await cluster.feed(chance)
+    await victim.ends(10)
+    await cluster.start()
+
+
+SITUATIONS: dict[str, Callable[[Cluster, random.Random], Awaitable[None]]] = {
+    "one_id": one_id,
+    "not_awaited": not_awaited,
+    "read_before_fence": read_before_fence,
+    "positions": positions,
+}

@@ -1,0 +1,108 @@
+"""One worker process of the fault tests: the real application over the chain, with fail points."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import sys
+from pathlib import Path
+
+import aiokafka.client
+from aiokafka import TopicPartition
+
+from streams.app import Application
+from streams.commands.run import stop_on_signals
+from streams.kafka import group_of, producer_options
+from streams.pipeline.commit import CommitStage, ExactlyOnce
+from streams.pipeline.consumer import CountingConsumer
+from streams.pipeline.group import StageFactory
+from streams.pipeline.subscription import Subscription
+from streams.settings import Settings
+from streams.telemetry.logs import configure_logs
+from tests.faults.bugs import BUGS
+from tests.faults.chain import Journal, handlers, settings_of
+from tests.faults.points import Arm, MortalProducer
+
+
+def main() -> int:
+    """Runs until SIGTERM; 0 where everything in hand was committed in time."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bootstrap", required=True)
+    parser.add_argument("--prefix", required=True)
+    parser.add_argument("--journal", type=Path, required=True)
+    parser.add_argument("--fail", default="")
+    parser.add_argument("--bug", default="")
+    parser.add_argument("--through-port", type=int, default=0)
+    options = parser.parse_args()
+    configure_logs("warning", "console")
+    if options.through_port:
+        connect_through(options.through_port)
+    return asyncio.run(work(options))
+
+
+async def work(options: argparse.Namespace) -> int:
+    """The life of the process."""
+    stop = stop_on_signals()
+    arm = Arm(options.fail)
+    journal = Journal(options.journal, arm)
+    settings = settings_of(options.bootstrap, options.prefix)
+    stage = BUGS.get(options.bug, ExactlyOnce)
+    application = Application(
+        settings, handlers(arm), world=journal, commits=lambda s, subscription: _stages(s, subscription, stage, arm)
+    )
+    starting = asyncio.ensure_future(application.start())
+    stopping = asyncio.ensure_future(stop.wait())
+    await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done():
+        starting.cancel()
+        return 0
+    await starting
+    said = False
+    while not stop.is_set():
+        if not said and all(group.opened for group in application.groups):
+            print("ready", flush=True)
+            said = True
+        if not (verdict := application.health.alive()).well:
+            print(f"sick {verdict.problems}", flush=True)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await stop.wait()
+    try:
+        async with asyncio.timeout(settings.pipeline.drain_seconds + 10):
+            await application.stop()
+    except TimeoutError:
+        return 1
+    return 0
+
+
+def _stages(settings: Settings, subscription: Subscription, stage: type[ExactlyOnce], arm: Arm) -> StageFactory:
+    kafka = settings.kafka
+
+    def make(partition: TopicPartition, consumer: CountingConsumer) -> CommitStage:
+        return stage(
+            partition,
+            group_of(kafka, subscription),
+            kafka.topic_prefix,
+            consumer,
+            lambda transactional_id: MortalProducer(
+                arm, **producer_options(kafka, transactional_id, subscription.group)
+            ),
+            kafka.transaction_timeout_seconds,
+        )
+
+    return make
+
+
+def connect_through(port: int) -> None:
+    """Has every connection to the broker go through a proxy on this machine."""
+    real = aiokafka.client.create_conn
+
+    async def create_conn(host: str, _: int, **options: object) -> object:
+        return await real(host, port, **options)
+
+    aiokafka.client.create_conn = create_conn
+
+
+if __name__ == "__main__":
+    sys.exit(main())
