@@ -1,7 +1,8 @@
 """``make test-faults``: rounds of faults on a real broker, then the seeded bugs that the checker must find.
 
 Every round feeds numbered records, does its harm, waits until everything has come out, and compares all that was ever
-fed with all that ever came out. The same seed gives the same faults in the same order; moments still depend on the machine.
+fed with all that ever came out. The same seed gives the same faults in the same order; moments still depend on
+the machine.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ async def do_rounds(made: Cluster, rounds: int, seed: int, only: str | None) -> 
         if not harmed:
             undone.append(f"round {number}: {kind}")
         complete = await made.comes_out(_PATIENCE_SECONDS)
+        made.bury()
         for worker in made.workers[2:]:
             await made.dismiss(worker)
         await made.read_on(0.3)

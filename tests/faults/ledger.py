@@ -1,9 +1,9 @@
-"""What was fed, what came out, and what is wrong with that. Pure; it is itself tested, and shown to find seeded bugs."""
+"""What was fed, what came out, and what is wrong with that. Pure; tested by itself, and shown to find seeded bugs."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 DIES = ("poison", "big")
 """Kinds of records that must end as dead letters, and nowhere else."""
@@ -17,17 +17,17 @@ class Findings:
     twice: tuple[str, ...] = ()
     out_of_order: tuple[str, ...] = ()
     unexpected: tuple[str, ...] = ()
-    effects: tuple[str, ...] = ()
+    wrong_effects: tuple[str, ...] = ()
 
     @property
     def clean(self) -> bool:
         """Whether there is nothing."""
-        return not (self.lost or self.twice or self.out_of_order or self.unexpected or self.effects)
+        return not (self.lost or self.twice or self.out_of_order or self.unexpected or self.wrong_effects)
 
     @property
     def counts(self) -> dict[str, int]:
         """How many of each."""
-        return {name: len(getattr(self, name)) for name in ("lost", "twice", "out_of_order", "unexpected", "effects")}
+        return {each.name: len(getattr(self, each.name)) for each in fields(self)}
 
 
 @dataclass
