@@ -22,6 +22,7 @@ class Flow:
         self._valid_from_poll = 0
         self._full = True
         self._resting = False
+        self._ended = False
 
     @property
     def next_offset(self) -> int:
@@ -31,6 +32,9 @@ class Flow:
     @property
     def position(self) -> int:
         """Every record below this offset is taken in, or there is none: transaction markers take offsets too."""
+        if self._ended:
+            # Records are still delivered and no longer taken in, so the consumer's position says nothing.
+            return self._next
         return max(self._next, self._consumer.delivered_to.get(self._partition, 0))
 
     @property
@@ -49,7 +53,7 @@ class Flow:
         self._consumer.seek(self._partition, offset)
         self._valid_from_poll = self._consumer.polls + 1
         self._full, self._resting = False, rest
-        if not rest:
+        if not rest and not self._ended:
             self._consumer.resume(self._partition)
 
     def outdated(self) -> bool:
@@ -84,7 +88,8 @@ class Flow:
             self._resume()
 
     def end(self) -> None:
-        """The partition is given back."""
+        """Nothing more is taken in: what comes from now on is the next owner's."""
+        self._ended = True
         self._consumer.wanted.pop(self._partition, None)
 
     def _resume(self) -> None:
@@ -93,4 +98,5 @@ class Flow:
 
     def _want(self, offset: int) -> None:
         self._next = offset
-        self._consumer.wanted[self._partition] = offset
+        if not self._ended:
+            self._consumer.wanted[self._partition] = offset

@@ -167,6 +167,7 @@ class Partition:
     async def close(self, drain_seconds: float) -> None:
         """Finishes what is in work within the budget, commits it, and lets go. Never raises."""
         self._stopping = True
+        self._flow.end()
         if self.state is State.RUNNING and drain_seconds > 0:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(drain_seconds):
@@ -176,7 +177,6 @@ class Partition:
             task.cancel()
         await asyncio.gather(*self.running, *([self._life] if self._life else []), return_exceptions=True)
         self._window = self._empty_window()
-        self._flow.end()
         await self._commits.close()
 
     def tick(self) -> None:

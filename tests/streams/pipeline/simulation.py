@@ -1,0 +1,350 @@
+"""A cluster and its clients, small enough to be right: the pipeline runs on them without a broker.
+
+The consumer is the product's own over a
+model of aiokafka's; the commit stage is a model of transactions with a fence. What must never happen is noted in
+``Cluster.faults`` when it happens, for an assertion raised inside the pipeline could be swallowed there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka.errors import IllegalStateError, KafkaConnectionError
+from prometheus_client import CollectorRegistry
+
+from schemas.outcome import Dead, Drop, DropReason, Retry, RetryReason
+from streams.codec import UNREADABLE_HEADER, OutputRecord
+from streams.pipeline.breaker import Breaker
+from streams.pipeline.commit import CommitDoubtError, OutputRefusedError
+from streams.pipeline.consumer import CountingConsumer
+from streams.pipeline.group import ConsumerGroup
+from streams.pipeline.observer import Observer
+from streams.pipeline.subscription import Subscription
+from streams.pipeline.work import Done, Pending, Work
+from streams.settings import BreakerSettings, PipelineSettings
+from streams.telemetry.metrics import Metrics
+from tests.streams.doubles import PAGE, handler_of
+from tests.streams.pipeline.virtual_time import LoopClock
+
+OUT, DEAD = "out", "dead"
+DEADLINE_SECONDS = 3.0
+
+
+@dataclass
+class Cluster:
+    """Logs with gaps, offsets, fences, and all that ever became visible. Trouble is given as what comes next."""
+
+    chance: random.Random
+    logs: dict[TopicPartition, list[ConsumerRecord]] = field(default_factory=lambda: defaultdict(list))
+    ends: Counter[TopicPartition] = field(default_factory=Counter)
+    committed: dict[TopicPartition, int] = field(default_factory=dict)
+    visible: dict[TopicPartition, list[OutputRecord]] = field(default_factory=lambda: defaultdict(list))
+    epochs: Counter[TopicPartition] = field(default_factory=Counter)
+    undecided: dict[TopicPartition, tuple[Sequence[OutputRecord], int]] = field(default_factory=dict)
+    unreadable: set[tuple[TopicPartition, int]] = field(default_factory=set)
+    refused: set[tuple[TopicPartition, int]] = field(default_factory=set)
+    outcomes: list[str] = field(default_factory=list)
+    failing_opens: int = 0
+    failing_polls: int = 0
+    wear: int = 0
+    faults: list[str] = field(default_factory=list)
+
+    def write(self, partition: TopicPartition, key: bytes | None, delay: float, size: int = 0) -> int:
+        """Appends a record whose work takes ``delay`` seconds; None of them is a transaction's marker."""
+        offset = self.ends[partition]
+        self.ends[partition] += 1
+        value = f"{delay} ".encode() + b"x" * size
+        record = ConsumerRecord(partition.topic, partition.partition, offset, 0, 0, key, value, None, 0, 0, ())
+        self.logs[partition].append(record)
+        return offset
+
+    def mark(self, partition: TopicPartition) -> None:
+        """A transaction ends: its marker takes an offset and is no record."""
+        self.ends[partition] += 1
+
+    def fence(self, partition: TopicPartition) -> int:
+        """A new owner: the old one can't write any more, and what it had not ended is ended now, either way."""
+        self.epochs[partition] += 1
+        if (undecided := self.undecided.pop(partition, None)) is not None and self.chance.random() < 0.5:
+            self.apply(partition, *undecided)
+        return self.epochs[partition]
+
+    def apply(self, partition: TopicPartition, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+        """A transaction becomes visible, with its offset. Here it shows whether all that was promised is kept."""
+        before = self.committed.get(partition, 0)
+        if next_offset < before or next_offset > self.ends[partition]:
+            self.faults.append(f"{partition}: committed {next_offset} after {before}")
+        self.committed[partition] = next_offset
+        records = [record for record in self.logs[partition] if before <= record.offset < next_offset]
+        by_key: dict[bytes | None, int] = {}
+        for output in outputs:
+            offset = int(output.value or b"")
+            if output.key is not None and offset < by_key.get(output.key, -1):
+                self.faults.append(f"{partition}: {offset} is out of order")
+            by_key[output.key] = offset
+        if sorted(int(output.value or b"") for output in outputs) != [record.offset for record in records]:
+            self.faults.append(f"{partition}: outputs of {[o.value for o in outputs]} for {before} to {next_offset}")
+        self.visible[partition] += outputs
+
+    async def pause(self) -> None:
+        """As long as a request takes: some turns of the loop, or none."""
+        for _ in range(self.chance.randrange(4)):
+            await asyncio.sleep(0)
+
+
+class ModelStage:
+    """Transactions of one input partition, as the broker and a correct stage together make them."""
+
+    def __init__(self, cluster: Cluster, partition: TopicPartition) -> None:
+        self._cluster = cluster
+        self._partition = partition
+        self._epoch: int | None = None
+        self.worn = False
+
+    async def open(self) -> int | None:
+        cluster = self._cluster
+        if self._epoch is not None:
+            cluster.faults.append(f"{self._partition}: opened twice")
+        for _ in range(2):  # refused before the fence, or between the fence and the committed offset
+            await cluster.pause()
+            if cluster.failing_opens:
+                cluster.failing_opens -= 1
+                raise KafkaConnectionError("not now")
+            if self._epoch is None:
+                self._epoch = cluster.fence(self._partition)
+        self.worn = False
+        return cluster.committed.get(self._partition)
+
+    async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+        cluster, partition = self._cluster, self._partition
+        epoch, self._epoch = self._epoch, None  # given back on success only: after a doubt it is of no use
+        if epoch is None:
+            cluster.faults.append(f"{partition}: used after a doubt")
+            raise CommitDoubtError("not open")
+        outcome = cluster.outcomes.pop(0) if cluster.outcomes else "works"
+        await cluster.pause()
+        if any(o.topic == OUT and (partition, int(o.value or b"")) in cluster.refused for o in outputs):
+            raise OutputRefusedError("too large")
+        if outcome == "lost before" or epoch != cluster.epochs[partition]:
+            raise CommitDoubtError(outcome)
+        cluster.undecided[partition] = (outputs, next_offset)
+        await cluster.pause()
+        if outcome == "undecided":
+            await asyncio.sleep(DEADLINE_SECONDS)
+            raise CommitDoubtError(outcome)
+        if epoch != cluster.epochs[partition]:
+            raise CommitDoubtError("fenced")
+        cluster.apply(partition, *cluster.undecided.pop(partition))
+        await cluster.pause()
+        if outcome == "lost after":
+            raise CommitDoubtError(outcome)
+        self._epoch = epoch
+        if cluster.wear:
+            cluster.wear, self.worn = cluster.wear - 1, True
+
+    async def close(self) -> None:
+        self._epoch = None
+        await self._cluster.pause()
+
+
+class _ModelConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not typed
+    """What aiokafka's consumer does with positions, pauses and failing polls."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Opens nothing."""
+        self._cluster = cluster
+        self._positions: dict[TopicPartition, int | None] = {}
+        self._paused: set[TopicPartition] = set()
+        self._assigned = asyncio.Event()
+
+    def __del__(self) -> None:
+        """The parent's would look for connections."""
+
+    def begin_reassignment(self) -> None:
+        self._assigned.clear()
+
+    @property
+    def assigned(self) -> list[TopicPartition]:
+        return list(self._positions)
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        self._positions, self._paused = dict.fromkeys(partitions), set()
+        self._assigned.set()
+
+    async def getmany(
+        self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        await self._cluster.pause()
+        await self._assigned.wait()
+        drained: dict[TopicPartition, list[ConsumerRecord]] = {}
+        room = max_records or 500
+        for partition in self._cluster.chance.sample(sorted(self._positions), len(self._positions)):
+            if partition in self._paused or (partitions and partition not in partitions):
+                continue
+            if records := self._take(partition, room):
+                drained[partition] = records
+            if not (room := room - len(records)):
+                break
+        if drained and self._cluster.failing_polls:
+            self._cluster.failing_polls -= 1
+            raise KafkaConnectionError("the positions have moved already")
+        if not drained:
+            await asyncio.sleep(timeout_ms / 1000)
+        return drained
+
+    def _take(self, partition: TopicPartition, most: int) -> list[ConsumerRecord]:
+        """Records from the position on, which moves with each of them, and past markers behind the last."""
+        position = self._positions[partition]
+        if position is None:
+            return []
+        taken: list[ConsumerRecord] = []
+        waiting = [record for record in self._cluster.logs[partition] if record.offset >= position]
+        for record in waiting[:most]:
+            self._positions[partition] = record.offset
+            if (partition, record.offset) in self._cluster.unreadable:
+                raise ValueError("a header's name is no text")
+            self._positions[partition] = record.offset + 1
+            taken.append(record)
+        if len(waiting) <= most:
+            self._positions[partition] = self._cluster.ends[partition]
+        return taken
+
+    def _known(self, partition: TopicPartition) -> None:
+        if partition not in self._positions:
+            raise IllegalStateError(f"{partition} is not assigned")
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        self._known(partition)
+        self._positions[partition] = offset
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        for partition in partitions:
+            self._known(partition)
+            self._paused.add(partition)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        for partition in partitions:
+            self._known(partition)
+            self._paused.discard(partition)
+
+    def paused(self) -> set[TopicPartition]:
+        return set(self._paused)
+
+    async def position(self, partition: TopicPartition) -> int:
+        while True:
+            self._known(partition)
+            if (position := self._positions[partition]) is not None:
+                return position
+            await asyncio.sleep(0.01)
+
+    async def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        await self._cluster.pause()
+        return dict.fromkeys(partitions, 0)
+
+    async def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        await self._cluster.pause()
+        return {partition: self._cluster.ends[partition] for partition in partitions}
+
+
+class ModelConsumer(CountingConsumer, _ModelConsumer):
+    """The product's consumer over the model of aiokafka's."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster=cluster)
+
+
+class ModelWork(Work):
+    """Work that takes as long as the record says, and writes one output for it, which names the offset."""
+
+    def __init__(self) -> None:
+        """Needs nothing of what real work needs."""
+
+    def begin(self, record: ConsumerRecord) -> Done | Pending:
+        if any(name == UNREADABLE_HEADER for name, _ in record.headers):
+            return _output(record, DEAD)
+        delay = float(record.value.split()[0])
+        return Pending(PAGE, Retry(RetryReason.UNAVAILABLE), delay) if delay else _output(record, OUT)
+
+    async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
+        await asyncio.sleep(pending.began)
+        return _output(record, OUT)
+
+    def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:  # noqa: ARG002 - the signature is the product's
+        return _output(record, DEAD)
+
+
+def _output(record: ConsumerRecord, topic: str) -> Done:
+    return Done((OutputRecord(topic, record.key, str(record.offset).encode(), ()),))
+
+
+class Process:
+    """One process: the product's consumer group over the models, polled as FastStream polls."""
+
+    def __init__(self, cluster: Cluster, settings: PipelineSettings, lanes: bool = True, concurrency: int = 2) -> None:
+        self.cluster = cluster
+        self.consumer = ModelConsumer(cluster)
+        clock = LoopClock()
+        self.breaker = Breaker(BreakerSettings(failures=1), clock)
+        handler = replace(
+            handler_of(lambda *_: Drop(DropReason.NOTHING_TO_DO)), ordered_by_key=lanes, concurrency=concurrency
+        )
+        self.group = ConsumerGroup(
+            Subscription(handler),
+            ModelWork(),
+            lambda partition, _: ModelStage(cluster, partition),
+            settings,
+            clock,
+            Observer(Metrics(CollectorRegistry()), "toy"),
+            self.breaker,
+        )
+        self.group.attach(lambda: self.consumer)
+        self.group.start()
+        self._poll_records = settings.poll_records
+        self._tasks = [asyncio.create_task(self._poll()), asyncio.create_task(self._tick())]
+
+    async def revoke(self) -> None:
+        """A rebalance begins: everything is given back."""
+        self.consumer.begin_reassignment()
+        await self.group.on_partitions_revoked(self.consumer.assigned)
+
+    async def assign(self, *partitions: TopicPartition) -> None:
+        """A rebalance ends."""
+        self.consumer.assign(partitions)
+        await self.group.on_partitions_assigned(partitions)
+
+    async def stop(self, drain_seconds: float = 5.0) -> None:
+        """As the application stops: first the group, then the consumer."""
+        await self.group.stop(drain_seconds)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def crash(self) -> None:
+        """The process ends wherever it stands; nothing of it is closed."""
+        of_partitions = [task for p in self.group.partitions.values() for task in (p._life, *p.running)]
+        ended = [task for task in (*self._tasks, self.group._runner, *of_partitions) if task is not None]
+        for task in ended:
+            task.cancel()
+        await asyncio.gather(*ended, return_exceptions=True)
+
+    async def _poll(self) -> None:
+        while True:
+            try:
+                polled = await self.consumer.getmany(timeout_ms=50, max_records=self._poll_records)
+            except KafkaConnectionError:
+                await asyncio.sleep(5)
+                continue
+            await self.cluster.pause()
+            self.group.intake(tuple(itertools.chain(*polled.values())))
+            await asyncio.sleep(0 if polled else 0.05)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(0.5)
+            self.group.tick()
