@@ -1,0 +1,322 @@
+"""What the pipeline takes for granted of aiokafka. An upgrade that changes one of these facts says so here.
+
+Several are traps rather than promises: the product is built around them, and where one is gone a guard can go too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from aiokafka.errors import (
+    IllegalStateError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    OutOfOrderSequenceNumber,
+    ProducerFenced,
+)
+from aiokafka.record.default_records import DefaultRecordBatch, _DefaultRecordBatchBuilderPy
+from aiokafka.structs import OffsetAndMetadata
+
+LIMIT = 20_000
+"""Bytes that the topic of these tests takes."""
+on_kafka = pytest.mark.kafka
+
+
+@asynccontextmanager
+async def topic(bootstrap: str, prefix: str, partitions: int = 1) -> AsyncIterator[str]:
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    try:
+        name = f"{prefix}facts"
+        await admin.create_topics([NewTopic(name, partitions, 1, topic_configs={"max.message.bytes": str(LIMIT)})])
+        yield name
+    finally:
+        await admin.close()
+
+
+@asynccontextmanager
+async def producer(bootstrap: str, transactional_id: str | None = None) -> AsyncIterator[AIOKafkaProducer]:
+    made = AIOKafkaProducer(
+        bootstrap_servers=bootstrap, transactional_id=transactional_id, enable_idempotence=True, max_request_size=10**6
+    )
+    await made.start()
+    try:
+        yield made
+    finally:
+        await made.stop()
+
+
+@asynccontextmanager
+async def consumer(bootstrap: str, group: str, *topics: str, listener: Any = None) -> AsyncIterator[AIOKafkaConsumer]:
+    made = AIOKafkaConsumer(
+        bootstrap_servers=bootstrap,
+        group_id=group,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",
+        heartbeat_interval_ms=200,
+    )
+    made.subscribe(topics, listener=listener)
+    await made.start()
+    try:
+        yield made
+    finally:
+        await made.stop()
+
+
+async def refused_send(sender: AIOKafkaProducer, name: str) -> None:
+    future = await sender.send(name, b"x" * (2 * LIMIT))
+    with pytest.raises(MessageSizeTooLargeError):
+        await future
+
+
+class Listener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is not typed
+    """Notes what it is told, and pauses what is assigned."""
+
+    def __init__(self, pause: bool = False, revoke_seconds: float = 0.0) -> None:
+        self.consumer: AIOKafkaConsumer | None = None
+        self.pause = pause
+        self.revoke_seconds = revoke_seconds
+        self.revoking = asyncio.Event()
+        self.told: list[str] = []
+
+    async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        self.told.append("assigned")
+        if self.pause and self.consumer is not None:
+            self.consumer.pause(*assigned)
+
+    async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        if not list(revoked):
+            return
+        self.revoking.set()
+        await asyncio.sleep(self.revoke_seconds)
+        self.told.append("revoked")
+
+
+# --- producers and transactions ------------------------------------------------------------------------------------
+
+
+@on_kafka
+async def test_a_failed_send_does_not_make_the_commit_fail(kafka: str, topic_prefix: str) -> None:
+    """So every send is awaited before the offsets go."""
+    group = f"{topic_prefix}group"
+    async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as sender:
+        await sender.begin_transaction()
+        await refused_send(sender, name)
+        await sender.send_offsets_to_transaction({TopicPartition(name, 0): OffsetAndMetadata(7, "")}, group)
+        await sender.commit_transaction()
+        async with consumer(kafka, group, name) as reader:
+            assert await reader.committed(TopicPartition(name, 0)) == 7
+
+
+@on_kafka
+async def test_after_a_refused_send_the_producer_is_of_no_use_for_the_partition(kafka: str, topic_prefix: str) -> None:
+    """So the stage is opened anew after any doubt."""
+    async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as sender:
+        await sender.begin_transaction()
+        await refused_send(sender, name)
+        with pytest.raises(OutOfOrderSequenceNumber):
+            await (await sender.send(name, b"small"))
+        await sender.abort_transaction()
+
+
+@on_kafka
+async def test_a_new_producer_of_the_id_fences_the_old_one_and_aborts_what_it_had_open(
+    kafka: str, topic_prefix: str
+) -> None:
+    async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as old:
+        await old.begin_transaction()
+        await (await old.send(name, b"by the zombie"))
+        async with producer(kafka, f"{topic_prefix}a") as new, new.transaction():
+            await (await new.send(name, b"by the owner"))
+        with pytest.raises(ProducerFenced):
+            await old.commit_transaction()
+        async with consumer(kafka, f"{topic_prefix}group", name) as reader:
+            polled = await reader.getmany(timeout_ms=5000)
+            assert [record.value for records in polled.values() for record in records] == [b"by the owner"]
+
+
+@on_kafka
+async def test_a_fence_ends_the_sender_and_the_private_name_that_tells_of_it_is_there(
+    kafka: str, topic_prefix: str
+) -> None:
+    async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as old:
+        assert not old._sender._sender_task.done()
+        await old.begin_transaction()
+        await (await old.send(name, b"by the zombie"))
+        async with producer(kafka, f"{topic_prefix}a"):
+            with pytest.raises(ProducerFenced):
+                await old.commit_transaction()
+        assert old._sender._sender_task.done()
+
+
+@on_kafka
+async def test_another_transactional_id_commits_stale_offsets_unhindered(kafka: str, topic_prefix: str) -> None:
+    """So there is one id for each input partition, not one for each process."""
+    group = f"{topic_prefix}group"
+    async with topic(kafka, topic_prefix) as name:
+        partition = TopicPartition(name, 0)
+        for transactional_id, offset in (("a", 3), ("b", 1)):
+            async with producer(kafka, topic_prefix + transactional_id) as sender, sender.transaction():
+                await sender.send_offsets_to_transaction({partition: OffsetAndMetadata(offset, "")}, group)
+        async with consumer(kafka, group, name) as reader:
+            assert await reader.committed(partition) == 1
+
+
+@on_kafka
+async def test_a_send_gives_a_future_that_is_done_when_the_broker_has_answered(kafka: str, topic_prefix: str) -> None:
+    async with topic(kafka, topic_prefix) as name, producer(kafka) as sender:
+        future = await sender.send(name, b"value")
+        assert isinstance(future, asyncio.Future)
+        assert (await future).offset == 0
+
+
+@on_kafka
+async def test_a_size_is_refused_by_the_client_before_compression(kafka: str, topic_prefix: str) -> None:
+    async with topic(kafka, topic_prefix) as name, producer(kafka) as sender:
+        with pytest.raises(MessageSizeTooLargeError):
+            await sender.send(name, bytes(2 * 10**6))
+
+
+@on_kafka
+async def test_a_record_without_key_and_value_is_not_sent(kafka: str, topic_prefix: str) -> None:
+    """So the dead letter of such a record has an empty value."""
+    async with topic(kafka, topic_prefix) as name, producer(kafka) as sender:
+        with pytest.raises(AssertionError):
+            await sender.send(name, None, key=None)
+
+
+# --- consumers and groups ------------------------------------------------------------------------------------------
+
+
+def test_there_is_exactly_one_assignor_by_default() -> None:
+    """With two, a member joins once for each of them with a growing list."""
+    parameters = inspect.signature(AIOKafkaConsumer.__init__).parameters
+    assert parameters["partition_assignment_strategy"].default == (RoundRobinPartitionAssignor,)
+
+
+@on_kafka
+async def test_a_pause_in_the_callback_is_in_time(kafka: str, topic_prefix: str) -> None:
+    """So nothing is delivered before the partition is fenced and set to its committed offset."""
+    listener = Listener(pause=True)
+    async with topic(kafka, topic_prefix) as name:
+        async with producer(kafka) as sender:
+            await sender.send_and_wait(name, b"early")
+        made = AIOKafkaConsumer(bootstrap_servers=kafka, group_id=f"{topic_prefix}group", auto_offset_reset="earliest")
+        listener.consumer = made
+        made.subscribe([name], listener=listener)
+        await made.start()
+        try:
+            assert await made.getmany(timeout_ms=1000) == {}
+            assert listener.told == ["assigned"]
+            made.resume(TopicPartition(name, 0))
+            assert await made.getmany(timeout_ms=5000) != {}
+        finally:
+            await made.stop()
+
+
+@on_kafka
+async def test_a_stop_tells_nobody_of_partitions_that_are_given_back(kafka: str, topic_prefix: str) -> None:
+    """So the application closes its partitions itself."""
+    listener = Listener()
+    async with topic(kafka, topic_prefix) as name, consumer(kafka, f"{topic_prefix}g", name, listener=listener) as one:
+        assert one.assignment()
+    assert listener.told == ["assigned"]
+
+
+@on_kafka
+async def test_a_stop_waits_for_a_rebalance_that_is_going_on(kafka: str, topic_prefix: str) -> None:
+    """So what a revoked partition still commits is committed before the connections close.
+
+    It may even join again and be assigned partitions: who has stopped must take none.
+    """
+    listener = Listener(revoke_seconds=1.0)
+    group = f"{topic_prefix}group"
+    async with topic(kafka, topic_prefix) as name:
+        async with consumer(kafka, group, name, listener=listener):
+            second = AIOKafkaConsumer(name, bootstrap_servers=kafka, group_id=group)
+            joining = asyncio.create_task(second.start())
+            await asyncio.wait_for(listener.revoking.wait(), 30)
+            assert listener.told == ["assigned"]
+        told = listener.told[:2]
+        await joining
+        await second.stop()
+        assert told == ["assigned", "revoked"]
+
+
+@on_kafka
+async def test_a_position_is_behind_the_markers_of_transactions(kafka: str, topic_prefix: str) -> None:
+    """So a group that has done everything stands at the end."""
+    async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as sender:
+        async with sender.transaction():
+            await sender.send(name, b"value")
+        async with consumer(kafka, f"{topic_prefix}group", name) as reader:
+            partition = TopicPartition(name, 0)
+            assert len((await reader.getmany(timeout_ms=5000))[partition]) == 1
+            assert await reader.getmany(timeout_ms=500) == {}
+            assert await reader.position(partition) == (await reader.end_offsets([partition]))[partition] == 2
+
+
+@on_kafka
+async def test_positions_are_known_at_once_after_a_seek_and_only_of_what_is_assigned(
+    kafka: str, topic_prefix: str
+) -> None:
+    async with topic(kafka, topic_prefix) as name, consumer(kafka, f"{topic_prefix}group", name) as reader:
+        reader.seek(TopicPartition(name, 0), 5)
+        coroutine = reader.position(TopicPartition(name, 0))
+        with pytest.raises(StopIteration) as ended:
+            coroutine.send(None)
+        assert ended.value.value == 5
+        stranger = TopicPartition(name, 9)
+        for call in (reader.pause, reader.resume, lambda partition: reader.seek(partition, 0)):
+            with pytest.raises(IllegalStateError):
+                call(stranger)
+        with pytest.raises(IllegalStateError):
+            await reader.position(stranger)
+    assert issubclass(IllegalStateError, KafkaError)
+
+
+@on_kafka
+async def test_a_commit_with_offsets_moves_these_and_no_others(kafka: str, topic_prefix: str) -> None:
+    async with topic(kafka, topic_prefix, partitions=2) as name, producer(kafka) as sender:
+        for number in (0, 1):
+            await sender.send_and_wait(name, b"value", partition=number)
+        async with consumer(kafka, f"{topic_prefix}group", name) as reader:
+            while sum([await reader.position(TopicPartition(name, number)) for number in (0, 1)]) < 2:
+                await reader.getmany(timeout_ms=200)
+            await reader.commit({TopicPartition(name, 0): 1})
+            assert await reader.committed(TopicPartition(name, 0)) == 1
+            assert await reader.committed(TopicPartition(name, 1)) is None
+
+
+@on_kafka
+async def test_the_private_name_that_tells_of_the_coordinators_end_is_there(kafka: str, topic_prefix: str) -> None:
+    async with topic(kafka, topic_prefix) as name, consumer(kafka, f"{topic_prefix}group", name) as reader:
+        assert isinstance(reader._coordinator._coordination_task, asyncio.Task)
+        assert not reader._coordinator._coordination_task.done()
+
+
+def test_a_header_name_that_is_no_text_makes_reading_raise_a_value_error() -> None:
+    """So a poll can raise, and the consumer looks for the record that is to blame."""
+
+    class NoText(str):
+        __slots__ = ()
+
+        def encode(self, *_: Any) -> bytes:
+            return b"\xff\xfe"
+
+    builder = _DefaultRecordBatchBuilderPy(2, 0, 0, -1, -1, 0, 10_000)
+    builder.append(0, 0, None, b"readable", [])
+    builder.append(1, 0, None, b"value", [(NoText("name"), b"")])
+    records = iter(DefaultRecordBatch(bytes(builder.build())))
+    assert next(records).value == b"readable"
+    with pytest.raises(ValueError, match="utf-8"):
+        next(records)
