@@ -1,0 +1,251 @@
+"""What intake takes for granted of FastStream. An upgrade that changes one of these facts says so here.
+
+No broker is needed: FastStream makes its consumer by a builder that can be replaced, as the product does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from types import SimpleNamespace
+from typing import Annotated, Any
+
+import anyio
+import pytest
+from aiokafka import ConsumerRebalanceListener, ConsumerRecord, TopicPartition
+from aiokafka.errors import KafkaConnectionError
+from faststream import AckPolicy
+from faststream.kafka import KafkaBroker
+from pydantic import SkipValidation
+
+from streams.pipeline.intake import _as_they_came, _undecoded
+from tests.streams.doubles import raw_record
+
+PARTITION = TopicPartition("in", 0)
+MIXED = (
+    raw_record(b'{"fine": true}', [("content-type", b"application/json")], offset=0),
+    raw_record(b'{"cut', offset=1),
+    raw_record(None, offset=2),
+    raw_record(b"\xff\xfe", [("binary", b"\xff\x00")], offset=3),
+    raw_record(b"", [("none", None)], offset=4),
+    raw_record(b"x", [("content-type", b"image/png"), ("reply_to", b"elsewhere"), ("reply_to", b"twice")], offset=5),
+    raw_record(b"[" * 5000, key=None, offset=6),
+)
+AS_THEY_CAME: dict[str, Any] = {"parser": _as_they_came, "decoder": _undecoded}
+
+
+class Consumer:
+    """Gives out what it is told to, and notes what is asked of it."""
+
+    def __init__(self, polls: Sequence[Any], asked: list[str], **options: Any) -> None:
+        self.polls = list(polls)
+        self.asked = asked
+        self.options = options
+        self.listener: Any = None
+        self._coordinator = SimpleNamespace(member_id="member")
+        self._group_id = "group"
+
+    def subscribe(self, *, topics: Any, pattern: Any, listener: Any) -> None:  # noqa: ARG002 - as FastStream calls it
+        self.listener = listener
+        self.asked.append(f"subscribe {list(topics)}")
+
+    async def start(self) -> None:
+        self.asked.append("start")
+
+    async def stop(self) -> None:
+        self.asked.append("stop")
+
+    async def getmany(self, **_: Any) -> dict[TopicPartition, list[ConsumerRecord]]:
+        await asyncio.sleep(0)
+        if not self.polls:
+            return {}
+        self.asked.append("poll")
+        answer = self.polls.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return {PARTITION: list(answer)}
+
+
+class Intake:
+    """A broker as the product makes it, over the consumer above."""
+
+    def __init__(self, *polls: Any, handle: Callable[[Any], None] | None = None, **options: Any) -> None:
+        self.got: list[Any] = []
+        self.asked: list[str] = []
+        self.consumers: list[Consumer] = []
+        logger = logging.getLogger("faststream.quiet")
+        logger.setLevel(logging.CRITICAL + 1)
+        self.broker = KafkaBroker(
+            "127.0.0.1:1", consumer_only=True, allow_auto_create_topics=False, graceful_timeout=1.0, logger=logger
+        )
+        subscriber = self.broker.subscriber(
+            "in",
+            batch=True,
+            group_id="group",
+            ack_policy=AckPolicy.MANUAL,
+            no_reply=True,
+            max_records=100,
+            batch_timeout_ms=1,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+            **options,
+        )
+
+        async def intake(records: Annotated[Any, SkipValidation]) -> None:
+            self.asked.append("intake")
+            if handle is not None:
+                handle(records)
+            self.got += records
+
+        subscriber(intake)
+        self.subscriber = subscriber
+        self._polls = polls
+
+    def build(self, **options: Any) -> Consumer:
+        self.consumers.append(Consumer(self._polls, self.asked, **options))
+        return self.consumers[-1]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Consumer]:
+        await self.broker.connect()
+        self.broker.config.broker_config.builder = partial(self.build)
+        await self.subscriber.start()
+        try:
+            yield self.consumers[0]
+        finally:
+            await self.broker.stop()
+
+    async def until_polled_out(self) -> None:
+        async with asyncio.timeout(5):
+            while self.consumers[0].polls:  # noqa: ASYNC110 - the consumer is asked
+                await asyncio.sleep(0.001)
+            await asyncio.sleep(0.01)
+
+
+async def test_with_parser_and_decoder_replaced_every_record_arrives_as_it_came() -> None:
+    intake = Intake(MIXED, **AS_THEY_CAME)
+    async with intake.running():
+        await intake.until_polled_out()
+    assert len(intake.got) == len(MIXED)
+    assert all(got is sent for got, sent in zip(intake.got, MIXED, strict=True))
+
+
+@pytest.mark.parametrize("options", [{}, {"decoder": _undecoded}], ids=["neither", "only the decoder"])
+async def test_without_one_bad_header_loses_the_whole_batch(options: dict[str, Any]) -> None:
+    """Where this passes no more, the replaced parser may be spared."""
+    intake = Intake(MIXED, **options)
+    async with intake.running():
+        await intake.until_polled_out()
+    assert intake.got == []
+
+
+async def test_the_next_poll_begins_when_intake_has_returned() -> None:
+    """So at the start of a poll everything that was delivered before has been through intake."""
+    intake = Intake(MIXED[:1], MIXED[1:2], MIXED[2:3], **AS_THEY_CAME)
+    async with intake.running():
+        await intake.until_polled_out()
+    assert [what for what in intake.asked if what in {"poll", "intake"}] == ["poll", "intake"] * 3
+
+
+async def test_an_error_in_intake_loses_its_batch_in_silence() -> None:
+    """So intake never raises."""
+    failed: list[Any] = []
+
+    def fail_once(records: Any) -> None:
+        if not failed:
+            failed.append(records)
+            raise RuntimeError("a bug")
+
+    intake = Intake(MIXED[:1], MIXED[1:2], handle=fail_once, **AS_THEY_CAME)
+    async with intake.running():
+        await intake.until_polled_out()
+    assert [record.offset for record in intake.got] == [1]
+
+
+@pytest.mark.parametrize("error", [KafkaConnectionError("gone"), RuntimeError("anything")], ids=["kafka", "other"])
+async def test_polling_goes_on_after_a_poll_that_failed(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the failed poll had in hand is not asked for again by anybody; the product's consumer sees to that."""
+    pauses: list[float] = []
+
+    async def at_once(seconds: float) -> None:
+        pauses.append(seconds)
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(anyio, "sleep", at_once)
+    intake = Intake(error, MIXED[:1], **AS_THEY_CAME)
+    async with intake.running():
+        await intake.until_polled_out()
+    assert [record.offset for record in intake.got] == [0]
+    assert (5 in pauses) is isinstance(error, KafkaConnectionError)
+
+
+async def test_the_consumer_is_made_by_the_builder_of_the_brokers_configuration() -> None:
+    intake = Intake(**AS_THEY_CAME)
+    async with intake.running() as consumer:
+        assert intake.subscriber.consumer is consumer
+        assert intake.asked[:2] == ["subscribe ['in']", "start"]
+
+
+async def test_manual_acknowledgement_turns_auto_commit_off_and_options_reach_the_consumer() -> None:
+    intake = Intake(
+        fetch_max_bytes=7,
+        max_partition_fetch_bytes=6,
+        fetch_max_wait_ms=5,
+        session_timeout_ms=30_000,
+        heartbeat_interval_ms=3000,
+        rebalance_timeout_ms=90_000,
+        max_poll_interval_ms=3_600_000,
+        **AS_THEY_CAME,
+    )
+    async with intake.running() as consumer:
+        options = consumer.options
+    assert options["enable_auto_commit"] is False
+    assert (options["group_id"], options["auto_offset_reset"]) == ("group", "earliest")
+    assert options["isolation_level"] == "read_committed"
+    assert (options["fetch_max_bytes"], options["max_partition_fetch_bytes"], options["fetch_max_wait_ms"]) == (7, 6, 5)
+    assert (options["session_timeout_ms"], options["heartbeat_interval_ms"]) == (30_000, 3000)
+    assert (options["rebalance_timeout_ms"], options["max_poll_interval_ms"]) == (90_000, 3_600_000)
+
+
+async def test_a_broker_that_only_consumes_connects_to_nothing_by_itself() -> None:
+    """Nobody listens where this broker looks; a producer's connection would fail."""
+    intake = Intake(**AS_THEY_CAME)
+    async with asyncio.timeout(2):
+        await intake.broker.connect()
+        await intake.broker.stop()
+
+
+async def test_a_listener_is_told_before_anybody_else_has_a_turn() -> None:
+    """So the pause that is its first act is in time."""
+
+    class Listener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is not typed
+        told: tuple[str, Any] = ("", None)
+
+        async def on_partitions_assigned(self, assigned: Any) -> None:
+            self.told = ("assigned", assigned)
+
+        async def on_partitions_revoked(self, revoked: Any) -> None:
+            self.told = ("revoked", revoked)
+
+    listener = Listener()
+    intake = Intake(listener=listener, **AS_THEY_CAME)
+    async with intake.running() as consumer:
+        for what in ("assigned", "revoked"):
+            call = getattr(consumer.listener, f"on_partitions_{what}")({PARTITION})
+            with pytest.raises(StopIteration):
+                call.send(None)
+            assert listener.told == (what, {PARTITION})
+
+
+async def test_a_stop_ends_polling_before_the_consumer_is_stopped() -> None:
+    intake = Intake(MIXED[:1], **AS_THEY_CAME)
+    async with intake.running() as consumer:
+        await intake.until_polled_out()
+    consumer.polls = [MIXED[1:]]
+    await asyncio.sleep(0.01)
+    assert intake.asked[-1] == "stop"
+    assert len(intake.got) == 1
+    assert intake.subscriber.consumer is None
