@@ -112,14 +112,21 @@ class Cluster:
 
     # --- workers -----------------------------------------------------------------------------------------------------
 
-    async def start(self, fail: str = "", through_proxy: bool = False, wait: str = "ready") -> Worker:
-        """Starts a worker and waits until it holds its partitions."""
+    async def start(self, fail: str = "", through_proxy: str = "", wait: str = "ready") -> Worker:
+        """Starts a worker and waits until it holds its partitions.
+
+        Args:
+            fail: Its fail point.
+            through_proxy: Which of its connections go through the proxy: ``all``, ``consumers``, or none.
+            wait: What to wait for that it says; for nothing where empty.
+        """
         self.started += 1
         log = self._folder / f"worker-{self.started}.log"
         arguments = ["--bootstrap", self.kafka.bootstrap_servers, "--prefix", self._prefix]
         arguments += ["--journal", str(self._folder / "journal.sqlite"), "--fail", fail, "--bug", self._bug]
         if through_proxy:
             arguments += ["--through-port", str(self.proxy.port)]
+            arguments += ["--only-consumers"] if through_proxy == "consumers" else []
         with log.open("wb") as errors:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "tests.faults.worker", *arguments, stdout=asyncio.subprocess.PIPE, stderr=errors

@@ -27,7 +27,7 @@ POINTS = (
 
 
 class Arm:
-    """What should happen where: ``point:n:action``, the action ``kill``, ``stop`` or ``pause``; nothing where empty."""
+    """What should happen where: ``point:n:action``, the action ``kill``, ``stop`` or ``pause=SECONDS``."""
 
     def __init__(self, spec: str = "") -> None:
         """Reads the specification."""
@@ -49,11 +49,11 @@ class Arm:
 
     async def passed_waiting(self, point: str) -> None:
         """As ``passed``, and pauses where that is the action: the loop turns, the transaction stands."""
-        if self._action != "pause":
+        if not self._action.startswith("pause="):
             self.passed(point)
         elif self.due(point):
             print(f"at {point}", flush=True)
-            await asyncio.sleep(4)
+            await asyncio.sleep(float(self._action.removeprefix("pause=")))
 
 
 class MortalProducer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is not typed

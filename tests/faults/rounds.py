@@ -93,7 +93,7 @@ async def storm(cluster: Cluster, chance: random.Random) -> bool:
 
 async def rebalance_in_transaction(cluster: Cluster, chance: random.Random) -> bool:
     """A worker joins while another one stands between its sends and its offsets."""
-    slow = await cluster.start(fail=f"before_offsets:{chance.randint(1, 4)}:pause")
+    slow = await cluster.start(fail=f"before_offsets:{chance.randint(1, 4)}:pause=4")
     for _ in range(3):
         await cluster.feed(chance)
         if await slow.says("at ", 3):
@@ -118,7 +118,7 @@ def network(weather: Weather, resets: int) -> Fault:
     """A worker whose connections are delayed, reset, or half open for longer than its session."""
 
     async def fault(cluster: Cluster, chance: random.Random) -> bool:
-        victim = await cluster.start(through_proxy=True)
+        victim = await cluster.start(through_proxy="all")
         feeding = asyncio.ensure_future(cluster.feed(chance, seconds=3))
         await asyncio.sleep(chance.uniform(0.2, 0.8))
         cluster.proxy.turn(weather)
@@ -138,6 +138,20 @@ def network(weather: Weather, resets: int) -> Fault:
     return fault
 
 
+async def cut_off(cluster: Cluster, chance: random.Random) -> bool:
+    """The group no longer hears a worker, which goes on and whose producers still reach the broker."""
+    victim = await cluster.start(fail=f"before_begin:{chance.randint(1, 4)}:pause=6", through_proxy="consumers")
+    for _ in range(3):
+        await cluster.feed(chance, seconds=0.3)
+        if await victim.says("at ", 3):
+            cluster.proxy.turn("half_open")
+            await asyncio.sleep(7)
+            cluster.proxy.turn("fair")
+            cluster.proxy.reset()
+            return True
+    return False
+
+
 async def refused(cluster: Cluster, chance: random.Random) -> bool:
     """The broker refuses some outputs: each becomes a dead letter, alone."""
     await cluster.feed(chance, big=4, poison=2)
@@ -146,7 +160,7 @@ async def refused(cluster: Cluster, chance: random.Random) -> bool:
 
 async def dead_letters_refused(cluster: Cluster, chance: random.Random) -> bool:
     """No dead letter can be written for a while: nothing passes a poisonous record, and nothing is dropped."""
-    await cluster.limit(DEAD, 50)
+    await cluster.limit(DEAD, 150)  # the markers of transactions, of 78 bytes, still pass
     await cluster.feed(chance, poison=5)
     await asyncio.sleep(4)
     await cluster.read_on(0.5)
@@ -167,6 +181,7 @@ FAULTS: dict[str, Fault] = {
     "slow network": network("slow", 0),
     "resets": network("fair", 3),
     "half open": network("half_open", 0),
+    "cut off": cut_off,
     "outputs refused": refused,
     "dead letters refused": dead_letters_refused,
 }

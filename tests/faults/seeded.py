@@ -7,7 +7,7 @@ import random
 import signal
 from collections.abc import Awaitable, Callable
 
-from tests.faults.cluster import Cluster
+from tests.faults.cluster import Cluster, hold
 
 
 async def one_id(cluster: Cluster, chance: random.Random) -> None:
@@ -28,22 +28,23 @@ async def not_awaited(cluster: Cluster, chance: random.Random) -> None:
 
 
 async def read_before_fence(cluster: Cluster, chance: random.Random) -> None:
-    """The previous owner commits once more, between the new owner's reading and its fence."""
-    victim = await cluster.start(fail="before_begin:8:stop")
-    feeding = asyncio.ensure_future(cluster.feed(chance, count=400))
-    await victim.says("at ", 15)
-    heir = await cluster.start(wait="read")
-    await heir.says("read", 5)
-    await asyncio.sleep(0.5)
-    victim.send(signal.SIGCONT)
-    await feeding
-    await asyncio.sleep(3)
+    """A worker that the group no longer hears commits once more, between the new owner's reading and its fence."""
+    cut_off = await cluster.start(fail="before_begin:6:pause=6", through_proxy="consumers")
+    heir = await cluster.start()
+    await cluster.feed(chance, count=400, seconds=0)
+    await cut_off.says("at ", 15)
+    cluster.proxy.turn("half_open")
+    before = heir.lines.count("read")
+    await hold(lambda: heir.lines.count("read") > before, 15)
+    await asyncio.sleep(6)
+    cut_off.send(signal.SIGKILL)
+    cluster.proxy.turn("fair")
 
 
 async def positions(cluster: Cluster, chance: random.Random) -> None:
     """A worker dies while it has records in work."""
-    victim = await cluster.start(fail="mid_call:60:kill")
-    await cluster.feed(chance)
+    victim = await cluster.start(fail="mid_call:150:kill")
+    await cluster.feed(chance, count=400, seconds=0)
     await victim.ends(10)
     await cluster.start()
 

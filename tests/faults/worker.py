@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import sys
 from pathlib import Path
+from typing import Any
 
 import aiokafka.client
 from aiokafka import TopicPartition
@@ -34,10 +35,11 @@ def main() -> int:
     parser.add_argument("--fail", default="")
     parser.add_argument("--bug", default="")
     parser.add_argument("--through-port", type=int, default=0)
+    parser.add_argument("--only-consumers", action="store_true")
     options = parser.parse_args()
     configure_logs("warning", "console")
     if options.through_port:
-        connect_through(options.through_port)
+        connect_through(options.through_port, options.only_consumers)
     return asyncio.run(work(options))
 
 
@@ -94,12 +96,13 @@ def _stages(settings: Settings, subscription: Subscription, stage: type[ExactlyO
     return make
 
 
-def connect_through(port: int) -> None:
-    """Has every connection to the broker go through a proxy on this machine."""
+def connect_through(proxy_port: int, only_consumers: bool) -> None:
+    """Has connections to the broker go through a proxy on this machine: all, or all but the producers'."""
     real = aiokafka.client.create_conn
 
-    async def create_conn(host: str, _: int, **options: object) -> object:
-        return await real(host, port, **options)
+    async def create_conn(host: str, port: int, **options: Any) -> object:
+        direct = only_consumers and str(options.get("client_id")).startswith("assay.")
+        return await real(host, port if direct else proxy_port, **options)
 
     aiokafka.client.create_conn = create_conn
 
