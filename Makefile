@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
+ROUNDS ?= 30
 DATA   ?= ../shared/data
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench accuracy up down generate clean
+.PHONY: help setup demo test test-faults check bench accuracy up down generate clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,6 +27,9 @@ demo: setup ## Run the whole job on a sample web (ARGS="--once --json" for scrip
 
 test: setup ## Run every test, on a real Kafka
 	$(BIN)/pytest $(ARGS)
+
+test-faults: setup ## Rounds of faults on a real Kafka (ROUNDS=200, ARGS="--seed 1 --json")
+	$(BIN)/python -m tests.faults --rounds $(ROUNDS) $(ARGS)
 
 check: setup ## Lint, types, import contracts, spelling, drift of generated files
 	$(BIN)/ruff check .
