@@ -13,6 +13,10 @@ KEPT_BYTES = 64 * 1024
 """How much is kept of a value that no topic takes."""
 
 
+REDRIVEN_OF = "x-redriven-of"
+"""The header of a marker on a dead letter topic: the letter at that offset of its partition was sent again."""
+
+
 class DeadLetter(Event):
     """Why a record died, and where it stood.
 

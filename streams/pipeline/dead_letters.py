@@ -31,6 +31,8 @@ _SOMETIMES = (
     "x-orig-sha256",
 )
 """Notes that not every dead letter has."""
+LETTER_NOTES = frozenset((*NOTES, *_SOMETIMES, "x-stage", "x-died-at"))
+"""Every header of a dead letter that is ours and not the record's own."""
 
 
 def dead_letter(
@@ -56,7 +58,7 @@ def dead_letter(
         "x-error-message": refusal.detail[:MAX_DETAIL],
         "x-died-at": died_at.isoformat(),
     }
-    kept, binary = _split_headers(headers, {*notes, *_SOMETIMES, *NOTES})
+    kept, binary = _split_headers(headers)
     as_json = json.dumps(binary) if binary else ""
     header_bytes = sum(len(name.encode()) + len(text) + _HEADER_OVERHEAD for name, text in kept) + len(as_json)
     if header_bytes > _ROOM_FOR_HEADERS:
@@ -79,12 +81,12 @@ def dead_letter(
     return OutputRecord(dead_letter_topic(handler.consumes.name, handler.group), key, value, tuple(written))
 
 
-def _split_headers(headers: Headers, ours: set[str]) -> tuple[list[tuple[str, bytes]], dict[str, str | None]]:
+def _split_headers(headers: Headers) -> tuple[list[tuple[str, bytes]], dict[str, str | None]]:
     """Headers that are text, and those that are not; an earlier dead letter's notes are not carried on."""
     kept: list[tuple[str, bytes]] = []
     binary: dict[str, str | None] = {}
     for name, value in headers:
-        if name in ours:
+        if name in LETTER_NOTES:
             continue
         if value is not None and _is_text(value):
             kept.append((name, value))

@@ -38,6 +38,8 @@ from tests.faults.points import Arm
 from tests.faults.proxy import Proxy
 
 KEYS = 24
+SICK_LOOKS = 30
+"""Looks, ten a second, at a worker that is not well before it is complained of."""
 DEAD = dead_letter_topic(ENTERED.name, "assay.relay")
 
 
@@ -149,7 +151,8 @@ class Cluster:
         for worker in [worker for worker in self.workers if not worker.alive]:
             self.workers.remove(worker)
             self.deaths += worker.process.returncode != 0
-            if sick := [line for line in worker.lines if line.startswith("sick")]:
+            # One that stood still is told so for a moment when it wakes; `assay run` gives up after a second of it.
+            if len(sick := [line for line in worker.lines if line.startswith("sick")]) >= SICK_LOOKS:
                 self.complaints.append(f"worker {worker.number} {sick[0]}")
 
     async def dismiss(self, worker: Worker, seconds: float = 25) -> None:

@@ -1,0 +1,1 @@
+"""Dead letters read back, sent again, and deleted."""

@@ -1,0 +1,216 @@
+"""Dead letters sent again to the topic they came from, each once, whatever happens in between.
+
+A transaction holds some records for the original topic and, for each, a marker behind the letters of the same
+partition. Markers are read after the partition's transactional id has fenced whoever used it before; so a redrive that
+was killed is resumed by another, two at a time don't double anything, and a letter is sent again only on purpose.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+
+from schemas.dead import REDRIVEN_OF
+from streams.codec import UNREADABLE_HEADER, OutputRecord
+from streams.dlq.letters import Letter, letters, partitions_of, redriven
+from streams.dlq.selection import Selection
+from streams.kafka import make_producer, make_reader
+from streams.pipeline.commit import send_all, stop_producer
+from streams.pipeline.dead_letters import LETTER_NOTES
+from streams.settings import Settings
+
+_BATCH_LETTERS = 100
+_BATCH_BYTES = 8 * 1024 * 1024
+_CUT = ("x-orig-size", "x-orig-key-size", "x-orig-headers-dropped")
+"""Notes of a letter that is not whole."""
+
+
+@dataclass
+class Redriven:
+    """What a redrive came to."""
+
+    matched: int = 0
+    sent: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    targets: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """Letters by handler, reason and the topic they go to."""
+
+
+async def redrive(
+    settings: Settings,
+    selection: Selection,
+    run_id: str,
+    *,
+    dry_run: bool = False,
+    again: bool = False,
+    limit: int | None = None,
+    rate: float | None = None,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Redriven:
+    """Sends the selected letters again.
+
+    Args:
+        settings: The configuration.
+        selection: Which letters.
+        run_id: Goes into the header ``assay_run`` of every record.
+        dry_run: Only counts.
+        again: Also letters that were sent again before.
+        limit: At most so many.
+        rate: Letters a second at most.
+        advance: Told how many more were sent.
+
+    Raises:
+        KafkaError: The cluster failed, or another redrive took over; what was committed counts.
+    """
+    result = Redriven()
+    reader = make_reader(settings.kafka)
+    await reader.start()
+    try:
+        for handler, partition in await partitions_of(settings, selection):
+            if limit is not None and result.sent >= limit:
+                break
+            drive = _PartitionDrive(settings, selection, run_id, again, limit, rate, advance, result)
+            await drive.run(reader, handler.name, partition, dry_run)
+    finally:
+        await reader.stop()
+    return result
+
+
+def revive(letter: Letter, run_id: str) -> OutputRecord | str:
+    """The record as it was before it died, with its identity and the run; or why it can't be had."""
+    texts = {name: value.decode("utf-8", "replace") for name, value in letter.record.headers if value is not None}
+    if any(name in texts for name in _CUT):
+        return "cut"
+    if UNREADABLE_HEADER in texts:
+        return "unreadable"
+    if not letter.note.topic:
+        return "no_origin"
+    headers = [(n, v) for n, v in letter.record.headers if n not in LETTER_NOTES and n != "assay_run"]
+    try:
+        binary = json.loads(texts.get("x-orig-binary-headers", "{}"))
+        headers += [(name, None if value is None else b64decode(value)) for name, value in binary.items()]
+    except (ValueError, AttributeError, TypeError):
+        return "unreadable"
+    headers += [("x-root-id", letter.note.root_id.encode()), ("assay_run", run_id.encode())]
+    key, value = letter.record.key, letter.record.value
+    if "x-tombstone" in texts and key is not None:
+        value = None
+    return OutputRecord(letter.note.topic, key, value, tuple(headers))
+
+
+class _PartitionDrive:
+    """One partition's letters, in transactions of its own transactional id."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        selection: Selection,
+        run_id: str,
+        again: bool,
+        limit: int | None,
+        rate: float | None,
+        advance: Callable[[int], None],
+        result: Redriven,
+    ) -> None:
+        self._settings = settings
+        self._selection = selection
+        self._run_id = run_id
+        self._again = again
+        self._limit = limit
+        self._rate = rate
+        self._advance = advance
+        self._result = result
+
+    async def run(self, reader: AIOKafkaConsumer, handler: str, partition: TopicPartition, dry_run: bool) -> None:
+        """Sends what is selected; a dry run opens no transaction, and so fences nobody."""
+        if dry_run:
+            await self._go(reader, handler, partition, None)
+            return
+        kafka = self._settings.kafka
+        producer = make_producer(kafka, f"{partition.topic}.redrive.{partition.partition}", "assay.dlq")
+        try:
+            async with asyncio.timeout(2 * kafka.transaction_timeout_seconds):
+                await producer.start()
+            await self._go(reader, handler, partition, producer)
+        finally:
+            await stop_producer(producer, kafka.transaction_timeout_seconds)
+
+    async def _go(
+        self, reader: AIOKafkaConsumer, handler: str, partition: TopicPartition, producer: AIOKafkaProducer | None
+    ) -> None:
+        runs = await redriven(reader, partition)
+        batch: list[tuple[Letter, OutputRecord]] = []
+        async for letter in letters(reader, handler, partition, runs):
+            if not self._selection.means(handler, letter.record.key, letter.note):
+                continue
+            if self._limit is not None and self._result.sent + len(batch) >= self._limit:
+                break
+            self._result.matched += 1
+            if letter.redriven_by is not None and not self._again:
+                self._result.skipped["redriven_before"] += 1
+                continue
+            record = revive(letter, self._run_id)
+            if isinstance(record, str):
+                self._result.skipped[record] += 1
+                continue
+            batch.append((letter, record))
+            if len(batch) >= _BATCH_LETTERS or sum(one.size for _, one in batch) >= _BATCH_BYTES:
+                await self._send(partition, producer, batch)
+                batch = []
+        if batch:
+            await self._send(partition, producer, batch)
+
+    async def _send(
+        self, partition: TopicPartition, producer: AIOKafkaProducer | None, batch: list[tuple[Letter, OutputRecord]]
+    ) -> None:
+        if producer is not None:
+            await self._transact(partition, producer, batch)
+        for letter, record in batch:
+            self._result.targets[letter.handler, letter.note.reason, record.topic] += 1
+        self._result.sent += len(batch)
+        self._advance(len(batch))
+        if self._rate and producer is not None:
+            await asyncio.sleep(len(batch) / self._rate)
+
+    async def _transact(
+        self, partition: TopicPartition, producer: AIOKafkaProducer, batch: list[tuple[Letter, OutputRecord]]
+    ) -> None:
+        """Records and their markers, or neither."""
+        async with asyncio.timeout(self._settings.kafka.transaction_timeout_seconds):
+            await producer.begin_transaction()
+            try:
+                await send_all(producer, "", [record for _, record in batch])
+                markers = [await self._mark(producer, partition, letter) for letter, _ in batch]
+                await asyncio.gather(*markers)
+            except BaseException:
+                # So that readers need not wait until the broker gives the transaction up.
+                with contextlib.suppress(Exception):
+                    await producer.abort_transaction()
+                raise
+            await producer.commit_transaction()
+
+    async def _mark(
+        self, producer: AIOKafkaProducer, partition: TopicPartition, letter: Letter
+    ) -> asyncio.Future[object]:
+        notes = {
+            REDRIVEN_OF: str(letter.record.offset),
+            "x-run": self._run_id,
+            "x-redriven-at": datetime.now(UTC).isoformat(),
+        }
+        key = letter.record.key
+        sent: asyncio.Future[object] = await producer.send(
+            partition.topic,
+            partition=partition.partition,
+            key=key,
+            value=b"" if key is None else None,
+            headers=[(name, text.encode()) for name, text in notes.items()],
+        )
+        return sent
