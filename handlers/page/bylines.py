@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from handlers.page.marks import Mark, named_marks, stated_marks
 from handlers.page.outline import Outline
 from handlers.page.reading import PageReadingSection
 from handlers.page.structured_data import StructuredData
@@ -21,6 +22,10 @@ _TAIL = re.compile(
 )
 _HAN_NAME = re.compile(r"[\u4e00-\u9fff·]{2,5}")
 _CREDENTIALS = frozenset(("phd", "ph.d.", "md", "m.d.", "jr.", "jr", "sr.", "rn", "mba", "dds", "esq.", "ii", "iii"))
+_TEXTS_BEFORE = 30
+_TEXTS_AFTER = 16
+_LINES_BEFORE = 10
+_LINES_AFTER = 4
 _MAX_NAMES = 20
 _MAX_NAME_CHARACTERS = 60
 _MAX_NAME_WORDS = 6
@@ -63,7 +68,7 @@ def find_credit(outline: Outline, data: StructuredData, content_first: int, word
     Args:
         outline: The page.
         data: Its structured data.
-        content_first: Index of the block in which the main text begins.
+        content_first: Index of the text with which the main text begins.
         words: The configured names and words.
         site: The site's name, which is not an author's.
     """
@@ -75,29 +80,28 @@ def find_credit(outline: Outline, data: StructuredData, content_first: int, word
             if stated := _clean(tuple(outline.meta.get(name, ())), not_names):
                 seen_in = f"meta {name}"
                 break
-    shown, shown_in = _shown(outline, content_first, words, not_names)
+    marks = [mark for mark in stated_marks(outline) if not mark.boilerplate]
+    shown, shown_in = _shown(outline, marks, content_first, words, not_names)
     return Credit(
         names=(stated or shown)[:_MAX_NAMES],
-        has_author=bool(stated)
-        or any(mark.name == "itemprop:author" for mark in outline.marks if not mark.boilerplate),
+        has_author=bool(stated) or any(mark.name == "itemprop:author" for mark in marks),
         has_byline=bool(shown),
         seen_in=seen_in if stated else shown_in,
     )
 
 
 def _shown(
-    outline: Outline, content_first: int, words: BylineWords, not_names: set[str]
+    outline: Outline, stated: list[Mark], content_first: int, words: BylineWords, not_names: set[str]
 ) -> tuple[tuple[str, ...], str]:
+    named = [mark for mark in named_marks(outline, content_first) if not mark.boilerplate]
     for kind in ("itemprop:author", "rel:author", "hint:byline"):
-        marks = [mark for mark in outline.marks if mark.name == kind and not mark.boilerplate]
-        for mark in sorted(marks, key=lambda mark: abs(mark.block - content_first))[:8]:
-            value = mark.value if kind == "itemprop:author" else ""
-            text = value or outline.text_of(mark)
+        for mark in [mark for mark in (*stated, *named) if mark.name == kind][:8]:
+            text = (mark.value if kind == "itemprop:author" else "") or mark.text
             if len(text) <= 200 and (names := _clean((_without_introduction(text, words),), not_names)):
                 return names, kind
-    blocks = outline.blocks[max(0, content_first - 10) : content_first + 4]
-    for block in blocks:
-        if block.boilerplate:
+    before = outline.blocks(content_first - _TEXTS_BEFORE, content_first)[-_LINES_BEFORE:]
+    for block in (*before, *outline.blocks(content_first, content_first + _TEXTS_AFTER)[:_LINES_AFTER]):
+        if outline.is_boilerplate(block.element):
             continue
         head = block.text[:200]
         if match := words.han.search(head) or words.han_wire.search(head):

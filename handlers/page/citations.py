@@ -6,24 +6,28 @@ Main text and outline go in, counts and answers come out. All patterns are linea
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 
-from handlers.page.outline import Outline, Table
+from handlers.page.outline import Block, Outline
 from handlers.page.reading import PageReadingSection
+from handlers.page.tables import has_data_table
+from handlers.page.text import MainText
 
 _DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/[^\s\"'<>&?#，。）)\]】]{2,120}")
 _ARXIV = re.compile(r"arxiv(?:\.org/(?:abs|pdf)/|:\s?)(\d{4}\.\d{4,5})", re.IGNORECASE)
 _AUTHOR_YEAR = re.compile(
     r"[(（]([A-Z][^\W\d_]{1,30}(?: et al\.?| (?:&|and) [A-Z][^\W\d_]{1,30})?),? ((?:19|20)\d{2})[a-z]?[)）;,]"
 )
+_YEARS = (" 19", " 20", ",19", ",20")  # what stands before a year in such a citation
 _OPENING = re.compile(r"([^:：]{2,12})[:：]")
 _MAX_HEADING = 40
+_TEXTS_AFTER = 12
 _LISTED = frozenset(("li", "td", "th", "a"))
 _MARKER = re.compile(r"\[(\d{1,3})\]")
-_AMOUNT = re.compile(r"[$€£¥₹]\s?\d")
-_QUANTITY = re.compile(
-    r"\d\s?(?:%|％|percent\b|per cent\b|Prozent\b"
+_FIGURE = re.compile(
+    r"[$€£¥₹]\s?[0-9０-９]|[0-9０-９]\s?(?:%|％|percent\b|per cent\b|Prozent\b"
     r"|[萬万億亿兆]|元|美元|人次?|件|公里|公斤|公噸|噸|度|€"
     r"|°C|°F|km²"
     r"|(?:million|billion|trillion|Millionen|Milliarden|Mio|km|kg|mg|GW|MW|kWh"
@@ -58,8 +62,15 @@ class Citations:
     has_references_section: bool
 
 
-def find_citations(outline: Outline, text: str, words: CitationWords) -> Citations:
-    """What the main text and its links cite. Bracketed numbers count where a references section explains them."""
+def find_citations(outline: Outline, main: MainText, words: CitationWords) -> Citations:
+    """What the main text and its links cite. Bracketed numbers count where a references section explains them.
+
+    Args:
+        outline: The page.
+        main: Its main text; a references section stands in it or not far after it.
+        words: The configured headings.
+    """
+    text = main.text
     dois = {match.rstrip(".,;") for match in _DOI.findall(text)} if "10." in text else set()
     for href in outline.hrefs:
         if "10." in href and "doi" in href:
@@ -67,38 +78,43 @@ def find_citations(outline: Outline, text: str, words: CitationWords) -> Citatio
     for name in ("citation_doi", "dc.identifier", "prism.doi"):
         for content in outline.meta.get(name, ()):
             dois.update(_DOI.findall(content[:300]))
-    references = has_references_section(outline, words)
+    references = has_references_section(outline, outline.blocks(main.first, main.end + _TEXTS_AFTER), words)
     cited = {doi.lower() for doi in dois}
     if "arxiv" in text or "arXiv" in text:
         cited.update(f"arxiv:{number}" for number in _ARXIV.findall(text))
-    cited.update(f"{author} {year}" for author, year in _AUTHOR_YEAR.findall(text))
+    if any(opening in text for opening in _YEARS):
+        cited.update(f"{author} {year}" for author, year in _AUTHOR_YEAR.findall(text))
     if references:
         cited.update(_MARKER.findall(text))
     return Citations(bool(dois), len(cited), references)
 
 
-def has_references_section(outline: Outline, words: CitationWords) -> bool:
-    """Whether a heading, or a line that begins like one, opens a list of references."""
+def has_references_section(outline: Outline, blocks: Iterable[Block], words: CitationWords) -> bool:
+    """Whether a heading, or a line that begins like one, opens a list of references.
+
+    Args:
+        outline: The page, for its headings.
+        blocks: The lines that are looked at.
+        words: The configured headings.
+    """
     if any(_plain(heading) in words.headings for _, heading in outline.headings):
         return True
-    for block in outline.blocks:
+    for block in blocks:
         text = block.text
-        if block.boilerplate:
-            continue
-        if len(text) <= _MAX_HEADING and block.tag not in _LISTED and _plain(text) in words.headings:
-            return True
+        found = len(text) <= _MAX_HEADING and block.tag not in _LISTED and _plain(text) in words.headings
         # Only Chinese lines put the heading and the sources on one line; "Sources:" in English opens image credits.
-        if not text[0].isascii() and (opening := _OPENING.match(text)) and _plain(opening[1]) in words.headings:
+        if not found and not text[0].isascii() and (opening := _OPENING.match(text)):
+            found = _plain(opening[1]) in words.headings
+        if found and not outline.is_boilerplate(block.element):
             return True
     return False
 
 
 def has_statistics(outline: Outline, text: str, reading: PageReadingSection) -> bool:
     """A data table, or enough numbers with a unit, per cent or currency (C-43)."""
-    figures = chain(_QUANTITY.finditer(text), _AMOUNT.finditer(text))
-    if next(islice(figures, reading.min_figures - 1, None), None) is not None:
+    if next(islice(_FIGURE.finditer(text), reading.min_figures - 1, None), None) is not None:
         return True
-    return any(_is_data_table(table, reading) for table in outline.tables)
+    return has_data_table(outline, reading)
 
 
 def is_wire_report(head: str, words: CitationWords) -> bool:
@@ -109,14 +125,6 @@ def is_wire_report(head: str, words: CitationWords) -> bool:
         words: The configured agencies.
     """
     return any(words.wire.search(line[:200]) for line in head.split("\n")[:6])
-
-
-def _is_data_table(table: Table, reading: PageReadingSection) -> bool:
-    """Rows of several cells under a header; tables that hold tables are layout."""
-    if table.is_nested or not table.has_header:
-        return False
-    wide = sum(cells >= reading.min_table_columns for cells in table.cells)
-    return wide >= reading.min_table_rows
 
 
 def _plain(heading: str) -> str:

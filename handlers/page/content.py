@@ -89,7 +89,7 @@ class PageReader:
             site_name=site_name,
             language=find_language(page.language or data.language, body.text),
             word_count=count_words(body.text),
-            citations=find_citations(page, body.text, self._citations),
+            citations=find_citations(page, body, self._citations),
             external_links_count=count_external_links(page.hrefs, url),
             headings_count=page.headings_count,
             has_statistics=has_statistics(page, body.text, reading),

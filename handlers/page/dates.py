@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
+from handlers.page.marks import named_marks, stated_marks, times
 from handlers.page.outline import Outline
 from handlers.page.reading import PageReadingSection
 from handlers.page.structured_data import StructuredData
@@ -54,6 +55,10 @@ _MONTH_FIRST_NAME = re.compile(
 _NUMERIC = re.compile(r"(?<![\d./-])(\d{1,2})([./-])(\d{1,2})\2((?:19|20)\d{2}|\d{2})(?![\d/])")
 _IN_URL = re.compile(r"/((?:19|20)\d{2})[/-]?(0?[1-9]|1[0-2])[/-]?(0?[1-9]|[12]\d|3[01])(?=[/_.-]|$)")
 _EPOCH = re.compile(r"^(\d{10}|\d{13})$")
+_TEXTS_BEFORE = 30
+_TEXTS_AFTER = 16
+_LINES_BEFORE = 12
+_LINES_AFTER = 4
 _PROPERTIES = ("itemprop:datepublished", "itemprop:datecreated")
 
 
@@ -82,7 +87,7 @@ def find_date(
         outline: The page.
         data: Its structured data.
         url: Its address, which often holds the day.
-        content_first: Index of the block in which the main text begins; visible dates are looked for around it.
+        content_first: Index of the text with which the main text begins; visible dates are looked for around it.
         reading: Names and limits.
         fetched_at: When the page was fetched; it can't have been published more than a day later.
     """
@@ -145,35 +150,28 @@ def _candidates(
     yield data.published, "json-ld datePublished"
     for name in reading.date_names:
         yield from ((content, f"meta {name}") for content in outline.meta.get(name, ()))
-    by_name: dict[str, list[tuple[str, bool, int]]] = {}
-    for mark in outline.marks:
-        by_name.setdefault(mark.name, []).append((mark.value or outline.text_of(mark), mark.boilerplate, mark.block))
+    stated = stated_marks(outline)
     for name in _PROPERTIES:
-        yield from ((text, name) for text, _, _ in by_name.get(name, ()))
+        yield from ((mark.value or mark.text, name) for mark in stated if mark.name == name)
     yield data.created, "json-ld dateCreated"
-    times = _nearest(by_name.get("time", []), content_first)
-    hinted = _nearest(by_name.get("hint:date", []), content_first)
-    yield from ((text, "time") for text, boilerplate, _ in times if not boilerplate)
+    timed = times(outline, content_first)
+    yield from ((mark.value, "time") for mark in timed if not mark.boilerplate)
     if match := _IN_URL.search(url):
         yield "-".join(match.groups()), "url"
-    yield from ((text, "date by class name") for text, boilerplate, _ in hinted if not boilerplate)
+    named = [mark for mark in named_marks(outline, content_first) if mark.name == "hint:date"]
+    yield from ((mark.value or mark.text, "date by class name") for mark in named if not mark.boilerplate)
     yield from ((text, "visible date") for text in _around(outline, content_first))
-    yield from ((text, "time") for text, _, _ in times)
-    yield from ((text, "date by class name") for text, _, _ in hinted)
+    yield from ((mark.value, "time") for mark in timed)
+    yield from ((mark.value or mark.text, "date by class name") for mark in named)
     yield data.modified, "json-ld dateModified"
     for name in reading.updated_names:
         yield from ((content, f"meta {name}") for content in outline.meta.get(name, ()))
 
 
-def _nearest(marks: list[tuple[str, bool, int]], content_first: int) -> list[tuple[str, bool, int]]:
-    """Marks outside boilerplate first, then by their distance from the beginning of the main text."""
-    return sorted(marks, key=lambda mark: (mark[1], abs(mark[2] - content_first)))
-
-
 def _around(outline: Outline, content_first: int) -> Iterable[str]:
     """Short lines around the beginning of the main text, nearest before it first."""
-    before = outline.blocks[max(0, content_first - 12) : content_first]
-    after = outline.blocks[content_first : content_first + 4]
+    before = outline.blocks(content_first - _TEXTS_BEFORE, content_first)[-_LINES_BEFORE:]
+    after = outline.blocks(content_first, content_first + _TEXTS_AFTER)[:_LINES_AFTER]
     return [block.text for block in (*reversed(before), *after) if len(block.text) <= 160]
 
 

@@ -30,6 +30,13 @@ class Hints:
         self._date = frozenset(reading.date_hints)
         self.known: dict[str, int] = {}
 
+    def of_attributes(self, attributes: dict[str, str | None]) -> int:
+        """What an element's class names and id say together."""
+        named = attributes.get("class")
+        if identity := attributes.get("id"):
+            named = f"{named} {identity}" if named else identity
+        return self.of(named) if named else 0
+
     def of(self, names: str) -> int:
         """``BOILERPLATE``, ``BYLINE`` and ``DATE`` as they apply to a class attribute and id."""
         found = self.known.get(names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _SAMPLE = 1500
+_LATIN_BYTES = bytes(range(0xC6)) + b"\xe2"
 _SCRIPTS = (
     ("ja", re.compile(r"[\u3040-\u30ff]")),
     ("ko", re.compile(r"[\uac00-\ud7af]")),
@@ -49,7 +50,8 @@ def find_language(declared: str, text: str) -> str | None:
     'zh'
     """
     sample = text[:_SAMPLE]
-    written = None if sample.isascii() else _by_script(sample)
+    # Latin letters with their marks, and the signs that go with them, begin with C2 to C5 or E2 in UTF-8.
+    written = _by_script(sample) if sample.encode("utf-8", "replace").translate(None, _LATIN_BYTES) else None
     match = _TAG.match(declared)
     stated = match.group().lower() if match else None
     if written is not None and stated in {None, *_SMALL_WORDS}:

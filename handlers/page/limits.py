@@ -15,7 +15,7 @@ from handlers.page.reading import PageReadingSection
 
 _HARMLESS_TAGS = 3000
 _HARMLESS_BYTES = 64 * 1024
-_PROBE = 750
+_PROBE = 4000
 _ATTRIBUTES = rb"(?:[^>=]++|=\s*+(?:\"[^\"]*+\"?|'[^']*+'?)?)*+"
 _TAG = re.compile(
     rb"<(?:!--(?:[^-]++|-(?!->))*+(?:-->)?"
@@ -26,8 +26,8 @@ _TAG = re.compile(
 _ATTRIBUTE = re.compile(rb"[^\s/>=][^\s/>=]*+(?:\s*+=\s*+(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>]*+))?")
 # Spelt out in both cases: without IGNORECASE the search jumps from bracket to bracket.
 _FORMATTED = re.compile(
-    rb"<(?:[bisuBISU]|[tT][tT]|[eE][mM]|[bB][iI][gG]|[cC][oO][dD][eE]|[fF][oO][nN][tT]|[sS][mM][aA][lL][lL]"
-    rb"|[sS][tT][rR][iI][kK][eE]|[sS][tT][rR][oO][nN][gG])[\s/]"
+    rb"<(?=[bisutecfBISUTECF])(?:[bisuBISU]|[tT][tT]|[eE][mM]|[bB][iI][gG]|[cC][oO][dD][eE]|[fF][oO][nN][tT]"
+    rb"|[sS](?:[mM][aA][lL][lL]|[tT][rR](?:[iI][kK][eE]|[oO][nN][gG])))[\s/]"
 )
 _FENCES = frozenset(b"table caption object applet marquee template svg math".split())
 _OTHER, _FLAT, _FORMATTING, _RAW_TEXT, _CELL, _TABLE = range(6)
@@ -43,6 +43,16 @@ _KINDS = {
     b"table": _TABLE,
 }
 _NOT_NESTED = frozenset((_FLAT, _CELL))
+_HOLDS_FEW = re.compile(
+    rb"<(?:" + b"|".join(name for name, kind in _KINDS.items() if kind in (_FLAT, _CELL, _RAW_TEXT)) + rb")[\s/>]"
+)
+_FORMATTING_OR_FENCE = re.compile(
+    rb"<(/?)("
+    + b"|".join([name for name, kind in _KINDS.items() if kind in (_FORMATTING, _CELL)] + sorted(_FENCES))
+    + rb")(?![^\s/>])([\s/])?",
+    re.IGNORECASE,
+)
+_TOO_MANY_ATTRIBUTES = "an element has more than {} attributes"
 _LOOK_BACK = 16
 
 
@@ -53,19 +63,47 @@ def refusal(body: bytes, limits: PageReadingSection) -> str | None:
         body: The page as bytes in an encoding that keeps ASCII.
         limits: Depth, attributes and repeated formatting that are allowed.
     """
-    brackets = body.count(b"<")
-    if (
-        (brackets > limits.max_depth and brackets - body.count(b"</") > limits.max_depth)
-        or (brackets > _HARMLESS_TAGS and _has_much_formatting(body, limits.max_reopened // brackets))
-        or (len(body) > _HARMLESS_BYTES and _has_long_tag(body, limits.max_attributes))
+    # Taking them out counts them faster than counting does, which looks at each byte by itself.
+    brackets = len(body) - len(body.replace(b"<", b""))
+    if (brackets > limits.max_depth and _could_be_deep(body, brackets, limits)) or (
+        brackets > _HARMLESS_TAGS and _has_much_formatting(body, limits.max_reopened // brackets)
     ):
         return _scan(body, limits)
+    if len(body) > _HARMLESS_BYTES and _has_long_tag(body, limits.max_attributes):
+        return _scan_attributes(body, limits.max_attributes)
     return None
 
 
+def _could_be_deep(body: bytes, brackets: int, limits: PageReadingSection) -> bool:
+    """Whether there are enough elements that can hold each other for more depth, or more steps, than allowed."""
+    holders = brackets - body.count(b"</")
+    if holders > limits.max_depth:
+        holders -= sum(1 for _ in _HOLDS_FEW.finditer(body))
+    return holders > limits.max_depth or holders * brackets > limits.max_steps
+
+
 def _has_much_formatting(body: bytes, enough: int) -> bool:
-    """Whether formatting with attributes (the parser drops repeated plain ones) could be reopened too often."""
-    return next(islice(_FORMATTED.finditer(body), enough, None), None) is not None
+    """Whether formatting with attributes (the parser drops repeated plain ones) could be reopened too often.
+
+    An end tag closes formatting of its name, unless a table cell or the like lies between: what is open there counts
+    as never closed.
+    """
+    if next(islice(_FORMATTED.finditer(body), enough, None), None) is None:
+        return False
+    unclosed: dict[bytes, int] = {}
+    kept_open = most = 0
+    for match in _FORMATTING_OR_FENCE.finditer(body):
+        end, name, attributes = match.groups()
+        name = name.lower()
+        if _KINDS.get(name) != _FORMATTING:
+            kept_open += sum(unclosed.values())
+            unclosed.clear()
+        elif end:
+            unclosed[name] = max(0, unclosed.get(name, 0) - 1)
+        elif attributes:
+            unclosed[name] = unclosed.get(name, 0) + 1
+            most = max(most, kept_open + sum(unclosed.values()))
+    return most > enough
 
 
 def _has_long_tag(body: bytes, max_attributes: int) -> bool:
@@ -106,7 +144,7 @@ def _scan(body: bytes, limits: PageReadingSection) -> str | None:
                 name = opened.lower()
                 kind = _KINDS.get(name, _OTHER)
                 if len(attributes) > 2 * limits.max_attributes and _too_many(attributes, limits.max_attributes):
-                    return f"an element has more than {limits.max_attributes} attributes"
+                    return _TOO_MANY_ATTRIBUTES.format(limits.max_attributes)
                 if kind in _NOT_NESTED:
                     if kind == _CELL and tables:
                         _end_cell(stack, tables[-1][0])
@@ -135,6 +173,23 @@ def _scan(body: bytes, limits: PageReadingSection) -> str | None:
                     unclosed = sum(formatting.values())
                 if kind not in _NOT_NESTED:
                     _close(stack, name)
+    return None
+
+
+def _scan_attributes(body: bytes, most: int) -> str | None:
+    """Reads every tag once, for the number of its attributes alone."""
+    position: int | None = 0
+    while position is not None:
+        start, position = position, None
+        for match in _TAG.finditer(body, start):
+            _, opened, attributes = match.groups()
+            if not opened:
+                continue
+            if len(attributes) > 2 * most and _too_many(attributes, most):
+                return _TOO_MANY_ATTRIBUTES.format(most)
+            if _KINDS.get(opened.lower()) == _RAW_TEXT:
+                position = _end_of_raw_text(body, match.end(), opened)
+                break
     return None
 
 

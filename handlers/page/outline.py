@@ -1,16 +1,22 @@
-"""What is collected of a page in one walk: blocks of text, containers, headings, links, tables, metadata and marks.
+"""What is collected of a page in one walk: its texts in order, links, headings, metadata, and what is around a text.
 
-``handlers.page.walk`` fills an ``Outline``; the readers of dates, bylines, text and citations work on it alone. What is
-boilerplate is decided here, when all of the page is known.
+``handlers.page.walk`` fills an ``Outline``; the readers of dates, bylines, text and citations work on it alone. A page
+has hundreds of texts and elements, of which few matter. So the texts are kept as they came, and the rest is made where
+somebody asks: the elements around a text, what their class names say, the blocks of a stretch of texts.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-MARK_CHARACTERS = 300
-"""Of a mark's or heading's text; a byline, a date or a title is shorter."""
-_RUNNING_TEXT = 60
+from selectolax.lexbor import LexborNode
+
+from handlers.page.hints import BOILERPLATE, Hints
+from handlers.page.tags import IS_BLOCK, IS_LINK, NAME_OF, TEXT, TRAITS_OF
+
+_NAMED = frozenset(("div", "section", "ul", "ol", "dl", "header", "address", "figure", "table"))
 
 
 @dataclass(slots=True)
@@ -19,117 +25,232 @@ class Block:
 
     Attributes:
         text: With whitespace collapsed.
-        tag: Name of the block element that began before it.
+        tag: Name of the block element that it stands in.
         linked: Characters of it that are inside links.
-        region: Index of the nearest element that is or calls itself navigation, footer, comments and the like; -1 for
-            none.
-        boilerplate: Whether it is in fact such; known when the walk is over.
+        element: Index of the block element that it stands in.
+        start: Index of its first text.
+        end: Index after its last text.
     """
 
     text: str
     tag: str
     linked: int
-    region: int
-    boilerplate: bool = False
-
-
-@dataclass(slots=True)
-class Region:
-    """An element that is boilerplate by its tag (``sure``), or by what it calls itself, which is often too much."""
-
-    parent: int
-    sure: bool
-    characters: int = 0
-    hidden: bool = False
-
-
-@dataclass(slots=True)
-class Container:
-    """An element that holds blocks: ``first`` to ``end`` are the indices of the blocks it spans."""
-
-    tag: str
-    is_body: bool
-    first: int
+    element: int
+    start: int
     end: int
 
 
 @dataclass(slots=True)
-class Mark:
-    """A place that says by its markup what it is.
+class Outline:
+    """What one walk found.
 
     Attributes:
-        name: ``itemprop:…``, ``rel:author``, ``time``, ``hint:byline`` or ``hint:date``.
-        value: The attribute that states it, "" where there is none.
-        text: The element's own text; None where the element is a block, whose text is in ``block`` and after.
-        region: As of a block.
-        block: Index of the block it stands in or begins.
+        texts: Texts in page order, as they stand in the page; those of blanks only are left out.
+        nodes: The node of each text: a text node, or a long paragraph.
+        parents: The element of each text.
+        lone: Indices of the texts of links with nothing beside them.
+        linked: Characters inside links, of paragraphs that have some.
+        breaks: Indices of the texts that a line break or a rule comes before.
+        rows: Table rows in page order.
+        headings: Level and text of h1 to h3.
+        headings_count: Headings h2 and h3 with text (R-194).
+        hrefs: Addresses of links.
+        stated: Elements with microdata or ``rel=author``.
+        times: Elements ``time``, each with the index of the text after it.
+        meta: Contents by lower-case name.
+        item_types: Microdata types.
+        json_ld: Texts of JSON-LD scripts.
+        title: The window's title.
+        language: As declared.
     """
 
-    name: str
-    value: str
-    text: str | None
-    region: int
-    block: int
-    boilerplate: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table: cells of each row, whether it has header cells, whether it holds tables."""
-
-    cells: tuple[int, ...]
-    has_header: bool
-    is_nested: bool
-
-
-@dataclass(slots=True)
-class Outline:
-    """What one walk found. ``meta`` holds contents by lower-case name; ``headings_count`` counts h2 and h3 (R-194)."""
-
-    blocks: list[Block] = field(default_factory=list)
-    containers: list[Container] = field(default_factory=list)
+    hints: Hints
+    texts: list[str] = field(default_factory=list)
+    nodes: list[LexborNode] = field(default_factory=list)
+    parents: list[LexborNode] = field(default_factory=list)
+    lone: set[int] = field(default_factory=set)
+    linked: dict[int, int] = field(default_factory=dict)
+    breaks: set[int] = field(default_factory=set)
+    rows: list[LexborNode] = field(default_factory=list)
     headings: list[tuple[int, str]] = field(default_factory=list)
     headings_count: int = 0
     hrefs: list[str] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
+    stated: list[LexborNode] = field(default_factory=list)
+    times: list[tuple[int, LexborNode]] = field(default_factory=list)
     meta: dict[str, list[str]] = field(default_factory=dict)
     item_types: list[str] = field(default_factory=list)
     json_ld: list[str] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
     title: str = ""
     language: str = ""
+    elements: list[LexborNode] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    outer: list[int] = field(default_factory=list)
+    _entered: dict[int, int] = field(default_factory=dict)
+    _said: dict[int, int] = field(default_factory=dict)
+    _called: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    _doubted: set[int] | None = None
+    _opened: int = 0
+    _closed: int = 0
+    _lines: list[Block] = field(default_factory=list)
+    _starts: list[int] = field(default_factory=list)
 
-    def text_of(self, mark: Mark) -> str:
-        """The text of a mark's element, or of the block that it begins."""
-        if mark.text is not None:
-            return mark.text
-        return self.blocks[mark.block].text[:MARK_CHARACTERS] if mark.block < len(self.blocks) else ""
+    def place(self, node: LexborNode) -> int:
+        """Where a node is: twice the index of the nearest block element, plus one inside a link; -2 for nowhere.
 
+        The elements around it are entered in ``elements``, ``tags`` and ``outer`` (the index of the one around each),
+        as far as they are new.
+        """
+        entered = self._entered
+        new: list[tuple[int, LexborNode]] = []
+        current: LexborNode | None = node
+        place = -2
+        while current is not None:
+            key = current.mem_id
+            found = entered.get(key)
+            if found is not None:
+                place = found
+                break
+            new.append((key, current))
+            current = current.parent
+        for key, element in reversed(new):
+            tag = element.tag_id
+            traits = TRAITS_OF.get(tag, 0)
+            if traits & IS_BLOCK:
+                place, around = len(self.tags) << 1 | place & 1, place >> 1
+                self.elements.append(element)
+                self.tags.append(NAME_OF[tag])
+                self.outer.append(around)
+            elif traits & IS_LINK:
+                place |= 1
+            entered[key] = place
+        return place
 
-def hide_boilerplate(outline: Outline, regions: list[Region]) -> None:
-    """Decides which regions of a page are boilerplate, and says so in its blocks and marks.
+    def around(self, element: int) -> Iterator[int]:
+        """A block element and those around it, the innermost first."""
+        while element >= 0:
+            yield element
+            element = self.outer[element]
 
-    Frames and forum posts call themselves widgets and comments too: a region that holds half of the running text is
-    none, and where hiding leaves next to nothing, only tags count.
-    """
-    total = 0
-    for block in outline.blocks:
-        if len(block.text) < _RUNNING_TEXT or block.linked * 2 > len(block.text):
-            continue
-        total += len(block.text)
-        if block.region >= 0:
-            regions[block.region].characters += len(block.text)
-    for region in reversed(regions):
-        if region.parent >= 0:
-            regions[region.parent].characters += region.characters
-    for believe in (True, False):
-        hidden = 0
-        for region in regions:
-            above = region.parent >= 0 and regions[region.parent].hidden
-            region.hidden = above or region.sure or (believe and region.characters * 2 < total)
-            hidden += region.characters if region.hidden and not above else 0
-        if hidden * 4 < total * 3:
-            break
-    placed: list[Block | Mark] = [*outline.blocks, *outline.marks]
-    for item in placed:
-        item.boilerplate = item.region >= 0 and regions[item.region].hidden
+    def open(self, start: int, end: int) -> None:
+        """Makes the blocks of the texts that are going to be asked for, once for all readers."""
+        self._opened = max(start, 0)
+        self._closed = min(end, len(self.texts))
+        self._lines = self._blocks(self._opened, self._closed)
+        self._starts = [block.start for block in self._lines]
+
+    def blocks(self, start: int = 0, end: int | None = None) -> list[Block]:
+        """The blocks that begin at the texts from ``start`` to before ``end``."""
+        start = max(start, 0)
+        end = len(self.texts) if end is None else min(end, len(self.texts))
+        if start < self._opened or end > self._closed:
+            return self._blocks(start, end)
+        return self._lines[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
+
+    def _blocks(self, start: int, end: int) -> list[Block]:
+        found: list[Block] = []
+        pieces: list[str] = []
+        linked = 0
+        texts, parents, breaks, lone = self.texts, self.parents, self.breaks, self.lone
+        entered = self._entered.get
+        current = within = -1
+        for index in range(start, end):
+            if index in lone:
+                current = -1
+                continue
+            text = texts[index]
+            parent = parents[index]
+            place = entered(parent.mem_id)
+            if place is None:
+                place = self.place(parent)
+            if pieces and (
+                place >> 1 != current
+                or index in breaks
+                or not (text[0].isspace() or pieces[-1][-1].isspace() or self._touch(self.nodes[index], pieces))
+            ):
+                self._end(found, pieces, linked, within, start, index)
+                pieces, linked = [], 0
+            if not pieces:
+                start = index
+            current = within = place >> 1
+            pieces.append(text)
+            if place & 1:
+                linked += len(text)
+            elif index in self.linked:
+                linked += self.linked[index]
+        if pieces:
+            self._end(found, pieces, linked, within, start, end)
+        return found
+
+    def _end(self, found: list[Block], pieces: list[str], linked: int, element: int, start: int, end: int) -> None:
+        # Blanks that HTML does not take for any, such as the one that does not break, are no text either.
+        if text := " ".join((pieces[0] if len(pieces) == 1 else "".join(pieces)).split()):
+            found.append(Block(text, self.tags[element], min(linked, len(text)), element, start, end))
+
+    def _touch(self, node: LexborNode, pieces: list[str]) -> bool:
+        """Whether two texts stand in one line; a blank between them is put into ``pieces``."""
+        before: LexborNode | None = None
+        above: LexborNode | None = node
+        while above is not None and not TRAITS_OF.get(above.tag_id, 0) & IS_BLOCK:
+            before = above.prev
+            if before is not None:
+                break
+            above = above.parent
+        if before is None:
+            return True
+        tag = before.tag_id
+        if tag == TEXT and before.is_empty_text_node:
+            pieces.append(" ")
+        return not TRAITS_OF.get(tag, 0) & IS_BLOCK
+
+    def hint(self, element: int) -> int:
+        """What the class names and the id of a block element say (``handlers.page.hints``)."""
+        known = self._said.get(element)
+        if known is None:
+            known = self._said[element] = self.hints.of_attributes(self.elements[element].attributes)
+        return known
+
+    def hide_boilerplate(self, running: list[tuple[int, int]]) -> None:
+        """Decides which elements that call themselves navigation, comments and the like are believed.
+
+        Frames and forum posts call themselves widgets and comments too: an element that holds more than half of the
+        running text is none, and where hiding leaves next to nothing, nobody is believed.
+
+        Args:
+            running: Block elements with running text and its length; an element may come often.
+        """
+        held: dict[int, int] = {}
+        total = 0
+        for element, length in running:
+            total += length
+            for region in self._regions(element):
+                held[region] = held.get(region, 0) + length
+        self._doubted = {region for region, length in held.items() if length * 2 > total} if total else None
+        hidden = sum(length for element, length in running if self.is_boilerplate(element))
+        if hidden * 4 >= total * 3:
+            self._doubted = None
+
+    def is_boilerplate(self, element: int) -> bool:
+        """Whether an element is inside of what is hidden."""
+        regions = self._regions(element)
+        if not regions or self._doubted is None:
+            return False
+        return not self._doubted.issuperset(regions)
+
+    def _regions(self, element: int) -> tuple[int, ...]:
+        """The elements around an element, itself included, that call themselves boilerplate."""
+        called = self._called
+        passed = []
+        known: tuple[int, ...] | None = ()
+        while element >= 0:
+            known = called.get(element)
+            if known is not None:
+                break
+            passed.append(element)
+            element = self.outer[element]
+        found = known or ()
+        for inner in reversed(passed):
+            tag = self.tags[inner]
+            if tag == "form" or (tag in _NAMED and self.hint(inner) & BOILERPLATE):
+                found = (*found, inner)
+            called[inner] = found
+        return found

@@ -17,6 +17,7 @@ _MAGIC = (
     (b"BZh", "bzip2 data"), (b"\xfd7zXZ", "xz data"), (b"\x28\xb5\x2f\xfd", "zstd data"), (b"Rar!", "a RAR archive"),
     (b"\xd0\xcf\x11\xe0", "an Office document"), (b"wOF", "a web font"), (b"\x00\x00\x01\x00", "an icon"),
 )  # fmt: skip
+_FIRST_BYTES = tuple(magic for magic, _ in _MAGIC)
 _SAMPLE = 4096
 _MOST_CONTROLS = 0.04
 _CONTROLS = bytes(sorted(set(range(32)) - set(b"\t\n\r\f\x1b")))
@@ -46,9 +47,8 @@ def not_a_page(body: str | bytes, content_type: str | None) -> str | None:
             or b"utf-16" in (content_type or "").lower().encode()
         ):
             return None
-    for magic, meaning in _MAGIC:
-        if sample.startswith(magic):
-            return f"looks like {meaning}"
+    if sample.startswith(_FIRST_BYTES):
+        return f"looks like {next(meaning for magic, meaning in _MAGIC if sample.startswith(magic))}"
     controls = len(sample) - len(sample.translate(None, _CONTROLS))
     if controls > _MOST_CONTROLS * len(sample):
         return f"looks like binary data: {controls} of its first {len(sample)} bytes are control characters"

@@ -12,19 +12,25 @@ from dataclasses import dataclass
 from handlers.page.outline import Block, Outline
 
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_NOT_CJK_BYTES = bytes(range(0xE3)) + bytes(range(0xF0, 0x100))
 _CJK_SIGNS = re.compile(r"[\u3000-\u303f\uff00-\uff65]")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])")
-_GOOD_CHARACTERS = 60
-_GOOD_CJK_CHARACTERS = 25
+_TEXTS_BEFORE = 30
+_TEXTS_AFTER = 16
+_GOOD_CHARACTERS = 40
+_GOOD_CJK_CHARACTERS = 20
 _MOSTLY_LINKS = 0.5
 _SHARE_KEPT = 0.75
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _MAIN_TAGS = frozenset(("article", "main"))
+_CONTAINERS = frozenset(
+    ("html", "body", "div", "section", "article", "main", "td", "center", "form", "fieldset", "figure", "table")
+)
 
 
 @dataclass(frozen=True, slots=True)
 class MainText:
-    """The main text and where it begins and ends among the outline's blocks; ``blocks`` are those kept."""
+    """The main text and where it begins and ends among the outline's texts; ``blocks`` are those kept."""
 
     text: str
     blocks: tuple[Block, ...]
@@ -34,12 +40,14 @@ class MainText:
 
 def main_text(outline: Outline, max_characters: int) -> MainText:
     """The main text of a page, one block a line; "" where the page has none."""
-    blocks = outline.blocks
-    points = [_points(block) for block in blocks]
-    if not any(points):
-        points = [_points(block, strict=False) for block in blocks]
-    first, end = _span(outline, points)
-    kept = [block for place, block in enumerate(blocks[first:end], first) if _keep(block, points[place])]
+    running = _running_text(outline)
+    outline.hide_boilerplate([(element, length) for _, element, length in running])
+    seen = [found for found in running if not outline.is_boilerplate(found[1])]
+    if not seen:
+        seen = [found for found in _running_text(outline, strict=False) if not outline.is_boilerplate(found[1])]
+    first, end = _span(outline, seen)
+    outline.open(first - _TEXTS_BEFORE, end + _TEXTS_AFTER)
+    kept = [block for block in outline.blocks(first, end) if _keep(outline, block)]
     # A heading at the end, or one that another follows, stands over nothing.
     while kept and kept[-1].tag in _HEADINGS:
         kept.pop()
@@ -53,11 +61,10 @@ def count_words(text: str) -> int:
     >>> count_words("字數 counts two words, 五個字符")
     9
     """
-    if text.isascii():
+    # In UTF-8 the characters in question begin with a byte from E3 on: most texts have none, and need no search.
+    if text.isascii() or not text.encode("utf-8", "replace").translate(None, _NOT_CJK_BYTES):
         return len(text.split())
     cjk = len(_CJK.findall(text))
-    if not cjk:
-        return len(text.split())
     return cjk + len(_CJK_SIGNS.sub(" ", _CJK.sub(" ", text)).split())
 
 
@@ -74,42 +81,78 @@ def leading_sentences(text: str, max_characters: int) -> str:
     return head[: ends[-1]].strip() if ends else head[:max_characters].rsplit(" ", 1)[0].strip()
 
 
-def _points(block: Block, *, strict: bool = True) -> int:
-    """Running text earns its length, as far as it is not linked."""
-    if block.boilerplate or block.tag in _HEADINGS:
-        return 0
-    own = len(block.text) - block.linked
-    if own < (1 - _MOSTLY_LINKS) * len(block.text):
-        return 0
-    if (
-        strict
-        and own < _GOOD_CHARACTERS
-        and (block.text.isascii() or len(_CJK.findall(block.text)) < _GOOD_CJK_CHARACTERS)
-    ):
-        return 0
-    return own
+def _running_text(outline: Outline, *, strict: bool = True) -> list[tuple[int, int, int]]:
+    """Texts outside of links and headings, each with its block element and length; the long ones only if strict."""
+    found = []
+    for index, text in enumerate(outline.texts):
+        length = len(text)
+        if index in outline.lone:
+            continue
+        if strict and length < _GOOD_CHARACTERS and (text.isascii() or not _is_good_cjk(text)):
+            continue
+        length = len(text.strip())
+        if strict and length < _GOOD_CHARACTERS and text.isascii():
+            continue
+        place = outline.place(outline.parents[index])
+        if place & 1 or place < 0 or outline.tags[place >> 1] in _HEADINGS:
+            continue
+        found.append((index, place >> 1, length))
+    return found
 
 
-def _span(outline: Outline, points: list[int]) -> tuple[int, int]:
-    """The blocks of the smallest container that holds most of the good text."""
-    total = sum(points)
+def _is_good_cjk(text: str) -> bool:
+    return len(text) >= _GOOD_CJK_CHARACTERS and len(_CJK.findall(text)) >= _GOOD_CJK_CHARACTERS
+
+
+def _span(outline: Outline, running: list[tuple[int, int, int]]) -> tuple[int, int]:
+    """The texts of the smallest container that holds most of the running text."""
+    total = sum(length for _, _, length in running)
     if not total:
-        return 0, len(points)
-    before = [0]
-    for point in points:
-        before.append(before[-1] + point)
-    best, best_size = (0, len(points)), len(points) + 1
-    for container in reversed(outline.containers):
-        share = (before[container.end] - before[container.first]) / total
-        size = container.end - container.first
-        if share >= 0.5 and (container.is_body or (container.tag in _MAIN_TAGS and share >= _SHARE_KEPT)):
-            return container.first, container.end
-        if share >= _SHARE_KEPT and size < best_size:
-            best, best_size = (container.first, container.end), size
-    return best
+        return 0, len(outline.texts)
+    held = [0] * len(outline.tags)
+    for _, element, length in running:
+        held[element] += length
+    # An element is entered after those around it, so the inner ones are counted when their turn comes.
+    for element in range(len(held) - 1, 0, -1):
+        if held[element] and (around := outline.outer[element]) >= 0:
+            held[around] += held[element]
+    best = 0
+    for element, length in enumerate(held):
+        share = length / total
+        if share < 0.5 or (tag := outline.tags[element]) not in _CONTAINERS:
+            continue
+        if (tag in _MAIN_TAGS and share >= _SHARE_KEPT) or _is_body(outline, element):
+            best = element
+            break
+        if share >= _SHARE_KEPT:
+            best = element
+    inside = {best}
+    places = [index for index, element, _ in running if _is_inside(outline, element, inside)]
+    first, end = places[0], places[-1] + 1
+    lone, parents = outline.lone, outline.parents
+    while first > 0 and (first - 1 in lone or _is_inside(outline, outline.place(parents[first - 1]) >> 1, inside)):
+        first -= 1
+    while end < len(parents) and (end in lone or _is_inside(outline, outline.place(parents[end]) >> 1, inside)):
+        end += 1
+    return first, end
 
 
-def _keep(block: Block, points: int) -> bool:
-    if points or (block.tag in _HEADINGS and not block.boilerplate):
-        return True
-    return not block.boilerplate and block.linked <= _MOSTLY_LINKS * len(block.text)
+def _is_inside(outline: Outline, element: int, inside: set[int]) -> bool:
+    """Whether an element is one of ``inside`` or in one of them, which makes it one of them."""
+    passed: list[int] = []
+    for around in outline.around(element):
+        if around in inside:
+            inside.update(passed)
+            return True
+        passed.append(around)
+    return False
+
+
+def _is_body(outline: Outline, element: int) -> bool:
+    return "articlebody" in (outline.elements[element].attributes.get("itemprop") or "").lower()
+
+
+def _keep(outline: Outline, block: Block) -> bool:
+    if block.tag not in _HEADINGS and block.linked > _MOSTLY_LINKS * len(block.text):
+        return False
+    return not outline.is_boilerplate(block.element)

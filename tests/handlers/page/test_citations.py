@@ -29,7 +29,7 @@ WORDS = CitationWords(READING)
 def test_find_citations(html: str, has_doi: bool, count: int, references: bool) -> None:
     page = outline_of(html)
 
-    found = find_citations(page, main_text(page, 10_000).text, WORDS)
+    found = find_citations(page, main_text(page, 10_000), WORDS)
 
     assert (found.has_doi, found.count, found.has_references_section) == (has_doi, count, references)
 

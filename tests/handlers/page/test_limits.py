@@ -22,6 +22,8 @@ SMALL = READING.model_copy(update={"max_depth": 50, "max_attributes": 20, "max_r
         (b"<script>'</div>'</script><div>" * 60, "nested"),
         (b"x" * 70_000 + b"<p " + b"a=1 b " * 2000 + b">", "attributes"),
         (b"x" * 70_000 + b"<p " + b"a=1 b " * 2000, "attributes"),
+        (b"<p>" + b"<b/a=1>" * 40 + b"<p>x" * 3000, "formatting"),
+        (b"<b a=1><table><tr><td></b></table>" * 40 + b"<p>x" * 3000, "formatting"),
         (b"<p>" + b"<b a=1>" * 40 + b"</i>" * 40 + b"</p>" + b"<p>x" * 3000, "formatting"),
         (b"<div>" * 40 + b"<p>x" * 3000 + b"<div>" * 20, "steps"),
     ],
@@ -46,6 +48,8 @@ def test_refused(body: bytes, says: str) -> None:
         b"<script>" + b"'<div>'" * 200 + b"</script>",
         b"<span><em>x</span></em>" * 20,
         b"x" * 70_000 + b'<p title="' + b"word " * 2000 + b'">',
+        b"x" * 70_000 + b"<script>a<b" + b" word" * 2000 + b"</script>",
+        b"<p><b class=x>y</b>" * 3000,
     ],
 )
 def test_let_through(body: bytes) -> None:

@@ -1,47 +1,56 @@
 from __future__ import annotations
 
-from handlers.page.walk import walk_page
-from tests.handlers.page.rules import HINTS, outline_of
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.page.text import main_text
+from tests.handlers.page.rules import outline_of
 
 PARAGRAPH = "<p>Three days of heavy rain have ended the longest drought in forty years, the weather office said.</p>"
 
 
 def test_blocks_know_their_tag_links_and_place() -> None:
-    page = outline_of("<h1>Rain</h1><div>a <a href=/x>link</a><p>b</p>c</div><nav>d</nav>")
+    page = outline_of("<h1>Rain</h1><div>a <a href=/x>link</a><p>b</p>c</div><nav>d <a href=/y>e</a></nav>")
 
-    assert [(block.text, block.tag, block.linked, block.boilerplate) for block in page.blocks] == [
-        ("Rain", "h1", 0, False),
-        ("a link", "div", 4, False),
-        ("b", "p", 0, False),
-        ("c", "div", 0, False),
-        ("d", "nav", 0, True),
+    assert [(block.text, block.tag, block.linked) for block in page.blocks()] == [
+        ("Rain", "h1", 0),
+        ("a link", "div", 4),
+        ("b", "p", 0),
+        ("c", "div", 0),
     ]
-    assert page.hrefs == ["/x"]
+    assert page.hrefs == ["/x", "/y"]
+
+
+def test_a_long_paragraph_is_one_text_with_its_links() -> None:
+    page = outline_of(f"<p>{PARAGRAPH[3:-4]} {PARAGRAPH[3:-4]} <a href=/x>It is <b>over</b></a>.</p>")
+
+    assert len(page.texts) == 1
+    (block,) = page.blocks()
+    assert block.text.endswith("said. It is over.")
+    assert block.linked == len("It is over")
 
 
 def test_scripts_styles_and_hidden_content_are_no_text() -> None:
     html = "<script>a</script><style>b</style><svg>c</svg><template>d</template><!-- e --><select>f</select>"
 
-    assert outline_of(html).blocks == []
+    assert outline_of(html).texts == []
+
+
+def hidden(html: str) -> list[bool]:
+    page = outline_of(html)
+    main_text(page, 10_000)
+    return [page.is_boilerplate(block.element) for block in page.blocks()]
 
 
 def test_what_calls_itself_boilerplate_is_believed_in_moderation() -> None:
-    small = outline_of(f"<div>{PARAGRAPH * 3}</div><div class=related-stories>{PARAGRAPH}</div>")
-    large = outline_of(f"<div class=comments-page>{PARAGRAPH * 3}</div><div>{PARAGRAPH}</div>")
-    all_of_it = outline_of(f"<div class=comment>{PARAGRAPH}</div>" * 4)
+    small = hidden(f"<div>{PARAGRAPH * 3}</div><div class=related-stories>{PARAGRAPH}</div>")
+    large = hidden(f"<div class=comments-page>{PARAGRAPH * 3}</div><div>{PARAGRAPH}</div>")
+    all_of_it = hidden(f"<div class=comment>{PARAGRAPH}</div>" * 4)
 
-    assert [block.boilerplate for block in small.blocks] == [False] * 3 + [True]
-    assert not any(block.boilerplate for block in large.blocks)
-    assert not any(block.boilerplate for block in all_of_it.blocks)
-
-
-def test_tables_count_cells_of_their_own() -> None:
-    page = outline_of("<table><tr><th>a<td>b<tr><td><table><tr><td>c</table></table><tr><td>d")
-
-    assert [(table.cells, table.has_header, table.is_nested) for table in page.tables] == [
-        ((1,), False, False),
-        ((2, 1), True, True),
-    ]
+    assert small == [False] * 3 + [True]
+    assert not any(large)
+    assert not any(all_of_it)
 
 
 def test_meta_is_kept_under_each_of_its_names() -> None:
@@ -53,10 +62,47 @@ def test_meta_is_kept_under_each_of_its_names() -> None:
 
 
 def test_the_walk_is_bounded() -> None:
-    assert len(outline_of("<p>x" * 100, max_nodes=20).blocks) < 20
+    assert len(outline_of("<p>x" * 100, max_nodes=20).texts) < 20
 
 
-def test_an_empty_tree_has_an_empty_outline() -> None:
-    from handlers.page.html import parse_page
+@pytest.mark.parametrize("html", ["", "<frameset><frame></frameset>", "<p>\u00a0</p>"])
+def test_a_page_without_text_has_no_blocks(html: str) -> None:
+    assert outline_of(html).blocks() == []
 
-    assert walk_page(parse_page("").tree, HINTS, 10).blocks == []
+
+@pytest.mark.parametrize(
+    ("html", "lines"),
+    [
+        ("<p>a<b>b</b> <i>c</i></p>", ["ab c"]),
+        ("<p>a<br>b</p>", ["a", "b"]),
+        ("<div>a<div class=clear></div>b</div>", ["a", "b"]),
+        ("<div>see <a href=/x>this</a>, too</div>", ["see this, too"]),
+        ("<ul><li><a href=/x>x</a></li><li>words</li></ul>", ["words"]),
+        ("<h2><a href=/x>Title</a></h2>", ["Title"]),
+        ("<a href=/x><div>card</div></a>", ["card"]),
+    ],
+)
+def test_lines(html: str, lines: list[str]) -> None:
+    assert [block.text for block in outline_of(html).blocks()] == lines
+
+
+def test_depth_does_not_matter() -> None:
+    page = outline_of("<div class=menu>" * 3000 + PARAGRAPH + "</div>" * 3000 + PARAGRAPH, max_nodes=100_000)
+
+    assert main_text(page, 10_000).text
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<p>", "</p>", "<a href=/x>", "</a>", "<li>", "<h2>", "text ", "w", "<table><tr><th>", "<form>", "<br>"]
+        )
+    )
+)
+def test_any_page_has_an_outline(parts: list[str]) -> None:
+    page = outline_of("".join(parts))
+
+    for block in page.blocks():
+        assert block.text == " ".join(block.text.split()) != ""
+        assert 0 <= block.linked <= len(block.text)
+        assert 0 <= block.start < block.end <= len(page.texts)

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import pytest
+
+from handlers.page.marks import named_marks, stated_marks, times
+from tests.handlers.page.rules import outline_of
+
+
+@pytest.mark.parametrize(
+    ("html", "marks"),
+    [
+        ("<span itemprop=author>Ada</span>", [("itemprop:author", "", "Ada", False)]),
+        ("<meta itemprop=datePublished content=2024-05-03>", [("itemprop:datepublished", "2024-05-03", "", False)]),
+        ("<p>By <a rel='author external' href=/a>Ada</a></p>", [("rel:author", "", "Ada", False)]),
+        ("<footer><a rel=author href=/a>Ada</a></footer>", [("rel:author", "", "Ada", True)]),
+        ("<span itemprop=name>Ada</span>", []),
+    ],
+)
+def test_stated(html: str, marks: list[tuple[str, str, str, bool]]) -> None:
+    found = stated_marks(outline_of(html))
+
+    assert [(mark.name, mark.value, mark.text, mark.boilerplate) for mark in found] == marks
+
+
+def test_times_near_the_text_come_first() -> None:
+    page = outline_of("<p>a<time datetime=1></time><p>b<p>c<time datetime=2></time><time>3</time><p>d")
+
+    assert [mark.value for mark in times(page, 3)] == ["2", "1"]
+
+
+def test_class_names_are_read_around_the_text_only() -> None:
+    line = "<p class=byline>By Ada</p>"
+    far = line + "<p>word</p>" * 100
+
+    assert [mark.name for mark in named_marks(outline_of(far), 0)] == ["hint:byline"]
+    assert named_marks(outline_of(far), 90) == []
+    assert [mark.text for mark in named_marks(outline_of("<div>x <span class=pub-date>May 3</span></div>"), 0)] == [
+        "May 3"
+    ]
