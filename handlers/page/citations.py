@@ -8,31 +8,31 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 from handlers.page.outline import Block, Outline
 from handlers.page.reading import PageReadingSection
 from handlers.page.tables import has_data_table
-from handlers.page.text import MainText
+from handlers.page.text import MainText, has_cjk
 
 _DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/[^\s\"'<>&?#，。）)\]】]{2,120}")
 _ARXIV = re.compile(r"arxiv(?:\.org/(?:abs|pdf)/|:\s?)(\d{4}\.\d{4,5})", re.IGNORECASE)
 _AUTHOR_YEAR = re.compile(
-    r"[(（]([A-Z][^\W\d_]{1,30}(?: et al\.?| (?:&|and) [A-Z][^\W\d_]{1,30})?),? ((?:19|20)\d{2})[a-z]?[)）;,]"
+    r"([A-Z][^\W\d_]{1,30}(?: et al\.?| (?:&|and) [A-Z][^\W\d_]{1,30})?),? ((?:19|20)\d{2})[a-z]?[)）;,]"
 )
-_YEARS = (" 19", " 20", ",19", ",20")  # what stands before a year in such a citation
 _OPENING = re.compile(r"([^:：]{2,12})[:：]")
 _MAX_HEADING = 40
 _TEXTS_AFTER = 12
 _LISTED = frozenset(("li", "td", "th", "a"))
 _MARKER = re.compile(r"\[(\d{1,3})\]")
-_FIGURE = re.compile(
-    r"[$€£¥₹]\s?[0-9０-９]|[0-9０-９]\s?(?:%|％|percent\b|per cent\b|Prozent\b"
-    r"|[萬万億亿兆]|元|美元|人次?|件|公里|公斤|公噸|噸|度|€"
-    r"|°C|°F|km²"
+_AMOUNT = {sign: re.compile(re.escape(sign) + r"\s?\d") for sign in "$€£¥₹"}
+_UNITS = (
+    r"\s?(?:%|％|percent\b|per cent\b|Prozent\b|€|°C|°F|km²"
     r"|(?:million|billion|trillion|Millionen|Milliarden|Mio|km|kg|mg|GW|MW|kWh"
-    r"|euros?|dollars?|people|percentage points)\b)"
+    r"|euros?|dollars?|people|percentage points)\b"
 )
+_QUANTITY = re.compile(r"[0-9]" + _UNITS + ")")
+_QUANTITY_CJK = re.compile(r"[0-9０-９]" + _UNITS + "|[萬万億亿兆]|元|美元|人次?|件|公里|公斤|公噸|噸|度)")
 _NUMBERING = re.compile(
     r"^[\s\d.、:：)（(\[\]一二三四五六七八九十#§-]{0,8}|[\s:：.\[\]#¶]{0,6}(?:\[?edit\]?|\[編輯\]|\[编辑\])?[\s:：]{0,3}$"
 )
@@ -82,8 +82,10 @@ def find_citations(outline: Outline, main: MainText, words: CitationWords) -> Ci
     cited = {doi.lower() for doi in dois}
     if "arxiv" in text or "arXiv" in text:
         cited.update(f"arxiv:{number}" for number in _ARXIV.findall(text))
-    if any(opening in text for opening in _YEARS):
-        cited.update(f"{author} {year}" for author, year in _AUTHOR_YEAR.findall(text))
+    for bracket in "(（":
+        for inside in islice(text.split(bracket), 1, None):
+            if match := _AUTHOR_YEAR.match(inside):
+                cited.add(f"{match[1]} {match[2]}")
     if references:
         cited.update(_MARKER.findall(text))
     return Citations(bool(dois), len(cited), references)
@@ -112,7 +114,10 @@ def has_references_section(outline: Outline, blocks: Iterable[Block], words: Cit
 
 def has_statistics(outline: Outline, text: str, reading: PageReadingSection) -> bool:
     """A data table, or enough numbers with a unit, per cent or currency (C-43)."""
-    if next(islice(_FIGURE.finditer(text), reading.min_figures - 1, None), None) is not None:
+    figures = [(_QUANTITY_CJK if has_cjk(text) else _QUANTITY).finditer(text)]
+    # A search for a fixed sign is fast, one for any of several is not.
+    figures += [pattern.finditer(text) for sign, pattern in _AMOUNT.items() if sign in text]
+    if next(islice(chain.from_iterable(figures), reading.min_figures - 1, None), None) is not None:
         return True
     return has_data_table(outline, reading)
 

@@ -55,14 +55,21 @@ def main_text(outline: Outline, max_characters: int) -> MainText:
     return MainText(text, tuple(kept), first, end)
 
 
+def has_cjk(text: str) -> bool:
+    """Whether a text may hold CJK characters or their signs.
+
+    In UTF-8 these begin with a byte from E3 on: most texts have none, and need no search.
+    """
+    return not text.isascii() and bool(text.encode("utf-8", "replace").translate(None, _NOT_CJK_BYTES))
+
+
 def count_words(text: str) -> int:
     """CJK characters and words of other scripts (C-32).
 
     >>> count_words("字數 counts two words, 五個字符")
     9
     """
-    # In UTF-8 the characters in question begin with a byte from E3 on: most texts have none, and need no search.
-    if text.isascii() or not text.encode("utf-8", "replace").translate(None, _NOT_CJK_BYTES):
+    if not has_cjk(text):
         return len(text.split())
     cjk = len(_CJK.findall(text))
     return cjk + len(_CJK_SIGNS.sub(" ", _CJK.sub(" ", text)).split())
