@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from handlers.page.marks import Mark, named_marks, stated_marks
-from handlers.page.outline import Outline
+from handlers.page.marks import named_marks, stated_marks
+from handlers.page.outline import Mark, Outline
 from handlers.page.reading import PageReadingSection
 from handlers.page.structured_data import StructuredData
 

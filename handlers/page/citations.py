@@ -15,7 +15,7 @@ from handlers.page.reading import PageReadingSection
 from handlers.page.tables import has_data_table
 from handlers.page.text import MainText, has_cjk
 
-_DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/[^\s\"'<>&?#，。）)\]】]{2,120}")
+_DOI = re.compile(r"10\.(?<![\d.]10\.)\d{4,9}/[^\s\"'<>&?#，。）)\]】]{2,120}")
 _ARXIV = re.compile(r"arxiv(?:\.org/(?:abs|pdf)/|:\s?)(\d{4}\.\d{4,5})", re.IGNORECASE)
 _AUTHOR_YEAR = re.compile(
     r"([A-Z][^\W\d_]{1,30}(?: et al\.?| (?:&|and) [A-Z][^\W\d_]{1,30})?),? ((?:19|20)\d{2})[a-z]?[)）;,]"
@@ -33,9 +33,7 @@ _UNITS = (
 )
 _QUANTITY = re.compile(r"[0-9]" + _UNITS + ")")
 _QUANTITY_CJK = re.compile(r"[0-9０-９]" + _UNITS + "|[萬万億亿兆]|元|美元|人次?|件|公里|公斤|公噸|噸|度)")
-_NUMBERING = re.compile(
-    r"^[\s\d.、:：)（(\[\]一二三四五六七八九十#§-]{0,8}|[\s:：.\[\]#¶]{0,6}(?:\[?edit\]?|\[編輯\]|\[编辑\])?[\s:：]{0,3}$"
-)
+_NUMBERING = " \t0123456789.、:：)）（(][#§¶-一二三四五六七八九十"
 
 
 class CitationWords:
@@ -133,7 +131,5 @@ def is_wire_report(head: str, words: CitationWords) -> bool:
 
 
 def _plain(heading: str) -> str:
-    """Without numbering, colon and edit link; the costly part is left out where there is nothing to take away."""
-    if heading[:1].isalpha() and heading[-1:].isalpha():
-        return heading.lower()
-    return _NUMBERING.sub("", heading).strip().lower()
+    """Without numbering, colon and edit link."""
+    return (heading.partition("[")[0] or heading).strip(_NUMBERING).lower()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from selectolax.lexbor import LexborNode
+
 from handlers.page.reading import PageReadingSection
 
 BOILERPLATE, BYLINE, DATE = 1, 2, 4
@@ -30,12 +32,15 @@ class Hints:
         self._date = frozenset(reading.date_hints)
         self.known: dict[str, int] = {}
 
-    def of_attributes(self, attributes: dict[str, str | None]) -> int:
-        """What an element's class names and id say together."""
-        named = attributes.get("class")
+    def of_node(self, node: LexborNode) -> int:
+        """What an element's class names and its id say together."""
+        attributes = node.attrs
+        found = 0
+        if names := attributes.get("class"):
+            found = self.of(names)
         if identity := attributes.get("id"):
-            named = f"{named} {identity}" if named else identity
-        return self.of(named) if named else 0
+            found |= self.of(identity)
+        return found
 
     def of(self, names: str) -> int:
         """``BOILERPLATE``, ``BYLINE`` and ``DATE`` as they apply to a class attribute and id."""

@@ -6,12 +6,10 @@ bylines and datelines stand there, and further away they are those of other stor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from selectolax.lexbor import LexborNode
 
 from handlers.page.hints import BYLINE, DATE
-from handlers.page.outline import Outline
+from handlers.page.outline import Mark, Outline
 from handlers.page.tags import IS_BLOCK, TRAITS_OF
 from handlers.page.walk import MARK_CHARACTERS, short_text
 
@@ -19,25 +17,6 @@ _TEXTS_BEFORE = 30
 _TEXTS_AFTER = 16
 _MAX_STATED = 400
 _PROPERTIES = frozenset(("datepublished", "datecreated", "author"))
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A place that says by its markup what it is.
-
-    Attributes:
-        name: ``itemprop:…``, ``rel:author``, ``time``, ``hint:byline`` or ``hint:date``.
-        value: The attribute that states it, "" where there is none.
-        text: Its text.
-        distance: Texts between it and the beginning of the main text.
-        boilerplate: Whether it stands in a sidebar, among comments or the like.
-    """
-
-    name: str
-    value: str
-    text: str
-    distance: int
-    boilerplate: bool
 
 
 def stated_marks(outline: Outline) -> list[Mark]:
@@ -73,6 +52,8 @@ def times(outline: Outline, content_first: int) -> list[Mark]:
 
 def named_marks(outline: Outline, content_first: int) -> list[Mark]:
     """Elements around the beginning of the main text that call themselves a byline or a date, the nearest first."""
+    if (known := outline.named.get(content_first)) is not None:
+        return known
     start = max(0, content_first - _TEXTS_BEFORE)
     found: list[Mark] = []
     seen: set[int] = set()
@@ -85,7 +66,7 @@ def named_marks(outline: Outline, content_first: int) -> list[Mark]:
         node: LexborNode | None = outline.parents[index]
         while node is not None and not TRAITS_OF.get(node.tag_id, 0) & IS_BLOCK and node.mem_id not in seen:
             seen.add(node.mem_id)
-            nodes.append((node, outline.hints.of_attributes(node.attributes)))
+            nodes.append((node, outline.hints.of_node(node)))
             node = node.parent
         for around in outline.around(element):
             if around in seen:
@@ -99,7 +80,9 @@ def named_marks(outline: Outline, content_first: int) -> list[Mark]:
                 value, text = _value(node.attributes), short_text(node)
                 names = (("hint:byline", BYLINE), ("hint:date", DATE))
                 found += [Mark(name, value, text, distance, hidden) for name, bit in names if hint & bit]
-    return sorted(found, key=lambda mark: (mark.boilerplate, mark.distance))
+    found.sort(key=lambda mark: (mark.boilerplate, mark.distance))
+    outline.named[content_first] = found
+    return found
 
 
 def _value(attributes: dict[str, str | None]) -> str:

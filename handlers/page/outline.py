@@ -40,6 +40,25 @@ class Block:
     end: int
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place that says by its markup what it is.
+
+    Attributes:
+        name: ``itemprop:…``, ``rel:author``, ``time``, ``hint:byline`` or ``hint:date``.
+        value: The attribute that states it, "" where there is none.
+        text: Its text.
+        distance: Texts between it and the beginning of the main text.
+        boilerplate: Whether it stands in a sidebar, among comments or the like.
+    """
+
+    name: str
+    value: str
+    text: str
+    distance: int
+    boilerplate: bool
+
+
 @dataclass(slots=True)
 class Outline:
     """What one walk found.
@@ -62,6 +81,7 @@ class Outline:
         json_ld: Texts of JSON-LD scripts.
         title: The window's title.
         language: As declared.
+        named: Marks by class name found so far, by where the main text was taken to begin.
     """
 
     hints: Hints
@@ -86,6 +106,7 @@ class Outline:
     tags: list[str] = field(default_factory=list)
     outer: list[int] = field(default_factory=list)
     _entered: dict[int, int] = field(default_factory=dict)
+    named: dict[int, list[Mark]] = field(default_factory=dict)
     _said: dict[int, int] = field(default_factory=dict)
     _called: dict[int, tuple[int, ...]] = field(default_factory=dict)
     _doubted: set[int] | None = None
@@ -206,7 +227,7 @@ class Outline:
         """What the class names and the id of a block element say (``handlers.page.hints``)."""
         known = self._said.get(element)
         if known is None:
-            known = self._said[element] = self.hints.of_attributes(self.elements[element].attributes)
+            known = self._said[element] = self.hints.of_node(self.elements[element])
         return known
 
     def hide_boilerplate(self, running: list[tuple[int, int]]) -> None:
