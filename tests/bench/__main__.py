@@ -1,96 +1,159 @@
-"""``make bench``: how fast pages go through, each part beside the next in one run.
+"""``make bench``: the pipeline beside its limits and its neighbours, in one run on one machine. See docs/benchmarks.md.
 
-The limit is the bare Lexbor parse; then ``score_page`` alone, then the whole path through a Kafka that is started for
-it, exactly once and at least once. Rates are pages a second of this process's CPU time, and of wall time for the path.
-Figures go to standard output as a table, and with ``--json`` as one line.
+Repetitions take turns (A B C, A B C), so that a busy moment of the machine meets all of them; the median counts.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
-import resource
+import os
+import platform
+import statistics
 import sys
-import time
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
-from selectolax.lexbor import LexborHTMLParser
-
-from handlers.score_page import ScorePageRules, score_page
-from schemas.pages import CrawledPage
 from streams.broker import LocalKafka
-from streams.kafka import make_producer
-from streams.topology import HANDLERS
 from tests import labelled
-from tests.kafka.installation import CRAWLED, SCORED, Installation, installed
-from tests.rules import shipped_rules
+from tests.bench import pace, runs, table
+from tests.bench.child import Report
+from tests.bench.pages import SET
 
-SET = "wcxb_page_types"
-REPEATS = 3
-"""How often each page goes through Kafka, under addresses of its own."""
-
-T = TypeVar("T")
-Pages = list[tuple[str, bytes]]
+Run = Callable[[], Awaitable[Report]]
+PARTS = ("pages", "small", "scale", "pace", "profile")
+_VERSIONS = ("aiokafka", "faststream", "pydantic", "selectolax", "prometheus_client")
 
 
 def main() -> int:
-    """Measures; returns 0 also where there is nothing to measure on."""
+    """Measures; returns 0 also where there is nothing to measure on, 1 where a run did not do its work."""
+    options = _options()
     if not labelled.has(SET):
         print(f"skipped: no {SET} below {labelled.DATA}; set DATA to a folder of labelled pages")
         return 0
-    pages = [(labelled.address(case), labelled.body(SET, case)) for case in labelled.cases(SET)]
-    rules = shipped_rules(ScorePageRules)
-    crawled = [CrawledPage(url=url, html_base64=body, content_type="text/html") for url, body in pages]
-    figures: dict[str, float] = {"pages": len(pages)}
-    figures["parse_alone"] = rate(pages, lambda page: LexborHTMLParser(page[1].decode("utf-8", "replace")))
-    figures["score_page_alone"] = rate(crawled, lambda page: score_page(page, rules))
-    figures |= asyncio.run(through_kafka(pages))
-    figures["memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    for name, figure in figures.items():
-        share = f"  {figure / figures['parse_alone']:5.2f} of the parse" if "score" in name or "path" in name else ""
-        print(f"{name:32} {figure:9.1f}{share}")
-    if "--json" in sys.argv:
-        print(json.dumps({name: round(figure, 2) for name, figure in figures.items()}))
+    try:
+        results = asyncio.run(measure(options))
+    except runs.RunFailedError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    print(table.tables(results))
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    if options.write:
+        table.write(results)
     return 0
 
 
-def rate(items: Sequence[T], work: Callable[[T], object]) -> float:
-    """Items a second of CPU time."""
-    began = time.process_time()
-    for item in items:
-        work(item)
-    return len(items) / (time.process_time() - began)
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench ARGS=", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="everything once and small, within two minutes")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some parts (profile only on request)")
+    parser.add_argument("--profile", action="store_true", help="CPU time by stage too")
+    parser.add_argument("--rounds", type=int, help="repetitions of each contestant (3, quick 1)")
+    parser.add_argument("--times", type=int, help="how often each page goes through Kafka in a round (3, quick 1)")
+    parser.add_argument("--notes", type=int, help="small messages (60000, quick 20000)")
+    parser.add_argument("--scales", type=int, nargs="+", help="inputs as multiples of the pages (1 10 50, quick 1 2)")
+    parser.add_argument("--asks", type=int, help="asks under the rate limit (3000, quick 600)")
+    parser.add_argument("--json", type=Path, help="write the figures to a file")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/benchmarks.md")
+    options = parser.parse_args()
+    full, quick = (3, 3, 60_000, [1, 10, 50], 3000), (1, 1, 20_000, [1, 2], 600)
+    for name, value in zip(
+        ("rounds", "times", "notes", "scales", "asks"), quick if options.quick else full, strict=True
+    ):
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    return options
 
 
-async def through_kafka(pages: Pages) -> dict[str, float]:
-    """Rates of the whole path in both modes of delivery."""
-    figures = {}
+async def measure(options: argparse.Namespace) -> table.Results:
+    """All parts that are wanted, on a Kafka of their own."""
+    results: table.Results = {"machine": _machine()}
     async with LocalKafka() as kafka:
-        for delivery in ("exactly_once", "at_least_once"):
-            assay = await installed(kafka.bootstrap_servers, f"bench.{delivery}.", delivery=delivery)
-            await fill(assay, pages)
-            wall, cpu = time.monotonic(), time.process_time()
-            await assay.drain(HANDLERS[0])
-            total = len(pages) * REPEATS
-            figures[f"path_{delivery}_cpu"] = total / (time.process_time() - cpu)
-            figures[f"path_{delivery}_wall"] = total / (time.monotonic() - wall)
-            written = len(await assay.read(SCORED))
-            if written != total:
-                raise SystemExit(f"{total} pages went in and {written} scores came out")
-    return figures
+        servers = kafka.bootstrap_servers
+        if "pages" in options.only:
+            feed = await runs.feed_pages(servers, options.times)
+            results["pages"] = await in_turn(_page_runs(feed), options.rounds)
+        if "small" in options.only:
+            feed = await runs.feed_notes(servers, options.notes)
+            results["small messages"] = await in_turn(_note_runs(feed), options.rounds)
+        if "scale" in options.only:
+            results["scale"] = [await _scaled(servers, scale) for scale in options.scales]
+        if "pace" in options.only:
+            _say("asks under a rate limit")
+            results["pace"] = asdict(await pace.measure(servers, options.asks)) | {"rate": pace.RATE}
+        if options.profile:
+            _say("profiles")
+            pages, notes = await runs.feed_pages(servers, 2), await runs.feed_notes(servers, 10_000)
+            results["profile"] = {
+                "pages": (await runs.profile(pages))["shares"],
+                "small messages": (await runs.profile(notes))["shares"],
+            }
+    return results
 
 
-async def fill(assay: Installation, pages: Pages) -> None:
-    """Publishes the pages raw."""
-    producer = make_producer(assay.settings.kafka, None, "bench")
-    await producer.start()
-    for repeat in range(REPEATS):
-        for url, body in pages:
-            address = f"{url}#{repeat}".encode()
-            headers = [("assay_url", address), ("content-type", b"text/html")]
-            await producer.send(assay.prefix + CRAWLED, body, key=address, headers=headers)
-    await producer.stop()
+def _page_runs(feed: runs.Feed) -> dict[str, Run]:
+    contestants: dict[str, Run] = {
+        "parse alone": lambda: runs.alone("parse"),
+        "`score_page` alone": lambda: runs.alone("score_page"),
+        "bare aiokafka loop, at least once": lambda: runs.bare(feed, "pages"),
+        "Assay, at least once": lambda: runs.assay(feed, "at_least_once"),
+        "Assay, exactly once": lambda: runs.assay(feed, "exactly_once"),
+    }
+    if runs.QUIX_PYTHON.exists():
+        contestants["Quix Streams, exactly once"] = lambda: runs.quix(feed)
+    if find_spec("trafilatura"):
+        contestants["trafilatura, every 8th page"] = lambda: runs.alone("trafilatura", every=8)
+    return contestants
+
+
+def _note_runs(feed: runs.Feed) -> dict[str, Run]:
+    return {
+        "bare loop": lambda: runs.bare(feed, "notes"),
+        "Assay, at least once": lambda: runs.assay(feed, "at_least_once"),
+        "Assay, exactly once": lambda: runs.assay(feed, "exactly_once"),
+        "bare loop that forwards bytes": lambda: runs.bare(feed, "forward"),
+    }
+
+
+async def in_turn(contestants: Mapping[str, Run], rounds: int) -> dict[str, dict[str, float]]:
+    """The medians of every contestant after so many rounds."""
+    reports: dict[str, list[Report]] = {name: [] for name in contestants}
+    for number in range(rounds):
+        for name, contestant in contestants.items():
+            _say(f"{name}, {number + 1} of {rounds}")
+            reports[name].append(await contestant())
+    return {name: runs.median_of(some) for name, some in reports.items()}
+
+
+async def _scaled(servers: str, scale: int) -> dict[str, float]:
+    """One run over so many times the pages, exactly once."""
+    _say(f"pages x {scale}")
+    feed = await runs.feed_pages(servers, scale, f"scale{scale}.")
+    report = await runs.assay(feed, "exactly_once")
+    await runs.remove(feed)
+    third = max(1, len(report.rss_mb) // 3)
+    return runs.median_of([report]) | {
+        "records": report.records,
+        "first_third_mb": round(statistics.mean(report.rss_mb[:third]), 1),
+        "last_third_mb": round(statistics.mean(report.rss_mb[-third:]), 1),
+    }
+
+
+def _machine() -> dict[str, Any]:
+    versions = {"Python": platform.python_version()} | {name: version(name) for name in _VERSIONS}
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    return {"date": today, "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1), "versions": versions}
+
+
+def _say(what: str) -> None:
+    print(what, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
