@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import sys
@@ -12,18 +13,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from aiokafka import TopicPartition
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from schemas.event import derive_id
 from streams.commands.kafka_trouble import run_with_kafka, tell
-from streams.dlq.letters import Letter, letters, partitions_of, redriven, topic_of
+from streams.dlq.letters import Letter, Letters
 from streams.dlq.purge import purge
 from streams.dlq.redrive import redrive
 from streams.dlq.selection import Selection
-from streams.kafka import make_reader
 from streams.settings import Settings
 from streams.topology import HANDLERS, handler_named
 
@@ -118,19 +117,15 @@ def run_purge(settings: Settings, selection: Selection, only_redriven: bool, dry
 
 async def _list(settings: Settings, selection: Selection, each: bool, everything: bool, as_json: bool) -> int:
     counts: dict[tuple[str, str], _Count] = {}
-    reader = make_reader(settings.kafka)
-    await reader.start()
-    try:
-        for handler, partition in await partitions_of(settings, selection):
-            runs = await redriven(reader, partition)
-            async for letter in letters(reader, handler.name, partition, runs):
-                if not selection.means(handler.name, letter.record.key, letter.note):
+    async with Letters(settings, selection) as found:
+        for handler, partition in found.partitions:
+            runs = await found.redriven(partition)
+            async for letter in found.read(handler, partition, runs):
+                if not selection.means(handler, letter.record.key, letter.note):
                     continue
                 if each and (everything or letter.redriven_by is None):
                     print(_json_line(letter) if as_json else _line(letter), flush=True)
-                counts.setdefault((handler.name, letter.note.reason), _Count()).add(letter)
-    finally:
-        await reader.stop()
+                counts.setdefault((handler, letter.note.reason), _Count()).add(letter)
     if each:
         return 0
     rows = [
@@ -157,18 +152,12 @@ async def _list(settings: Settings, selection: Selection, each: bool, everything
 
 async def _show(settings: Settings, name: str, value_to: str | None, as_json: bool) -> int:
     handler_name, number, offset = name.split("/")
-    handler = handler_named(handler_name)
-    assert handler is not None
-    partition = TopicPartition(topic_of(settings, handler), int(number))
-    reader = make_reader(settings.kafka)
-    await reader.start()
-    try:
-        known = [found for _, found in await partitions_of(settings, Selection((handler_name,)))]
-        runs = await redriven(reader, partition) if partition in known else {}
-        found = letters(reader, handler_name, partition, runs, int(offset)) if partition in known else None
-        letter = await anext(found, None) if found is not None else None
-    finally:
-        await reader.stop()
+    letter = None
+    async with Letters(settings, Selection((handler_name,))) as found:
+        for _, partition in found.partitions:
+            if partition.partition == int(number):
+                runs = await found.redriven(partition)
+                letter = await anext(found.read(handler_name, partition, runs, int(offset)), None)
     if letter is None or letter.id != name:
         tell("dlq show", f"there is no letter {name}; it may have been purged, or its retention is over")
         return 1
@@ -176,7 +165,7 @@ async def _show(settings: Settings, name: str, value_to: str | None, as_json: bo
     if value_to == "-":
         sys.stdout.buffer.write(value)
     elif value_to is not None:
-        Path(value_to).write_bytes(value)
+        await asyncio.to_thread(Path(value_to).write_bytes, value)
         print(f"{len(value)} bytes written to {value_to}")
     elif as_json:
         print(json.dumps(_described(letter) | {"headers": _headers(letter), "value": _value(value, len(value))}))

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
 
-from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka import ConsumerRecord, TopicPartition
 
 from schemas.dead import REDRIVEN_OF, DeadLetter, dead_letter_topic
 from streams.dlq.selection import Selection
-from streams.kafka import make_admin
+from streams.kafka import make_admin, make_reader
 from streams.settings import Settings
-from streams.topology import HANDLERS, Handler
+from streams.topology import HANDLERS
 
 _POLL_MS = 500
 
@@ -40,59 +42,80 @@ class Letter:
         return len(self.record.key or b"") + len(self.record.value or b"")
 
 
-async def partitions_of(settings: Settings, selection: Selection) -> list[tuple[Handler, TopicPartition]]:
-    """The partitions of the selected handlers' dead letter topics, as far as the topics exist."""
-    admin = make_admin(settings.kafka)
-    await admin.start()
-    try:
-        existing = set(await admin.list_topics())
-        wanted = [(handler, topic_of(settings, handler)) for handler in HANDLERS if selection.wants(handler.name)]
-        found = []
-        for handler, topic in wanted:
-            if topic in existing:
-                [described] = await admin.describe_topics([topic])
-                numbers = sorted(partition["partition"] for partition in described["partitions"])
-                found += [(handler, TopicPartition(topic, number)) for number in numbers]
-        return found
-    finally:
-        await admin.close()
+class Letters:
+    """The dead letter topics of the selected handlers, as far as they exist, open for reading: ``async with``."""
 
+    def __init__(self, settings: Settings, selection: Selection) -> None:
+        """Prepares; nothing is opened yet."""
+        self._settings = settings
+        self._selection = selection
+        self._reader: Any = None
+        self.partitions: list[tuple[str, TopicPartition]] = []
+        """Handler and partition."""
 
-def topic_of(settings: Settings, handler: Handler) -> str:
-    """The name of a handler's dead letter topic on the cluster."""
-    return settings.kafka.topic_prefix + dead_letter_topic(handler.consumes.name, handler.group)
+    async def __aenter__(self) -> Self:
+        """Finds the partitions and opens the reader."""
+        self.partitions = await self._find()
+        self._reader = make_reader(self._settings.kafka)
+        await self._reader.start()
+        # All at once, and all paused: a reader that is assigned anew for each partition can come to a standstill.
+        mine = [partition for _, partition in self.partitions]
+        self._reader.assign(mine)
+        self._reader.pause(*mine)
+        return self
 
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the reader."""
+        await self._reader.stop()
 
-async def redriven(reader: AIOKafkaConsumer, partition: TopicPartition) -> dict[int, str]:
-    """For each letter of a partition that was sent again, the run that did it, by offset."""
-    runs: dict[int, str] = {}
-    async for record in records(reader, partition):
-        texts = {name: (value or b"").decode("utf-8", "replace") for name, value in record.headers}
-        if (offset := texts.get(REDRIVEN_OF, "")).isdecimal():
-            runs[int(offset)] = texts.get("x-run", "")
-    return runs
+    async def redriven(self, partition: TopicPartition) -> dict[int, str]:
+        """For each letter of a partition that was sent again, the run that did it, by offset."""
+        runs: dict[int, str] = {}
+        async for record in self._records(partition, 0):
+            texts = {name: (value or b"").decode("utf-8", "replace") for name, value in record.headers}
+            if (offset := texts.get(REDRIVEN_OF, "")).isdecimal():
+                runs[int(offset)] = texts.get("x-run", "")
+        return runs
 
+    async def read(
+        self, handler: str, partition: TopicPartition, runs: Mapping[int, str], start: int = 0
+    ) -> AsyncIterator[Letter]:
+        """The letters of a partition in order, from an offset to the end as it is now; markers are left out."""
+        async for record in self._records(partition, start):
+            if not is_marker(record.headers):
+                yield Letter(handler, record, DeadLetter.of(record.headers), runs.get(record.offset))
 
-async def letters(
-    reader: AIOKafkaConsumer, handler: str, partition: TopicPartition, runs: Mapping[int, str], start: int = 0
-) -> AsyncIterator[Letter]:
-    """The letters of a partition in order, markers left out."""
-    async for record in records(reader, partition, start):
-        if not is_marker(record.headers):
-            yield Letter(handler, record, DeadLetter.of(record.headers), runs.get(record.offset))
+    async def _records(self, partition: TopicPartition, start: int) -> AsyncIterator[ConsumerRecord]:
+        first = (await self._reader.beginning_offsets([partition]))[partition]
+        end = (await self._reader.end_offsets([partition]))[partition]
+        self._reader.seek(partition, max(first, start))
+        self._reader.resume(partition)
+        try:
+            while await self._reader.position(partition) < end:
+                for some in (await self._reader.getmany(partition, timeout_ms=_POLL_MS)).values():
+                    for record in some:
+                        if record.offset < end:
+                            yield record
+        finally:
+            self._reader.pause(partition)
 
-
-async def records(reader: AIOKafkaConsumer, partition: TopicPartition, start: int = 0) -> AsyncIterator[ConsumerRecord]:
-    """Committed records of a partition, from an offset to the end as it is now."""
-    reader.assign([partition])
-    first = (await reader.beginning_offsets([partition]))[partition]
-    end = (await reader.end_offsets([partition]))[partition]
-    reader.seek(partition, max(first, start))
-    while await reader.position(partition) < end:
-        for some in (await reader.getmany(partition, timeout_ms=_POLL_MS)).values():
-            for record in some:
-                if record.offset < end:
-                    yield record
+    async def _find(self) -> list[tuple[str, TopicPartition]]:
+        admin = make_admin(self._settings.kafka)
+        await admin.start()
+        try:
+            existing = set(await admin.list_topics())
+            found = []
+            for handler in HANDLERS:
+                topic = self._settings.kafka.topic_prefix + dead_letter_topic(handler.consumes.name, handler.group)
+                if topic in existing and self._selection.wants(handler.name):
+                    [described] = await admin.describe_topics([topic])
+                    numbers = sorted(partition["partition"] for partition in described["partitions"])
+                    found += [(handler.name, TopicPartition(topic, number)) for number in numbers]
+            return found
+        finally:
+            await admin.close()
 
 
 def is_marker(headers: Iterable[tuple[str, bytes | None]]) -> bool:

@@ -1,7 +1,7 @@
 """Dead letters deleted, from the oldest on.
 
-Kafka deletes the beginning of a partition and nothing else. So of each partition the letters go up to the first one that
-is not meant; those that are meant and stand behind it stay, and are counted.
+Kafka deletes the beginning of a partition and nothing else. So of each partition the letters go up to the first one
+that is not meant; those that are meant and stand behind it stay, and are counted.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from aiokafka import TopicPartition
 from aiokafka.admin import RecordsToDelete
 
-from streams.dlq.letters import letters, partitions_of, redriven
+from streams.dlq.letters import Letters
 from streams.dlq.selection import Selection
-from streams.kafka import make_admin, make_reader
+from streams.kafka import make_admin
 from streams.settings import Settings
 
 
@@ -38,15 +38,13 @@ async def purge(settings: Settings, selection: Selection, only_redriven: bool, d
         dry_run: Only counts.
     """
     result = Purged()
-    reader = make_reader(settings.kafka)
-    await reader.start()
     ends: dict[TopicPartition, int] = {}
-    try:
-        for handler, partition in await partitions_of(settings, selection):
-            runs = await redriven(reader, partition)
+    async with Letters(settings, selection) as letters:
+        for handler, partition in letters.partitions:
+            runs = await letters.redriven(partition)
             kept = False
-            async for letter in letters(reader, handler.name, partition, runs):
-                meant = selection.means(handler.name, letter.record.key, letter.note)
+            async for letter in letters.read(handler, partition, runs):
+                meant = selection.means(handler, letter.record.key, letter.note)
                 meant = meant and (letter.redriven_by is not None or not only_redriven)
                 if not meant:
                     kept = True
@@ -56,8 +54,6 @@ async def purge(settings: Settings, selection: Selection, only_redriven: bool, d
                     result.deleted += 1
                     result.not_sent_again += letter.redriven_by is None
                     ends[partition] = letter.record.offset + 1
-    finally:
-        await reader.stop()
     if ends and not dry_run:
         admin = make_admin(settings.kafka)
         await admin.start()

@@ -16,13 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer, TopicPartition
 
 from schemas.dead import REDRIVEN_OF
 from streams.codec import UNREADABLE_HEADER, OutputRecord
-from streams.dlq.letters import Letter, letters, partitions_of, redriven
+from streams.dlq.letters import Letter, Letters
 from streams.dlq.selection import Selection
-from streams.kafka import make_producer, make_reader
+from streams.kafka import make_producer
 from streams.pipeline.commit import send_all, stop_producer
 from streams.pipeline.dead_letters import LETTER_NOTES
 from streams.settings import Settings
@@ -71,16 +71,12 @@ async def redrive(
         KafkaError: The cluster failed, or another redrive took over; what was committed counts.
     """
     result = Redriven()
-    reader = make_reader(settings.kafka)
-    await reader.start()
-    try:
-        for handler, partition in await partitions_of(settings, selection):
+    async with Letters(settings, selection) as letters:
+        for handler, partition in letters.partitions:
             if limit is not None and result.sent >= limit:
                 break
             drive = _PartitionDrive(settings, selection, run_id, again, limit, rate, advance, result)
-            await drive.run(reader, handler.name, partition, dry_run)
-    finally:
-        await reader.stop()
+            await drive.run(letters, handler, partition, dry_run)
     return result
 
 
@@ -129,26 +125,26 @@ class _PartitionDrive:
         self._advance = advance
         self._result = result
 
-    async def run(self, reader: AIOKafkaConsumer, handler: str, partition: TopicPartition, dry_run: bool) -> None:
+    async def run(self, letters: Letters, handler: str, partition: TopicPartition, dry_run: bool) -> None:
         """Sends what is selected; a dry run opens no transaction, and so fences nobody."""
         if dry_run:
-            await self._go(reader, handler, partition, None)
+            await self._go(letters, handler, partition, None)
             return
         kafka = self._settings.kafka
         producer = make_producer(kafka, f"{partition.topic}.redrive.{partition.partition}", "assay.dlq")
         try:
             async with asyncio.timeout(2 * kafka.transaction_timeout_seconds):
                 await producer.start()
-            await self._go(reader, handler, partition, producer)
+            await self._go(letters, handler, partition, producer)
         finally:
             await stop_producer(producer, kafka.transaction_timeout_seconds)
 
     async def _go(
-        self, reader: AIOKafkaConsumer, handler: str, partition: TopicPartition, producer: AIOKafkaProducer | None
+        self, letters: Letters, handler: str, partition: TopicPartition, producer: AIOKafkaProducer | None
     ) -> None:
-        runs = await redriven(reader, partition)
+        runs = await letters.redriven(partition)
         batch: list[tuple[Letter, OutputRecord]] = []
-        async for letter in letters(reader, handler, partition, runs):
+        async for letter in letters.read(handler, partition, runs):
             if not self._selection.means(handler, letter.record.key, letter.note):
                 continue
             if self._limit is not None and self._result.sent + len(batch) >= self._limit:

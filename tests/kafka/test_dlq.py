@@ -1,0 +1,226 @@
+"""``assay dlq`` against a real Kafka: letters are counted, shown, sent again once, and deleted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from aiokafka import ConsumerRecord
+
+from schemas.dead import REDRIVEN_OF
+from schemas.outcome import Dead, DeadReason, Outcome
+from schemas.pages import CrawledPage, ScoredPage
+from schemas.rules import Rules
+from streams.commands.dlq import run_list, run_purge, run_redrive, run_show
+from streams.dlq.purge import purge
+from streams.dlq.redrive import redrive
+from streams.dlq.selection import Selection, selection_of
+from streams.kafka import make_producer
+from tests.kafka.installation import CRAWLED, DEAD, SCORED, Installation, installed, page, scored, scorer
+
+pytestmark = pytest.mark.kafka
+
+ALL = Selection()
+
+
+def broken(crawled: CrawledPage, rules: Rules) -> Outcome:
+    number = int(crawled.url.rsplit("/", 1)[1])
+    if number % 2:
+        raise RuntimeError("a bug")
+    return Dead(DeadReason.UNREADABLE_PAGE, "looks like nothing") if number % 4 == 0 else scored(crawled, rules)
+
+
+@pytest.fixture
+async def assay(kafka: str, topic_prefix: str) -> Installation:
+    return await installed(kafka, topic_prefix)
+
+
+@pytest.fixture
+async def with_letters(assay: Installation) -> Installation:
+    """40 pages: 20 met a bug, 10 could not be read, 10 were scored."""
+    await assay.feed([page(n) for n in range(40)])
+    await assay.drain(scorer(broken))
+    return assay
+
+
+async def command(capfd: pytest.CaptureFixture[str], run: Any, *values: Any, **named: Any) -> Any:
+    """A command's last line of JSON."""
+    capfd.readouterr()
+    status = await asyncio.to_thread(run, *values, **named)
+    out = capfd.readouterr().out
+    assert status == 0, out
+    return json.loads(out.strip().splitlines()[-1])
+
+
+async def again(assay: Installation, capfd: pytest.CaptureFixture[str], selection: Selection, **named: Any) -> Any:
+    options = {"run_id": "mend", "dry_run": False, "again": False, "limit": None, "rate": None, "as_json": True} | named
+    return await command(capfd, run_redrive, assay.settings, selection, **options)
+
+
+def bugs_only() -> Selection:
+    return selection_of(["score_page"], ["handler_bug"], None, None, "1h", "", datetime.now(UTC))
+
+
+def marked(records: list[ConsumerRecord]) -> list[ConsumerRecord]:
+    return [record for record in records if REDRIVEN_OF in dict(record.headers)]
+
+
+async def test_letters_are_counted_by_handler_and_reason(
+    with_letters: Installation, capfd: pytest.CaptureFixture[str]
+) -> None:
+    told = await command(capfd, run_list, with_letters.settings, ALL, False, False, True)
+    assert told["waiting"] == 30
+    assert [(row["handler"], row["reason"], row["waiting"], row["redriven"]) for row in told["letters"]] == [
+        ("score_page", "handler_bug", 20, 0),
+        ("score_page", "unreadable_page", 10, 0),
+    ]
+    assert all(row["oldest"] <= row["newest"] and row["bytes"] > 0 for row in told["letters"])
+    one = await command(capfd, run_list, with_letters.settings, bugs_only(), False, False, True)
+    assert one["waiting"] == 20
+    later = selection_of([], [], None, None, "", "1h", datetime.now(UTC))
+    assert (await command(capfd, run_list, with_letters.settings, later, False, False, True))["waiting"] == 0
+
+
+async def test_a_mended_handler_gets_its_records_again_under_the_ids_they_would_have_had(
+    with_letters: Installation, capfd: pytest.CaptureFixture[str]
+) -> None:
+    letters = {record.key: dict(record.headers) for record in await with_letters.read(DEAD)}
+    would = await again(with_letters, capfd, bugs_only(), dry_run=True)
+    assert (would["matched"], would["redriven"], would["letters"][0]["letters"]) == (20, 0, 20)
+    assert marked(await with_letters.read(DEAD)) == []
+    done = await again(with_letters, capfd, bugs_only())
+    assert (done["redriven"], done["skipped"]) == (20, {})
+    await with_letters.drain(scorer())
+    scores = await with_letters.read(SCORED)
+    assert Counter(ScoredPage.model_validate_json(record.value).url for record in scores) == Counter(
+        f"https://site.example/{n}" for n in range(40) if n % 4
+    )
+    for record in scores:
+        headers = dict(record.headers)
+        if headers.get("assay_run") == b"mend":
+            assert headers["ce_causationid"] == letters[record.key]["x-root-id"]
+    assert len(await with_letters.read(DEAD)) == 30 + 20, "letters stay, a marker for each that was sent again"
+    told = await command(capfd, run_list, with_letters.settings, ALL, False, True, True)
+    assert {(row["reason"], row["waiting"], row["redriven"]) for row in told["letters"]} == {
+        ("handler_bug", 0, 20),
+        ("unreadable_page", 10, 0),
+    }
+
+
+async def test_what_was_sent_again_is_not_sent_again_but_on_purpose(
+    with_letters: Installation, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert (await again(with_letters, capfd, ALL, limit=7))["redriven"] == 7
+    assert (await again(with_letters, capfd, ALL))["redriven"] == 23
+    nothing = await again(with_letters, capfd, ALL)
+    assert (nothing["redriven"], nothing["skipped"]) == (0, {"redriven_before": 30})
+    assert (await again(with_letters, capfd, bugs_only(), again=True))["redriven"] == 20
+
+
+async def test_a_record_that_dies_again_keeps_its_identity(
+    with_letters: Installation, capfd: pytest.CaptureFixture[str]
+) -> None:
+    roots = Counter(dict(letter.headers)["x-root-id"] for letter in await with_letters.read(DEAD))
+    await again(with_letters, capfd, ALL)
+    await with_letters.drain(scorer(broken))
+    letters = [letter for letter in await with_letters.read(DEAD) if not marked([letter])]
+    assert Counter(dict(letter.headers)["x-root-id"] for letter in letters) == roots + roots
+
+
+async def test_original_bytes_and_headers_come_back(assay: Installation, capfd: pytest.CaptureFixture[str]) -> None:
+    headers = [("mine", b"text"), ("binary", b"\xff\x00"), ("none", None), ("x-handler", b"forged")]
+    producer = make_producer(assay.settings.kafka, None, "feed")
+    await producer.start()
+    await producer.send_and_wait(assay.prefix + CRAWLED, b"{\x1b[2J", key=b"k\x07", headers=headers)
+    await producer.send_and_wait(assay.prefix + CRAWLED, None, key=b"tomb")
+    await producer.stop()
+    await assay.drain(scorer())
+    letters = {letter.key: letter for letter in await assay.read(DEAD)}
+    name = f"score_page/{letters[b'k' + bytes([7])].partition}/{letters[b'k' + bytes([7])].offset}"
+    assert await asyncio.to_thread(run_show, assay.settings, name, None, False) == 0
+    assert "\x1b" not in (shown := capfd.readouterr().out)
+    assert "undecodable" in shown
+    await asyncio.to_thread(run_show, assay.settings, name, "-", False)
+    assert capfd.readouterr().out == "{\x1b[2J"
+    assert await asyncio.to_thread(run_show, assay.settings, "score_page/0/99999", None, False) == 1
+    assert await asyncio.to_thread(run_show, assay.settings, "nobody/0/1", None, False) == 2
+    assert (await again(assay, capfd, ALL))["redriven"] == 2
+    revived = {record.key: record for record in (await assay.read(CRAWLED)) if dict(record.headers).get("assay_run")}
+    assert revived[b"tomb"].value is None
+    record = revived[b"k\x07"]
+    assert record.value == b"{\x1b[2J"
+    assert [pair for pair in record.headers if not pair[0].startswith(("x-", "assay_"))] == [
+        ("mine", b"text"),
+        ("binary", b"\xff\x00"),
+        ("none", None),
+    ]
+
+
+async def test_two_at_a_time_send_nothing_twice(with_letters: Installation) -> None:
+    runs = await asyncio.gather(
+        *(redrive(with_letters.settings, ALL, f"run-{n}") for n in range(2)), return_exceptions=True
+    )
+    if any(isinstance(run, BaseException) for run in runs):
+        await redrive(with_letters.settings, ALL, "run-3")
+    sent = Counter(r.key for r in await with_letters.read(CRAWLED) if dict(r.headers).get("assay_run"))
+    assert len(sent) == 30
+    assert set(sent.values()) == {1}
+
+
+_REDRIVE = """
+import asyncio, sys
+from streams.dlq.redrive import redrive
+from streams.dlq.selection import Selection
+from tests.kafka.installation import install
+settings = install(sys.argv[1], sys.argv[2])
+print("started", flush=True)
+asyncio.run(redrive(settings, Selection(), sys.argv[3], rate=300, advance=lambda n: print(n, flush=True)))
+"""
+
+
+async def test_a_redrive_that_is_killed_is_resumed(assay: Installation) -> None:
+    await assay.feed([(f"k{n}".encode(), b"no json") for n in range(1500)])
+    await assay.drain(scorer())
+
+    def start(run: str) -> subprocess.Popen[str]:
+        arguments = [sys.executable, "-c", _REDRIVE, assay.settings.kafka.bootstrap_servers, assay.prefix, run]
+        return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
+
+    def kill_in_the_middle() -> None:
+        with start("first") as child:
+            assert child.stdout is not None
+            said = [child.stdout.readline() for _ in range(4)]
+            child.send_signal(signal.SIGKILL)
+        assert said[-1].strip().isdigit()
+
+    await asyncio.to_thread(kill_in_the_middle)
+    done = await redrive(assay.settings, ALL, "second")
+    sent = Counter(r.key for r in await assay.read(CRAWLED) if dict(r.headers).get("assay_run"))
+    assert 0 < done.sent < 1500
+    assert len(sent) == 1500
+    assert set(sent.values()) == {1}
+
+
+async def test_purging_deletes_from_the_oldest_on_and_says_what_stays(
+    with_letters: Installation, capfd: pytest.CaptureFixture[str]
+) -> None:
+    await again(with_letters, capfd, bugs_only())
+    would = await purge(with_letters.settings, ALL, only_redriven=True, dry_run=True)
+    assert would.deleted + would.held_back == 20
+    assert len(await with_letters.read(DEAD)) == 50
+    done = await purge(with_letters.settings, ALL, only_redriven=True, dry_run=False)
+    assert done == would
+    told = await command(capfd, run_list, with_letters.settings, ALL, False, True, True)
+    assert sum(row["redriven"] for row in told["letters"]) == would.held_back
+    assert told["waiting"] == 10
+    rest = await command(capfd, run_purge, with_letters.settings, ALL, False, False, True)
+    assert (rest["deleted"], rest["not_sent_again"]) == (10 + would.held_back, 10)
+    assert (await command(capfd, run_list, with_letters.settings, ALL, False, True, True))["letters"] == []
