@@ -25,6 +25,7 @@ from handlers.page.text import count_words, leading_sentences, main_text
 from handlers.page.walk import walk_page
 
 _HOST = re.compile(r"(?:https?:)?//(?:[^/?#@\\]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
+_SCHEMES = frozenset(("", "http:", "https:"))
 _TITLE_SEPARATOR = re.compile(r"\s+[|–—·»-]\s+")
 _MAX_TITLE_CHARACTERS = 500
 
@@ -106,11 +107,19 @@ def count_external_links(hrefs: list[str], url: str) -> int:
     1
     """
     own = registrable_domain(host_of(url))
+    is_external: dict[str, bool] = {}
     found = 0
-    for href in set(hrefs):
-        match = _HOST.match(href.strip())
-        if match and registrable_domain(match[1].lower().strip(".")) != own:
-            found += 1
+    for href in {href.strip() for href in hrefs}:
+        parts = href.split("/", 3)
+        if len(parts) < 3 or parts[1] or parts[0].lower() not in _SCHEMES:
+            continue
+        place = parts[2]
+        external = is_external.get(place)
+        if external is None:
+            match = _HOST.match(href)
+            external = match is not None and registrable_domain(match[1].lower().strip(".")) != own
+            is_external[place] = external
+        found += external
     return found
 
 

@@ -10,7 +10,7 @@ from selectolax.lexbor import LexborNode
 
 from handlers.page.hints import BYLINE, DATE
 from handlers.page.outline import Mark, Outline
-from handlers.page.tags import IS_BLOCK, TRAITS_OF
+from handlers.page.tags import NAME_OF
 from handlers.page.walk import MARK_CHARACTERS, short_text
 
 _TEXTS_BEFORE = 30
@@ -30,9 +30,9 @@ def stated_marks(outline: Outline) -> list[Mark]:
         if "author" in (attributes.get("rel") or "").lower().split():
             names.append("rel:author")
         if names:
-            # What was taken out with its navigation or footer has no place any more.
+            # What was taken out with its paragraph or footer has no place any more; who states an author there means it.
             place = outline.place(node)
-            hidden = place < 0 or outline.is_boilerplate(place >> 1)
+            hidden = place >= 0 and outline.is_boilerplate(place >> 1)
             value = _value(attributes)
             text = short_text(node)
             found += [Mark(name, value, text, 0, hidden) for name in names]
@@ -58,13 +58,13 @@ def named_marks(outline: Outline, content_first: int) -> list[Mark]:
     found: list[Mark] = []
     seen: set[int] = set()
     for index in range(start, min(content_first + _TEXTS_AFTER, len(outline.texts))):
-        element = outline.place(outline.parents[index]) >> 1
+        element = outline.places[index] >> 1
         if start and index == start:
             # These began before, and are too large for what is looked for.
             seen.update(outline.around(element))
         nodes: list[tuple[LexborNode, int]] = []
-        node: LexborNode | None = outline.parents[index]
-        while node is not None and not TRAITS_OF.get(node.tag_id, 0) & IS_BLOCK and node.mem_id not in seen:
+        node = outline.nodes[index].parent
+        while node is not None and node.tag_id not in NAME_OF and node.mem_id not in seen:
             seen.add(node.mem_id)
             nodes.append((node, outline.hints.of_node(node)))
             node = node.parent

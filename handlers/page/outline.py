@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from selectolax.lexbor import LexborNode
 
 from handlers.page.hints import BOILERPLATE, Hints
-from handlers.page.tags import IS_BLOCK, IS_LINK, NAME_OF, TEXT, TRAITS_OF
+from handlers.page.tags import NAME_OF, TEXT, A
 
 _NAMED = frozenset(("div", "section", "ul", "ol", "dl", "header", "address", "figure", "table"))
 
@@ -66,11 +66,10 @@ class Outline:
     Attributes:
         texts: Texts in page order, as they stand in the page; those of blanks only are left out.
         nodes: The node of each text: a text node, or a long paragraph.
-        parents: The element of each text.
+        places: Where each text is, as ``place`` says.
         lone: Indices of the texts of links with nothing beside them.
         linked: Characters inside links, of paragraphs that have some.
         breaks: Indices of the texts that a line break or a rule comes before.
-        rows: Table rows in page order.
         headings: Level and text of h1 to h3.
         headings_count: Headings h2 and h3 with text (R-194).
         hrefs: Addresses of links.
@@ -87,11 +86,10 @@ class Outline:
     hints: Hints
     texts: list[str] = field(default_factory=list)
     nodes: list[LexborNode] = field(default_factory=list)
-    parents: list[LexborNode] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
     lone: set[int] = field(default_factory=set)
     linked: dict[int, int] = field(default_factory=dict)
     breaks: set[int] = field(default_factory=set)
-    rows: list[LexborNode] = field(default_factory=list)
     headings: list[tuple[int, str]] = field(default_factory=list)
     headings_count: int = 0
     hrefs: list[str] = field(default_factory=list)
@@ -105,7 +103,7 @@ class Outline:
     elements: list[LexborNode] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     outer: list[int] = field(default_factory=list)
-    _entered: dict[int, int] = field(default_factory=dict)
+    entered: dict[int, int] = field(default_factory=dict)
     named: dict[int, list[Mark]] = field(default_factory=dict)
     _said: dict[int, int] = field(default_factory=dict)
     _called: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -115,36 +113,29 @@ class Outline:
     _lines: list[Block] = field(default_factory=list)
     _starts: list[int] = field(default_factory=list)
 
-    def place(self, node: LexborNode) -> int:
-        """Where a node is: twice the index of the nearest block element, plus one inside a link; -2 for nowhere.
-
-        The elements around it are entered in ``elements``, ``tags`` and ``outer`` (the index of the one around each),
-        as far as they are new.
-        """
-        entered = self._entered
-        new: list[tuple[int, LexborNode]] = []
-        current: LexborNode | None = node
+    def place(self, node: LexborNode | None) -> int:
+        """Where a node is: twice the index of the block element around it, plus one inside a link; -2 for nowhere."""
+        entered = self.entered
+        passed: list[tuple[int, bool]] = []
         place = -2
-        while current is not None:
-            key = current.mem_id
+        while node is not None:
+            key = node.mem_id
             found = entered.get(key)
             if found is not None:
                 place = found
                 break
-            new.append((key, current))
-            current = current.parent
-        for key, element in reversed(new):
-            tag = element.tag_id
-            traits = TRAITS_OF.get(tag, 0)
-            if traits & IS_BLOCK:
-                place, around = len(self.tags) << 1 | place & 1, place >> 1
-                self.elements.append(element)
-                self.tags.append(NAME_OF[tag])
-                self.outer.append(around)
-            elif traits & IS_LINK:
-                place |= 1
+            passed.append((key, node.tag_id == A))
+            node = node.parent
+        for key, is_link in reversed(passed):
+            place |= is_link
             entered[key] = place
         return place
+
+    def end(self, element: int) -> int:
+        """Index of the first block element after all those inside of one."""
+        return next(
+            (later for later in range(element + 1, len(self.outer)) if self.outer[later] < element), len(self.outer)
+        )
 
     def around(self, element: int) -> Iterator[int]:
         """A block element and those around it, the innermost first."""
@@ -171,18 +162,14 @@ class Outline:
         found: list[Block] = []
         pieces: list[str] = []
         linked = 0
-        texts, parents, breaks, lone = self.texts, self.parents, self.breaks, self.lone
-        entered = self._entered.get
+        texts, places, breaks, lone = self.texts, self.places, self.breaks, self.lone
         current = within = -1
         for index in range(start, end):
             if index in lone:
                 current = -1
                 continue
             text = texts[index]
-            parent = parents[index]
-            place = entered(parent.mem_id)
-            if place is None:
-                place = self.place(parent)
+            place = places[index]
             if pieces and (
                 place >> 1 != current
                 or index in breaks
@@ -211,7 +198,7 @@ class Outline:
         """Whether two texts stand in one line; a blank between them is put into ``pieces``."""
         before: LexborNode | None = None
         above: LexborNode | None = node
-        while above is not None and not TRAITS_OF.get(above.tag_id, 0) & IS_BLOCK:
+        while above is not None and above.tag_id not in NAME_OF:
             before = above.prev
             if before is not None:
                 break
@@ -221,7 +208,7 @@ class Outline:
         tag = before.tag_id
         if tag == TEXT and before.is_empty_text_node:
             pieces.append(" ")
-        return not TRAITS_OF.get(tag, 0) & IS_BLOCK
+        return tag not in NAME_OF
 
     def hint(self, element: int) -> int:
         """What the class names and the id of a block element say (``handlers.page.hints``)."""

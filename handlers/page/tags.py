@@ -9,24 +9,19 @@ from selectolax.lexbor import LexborHTMLParser
 
 TEXT = 2
 """Tag number of a text node."""
-IS_BLOCK, IS_LINK = 1, 2
-ENDS_LINE, NO_TEXT, PARAGRAPH, SCRIPT, META, TITLE, ROW, TIME, LINK, HEADING = range(10)
 _BLOCKS = (
     "html body div section article main td th tr table tbody thead tfoot ul ol li dl dt dd p h1 h2 h3 h4 h5 h6 "
     "blockquote pre header address figure figcaption form fieldset details summary center caption"
 )
+ENDS_LINE, NO_TEXT, SCRIPT, META, TITLE, TIME = range(6)
 _EFFECTS = {
     ENDS_LINE: "br hr",
     NO_TEXT: "style svg noscript iframe object canvas audio video math textarea datalist map select button template "
     "nav footer aside menu dialog label",
-    PARAGRAPH: "p",
     SCRIPT: "script",
     META: "meta",
     TITLE: "title",
-    ROW: "tr",
     TIME: "time",
-    LINK: "a",
-    HEADING: "h1 h2 h3",
 }
 
 
@@ -36,10 +31,8 @@ def _numbers(tags: str) -> dict[int, str]:
 
 
 NAME_OF = _numbers(_BLOCKS)
-"""Names of the block elements by tag number."""
-TRAITS_OF = dict.fromkeys(NAME_OF, IS_BLOCK) | dict.fromkeys(_numbers("a"), IS_LINK)
-"""``IS_BLOCK`` or ``IS_LINK`` by tag number; other elements stand within a line."""
+"""Names of the block elements by tag number; other elements stand within a line."""
 EFFECT_OF = {number: effect for effect, tags in _EFFECTS.items() for number in _numbers(tags)}
-"""What a walk does at an element, by tag number; at others it does nothing."""
-A, H1, H6 = (next(iter(_numbers(tag))) for tag in ("a", "h1", "h6"))
-"""Tag numbers of a link and of the headings' ends; those between are headings too."""
+"""What a walk does at an element that is no block, by tag number; at others it does nothing."""
+A, P = (next(iter(_numbers(tag))) for tag in ("a", "p"))
+"""Tag numbers of a link and of a paragraph."""

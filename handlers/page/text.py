@@ -100,7 +100,7 @@ def _running_text(outline: Outline, *, strict: bool = True) -> list[tuple[int, i
         length = len(text.strip())
         if strict and length < _GOOD_CHARACTERS and text.isascii():
             continue
-        place = outline.place(outline.parents[index])
+        place = outline.places[index]
         if place & 1 or place < 0 or outline.tags[place >> 1] in _HEADINGS:
             continue
         found.append((index, place >> 1, length))
@@ -133,26 +133,14 @@ def _span(outline: Outline, running: list[tuple[int, int, int]]) -> tuple[int, i
             break
         if share >= _SHARE_KEPT:
             best = element
-    inside = {best}
-    places = [index for index, element, _ in running if _is_inside(outline, element, inside)]
-    first, end = places[0], places[-1] + 1
-    lone, parents = outline.lone, outline.parents
-    while first > 0 and (first - 1 in lone or _is_inside(outline, outline.place(parents[first - 1]) >> 1, inside)):
+    beyond, places = outline.end(best), outline.places
+    inside = [index for index, element, _ in running if best <= element < beyond]
+    first, end = inside[0], inside[-1] + 1
+    while first > 0 and best <= places[first - 1] >> 1 < beyond:
         first -= 1
-    while end < len(parents) and (end in lone or _is_inside(outline, outline.place(parents[end]) >> 1, inside)):
+    while end < len(places) and best <= places[end] >> 1 < beyond:
         end += 1
     return first, end
-
-
-def _is_inside(outline: Outline, element: int, inside: set[int]) -> bool:
-    """Whether an element is one of ``inside`` or in one of them, which makes it one of them."""
-    passed: list[int] = []
-    for around in outline.around(element):
-        if around in inside:
-            inside.update(passed)
-            return True
-        passed.append(around)
-    return False
 
 
 def _is_body(outline: Outline, element: int) -> bool:

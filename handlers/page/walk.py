@@ -12,31 +12,13 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.page.hints import Hints
 from handlers.page.outline import Outline
-from handlers.page.tags import (
-    EFFECT_OF,
-    ENDS_LINE,
-    H1,
-    H6,
-    HEADING,
-    IS_BLOCK,
-    LINK,
-    META,
-    NAME_OF,
-    NO_TEXT,
-    PARAGRAPH,
-    ROW,
-    SCRIPT,
-    TEXT,
-    TIME,
-    TITLE,
-    TRAITS_OF,
-    A,
-)
+from handlers.page.tags import EFFECT_OF, ENDS_LINE, META, NAME_OF, NO_TEXT, SCRIPT, TEXT, TIME, TITLE, A, P
 
 MARK_CHARACTERS = 300
 """Of a mark's or heading's text; a byline, a date or a title is shorter."""
 _MAX_SHORT_NODES = 40
 _LONG_PARAGRAPH = 150
+_HEADINGS = {number: int(name[1]) for number, name in NAME_OF.items() if name[0] == "h" and name[1:].isdigit()}
 _SELECTED = "a[href],h1,h2,h3,[itemprop],[itemtype],a[rel~=author]"
 
 
@@ -53,6 +35,8 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
             _note(found, node, EFFECT_OF.get(node.tag_id))
     if tree.body is not None:
         _walk(found, tree.body, max_nodes)
+        # What stands in the head counts as the whole page's.
+        found.entered[tree.root.mem_id] = 0
     return found
 
 
@@ -80,15 +64,14 @@ def _select(found: Outline, root: LexborNode) -> None:
     links: list[LexborNode] = []
     last = 0
     for node in root.css(_SELECTED):
-        effect = EFFECT_OF.get(node.tag_id)
-        if effect == LINK:
+        tag = node.tag_id
+        if tag == A:
             if last != (last := node.mem_id):
                 links.append(node)
                 continue
             # A second selector found it again: it says more than an address.
-        elif effect == HEADING:
+        elif level := _HEADINGS.get(tag):
             if text := short_text(node):
-                level = int(NAME_OF[node.tag_id][1])
                 found.headings.append((level, text))
                 found.headings_count += level > 1
             continue
@@ -99,45 +82,62 @@ def _select(found: Outline, root: LexborNode) -> None:
 
 
 def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
-    """Texts in page order; what stands between them as far as it matters.
+    """Texts and block elements in page order; what stands between them as far as it matters.
 
     The loop is long on purpose: it runs for every node of every page, and a call costs as much as the work.
     """
-    texts, nodes, parents, effect_of = found.texts, found.nodes, found.parents, EFFECT_OF.get
+    texts, nodes, places = found.texts, found.nodes, found.places
+    elements, tags, outer = found.elements, found.tags, found.outer
+    entered, place_of = found.entered, found.entered.get
+    name_of, effect_of = NAME_OF.get, EFFECT_OF.get
     for node in islice(body.traverse(include_text=True, skip_empty=True), max_nodes):
         tag = node.tag_id
         if tag == TEXT:
             parent = node.parent
-            if parent is not None and (text := node.text_content):
-                if parent.tag_id == A and _stands_alone(parent):
-                    found.lone.add(len(texts))
-                texts.append(text)
-                nodes.append(node)
-                parents.append(parent)
+            text = node.text_content
+            if parent is None or not text:
+                continue
+            place = place_of(parent.mem_id)
+            if place is None:
+                place = found.place(parent)
+            if place & 1 and parent.tag_id == A and _stands_alone(parent):
+                found.lone.add(len(texts))
+            texts.append(text)
+            nodes.append(node)
+            places.append(place)
             continue
-        effect = effect_of(tag)
-        if effect is None or effect >= LINK:
-            continue
-        if effect == PARAGRAPH:
+        name = name_of(tag)
+        if name is not None:
+            parent = node.parent
+            place = -2 if parent is None else place_of(parent.mem_id)
+            if place is None:
+                place = found.place(parent)
+            entered[node.mem_id] = len(tags) << 1 | place & 1
+            tags.append(name)
+            outer.append(place >> 1)
+            elements.append(node)
+            if tag != P:
+                continue
             text = node.text()
             if len(text) < _LONG_PARAGRAPH:
                 continue
+            if linked := sum(len(child.text()) for child in node.iter() if child.tag_id == A):
+                found.linked[len(texts)] = linked
             texts.append(text)
             nodes.append(node)
-            parents.append(node)
-            if linked := sum(len(child.text()) for child in node.iter() if child.tag_id == A):
-                found.linked[len(texts) - 1] = linked
-        elif effect == ENDS_LINE:
-            found.breaks.add(len(texts))
-            continue
-        elif effect == ROW:
-            found.rows.append(node)
-            continue
-        elif effect == TIME:
-            found.times.append((len(texts), node))
-            continue
-        elif effect != NO_TEXT:
-            _note(found, node, effect)
+            places.append(len(tags) - 1 << 1 | place & 1)
+        else:
+            effect = effect_of(tag)
+            if effect is None:
+                continue
+            if effect == ENDS_LINE:
+                found.breaks.add(len(texts))
+                continue
+            if effect == TIME:
+                found.times.append((len(texts), node))
+                continue
+            if effect != NO_TEXT:
+                _note(found, node, effect)
         # The traversal reads a node's children when it goes on from it: without any, it goes past.
         while (child := node.first_child) is not None:
             child.decompose(recursive=False)
@@ -146,7 +146,7 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
 def _stands_alone(link: LexborNode) -> bool:
     """Whether a link has no text beside it and is in no heading: it leads somewhere, and is no part of running text."""
     around = link.parent
-    if around is None or not TRAITS_OF.get(around.tag_id, 0) & IS_BLOCK or H1 <= around.tag_id <= H6:
+    if around is None or around.tag_id not in NAME_OF or around.tag_id in _HEADINGS:
         return False
     for beside in (link.prev, link.next):
         if beside is not None and beside.tag_id == TEXT and not beside.is_empty_text_node:

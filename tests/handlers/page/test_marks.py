@@ -12,7 +12,7 @@ from tests.handlers.page.rules import outline_of
         ("<span itemprop=author>Ada</span>", [("itemprop:author", "", "Ada", False)]),
         ("<meta itemprop=datePublished content=2024-05-03>", [("itemprop:datepublished", "2024-05-03", "", False)]),
         ("<p>By <a rel='author external' href=/a>Ada</a></p>", [("rel:author", "", "Ada", False)]),
-        ("<footer><a rel=author href=/a>Ada</a></footer>", [("rel:author", "", "Ada", True)]),
+        ("<footer><a rel=author href=/a>Ada</a></footer>", [("rel:author", "", "Ada", False)]),
         ("<span itemprop=name>Ada</span>", []),
     ],
 )
