@@ -30,7 +30,7 @@ def stated_marks(outline: Outline) -> list[Mark]:
         if "author" in (attributes.get("rel") or "").lower().split():
             names.append("rel:author")
         if names:
-            # What was taken out with its paragraph or footer has no place any more; who states an author there means it.
+            # What was taken out with its paragraph or footer has no place any more; an author stated there is meant.
             place = outline.place(node)
             hidden = place >= 0 and outline.is_boilerplate(place >> 1)
             value = _value(attributes)

@@ -106,8 +106,11 @@ class Outline:
     entered: dict[int, int] = field(default_factory=dict)
     named: dict[int, list[Mark]] = field(default_factory=dict)
     _said: dict[int, int] = field(default_factory=dict)
-    _called: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    _doubted: set[int] | None = None
+    _regions: dict[int, int] = field(default_factory=dict)
+    _held: dict[int, int] = field(default_factory=dict)
+    _hidden: dict[int, bool] = field(default_factory=dict)
+    _total: int = 0
+    _believed: bool = False
     _opened: int = 0
     _closed: int = 0
     _lines: list[Block] = field(default_factory=list)
@@ -227,38 +230,54 @@ class Outline:
             running: Block elements with running text and its length; an element may come often.
         """
         held: dict[int, int] = {}
-        total = 0
+        self._total = sum(length for _, length in running)
         for element, length in running:
-            total += length
-            for region in self._regions(element):
-                held[region] = held.get(region, 0) + length
-        self._doubted = {region for region, length in held.items() if length * 2 > total} if total else None
+            region = self._region(element)
+            held[region] = held.get(region, 0) + length
+        for region in list(held):
+            around = region
+            while around >= 0 and (around := self._region(self.outer[around])) not in held:
+                held[around] = 0
+        # Those inside come after an element, so they are counted when its turn comes.
+        for region in sorted(held, reverse=True):
+            if region >= 0:
+                held[self._region(self.outer[region])] += held[region]
+        self._held = held
+        self._hidden = {-1: False}
+        self._believed = self._total > 0
         hidden = sum(length for element, length in running if self.is_boilerplate(element))
-        if hidden * 4 >= total * 3:
-            self._doubted = None
+        self._believed = hidden * 4 < self._total * 3
 
     def is_boilerplate(self, element: int) -> bool:
         """Whether an element is inside of what is hidden."""
-        regions = self._regions(element)
-        if not regions or self._doubted is None:
+        if not self._believed:
             return False
-        return not self._doubted.issuperset(regions)
-
-    def _regions(self, element: int) -> tuple[int, ...]:
-        """The elements around an element, itself included, that call themselves boilerplate."""
-        called = self._called
+        region = self._region(element)
         passed = []
-        known: tuple[int, ...] | None = ()
+        while (found := self._hidden.get(region)) is None:
+            passed.append(region)
+            if self._held.get(region, 0) * 2 <= self._total:
+                found = True
+                break
+            region = self._region(self.outer[region])
+        self._hidden.update(dict.fromkeys(passed, found))
+        return found
+
+    def _region(self, element: int) -> int:
+        """The innermost element around an element, or itself, that calls itself boilerplate; -1 for none."""
+        regions = self._regions
+        passed = []
+        found = -1
         while element >= 0:
-            known = called.get(element)
+            known = regions.get(element)
             if known is not None:
+                found = known
                 break
             passed.append(element)
+            tag = self.tags[element]
+            if tag == "form" or (tag in _NAMED and self.hint(element) & BOILERPLATE):
+                found = element
+                break
             element = self.outer[element]
-        found = known or ()
-        for inner in reversed(passed):
-            tag = self.tags[inner]
-            if tag == "form" or (tag in _NAMED and self.hint(inner) & BOILERPLATE):
-                found = (*found, inner)
-            called[inner] = found
+        regions.update(dict.fromkeys(passed, found))
         return found
