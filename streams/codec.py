@@ -7,8 +7,8 @@ from its input, so a replay writes the same ids.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -26,8 +26,7 @@ MAX_DETAIL = 500
 """Characters of an error's detail that travel with a dead letter."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutputRecord:
+class OutputRecord(NamedTuple):
     """A record to write. ``topic`` is the logical name; the prefix is the writer's business."""
 
     topic: str
@@ -38,8 +37,10 @@ class OutputRecord:
     @property
     def size(self) -> int:
         """Bytes of key, value and headers."""
-        headers = sum(len(name) + len(value or b"") for name, value in self.headers)
-        return len(self.key or b"") + len(self.value or b"") + headers
+        total = len(self.key or b"") + len(self.value or b"")
+        for name, value in self.headers:
+            total += len(name) + len(value or b"")
+        return total
 
 
 def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: datetime | None) -> Event | Dead:

@@ -94,11 +94,13 @@ class LogSettings(Section):
 class PipelineSettings(Section):
     """How much the pipeline holds and when it commits. Sizes are per input partition unless said otherwise."""
 
-    window_records: int = Field(default=400, ge=1, description="Records held and not yet committed.")
-    window_bytes: int = Field(default=48 * 1024 * 1024, ge=1024, description="Bytes held and not yet committed.")
+    window_records: int = Field(default=1000, ge=1, description="Records held and not yet committed.")
+    window_bytes: int = Field(default=16 * 1024 * 1024, ge=1024, description="Bytes held and not yet committed.")
     poll_records: int = Field(default=100, ge=1, description="Records taken from the consumer at once.")
-    fetch_max_bytes: int = Field(default=24 * 1024 * 1024, ge=1024, description="Bytes of one fetch from a broker.")
-    commit_records: int = Field(default=100, ge=1, description="Inputs of one transaction at most.")
+    fetch_max_bytes: int = Field(
+        default=8 * 1024 * 1024, ge=1024, description="Bytes of one fetch from a broker, compressed as they travel."
+    )
+    commit_records: int = Field(default=500, ge=1, description="Inputs of one transaction at most.")
     commit_bytes: int = Field(default=16 * 1024 * 1024, ge=1024, description="Output bytes after which one is closed.")
     commit_linger_seconds: float = Field(
         default=0.05, ge=0, description="How long finished records may wait for company before they are committed."

@@ -217,19 +217,24 @@ async def committed_offset(consumer: AIOKafkaConsumer, partition: TopicPartition
 
 async def send_all(producer: AIOKafkaProducer, prefix: str, outputs: Sequence[OutputRecord]) -> None:
     """Sends every record and waits until the broker has confirmed each of them."""
-    confirmations = []
+    confirmations: list[asyncio.Future[object]] = []
+    named: dict[str, str] = {}
     try:
         for record in outputs:
-            confirmations.append(  # noqa: PERF401 - what was sent must be known where a later send fails
-                await producer.send(
-                    f"{prefix}{record.topic}", value=record.value, key=record.key, headers=list(record.headers)
-                )
+            topic = named.get(record.topic)
+            if topic is None:
+                topic = named[record.topic] = f"{prefix}{record.topic}"
+            confirmations.append(
+                await producer.send(topic, value=record.value, key=record.key, headers=list(record.headers))
             )
-        await asyncio.gather(*confirmations)
+        # One after another: those of one batch are there at the same time, and a gather costs a callback for each.
+        for confirmation in confirmations:
+            await confirmation
     except BaseException:
         # The others' results are of no use now, but asyncio complains about errors that nobody looked at.
         for confirmation in confirmations:
-            confirmation.cancel()
+            if not confirmation.cancel() and not confirmation.cancelled():
+                confirmation.exception()
         raise
 
 

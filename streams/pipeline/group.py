@@ -89,11 +89,11 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
 
     def intake(self, records: Sequence[ConsumerRecord]) -> None:
         """Takes the records of one poll, in their partitions' order. Total: what can't be taken is asked for again."""
-        by_partition: dict[TopicPartition, list[ConsumerRecord]] = {}
+        by_partition: dict[tuple[str, int], list[ConsumerRecord]] = {}
         for record in records:
-            by_partition.setdefault(TopicPartition(record.topic, record.partition), []).append(record)
-        for key, some in by_partition.items():
-            partition = self.partitions.get(key)
+            by_partition.setdefault((record.topic, record.partition), []).append(record)
+        for place, some in by_partition.items():
+            partition = self.partitions.get(TopicPartition(*place))
             if partition is not None:
                 partition.admit(some)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import structlog
+from prometheus_client import Counter
 
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
@@ -25,12 +26,17 @@ class Observer:
         self._handler = handler
         self._duration = metrics.handler_duration_seconds.labels(handler)
         self._age = metrics.event_age_seconds.labels(handler)
+        self._outcomes: dict[tuple[str, str, bool], Counter] = {}
         self._held: dict[str, tuple[int, int, int, float]] = {}
 
     def handled(self, outcome: str, reason: str, seconds: float, age: float | None, replayed: bool) -> None:
         """A record came to its outcome, ``seconds`` after its work began and ``age`` seconds after it was produced."""
-        lane = "replay" if replayed else "live"
-        self._metrics.handler_events_total.labels(self._handler, outcome, reason, lane).inc()
+        counter = self._outcomes.get((outcome, reason, replayed))
+        if counter is None:
+            lane = "replay" if replayed else "live"
+            counter = self._metrics.handler_events_total.labels(self._handler, outcome, reason, lane)
+            self._outcomes[outcome, reason, replayed] = counter
+        counter.inc()
         self._duration.observe(seconds)
         if age is not None:
             self._age.observe(max(age, 0.0))

@@ -6,7 +6,7 @@ partition and offset. Notes of that kind on a record from anywhere else are a st
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from aiokafka import ConsumerRecord
 
@@ -30,8 +30,7 @@ NOTES = (
 """The notes that a retried record carries; an earlier record's notes are replaced by the next one's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Where a record stood, and how often it has been tried before."""
 
     topic: str

@@ -50,7 +50,8 @@ class Window(Generic[R, D]):
         self._max_bytes = max_bytes
         self._by_key = lanes_by_key
         self._entries: deque[Entry[R, D]] = deque()
-        self._lanes: dict[Hashable, deque[Entry[R, D]]] = {}
+        self._lanes: dict[Hashable, deque[Entry[R, D]] | None] = {}
+        """The keys that have an entry started, with those that wait behind it; most keys have none."""
         self._bytes = 0
         self.last_offset = -1
         """The highest offset admitted; -1 before the first."""
@@ -94,10 +95,12 @@ class Window(Generic[R, D]):
         self._bytes += size
         if not self._by_key or key is None:
             return entry
-        waiting = self._lanes.get(key)
-        if waiting is None:
-            self._lanes[key] = deque()
+        if key not in self._lanes:
+            self._lanes[key] = None
             return entry
+        waiting = self._lanes[key]
+        if waiting is None:
+            waiting = self._lanes[key] = deque()
         waiting.append(entry)
         return None
 
@@ -123,7 +126,7 @@ class Window(Generic[R, D]):
         prefix: list[Entry[R, D]] = []
         total = 0
         for entry in self._entries:
-            if not entry.finished or len(prefix) >= max_records or (prefix and total + entry.size > max_bytes):
+            if entry.done is None or len(prefix) >= max_records or (prefix and total + entry.size > max_bytes):
                 break
             prefix.append(entry)
             total += entry.size

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import structlog
 from aiokafka import ConsumerRecord
 
-from schemas.event import Envelope, Event, Provenance, output_id
+from schemas.event import Envelope, Event, OutputIds, Provenance
 from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Outcome, Retry, Stage
 from streams.clock import Clock
 from streams.codec import MAX_DETAIL, OutputRecord, decode, encode, timestamp
@@ -25,16 +26,17 @@ from streams.topology import TOPIC_BYTES, RetryTier
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(NamedTuple):
     """What a record caused."""
 
     outputs: tuple[OutputRecord, ...]
+    size: int
+    """Bytes to write."""
 
-    @property
-    def size(self) -> int:
-        """Bytes to write."""
-        return sum(output.size for output in self.outputs)
+    @classmethod
+    def of(cls, *outputs: OutputRecord) -> Done:
+        """Made of its outputs."""
+        return cls(outputs, sum([output.size for output in outputs]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,9 @@ class Work:
         self._clock = clock
         self._observer = observer
         self._tier = tier
+        self._topics = {topic.event: topic for topic in decider.handler.emits}
+        self._source = f"assay/{decider.handler.name}"
+        self._ids = OutputIds(decider.handler.name, decider.handler.version, decider.rules.config_version)
 
     def origin(self, record: ConsumerRecord) -> Origin:
         """Where a record stood first, and when it is due."""
@@ -101,17 +106,17 @@ class Work:
         origin = self.origin(record)
         provenance = Provenance.of(record.headers, origin.identity)
         if isinstance(outcome, Emit):
-            outputs = self._encode(outcome.events, provenance)
-            if isinstance(outputs, Dead):
-                outcome, stage = outputs, Stage.ENCODE
+            encoded = self._encode(outcome.events, provenance)
+            if isinstance(encoded, Dead):
+                outcome, stage = encoded, Stage.ENCODE
             else:
                 self._observer.emitted(outcome.events)
                 self._note(origin, provenance, "emit", "", began)
-                return Done(outputs)
+                return encoded
         match outcome:
             case Drop(reason):
                 self._note(origin, provenance, "drop", reason, began)
-                return Done(())
+                return Done.of()
             case Retry():
                 total = origin.attempts + attempts
                 tier = next_tier(self._handler.tiers, self._tier, outcome.after_seconds)
@@ -132,7 +137,7 @@ class Work:
                         self._clock.now(),
                         longest,
                     )
-                    return Done((later,))
+                    return Done.of(later)
                 refusal = exhausted(outcome, total)
             case Dead():
                 refusal = outcome
@@ -149,22 +154,22 @@ class Work:
             provenance,
             self._clock.now(),
         )
-        return Done((letter,))
+        return Done.of(letter)
 
-    def _encode(self, events: Sequence[Event], provenance: Provenance) -> tuple[OutputRecord, ...] | Dead:
+    def _encode(self, events: Sequence[Event], provenance: Provenance) -> Done | Dead:
         """The output records of a handler's events, or why they can't be written."""
-        handler = self._handler
         records = []
+        total = 0
+        now = self._clock.now()
         for ordinal, event in enumerate(events):
-            topic = next((topic for topic in handler.emits if topic.event is type(event)), None)
+            topic = self._topics.get(type(event))
             if topic is None:
-                return Dead(DeadReason.OUTPUT_INVALID, f"{handler.name} does not emit {type(event).__name__}")
-            config_version = self._decider.rules.config_version
+                return Dead(DeadReason.OUTPUT_INVALID, f"{self._handler.name} does not emit {type(event).__name__}")
             envelope = Envelope(
-                id=output_id(handler.name, handler.version, config_version, provenance.identity, ordinal),
+                id=self._ids.of(provenance.identity, ordinal),
                 type=topic.name,
-                source=f"assay/{handler.name}",
-                time=self._clock.now(),
+                source=self._source,
+                time=now,
                 correlation_id=provenance.correlation_id,
                 causation_id=provenance.identity,
                 traceparent=provenance.traceparent,
@@ -174,10 +179,12 @@ class Work:
                 output = encode(topic, event, envelope)
             except Exception as error:
                 return Dead(DeadReason.OUTPUT_INVALID, f"{topic.name}: {error}"[:MAX_DETAIL])
-            if output.size > TOPIC_BYTES:
-                return Dead(DeadReason.OUTPUT_TOO_LARGE, f"{topic.name}: {output.size} bytes, {TOPIC_BYTES} at most")
+            size = output.size
+            if size > TOPIC_BYTES:
+                return Dead(DeadReason.OUTPUT_TOO_LARGE, f"{topic.name}: {size} bytes, {TOPIC_BYTES} at most")
             records.append(output)
-        return tuple(records)
+            total += size
+        return Done(tuple(records), total)
 
     def _note(self, origin: Origin, provenance: Provenance, outcome: str, reason: str, began: float) -> None:
         produced = timestamp(origin.timestamp_ms)

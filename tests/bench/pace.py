@@ -108,7 +108,7 @@ class Pace:
 
     Attributes:
         asks: How many began.
-        share: Of the permitted asks, from the second second to the last ask.
+        share: Of the permitted asks, while there was something to ask.
         most_in_a_second: In any second, wherever it begins; the limit is ``RATE``.
     """
 
@@ -136,8 +136,9 @@ def pace_of(began: list[float]) -> Pace:
     >>> pace_of([number / RATE for number in range(200)])
     Pace(asks=200, share=1.0, most_in_a_second=50)
     """
-    steady = began[RATE:]
-    share = (len(steady) - 1) / RATE / (steady[-1] - steady[0])
+    # Asks may come in bursts of RATE, so time runs from the first ask to that one after which RATE are left.
+    before = len(began) - RATE
+    share = before / RATE / (began[before] - began[0])
     return Pace(len(began), round(share, 4), _most_in_a_second(began))
 
 

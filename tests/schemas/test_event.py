@@ -1,9 +1,10 @@
 from datetime import UTC, datetime
+from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.event import Envelope, Provenance, derive_id, output_id
+from schemas.event import Envelope, OutputIds, Provenance, derive_id
 
 TIME = datetime(2025, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 ENVELOPE = Envelope(
@@ -15,13 +16,21 @@ def test_the_ids_of_outputs_never_change() -> None:
     """These are written on topics already; another value would be another event."""
     assert derive_id("a", 1) == "ad6720f2-dc12-56b2-85ab-09cb64b06ab4"
     assert (
-        output_id("score_page", 1, "0123456789ab", "pages.crawled.v1/0/7", 0) == "6b82201e-3769-5f7a-9d29-20d81a3bcce4"
+        OutputIds("score_page", 1, "0123456789ab").of("pages.crawled.v1/0/7", 0)
+        == "6b82201e-3769-5f7a-9d29-20d81a3bcce4"
     )
 
 
 @given(st.lists(st.text(), max_size=4), st.lists(st.text(), max_size=4))
 def test_different_parts_give_different_ids(one: list[str], other: list[str]) -> None:
     assert (derive_id(*one) == derive_id(*other)) == (one == other)
+
+
+@given(st.text(), st.integers(0, 9))
+def test_the_id_of_an_output_is_a_uuid5_of_everything_it_depends_on(identity: str, ordinal: int) -> None:
+    everything = derive_id("output", "toy", 2, "rules", identity, ordinal)
+    assert OutputIds("toy", 2, "rules").of(identity, ordinal) == everything
+    assert UUID(everything).version == 5
 
 
 def test_headers_are_the_binary_mode_of_cloudevents() -> None:

@@ -280,7 +280,7 @@ class ModelWork(Work):
 
 
 def _output(record: ConsumerRecord, topic: str) -> Done:
-    return Done((OutputRecord(topic, record.key, str(record.offset).encode(), ()),))
+    return Done.of(OutputRecord(topic, record.key, str(record.offset).encode(), ()))
 
 
 class Process:

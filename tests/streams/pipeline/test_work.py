@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from schemas.event import Event, output_id
+from schemas.event import Event, OutputIds
 from schemas.outcome import (
     Ask,
     Dead,
@@ -103,7 +103,7 @@ def test_the_envelope_says_who_wrote_what_when_and_why() -> None:
     output = texts(Bench(emits(scored())).only(raw_record(headers=headers)))
     assert output == {
         "ce_specversion": "1.0",
-        "ce_id": output_id("toy", 1, NoRules().config_version, "input", 0),
+        "ce_id": OutputIds("toy", 1, NoRules().config_version).of("input", 0),
         "ce_type": "pages.scored.v1",
         "ce_source": "assay/toy",
         "ce_time": "2025-01-02T03:04:05.000Z",
@@ -117,7 +117,7 @@ def test_the_envelope_says_who_wrote_what_when_and_why() -> None:
 
 def test_a_foreign_record_is_known_by_its_place() -> None:
     output = texts(Bench(emits(scored())).only())
-    assert output["ce_id"] == output_id("toy", 1, NoRules().config_version, PLACE, 0)
+    assert output["ce_id"] == OutputIds("toy", 1, NoRules().config_version).of(PLACE, 0)
     assert output["ce_correlationid"] == output["ce_causationid"] == PLACE
     assert "assay_run" not in output
 
