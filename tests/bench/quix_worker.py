@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from quixstreams import Application  # type: ignore[import-not-found] # lives in an environment of its own
+from quixstreams import Application
 
 from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Emit
