@@ -95,7 +95,8 @@ class CertainCommits:
         await self._stage.close()
 
     async def _find_out(self, doubt: CommitDoubtError) -> Settled:
-        self.failing_since = self.failing_since or self._clock.monotonic()
+        if self.failing_since is None:
+            self.failing_since = self._clock.monotonic()
         await self._stage.close()
         if self._failures:
             # The second failure in a row: what doesn't pass by itself must not keep the broker busy.

@@ -7,6 +7,7 @@ the old owner still sends is refused.
 Invariants:
 
 1. ``open`` fences first and reads the committed offset after: read before, it could miss the old owner's last commit.
+   In between it waits for the group coordinator, which may otherwise answer with an older offset, or none.
 2. Every send is awaited before the offsets go; a failed send does not make aiokafka's commit fail.
 3. One deadline covers a transaction. After any doubt the producer is never used again: the caller closes the stage and
    opens it anew, which resolves the pending transaction one way or the other, and believes the committed offset.
@@ -131,8 +132,9 @@ class ExactlyOnce:
         return f"{self._group}.{self._partition.topic}.{self._partition.partition}"
 
     async def open(self) -> int | None:
-        """Fences the previous owner, then reads what it committed."""
+        """Fences the previous owner, waits until the coordinator knows all it was told, then reads the offset."""
         await self._producer.start(self.transactional_id)
+        await self._await_coordinator()
         return await committed_offset(self._consumer, self._partition, self._producer.deadline)
 
     async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
@@ -154,6 +156,18 @@ class ExactlyOnce:
     async def close(self) -> None:
         """Stops the producer, within the deadline."""
         await self._producer.stop()
+
+    async def _await_coordinator(self) -> None:
+        """An offset that is written and taken back at once; when the broker has answered, older ones can be read.
+
+        A coordinator whose broker was killed answers reads before all it has stored is visible: an offset from seconds
+        ago, or none at all. It answers a write only when everything before it is.
+        """
+        producer = self._producer.get()
+        async with asyncio.timeout(self._producer.deadline):
+            await producer.begin_transaction()
+            await producer.send_offsets_to_transaction({self._partition: OffsetAndMetadata(0, "")}, self._group)
+            await producer.abort_transaction()
 
 
 class AtLeastOnce:
