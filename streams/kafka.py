@@ -64,13 +64,15 @@ def producer_options(settings: KafkaSettings, transactional_id: str | None, clie
     }
 
 
-def make_reader(settings: KafkaSettings, *topics: str, client_id: str = "assay") -> AIOKafkaConsumer:
-    """A consumer without a group that sees committed records only, not started."""
+def make_reader(
+    settings: KafkaSettings, *topics: str, client_id: str = "assay", uncommitted: bool = False
+) -> AIOKafkaConsumer:
+    """A consumer without a group, not started; it sees committed records only unless told otherwise."""
     return AIOKafkaConsumer(
         *topics,
         **connection(settings),
         client_id=client_id,
-        isolation_level="read_committed",
+        isolation_level="read_uncommitted" if uncommitted else "read_committed",
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         max_partition_fetch_bytes=DEAD_LETTER_BYTES + MIB,

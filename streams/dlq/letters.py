@@ -6,12 +6,15 @@ A letter that was sent again keeps standing where it was; a marker behind it in 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from aiokafka import ConsumerRecord, TopicPartition
+from aiokafka.errors import KafkaTimeoutError
 
 from schemas.dead import REDRIVEN_OF, DeadLetter, dead_letter_topic
 from streams.dlq.selection import Selection
@@ -19,7 +22,8 @@ from streams.kafka import make_admin, make_reader
 from streams.settings import Settings
 from streams.topology import HANDLERS
 
-_POLL_MS = 500
+_POLL_MS = 100
+_SETTLE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +54,21 @@ class Letters:
         self._settings = settings
         self._selection = selection
         self._reader: Any = None
+        self._whole: Any = None
+        self._open = AsyncExitStack()
         self.partitions: list[tuple[str, TopicPartition]] = []
         """Handler and partition."""
 
     async def __aenter__(self) -> Self:
-        """Finds the partitions and opens the reader."""
+        """Finds the partitions and opens the readers: one for records, one that knows of uncommitted ones."""
         self.partitions = await self._find()
-        self._reader = make_reader(self._settings.kafka)
-        await self._reader.start()
+        async with AsyncExitStack() as opening:
+            self._reader = make_reader(self._settings.kafka)
+            self._whole = make_reader(self._settings.kafka, uncommitted=True)
+            for reader in (self._reader, self._whole):
+                opening.push_async_callback(reader.stop)
+                await reader.start()
+            self._open = opening.pop_all()
         # All at once, and all paused: a reader that is assigned anew for each partition can come to a standstill.
         mine = [partition for _, partition in self.partitions]
         self._reader.assign(mine)
@@ -67,8 +78,25 @@ class Letters:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Closes the reader."""
-        await self._reader.stop()
+        """Closes the readers."""
+        await self._open.aclose()
+
+    async def settle(self, partition: TopicPartition) -> None:
+        """Waits until whatever stands in a partition by now is committed or aborted.
+
+        What is committed can't be read while an older transaction is open before it, as a running handler's often is.
+        So whoever must know of every marker waits here first.
+
+        Raises:
+            KafkaTimeoutError: A transaction stays open for longer than its timeout allows.
+        """
+        end = (await self._whole.end_offsets([partition]))[partition]
+        try:
+            async with asyncio.timeout(2 * self._settings.kafka.transaction_timeout_seconds):
+                while (await self._reader.end_offsets([partition]))[partition] < end:  # noqa: ASYNC110 - Kafka tells nobody
+                    await asyncio.sleep(_SETTLE_SECONDS)
+        except TimeoutError:
+            raise KafkaTimeoutError(f"a transaction on {partition.topic} stays open; try again later") from None
 
     async def redriven(self, partition: TopicPartition) -> dict[int, str]:
         """For each letter of a partition that was sent again, the run that did it, by offset."""

@@ -1,7 +1,8 @@
 """Dead letters sent again to the topic they came from, each once, whatever happens in between.
 
 A transaction holds some records for the original topic and, for each, a marker behind the letters of the same
-partition. Markers are read after the partition's transactional id has fenced whoever used it before; so a redrive that
+partition. Markers are read after the partition's transactional id has fenced whoever used it before, and after every
+transaction that was open then (also a handler's) has ended: one would hide the markers behind it. So a redrive that
 was killed is resumed by another, two at a time don't double anything, and a letter is sent again only on purpose.
 """
 
@@ -135,6 +136,7 @@ class _PartitionDrive:
         try:
             async with asyncio.timeout(2 * kafka.transaction_timeout_seconds):
                 await producer.start()
+            await letters.settle(partition)
             await self._go(letters, handler, partition, producer)
         finally:
             await stop_producer(producer, kafka.transaction_timeout_seconds)

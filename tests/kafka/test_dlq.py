@@ -13,13 +13,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from aiokafka import ConsumerRecord
+from aiokafka import ConsumerRecord, TopicPartition
 
 from schemas.dead import REDRIVEN_OF
 from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
 from streams.commands.dlq import run_list, run_purge, run_redrive, run_show
+from streams.dlq.letters import Letters
 from streams.dlq.purge import purge
 from streams.dlq.redrive import redrive
 from streams.dlq.selection import Selection, selection_of
@@ -29,6 +30,7 @@ from tests.kafka.installation import CRAWLED, DEAD, SCORED, Installation, instal
 pytestmark = pytest.mark.kafka
 
 ALL = Selection()
+PAGES = Selection(("score_page",))
 
 
 def broken(crawled: CrawledPage, rules: Rules) -> Outcome:
@@ -173,6 +175,31 @@ async def test_two_at_a_time_send_nothing_twice(with_letters: Installation) -> N
     sent = Counter(r.key for r in await with_letters.read(CRAWLED) if dict(r.headers).get("assay_run"))
     assert len(sent) == 30
     assert set(sent.values()) == {1}
+
+
+async def test_markers_behind_somebody_elses_open_transaction_count(
+    with_letters: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = make_producer(with_letters.settings.kafka, f"{with_letters.prefix}other", "other")
+    settle = Letters.settle
+
+    async def settle_and_write_something_else(letters: Letters, partition: TopicPartition) -> None:
+        await settle(letters, partition)
+        await other.send_and_wait(partition.topic, b"a letter of a handler at work", partition=partition.partition)
+
+    await other.start()
+    await other.begin_transaction()
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(Letters, "settle", settle_and_write_something_else)
+            assert (await redrive(with_letters.settings, PAGES, "first")).sent == 30
+        second = asyncio.ensure_future(redrive(with_letters.settings, PAGES, "second"))
+        await asyncio.wait([second], timeout=1)
+        assert not second.done()
+    finally:
+        await other.abort_transaction()
+        await other.stop()
+    assert (await second).sent == 0
 
 
 _REDRIVE = """
