@@ -23,7 +23,10 @@ POINTS = (
     "after_offsets",
     "end_sent",
     "after_commit",
+    "opening",
 )
+
+IN_COMMIT = ("before_begin", "mid_send", "before_offsets", "after_offsets", "end_sent", "after_commit")
 
 
 class Arm:
@@ -33,10 +36,12 @@ class Arm:
         """Reads the specification."""
         self._point, number, self._action = (spec or ":0:").split(":")
         self._left = int(number)
+        self.committing = 0
+        """Commits under way; an opening has transactions too, and is not meant by the points of a commit."""
 
     def due(self, point: str) -> bool:
         """Counts the passage; whether it is the one."""
-        if point != self._point or self._left == 0:
+        if (point in IN_COMMIT and not self.committing) or point != self._point or self._left == 0:
             return False
         self._left -= 1
         return self._left == 0
@@ -90,6 +95,11 @@ class MortalProducer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is not 
         """The transaction is committed."""
         await super().commit_transaction()
         await self._arm.passed_waiting("after_commit")
+
+    async def abort_transaction(self) -> None:
+        """The opening of a partition has written an offset, and is about to take it back."""
+        await self._arm.passed_waiting("opening")
+        await super().abort_transaction()
 
     async def _sending(self, node: Any, request: Any, **options: Any) -> Any:
         """The end of a transaction is written to the connection, and no answer is waited for."""

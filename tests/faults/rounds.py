@@ -31,7 +31,9 @@ def dies_at(point: str) -> Fault:
     """A worker kills itself at a fail point, the n-th time it comes by."""
 
     async def fault(cluster: Cluster, chance: random.Random) -> bool:
-        victim = await cluster.start(fail=f"{point}:{chance.randint(1, 6)}:kill")
+        # One that dies while its partitions open is never ready.
+        wait = "" if point == "opening" else "ready"
+        victim = await cluster.start(fail=f"{point}:{chance.randint(1, 6)}:kill", wait=wait)
         for _ in range(3):
             await cluster.feed(chance)
             if await victim.ends(4) is not None:

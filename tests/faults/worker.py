@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import aiokafka.client
 from aiokafka import TopicPartition
 
 from streams.app import Application
+from streams.codec import OutputRecord
 from streams.commands.run import stop_on_signals
 from streams.kafka import group_of, producer_options
 from streams.pipeline.commit import CommitStage, ExactlyOnce
@@ -81,8 +83,18 @@ async def work(options: argparse.Namespace) -> int:
 def _stages(settings: Settings, subscription: Subscription, stage: type[ExactlyOnce], arm: Arm) -> StageFactory:
     kafka = settings.kafka
 
+    class Armed(stage):  # type: ignore[misc, valid-type] # the class is an argument
+        """Tells the arm that a commit is under way."""
+
+        async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+            arm.committing += 1
+            try:
+                await super().commit(outputs, next_offset)
+            finally:
+                arm.committing -= 1
+
     def make(partition: TopicPartition, consumer: CountingConsumer) -> CommitStage:
-        return stage(
+        return Armed(
             partition,
             group_of(kafka, subscription),
             kafka.topic_prefix,
