@@ -18,21 +18,20 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import IllegalStateError, KafkaConnectionError
 from prometheus_client import CollectorRegistry
 
-from schemas.outcome import Dead, Drop, DropReason, Retry, RetryReason
-from streams.codec import UNREADABLE_HEADER, OutputRecord
+from schemas.outcome import Drop, DropReason
+from streams.codec import OutputRecord
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitDoubtError, OutputRefusedError
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import ConsumerGroup
 from streams.pipeline.observer import Observer
 from streams.pipeline.subscription import Subscription
-from streams.pipeline.work import Done, Pending, Work
 from streams.settings import BreakerSettings, PipelineSettings
 from streams.telemetry.metrics import Metrics
-from tests.streams.doubles import PAGE, handler_of
+from tests.streams.doubles import handler_of
+from tests.streams.pipeline.model_work import OUT, ModelWork
 from tests.streams.pipeline.virtual_time import LoopClock
 
-OUT, DEAD = "out", "dead"
 DEADLINE_SECONDS = 3.0
 
 
@@ -105,12 +104,14 @@ class ModelStage:
         self._cluster = cluster
         self._partition = partition
         self._epoch: int | None = None
+        self.is_open = False
         self.worn = False
 
     async def open(self) -> int | None:
         cluster = self._cluster
-        if self._epoch is not None:
+        if self.is_open:
             cluster.faults.append(f"{self._partition}: opened twice")
+        self.is_open = True
         for _ in range(2):  # refused before the fence, or between the fence and the committed offset
             await cluster.pause()
             if cluster.failing_opens:
@@ -124,9 +125,9 @@ class ModelStage:
     async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
         cluster, partition = self._cluster, self._partition
         epoch, self._epoch = self._epoch, None  # given back on success only: after a doubt it is of no use
-        if epoch is None:
-            cluster.faults.append(f"{partition}: used after a doubt")
-            raise CommitDoubtError("not open")
+        if epoch is None or self.worn:
+            cluster.faults.append(f"{partition}: used after a doubt, or worn out")
+            raise CommitDoubtError("of no use")
         outcome = cluster.outcomes.pop(0) if cluster.outcomes else "works"
         await cluster.pause()
         if any(o.topic == OUT and (partition, int(o.value or b"")) in cluster.refused for o in outputs):
@@ -149,7 +150,7 @@ class ModelStage:
             cluster.wear, self.worn = cluster.wear - 1, True
 
     async def close(self) -> None:
-        self._epoch = None
+        self._epoch, self.is_open = None, False
         await self._cluster.pause()
 
 
@@ -259,36 +260,13 @@ class ModelConsumer(CountingConsumer, _ModelConsumer):
         super().__init__(cluster=cluster)
 
 
-class ModelWork(Work):
-    """Work that takes as long as the record says, and writes one output for it, which names the offset."""
-
-    def __init__(self) -> None:
-        """Needs nothing of what real work needs."""
-
-    def begin(self, record: ConsumerRecord) -> Done | Pending:
-        if any(name == UNREADABLE_HEADER for name, _ in record.headers):
-            return _output(record, DEAD)
-        delay = float(record.value.split()[0])
-        return Pending(PAGE, Retry(RetryReason.UNAVAILABLE), delay) if delay else _output(record, OUT)
-
-    async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
-        await asyncio.sleep(pending.began)
-        return _output(record, OUT)
-
-    def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:  # noqa: ARG002 - the signature is the product's
-        return _output(record, DEAD)
-
-
-def _output(record: ConsumerRecord, topic: str) -> Done:
-    return Done.of(OutputRecord(topic, record.key, str(record.offset).encode(), ()))
-
-
 class Process:
     """One process: the product's consumer group over the models, polled as FastStream polls."""
 
     def __init__(self, cluster: Cluster, settings: PipelineSettings, lanes: bool = True, concurrency: int = 2) -> None:
         self.cluster = cluster
         self.consumer = ModelConsumer(cluster)
+        self._stages: list[ModelStage] = []
         clock = LoopClock()
         self.breaker = Breaker(BreakerSettings(failures=1), clock)
         handler = replace(
@@ -297,7 +275,7 @@ class Process:
         self.group = ConsumerGroup(
             Subscription(handler),
             ModelWork(),
-            lambda partition, _: ModelStage(cluster, partition),
+            self._stage,
             settings,
             clock,
             Observer(Metrics(CollectorRegistry()), "toy"),
@@ -324,6 +302,12 @@ class Process:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if any(stage.is_open for stage in self._stages):
+            self.cluster.faults.append("stopped, and a stage is open")
+
+    def _stage(self, partition: TopicPartition, _: CountingConsumer) -> ModelStage:
+        self._stages.append(ModelStage(self.cluster, partition))
+        return self._stages[-1]
 
     async def crash(self) -> None:
         """The process ends wherever it stands; nothing of it is closed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from streams.pipeline.window import Entry, Window
 
@@ -81,43 +81,79 @@ class WindowMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.window = make(max_records=8, max_bytes=100)
         self.admitted: list[tuple[int, bytes | None]] = []
         self.started: list[Held] = []
         self.finished: set[int] = set()
+        self.sizes: list[int] = []
         self.committed = 0
         self.offset = 0
+        self.now = 0.0
+
+    @initialize(ordered=st.booleans())
+    def begin(self, ordered: bool) -> None:
+        self.ordered = ordered
+        self.window = make(max_records=8, max_bytes=100, ordered=ordered)
+
+    @property
+    def held(self) -> list[int]:
+        """The sizes of what is held."""
+        return self.sizes[self.committed :]
 
     @rule(gap=st.integers(1, 3), key=st.sampled_from([None, b"a", b"b", b"c"]), size=st.integers(0, 60))
     def admit(self, gap: int, key: bytes | None, size: int) -> None:
-        if not self.window.has_room(size):
+        has_room = not self.held or (len(self.held) < 8 and sum(self.held) + size <= 100)
+        assert self.window.has_room(size) is has_room
+        if not has_room:
             return
+        waits = self.ordered and key is not None and any(k == key for k in self.unfinished)
         self.offset += gap
         self.admitted.append((self.offset, key))
+        self.sizes.append(size)
         entry = self.window.admit(self.offset, key, size, "r")
+        assert (entry is None) is waits
         if entry is not None:
-            self.started.append(entry)
+            self.start(entry)
+
+    @property
+    def unfinished(self) -> list[bytes | None]:
+        """Keys of what is admitted and not finished."""
+        return [key for offset, key in self.admitted if offset not in self.finished]
+
+    def start(self, entry: Held) -> None:
+        self.now += 1
+        entry.started_at = self.now
+        self.started.append(entry)
 
     @precondition(lambda self: self.started)
     @rule(data=st.data(), size=st.integers(0, 60))
     def finish(self, data: st.DataObject, size: int) -> None:
         entry = self.started.pop(data.draw(st.integers(0, len(self.started) - 1)))
         self.finished.add(entry.offset)
+        self.sizes[[offset for offset, _ in self.admitted].index(entry.offset)] = size
         following = self.window.finish(entry, "done", size)
+        assert (following is None) is (not self.ordered or entry.key is None or entry.key not in self.unfinished)
         if following is not None:
-            self.started.append(following)
+            self.start(following)
 
     @rule(most=st.integers(1, 5), size=st.integers(1, 100))
     def commit(self, most: int, size: int) -> None:
         prefix = self.window.finished_prefix(most, size)
-        expected = self.admitted[self.committed : self.committed + len(prefix)]
-        assert [entry.offset for entry in prefix] == [offset for offset, _ in expected]
-        assert all(entry.offset in self.finished for entry in prefix)
+        expected: list[int] = []
+        total = 0
+        for (offset, _), taken in zip(self.admitted[self.committed :], self.held, strict=True):
+            total += taken
+            if offset not in self.finished or len(expected) == most or (expected and total > size):
+                break
+            expected.append(offset)
+        assert [entry.offset for entry in prefix] == expected
         self.window.release(len(prefix))
         self.committed += len(prefix)
 
     @invariant()
     def one_of_a_key_at_a_time_and_in_order(self) -> None:
+        if not self.ordered:
+            assert len(self.started) == len(self.unfinished)
+            return
         keys = [entry.key for entry in self.started if entry.key is not None]
         assert len(keys) == len(set(keys))
         for entry in self.started:
@@ -126,10 +162,10 @@ class WindowMachine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_forgotten(self) -> None:
-        assert len(self.window) == len(self.admitted) - self.committed
-        assert len(self.window) <= 8
-        if not self.window:
-            assert self.window.bytes_held == 0
+        assert len(self.window) == len(self.held) <= 8
+        assert self.window.bytes_held == sum(self.held)
+        assert self.window.started_since == min((entry.started_at or 0.0 for entry in self.started), default=None)
+        assert self.window.last_offset == (self.admitted[-1][0] if self.admitted else -1)
 
 
 TestWindowMachine = WindowMachine.TestCase

@@ -1,0 +1,38 @@
+"""Work without a handler: as long as the record says, with one output that names the record's offset."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiokafka import ConsumerRecord
+
+from schemas.outcome import Dead, Retry, RetryReason
+from streams.codec import UNREADABLE_HEADER, OutputRecord
+from streams.pipeline.work import Done, Pending, Work
+from tests.streams.doubles import PAGE
+
+OUT, DEAD = "out", "dead"
+
+
+class ModelWork(Work):
+    """Work that takes as long as the record says, and writes one output for it, which names the offset."""
+
+    def __init__(self) -> None:
+        """Needs nothing of what real work needs."""
+
+    def begin(self, record: ConsumerRecord) -> Done | Pending:
+        if any(name == UNREADABLE_HEADER for name, _ in record.headers):
+            return _output(record, DEAD)
+        delay = float(record.value.split()[0])
+        return Pending(PAGE, Retry(RetryReason.UNAVAILABLE), delay) if delay else _output(record, OUT)
+
+    async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
+        await asyncio.sleep(pending.began)
+        return _output(record, OUT)
+
+    def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:  # noqa: ARG002 - the signature is the product's
+        return _output(record, DEAD)
+
+
+def _output(record: ConsumerRecord, topic: str) -> Done:
+    return Done.of(OutputRecord(topic, record.key, str(record.offset).encode(), ()))
