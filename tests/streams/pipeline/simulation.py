@@ -29,7 +29,7 @@ from streams.pipeline.subscription import Subscription
 from streams.settings import BreakerSettings, PipelineSettings
 from streams.telemetry.metrics import Metrics
 from tests.streams.doubles import handler_of
-from tests.streams.pipeline.model_work import OUT, ModelWork
+from tests.streams.pipeline.model_work import DEAD, OUT, ModelWork
 from tests.streams.pipeline.virtual_time import LoopClock
 
 DEADLINE_SECONDS = 3.0
@@ -87,6 +87,8 @@ class Cluster:
             if output.key is not None and offset < by_key.get(output.key, -1):
                 self.faults.append(f"{partition}: {offset} is out of order")
             by_key[output.key] = offset
+            if output.topic == DEAD and (partition, offset) not in self.unreadable | self.refused:
+                self.faults.append(f"{partition}: {offset} is buried and not to blame")
         if sorted(int(output.value or b"") for output in outputs) != [record.offset for record in records]:
             self.faults.append(f"{partition}: outputs of {[o.value for o in outputs]} for {before} to {next_offset}")
         self.visible[partition] += outputs
