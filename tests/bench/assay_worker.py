@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import cProfile
+import gc
 import sys
 import time
 from dataclasses import replace
@@ -43,6 +44,9 @@ async def drain(task: Task, meter: Meter) -> None:
     metered = replace(handler, fn=meter.metered(handler.fn))
     application = Application(settings_for(task.bootstrap, task.prefix, task.mode), [metered])
     await application.start()
+    # As ``assay run`` does.
+    gc.collect()
+    gc.freeze()
     await until(lambda: meter.seen >= task.records and all(group.settled for group in application.groups), seconds=1800)
     meter.report(**_checked(application, task)).tell()
     await application.stop()
