@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import sys
 
-from quixstreams import Application
-
 from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Emit
 from schemas.pages import CrawledPage
@@ -20,6 +18,9 @@ MAX_BYTES = 14 * 1024 * 1024
 
 def main() -> int:
     """Reads and writes until all records are committed."""
+    # Here, because this package is in no environment but its own.
+    from quixstreams import Application
+
     task, meter = Task.given(), Meter()
     rules = shipped_rules(ScorePageRules)
     application = Application(
