@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import json
 import os
 import signal
@@ -21,6 +20,7 @@ from aiokafka.errors import KafkaError
 
 from streams.app import Application
 from streams.commands.kafka_trouble import run_with_kafka, tell
+from streams.garbage import spare_collector
 from streams.http import HttpServer, PortTakenError
 from streams.settings import Settings
 from streams.telemetry.logs import configure_logs
@@ -86,9 +86,7 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
     ):
         try:
             await application.start()
-            # What is there now stays for good; the garbage collector need not look through it again with every page.
-            gc.collect()
-            gc.freeze()
+            spare_collector()
             log.info("running", handlers=[handler.name for handler in handlers], http=http.address)
             status, caught_up = await _watch(application, stop, drain)
         finally:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import cProfile
-import gc
 import sys
 import time
 from dataclasses import replace
 
 from streams.app import Application
+from streams.garbage import spare_collector
 from streams.settings import Settings, load_settings
 from streams.telemetry.logs import configure_logs
 from streams.topology import HANDLERS, Handler, Topic
@@ -44,9 +44,7 @@ async def drain(task: Task, meter: Meter) -> None:
     metered = replace(handler, fn=meter.metered(handler.fn))
     application = Application(settings_for(task.bootstrap, task.prefix, task.mode), [metered])
     await application.start()
-    # As ``assay run`` does.
-    gc.collect()
-    gc.freeze()
+    spare_collector()  # as ``assay run`` does
     await until(lambda: meter.seen >= task.records and all(group.settled for group in application.groups), seconds=1800)
     meter.report(**_checked(application, task)).tell()
     await application.stop()
