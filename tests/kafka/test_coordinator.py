@@ -1,0 +1,58 @@
+"""The group coordinator after its broker was killed: what it answers too early must not be believed."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from streams.broker import LocalKafka
+from streams.kafka import connection, make_producer
+from streams.pipeline.commit import ExactlyOnce
+from streams.settings import KafkaSettings
+from tests.kafka.installation import CRAWLED, installed
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+
+PARTITIONS = 6
+ROUNDS = 40
+
+
+def stage_of(settings: KafkaSettings, consumer: AIOKafkaConsumer, number: int) -> ExactlyOnce:
+    producers = partial(make_producer, settings, client_id="test")
+    partition = TopicPartition(settings.topic_prefix + CRAWLED, number)
+    return ExactlyOnce(partition, "group", settings.topic_prefix, consumer, producers, 20)
+
+
+async def opened(stage: ExactlyOnce) -> int | None:
+    """Opens a stage as soon as the broker lets it."""
+    while True:
+        try:
+            return await stage.open()
+        except (KafkaError, OSError, TimeoutError):
+            await stage.close()
+            await asyncio.sleep(0.01)
+
+
+async def test_a_partition_that_opens_right_after_a_restart_finds_its_offset() -> None:
+    async with LocalKafka() as kafka:
+        assay = await installed(kafka.bootstrap_servers, "t.")
+        settings = assay.settings.kafka
+        consumer = AIOKafkaConsumer(**connection(settings), group_id="group", enable_auto_commit=False)
+        await consumer.start()
+        stages = [stage_of(settings, consumer, number) for number in range(PARTITIONS)]
+        await asyncio.gather(*(stage.open() for stage in stages))
+        for offset in range(1, ROUNDS + 1):
+            await asyncio.gather(*(stage.commit((), offset) for stage in stages))
+        await asyncio.to_thread(kafka.kill)
+        await asyncio.gather(*(stage.close() for stage in stages))
+        restarting = asyncio.ensure_future(asyncio.to_thread(kafka.restart))
+        try:
+            assert await asyncio.gather(*(opened(stage) for stage in stages)) == [ROUNDS] * PARTITIONS
+        finally:
+            await restarting
+            await asyncio.gather(*(stage.close() for stage in stages))
+            await consumer.stop()
