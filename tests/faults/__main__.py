@@ -96,7 +96,7 @@ async def do_rounds(made: Cluster, rounds: int, seed: int, only: str | None) -> 
             flush=True,
         )
         if not (findings.clean and complete):
-            tell(findings)
+            tell(findings, made.places)
             for worker in made.workers:
                 print(f"worker {worker.number}: {worker.log.read_text('utf-8', 'replace')[-3000:]}")
             break
@@ -106,6 +106,7 @@ async def do_rounds(made: Cluster, rounds: int, seed: int, only: str | None) -> 
     counts = {
         "rounds": sum(done.values()),
         "fed": len(made.ledger.fed),
+        "aborted": made.aborted,
         "arrived": len(made.ledger.arrived),
         "audited": len(made.ledger.audited),
         "dead": len(made.ledger.dead),
@@ -132,11 +133,11 @@ async def find(kafka: LocalKafka, folder: Path, proxy: Proxy, bug: str, seed: in
         return not findings.clean
 
 
-def tell(findings: Findings) -> None:
-    """The first of everything that is wrong."""
+def tell(findings: Findings, places: dict[str, list[str]]) -> None:
+    """The first of everything that is wrong, and where the record came out."""
     for name in findings.counts:
         for line in getattr(findings, name)[:10]:
-            print(f"  {name}: {line}")
+            print(f"  {name}: {line}  {' '.join(places.get(line.split()[1], ['nowhere']))}")
 
 
 if __name__ == "__main__":

@@ -104,7 +104,11 @@ class Cluster:
         self.workers: list[Worker] = []
         self.started = 0
         self.deaths = 0
+        self.aborted = 0
+        """Records fed in transactions that were aborted: nobody must ever see one."""
         self.complaints: list[str] = []
+        self.places: dict[str, list[str]] = {}
+        """Where each record came out: topic, partition and offset."""
         self.numbers = dict.fromkeys((f"key-{n}" for n in range(KEYS)), 0)
         self._prefix = prefix
         self._folder = folder
@@ -175,23 +179,61 @@ class Cluster:
 
     # --- records -----------------------------------------------------------------------------------------------------
 
-    async def feed(self, chance: random.Random, count: int = 160, seconds: float = 1.5, **kinds: int) -> None:
-        """Feeds numbered records over a while, and notes them; ``kinds`` says how many in a hundred are special."""
+    async def feed(
+        self, chance: random.Random, count: int = 160, seconds: float = 1.5, transactions: bool = True, **kinds: int
+    ) -> None:
+        """Feeds numbered records over a while, and notes them.
+
+        Args:
+            chance: Chooses keys and kinds.
+            count: How many, in tens.
+            seconds: Over how long.
+            transactions: Whether some tens go in transactions, a few of them after one that is aborted.
+            kinds: How many in a hundred are special.
+        """
         assert self._producer is not None
-        kinds = kinds or {"poison": 2, "later": 3}
-        for number in range(count):
-            key = chance.choice(tuple(self.numbers))
-            roll, kind = chance.random() * 100, "plain"
-            for name, share in kinds.items():
-                if 0 <= roll < share:
-                    kind = name
-                roll -= share
-            record = Entered(key=key, number=self.numbers[key], kind=kind)
-            self.numbers[key] += 1
-            self.ledger.fed[record.id] = kind
-            await self._producer.send(self._prefix + ENTERED.name, record.to_json(), key=key.encode())
-            if number % 10 == 9:
+        whims = random.Random(len(self.ledger.fed))
+        feeder = make_producer(self.settings.kafka, f"{self._prefix}feed", "feed in transactions")
+        if transactions:
+            await feeder.start()
+        try:
+            for _ in range(count // 10):
+                records = [self._next(chance, kinds or {"poison": 2, "later": 3}) for _ in range(10)]
+                if transactions and whims.random() < 0.2:
+                    await self._producer.flush()
+                    if whims.random() < 0.5:
+                        self.aborted += 1
+                        await self._transact(feeder, [Entered(key=f"aborted-{self.aborted}", number=0)], abort=True)
+                    await self._transact(feeder, records)
+                else:
+                    for record in records:
+                        await self._send(self._producer, record)
                 await asyncio.sleep(seconds * 10 / count)
+        finally:
+            await feeder.stop()
+
+    def _next(self, chance: random.Random, kinds: dict[str, int]) -> Entered:
+        key = chance.choice(tuple(self.numbers))
+        roll, kind = chance.random() * 100, "plain"
+        for name, share in kinds.items():
+            if 0 <= roll < share:
+                kind = name
+            roll -= share
+        record = Entered(key=key, number=self.numbers[key], kind=kind)
+        self.numbers[key] += 1
+        self.ledger.fed[record.id] = kind
+        return record
+
+    async def _send(self, producer: AIOKafkaProducer, record: Entered) -> asyncio.Future[object]:
+        sent: asyncio.Future[object] = await producer.send(
+            self._prefix + ENTERED.name, record.to_json(), key=record.key.encode()
+        )
+        return sent
+
+    async def _transact(self, producer: AIOKafkaProducer, records: list[Entered], abort: bool = False) -> None:
+        await producer.begin_transaction()
+        await asyncio.gather(*[await self._send(producer, record) for record in records])
+        await (producer.abort_transaction() if abort else producer.commit_transaction())
 
     async def flushed(self) -> None:
         """Waits until everything fed is with the broker."""
@@ -224,7 +266,10 @@ class Cluster:
         for partition, records in polled.items():
             topic = partition.topic.removeprefix(self._prefix)
             into = {ARRIVED.name: self.ledger.arrived, AUDITED.name: self.ledger.audited}.get(topic, self.ledger.dead)
-            into += [Numbered.model_validate_json(record.value).id for record in records]
+            for record in records:
+                name = Numbered.model_validate_json(record.value).id
+                into.append(name)
+                self.places.setdefault(name, []).append(f"{topic}/{partition.partition}@{record.offset}")
 
     async def limit(self, topic: str, size: int) -> None:
         """Has the broker refuse larger records on a topic."""

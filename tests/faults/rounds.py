@@ -107,7 +107,7 @@ async def rebalance_in_transaction(cluster: Cluster, chance: random.Random) -> b
 async def broker_killed(cluster: Cluster, chance: random.Random) -> bool:
     """The broker is killed in the middle of everything, and comes back."""
     await cluster.keep(2)
-    feeding = asyncio.ensure_future(cluster.feed(chance))
+    feeding = asyncio.ensure_future(cluster.feed(chance, transactions=False))
     await asyncio.sleep(chance.uniform(0.2, 1.3))
     await asyncio.to_thread(cluster.kafka.kill)
     await asyncio.sleep(chance.uniform(0.5, 2))
