@@ -63,6 +63,18 @@ class DeadLetter(Event):
         )
 
 
+def is_marker(headers: Iterable[tuple[str, bytes | None]]) -> bool:
+    """Whether a record of a dead letter topic only says that another one was sent again.
+
+    A letter keeps the headers that a stranger gave the record, but always has a reason of ours.
+
+    >>> is_marker([("x-redriven-of", b"7")]), is_marker([("x-redriven-of", b"7"), ("x-reason", b"invalid")])
+    (True, False)
+    """
+    names = {name for name, _ in headers}
+    return REDRIVEN_OF in names and "x-reason" not in names
+
+
 def dead_letter_topic(topic: str, group: str) -> str:
     """The dead letter topic of a group on a topic, both without prefix.
 

@@ -193,7 +193,7 @@ async def _redrive(
     rows = [{"handler": h, "reason": r, "topic": t, "letters": n} for (h, r, t), n in sorted(done.targets.items())]
     if as_json:
         counts = {"run": run, "dry_run": dry_run, "matched": done.matched, "redriven": 0 if dry_run else done.sent}
-        print(json.dumps(counts | {"skipped": done.skipped, "letters": rows}))
+        print(json.dumps(counts | {"skipped": done.skipped.total(), "reasons": done.skipped, "letters": rows}))
         return 0
     for row in rows:
         print(f"{row['handler']}  {row['reason']}: {row['letters']} to {row['topic']}")

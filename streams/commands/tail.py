@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from rich.console import Console
 from rich.text import Text
 
-from schemas.dead import DeadLetter
+from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
 from streams.codec import RAW_PAGE_TYPES, timestamp
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.kafka import make_admin, make_reader
@@ -118,10 +118,13 @@ def as_json_line(record: ConsumerRecord) -> str:
 
 
 def as_line(record: ConsumerRecord) -> Text:
-    """A record as one line for people: of a dead letter, why it died; of another, the beginning of its value."""
+    """A record as one line for people: why a letter died, which letter a marker means, else the value's beginning."""
     key = "" if record.key is None else record.key.decode("utf-8", "replace")
     letter = DeadLetter.of(record.headers)
     text = f"{letter.reason} at {letter.stage}: {letter.error}" if letter.reason else ""
+    if is_marker(record.headers):
+        offset = (dict(record.headers)[REDRIVEN_OF] or b"").decode("utf-8", "replace")
+        text = f"{record.partition}/{offset} was sent again"
     text = text or _value(record.value, record.headers)
     return Text.assemble(
         (f"{record.partition}/{record.offset}", "dim"),

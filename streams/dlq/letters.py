@@ -7,7 +7,7 @@ A letter that was sent again keeps standing where it was; a marker behind it in 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from types import TracebackType
@@ -16,7 +16,7 @@ from typing import Any, Self
 from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 
-from schemas.dead import REDRIVEN_OF, DeadLetter, dead_letter_topic
+from schemas.dead import REDRIVEN_OF, DeadLetter, dead_letter_topic, is_marker
 from streams.dlq.selection import Selection
 from streams.kafka import make_admin, make_reader
 from streams.settings import Settings
@@ -102,6 +102,8 @@ class Letters:
         """For each letter of a partition that was sent again, the run that did it, by offset."""
         runs: dict[int, str] = {}
         async for record in self._records(partition, 0):
+            if not is_marker(record.headers):
+                continue
             texts = {name: (value or b"").decode("utf-8", "replace") for name, value in record.headers}
             if (offset := texts.get(REDRIVEN_OF, "")).isdecimal():
                 runs[int(offset)] = texts.get("x-run", "")
@@ -144,8 +146,3 @@ class Letters:
             return found
         finally:
             await admin.close()
-
-
-def is_marker(headers: Iterable[tuple[str, bytes | None]]) -> bool:
-    """Whether a record of a dead letter topic only says that another one was sent again."""
-    return any(name == REDRIVEN_OF for name, _ in headers)

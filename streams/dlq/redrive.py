@@ -90,12 +90,13 @@ def revive(letter: Letter, run_id: str) -> OutputRecord | str:
         return "unreadable"
     if not letter.note.topic:
         return "no_origin"
-    headers = [(n, v) for n, v in letter.record.headers if n not in LETTER_NOTES and n != "assay_run"]
+    headers = [(name, value) for name, value in letter.record.headers if name not in LETTER_NOTES]
     try:
         binary = json.loads(texts.get("x-orig-binary-headers", "{}"))
         headers += [(name, None if value is None else b64decode(value)) for name, value in binary.items()]
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         return "unreadable"
+    headers = [(name, value) for name, value in headers if name != "assay_run"]
     headers += [("x-root-id", letter.note.root_id.encode()), ("assay_run", run_id.encode())]
     key, value = letter.record.key, letter.record.value
     if "x-tombstone" in texts and key is not None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from aiokafka import ConsumerRecord, TopicPartition
 
-from schemas.dead import REDRIVEN_OF
+from schemas.dead import REDRIVEN_OF, is_marker
 from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
@@ -72,7 +72,7 @@ def bugs_only() -> Selection:
 
 
 def marked(records: list[ConsumerRecord]) -> list[ConsumerRecord]:
-    return [record for record in records if REDRIVEN_OF in dict(record.headers)]
+    return [record for record in records if is_marker(record.headers)]
 
 
 async def test_letters_are_counted_by_handler_and_reason(
@@ -99,7 +99,7 @@ async def test_a_mended_handler_gets_its_records_again_under_the_ids_they_would_
     assert (would["matched"], would["redriven"], would["letters"][0]["letters"]) == (20, 0, 20)
     assert marked(await with_letters.read(DEAD)) == []
     done = await again(with_letters, capfd, bugs_only())
-    assert (done["redriven"], done["skipped"]) == (20, {})
+    assert (done["redriven"], done["skipped"]) == (20, 0)
     await with_letters.drain(scorer())
     scores = await with_letters.read(SCORED)
     assert Counter(ScoredPage.model_validate_json(record.value).url for record in scores) == Counter(
@@ -123,7 +123,7 @@ async def test_what_was_sent_again_is_not_sent_again_but_on_purpose(
     assert (await again(with_letters, capfd, ALL, limit=7))["redriven"] == 7
     assert (await again(with_letters, capfd, ALL))["redriven"] == 23
     nothing = await again(with_letters, capfd, ALL)
-    assert (nothing["redriven"], nothing["skipped"]) == (0, {"redriven_before": 30})
+    assert (nothing["redriven"], nothing["skipped"], nothing["reasons"]) == (0, 30, {"redriven_before": 30})
     assert (await again(with_letters, capfd, bugs_only(), again=True))["redriven"] == 20
 
 
@@ -138,7 +138,13 @@ async def test_a_record_that_dies_again_keeps_its_identity(
 
 
 async def test_original_bytes_and_headers_come_back(assay: Installation, capfd: pytest.CaptureFixture[str]) -> None:
-    headers = [("mine", b"text"), ("binary", b"\xff\x00"), ("none", None), ("x-handler", b"forged")]
+    headers = [
+        ("mine", b"text"),
+        ("binary", b"\xff\x00"),
+        ("none", None),
+        ("x-handler", b"forged"),
+        (REDRIVEN_OF, b"0"),
+    ]
     producer = make_producer(assay.settings.kafka, None, "feed")
     await producer.start()
     await producer.send_and_wait(assay.prefix + CRAWLED, b"{\x1b[2J", key=b"k\x07", headers=headers)
@@ -159,8 +165,9 @@ async def test_original_bytes_and_headers_come_back(assay: Installation, capfd: 
     assert revived[b"tomb"].value is None
     record = revived[b"k\x07"]
     assert record.value == b"{\x1b[2J"
-    assert [pair for pair in record.headers if not pair[0].startswith(("x-", "assay_"))] == [
+    assert [pair for pair in record.headers if pair[0] not in ("x-root-id", "assay_run")] == [
         ("mine", b"text"),
+        (REDRIVEN_OF, b"0"),
         ("binary", b"\xff\x00"),
         ("none", None),
     ]

@@ -84,3 +84,7 @@ def test_a_dead_letter_says_why_it_died() -> None:
 def test_a_start_that_is_none_is_told(start: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_tail("pages.crawled.v1", load_settings(), start, None, as_json=False) == 2
     assert "--from takes earliest, latest or an offset" in capsys.readouterr().err
+
+
+def test_a_marker_tells_which_letter_was_sent_again() -> None:
+    assert as_line(record(None, ("x-redriven-of", b"41\x1b"))).plain == "3/7 k 3/41\ufffd was sent again"

@@ -1,0 +1,68 @@
+"""What a dead letter becomes when it is sent again: the record as it came, or a reason why not."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from aiokafka import ConsumerRecord
+
+from schemas.dead import DeadLetter
+from streams.codec import OutputRecord
+from streams.dlq.letters import Letter
+from streams.dlq.redrive import revive
+
+NOTES = (
+    ("x-orig-topic", b"pages.crawled.v1"),
+    ("x-root-id", b"root"),
+    ("x-reason", b"invalid"),
+    ("x-stage", b"decode"),
+)
+
+
+def letter(*headers: tuple[str, bytes | None], key: bytes | None = b"k", value: bytes | None = b"v") -> Letter:
+    stamp = int(datetime(2026, 1, 2, tzinfo=UTC).timestamp() * 1000)
+    record: Any = ConsumerRecord("dead", 0, 5, stamp, 0, key, value, None, 0, 0, headers)
+    return Letter("score_page", record, DeadLetter.of(headers), None)
+
+
+def revived(*headers: tuple[str, bytes | None], **record: Any) -> OutputRecord:
+    found = revive(letter(*NOTES, *headers, **record), "run")
+    assert isinstance(found, OutputRecord)
+    return found
+
+
+def test_notes_go_and_the_records_own_headers_stay() -> None:
+    assert revived(("mine", b"1"), ("assay_run", b"older"), ("mine", b"2")) == OutputRecord(
+        "pages.crawled.v1", b"k", b"v", (("mine", b"1"), ("mine", b"2"), ("x-root-id", b"root"), ("assay_run", b"run"))
+    )
+
+
+def test_binary_headers_are_headers_again() -> None:
+    kept = {"raw": "/wA=", "none": None, "assay_run": "/w=="}
+    found = revived(("x-orig-binary-headers", json.dumps(kept).encode()))
+    assert found.headers[:-2] == (("raw", b"\xff\x00"), ("none", None))
+    assert found.headers[-1] == ("assay_run", b"run")
+
+
+def test_a_tombstone_is_one_again_where_it_has_a_key() -> None:
+    assert revived(("x-tombstone", b"true"), value=b"").value is None
+    assert revived(("x-tombstone", b"true"), value=b"", key=None).value == b""
+
+
+@pytest.mark.parametrize("note", ["x-orig-size", "x-orig-key-size", "x-orig-headers-dropped"])
+def test_what_is_not_whole_is_not_sent(note: str) -> None:
+    assert revive(letter(*NOTES, (note, b"9")), "run") == "cut"
+
+
+@pytest.mark.parametrize(
+    "kept", [b"{", b"[]", b'{"a": 1}', b'{"a": "\xc3\xa9"}', b"null", b"[" * 100_000, b'{"a": "x"}']
+)
+def test_headers_that_cannot_be_restored_are_no_reason_to_fail(kept: bytes) -> None:
+    assert revive(letter(*NOTES, ("x-orig-binary-headers", kept)), "run") == "unreadable"
+
+
+def test_nobody_knows_where_it_came_from() -> None:
+    assert revive(letter(("x-reason", b"invalid")), "run") == "no_origin"
