@@ -71,7 +71,7 @@ class PageReader:
         """Reads a parsed page. Never raises, whatever the page holds.
 
         Args:
-            tree: The parse; it is walked once and not changed.
+            tree: The parse; it is walked once, which takes parts out of it: nothing else can read it afterwards.
             url: The page's address, against which links are external and which may hold a date.
             fetched_at: When it was fetched; nothing can have been published after it.
         """

@@ -16,7 +16,9 @@ from handlers.page.reading import PageReadingSection
 _HARMLESS_TAGS = 3000
 _HARMLESS_BYTES = 64 * 1024
 _PROBE = 4000
-_ATTRIBUTES = rb"(?:[^>=]++|=\s*+(?:\"[^\"]*+\"?|'[^']*+'?)?)*+"
+_FEW = 16  # attributes of a stretch that can add up to no harm
+_ATTRIBUTES = rb"(?:[^>=]++|=\s*+(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>\"'][^\s>]*+)?)*+"
+_REST_OF_TAG = re.compile(_ATTRIBUTES)
 _TAG = re.compile(
     rb"<(?:!--(?:[^-]++|-(?!->))*+(?:-->)?"
     rb"|/([a-z][^\s/>]*+)"
@@ -54,6 +56,9 @@ _FORMATTING_OR_FENCE = re.compile(
 )
 _TOO_MANY_ATTRIBUTES = "an element has more than {} attributes"
 _LOOK_BACK = 16
+_TAG_BEGINS = re.compile(rb"<[a-zA-Z]")
+_HIDDEN = re.compile(rb"=\s*+(?:\"[^\"<>]*+[<>]|'[^'<>]*+[<>])")
+_MAX_HIDDEN = 3
 
 
 def refusal(body: bytes, limits: PageReadingSection) -> str | None:
@@ -69,7 +74,7 @@ def refusal(body: bytes, limits: PageReadingSection) -> str | None:
         brackets > _HARMLESS_TAGS and _has_much_formatting(body, limits.max_reopened // brackets)
     ):
         return _scan(body, limits)
-    if len(body) > _HARMLESS_BYTES and _has_long_tag(body, limits.max_attributes):
+    if len(body) > _HARMLESS_BYTES and (_has_long_tag(body, limits.max_attributes) or _hides_brackets(body)):
         return _scan_attributes(body, limits.max_attributes)
     return None
 
@@ -107,19 +112,18 @@ def _has_much_formatting(body: bytes, enough: int) -> bool:
 
 
 def _has_long_tag(body: bytes, max_attributes: int) -> bool:
-    """Whether some stretch without ``>`` begins in a tag and holds too many attributes. Each tag is counted once."""
-    last_opened, last_probe = -1, 0
+    """Whether some stretch, read as the inside of a tag with no, a double or a single quote open, has no end of a tag.
+
+    A ``>`` in a quoted value ends nothing, and where a value begins can't be told without reading all that is before.
+    """
     for start in range(0, len(body), _PROBE):
-        if body.find(b">", start, start + _PROBE) >= 0:
-            continue
-        opened = body.rfind(b"<", last_probe, start + _PROBE)
-        last_probe = start
-        if opened < 0 or opened == last_opened or not body[opened + 1 : opened + 2].isalpha():
-            continue
-        last_opened = opened
-        end = body.find(b">", opened)
-        if _too_many(body[opened : end if end >= 0 else len(body)], max_attributes):
-            return True
+        end = start + _PROBE
+        for inside in (start, body.find(b'"', start, end) + 1, body.find(b"'", start, end) + 1):
+            if not inside and start:
+                continue
+            rest = _REST_OF_TAG.match(body, inside, end)
+            if rest and rest.end() >= min(end, len(body)) and _too_many(rest[0], min(max_attributes, _FEW)):
+                return True
     return False
 
 
