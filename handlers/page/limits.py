@@ -56,9 +56,6 @@ _FORMATTING_OR_FENCE = re.compile(
 )
 _TOO_MANY_ATTRIBUTES = "an element has more than {} attributes"
 _LOOK_BACK = 16
-_TAG_BEGINS = re.compile(rb"<[a-zA-Z]")
-_HIDDEN = re.compile(rb"=\s*+(?:\"[^\"<>]*+[<>]|'[^'<>]*+[<>])")
-_MAX_HIDDEN = 3
 
 
 def refusal(body: bytes, limits: PageReadingSection) -> str | None:
@@ -74,7 +71,7 @@ def refusal(body: bytes, limits: PageReadingSection) -> str | None:
         brackets > _HARMLESS_TAGS and _has_much_formatting(body, limits.max_reopened // brackets)
     ):
         return _scan(body, limits)
-    if len(body) > _HARMLESS_BYTES and (_has_long_tag(body, limits.max_attributes) or _hides_brackets(body)):
+    if len(body) > _HARMLESS_BYTES and _has_long_tag(body, limits.max_attributes):
         return _scan_attributes(body, limits.max_attributes)
     return None
 

@@ -53,6 +53,7 @@ def test_refused(body: bytes, says: str) -> None:
         b"x" * 70_000 + b'<p title="' + b"word " * 2000 + b'">',
         b"x" * 70_000 + b"<script>a<b" + b" word" * 2000 + b"</script>",
         b"<p><b class=x>y</b>" * 3000,
+        b"<p class=x>y</p>" * 6000,
     ],
 )
 def test_let_through(body: bytes) -> None:
