@@ -7,9 +7,11 @@ with all replies so far, until an outcome comes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from schemas.event import Event
 
@@ -153,8 +155,62 @@ class PagesReply:
     pages: tuple[FetchedPage | FetchRefused, ...]
 
 
-Need = FetchPages
-Reply = PagesReply
+@dataclass(frozen=True, slots=True)
+class IndexPoint:
+    """A vector to be: what is embedded, and what is kept beside it.
+
+    Attributes:
+        id: A UUID, the same for the same place in the same document.
+        kind: What of the document it is: ``article``, ``chunk``, ``beginning`` or ``summary``.
+        text: What is embedded.
+        payload: JSON values.
+    """
+
+    id: str
+    kind: str
+    text: str
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDocument:
+    """Asks that a document's points in the index be these and no others, unless a newer version is there.
+
+    Attributes:
+        document_id: The document.
+        points: All of its points; the first one also remembers what else there is.
+        fetched_at: When this version was fetched; of two, the newer one stays.
+    """
+
+    document_id: str
+    points: tuple[IndexPoint, ...]
+    fetched_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReply:
+    """The answer to ``IndexDocument``: what was done for so many points asked.
+
+    ``outdated``: nothing was done, for the index had a newer version.
+    """
+
+    points: int
+    written: int
+    removed: int
+    outdated: bool
+    embedder: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexUnavailable:
+    """The index, or what makes its vectors, can't be used now."""
+
+    detail: str
+    after_seconds: float | None = None
+
+
+Need = FetchPages | IndexDocument
+Reply = PagesReply | IndexReply | IndexUnavailable
 
 
 @dataclass(frozen=True, slots=True)

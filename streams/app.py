@@ -13,11 +13,13 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import structlog
 from aiokafka import TopicPartition
 from faststream.asgi import AsgiFastStream, AsgiResponse, get
 from prometheus_client import CollectorRegistry, make_asgi_app
 
 from streams.clock import Clock, SystemClock
+from streams.index.ports import IndexDownError
 from streams.kafka import group_of, make_producer
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import AtLeastOnce, CommitStage, ExactlyOnce
@@ -33,6 +35,8 @@ from streams.settings import Settings, load_settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
 from streams.world import LiveWorld
+
+log = structlog.get_logger("assay")
 
 
 class Application:
@@ -63,7 +67,7 @@ class Application:
         self.metrics = Metrics(self.registry)
         self.metrics.build_info.labels(installed_version()).set(1)
         self._clock = clock or SystemClock()
-        self._own_world = LiveWorld(settings.fetch, self.metrics)
+        self._own_world = LiveWorld(settings, self.metrics)
         world = world or self._own_world
         self.groups = tuple(group for handler in handlers for group in self._groups(handler, chance, world))
         self.health = Health(self.groups, settings, self._clock, self.metrics)
@@ -81,6 +85,18 @@ class Application:
             after_shutdown=[self._own_world.aclose],
         )
         self.drained = False
+
+    async def open_index(self) -> None:
+        """Opens the index, where a handler of this process needs it; only trouble that waiting can't mend is raised.
+
+        Raises:
+            IndexSettingsError: It can't be used as it is configured, or belongs to another process.
+        """
+        if any(group.handler.lane == "index" for group in self.groups):
+            try:
+                await self._own_world.open_index()
+            except IndexDownError as error:
+                log.warning("the index can't be reached; pages wait until it can", error=str(error))
 
     async def start(self) -> None:
         """Connects and begins to work."""

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from schemas.event import Envelope, Event
 from schemas.outcome import Dead, DeadReason
-from schemas.pages import CrawledPage
+from schemas.pages import CrawledPage, ScoredPage
 from streams.topology import TOPIC_BYTES, Topic
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -66,7 +66,7 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
         return refusal(error)
     except (ValueError, RecursionError) as error:
         return Dead(DeadReason.UNDECODABLE, str(error)[:MAX_DETAIL])
-    if isinstance(event, CrawledPage):
+    if isinstance(event, CrawledPage | ScoredPage):
         fetched_at = _in_utc(event.fetched_at) or produced_at
         return event if fetched_at is event.fetched_at else event.model_copy(update={"fetched_at": fetched_at})
     return event

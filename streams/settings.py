@@ -19,6 +19,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings import SettingsError as UnreadableVariableError
 
 from handlers.indexing.rules import (
+    IndexPointsSection,
     SourceRulesSection,
     SourceTiersSection,
     TieredIndexingSection,
@@ -33,6 +34,7 @@ from handlers.results.patterns import Patterns
 from handlers.results.sections import ClassificationSection, RetrievalEvaluationSection
 from schemas.rules import Rules, Section
 from streams.fetch.settings import FetchSettings
+from streams.index.settings import IndexSettings
 
 R = TypeVar("R", bound=Rules)
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
@@ -157,10 +159,12 @@ class Settings(BaseSettings):
     pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How much is held, when it commits.")
     processing: ProcessingSettings = Field(default=ProcessingSettings(), description="How records are handled.")
     fetch: FetchSettings = Field(default=FetchSettings(), description="Fetching from the open web.")
+    index: IndexSettings = Field(default=IndexSettings(), description="Where the index is, and what makes its vectors.")
     source_tiers: SourceTiersSection = Field(description="Which sources are of which tier.")
     source_rules: SourceRulesSection = Field(description="How sources are recognised, and what each tier is worth.")
     trust_points: TrustPointsSection = Field(description="What citation and structure are worth.")
     tiered_indexing: TieredIndexingSection = Field(description="From which score on a page is indexed how deep.")
+    index_points: IndexPointsSection = Field(description="What becomes of a page's text in the index.")
     trust_labels: TrustLabelsSection = Field(description="From which score on a page has which label.")
     page_reading: PageReadingSection = Field(description="How a page is read.")
     listing: ListingSection = Field(description="How a listing's items are found.")

@@ -13,11 +13,13 @@ from typing import Any, Literal
 from handlers.classify_results import ClassifyResultsRules, classify_results
 from handlers.evaluate_retrieval import EvaluateRetrievalRules, evaluate_retrieval
 from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
+from handlers.index_page import IndexPageRules, index_page, read_index
 from handlers.page.links import host_of, registrable_domain
 from handlers.score_page import ScorePageRules, score_page
+from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
-from schemas.outcome import Ask, Outcome, Reply
+from schemas.outcome import Ask, Outcome
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
 from schemas.rules import Rules
@@ -117,7 +119,7 @@ class Handler:
     rules: type[Rules]
     lane: Lane
     slo_seconds: float
-    read: Callable[[Any, tuple[Reply, ...], Any], Outcome | Ask] | None = None
+    read: Callable[[Any, Any, Any], Outcome | Ask] | None = None
     concurrency: int = 1
     retry: InPlaceRetry | None = None
     retry_later: tuple[int, ...] = ()
@@ -172,6 +174,14 @@ PAGES_SCORED = Topic(
     meaning="Pages with content trust score, tier and label.",
     read_by=("your index",),
 )
+DOCUMENTS_INDEXED = Topic(
+    name="documents.indexed.v1",
+    event=DocumentIndexed,
+    key=lambda document: str(document.url),
+    key_means="url",
+    meaning="What the index has of each page, and what changed there.",
+    read_by=("dashboards",),
+)
 RETRIEVAL_BATCHES = Topic(
     name="retrieval.batches.v1",
     event=RetrievalBatch,
@@ -215,6 +225,7 @@ EXTRACTION_COMPLETED = Topic(
 TOPICS: tuple[Topic, ...] = (
     PAGES_CRAWLED,
     PAGES_SCORED,
+    DOCUMENTS_INDEXED,
     RETRIEVAL_BATCHES,
     RESULTS_CLASSIFIED,
     RETRIEVAL_EVALUATED,
@@ -231,6 +242,21 @@ HANDLERS: tuple[Handler, ...] = (
         rules=ScorePageRules,
         lane="cpu",
         slo_seconds=60,
+    ),
+    Handler(
+        name="index_page",
+        fn=index_page,
+        read=read_index,
+        consumes=PAGES_SCORED,
+        emits=(DOCUMENTS_INDEXED,),
+        rules=IndexPageRules,
+        lane="index",
+        concurrency=16,
+        ordered_by_key=False,  # of two versions the newer one stays, in whatever order they come
+        paced_by_key=True,
+        retry_later=(60, 600),
+        rounds=1,
+        slo_seconds=120,
     ),
     Handler(
         name="classify_results",

@@ -1,30 +1,74 @@
-"""What handlers may ask for, provided: so far pages from the web."""
+"""What handlers may ask for, provided: pages from the web, documents in the index."""
 
 from __future__ import annotations
 
-from schemas.outcome import Need, Reply
-from streams.fetch.settings import FetchSettings
+from handlers.indexing.estimate import estimate_documents
+from schemas.outcome import FetchPages, IndexDocument, Need, Reply
+from streams.clock import SystemClock
 from streams.fetch.worker import FetchWorker
+from streams.index.ports import StoreCounts
+from streams.index.worker import IndexWorker
+from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
 
 
 class LiveWorld:
     """Answers needs with the real thing. Made when the first need comes, so what nobody asks for costs nothing."""
 
-    def __init__(self, settings: FetchSettings, metrics: Metrics | None = None) -> None:
+    def __init__(self, settings: Settings, metrics: Metrics | None = None) -> None:
         """Takes the settings of what may be asked for, and the metrics that count it."""
         self._settings = settings
         self._metrics = metrics
         self._fetcher: FetchWorker | None = None
+        self._indexer: IndexWorker | None = None
 
-    async def answer(self, need: Need) -> Reply:
-        """The pages that were asked for, or why they did not come."""
-        if self._fetcher is None:
-            self._fetcher = FetchWorker(self._settings, metrics=self._metrics)
-        return await self._fetcher.fetch(need)
+    async def answer(self, need: Need, run: str | None) -> Reply:
+        """What was asked for, or why it did not come."""
+        match need:
+            case FetchPages():
+                if self._fetcher is None:
+                    self._fetcher = FetchWorker(self._settings.fetch, metrics=self._metrics)
+                return await self._fetcher.fetch(need)
+            case IndexDocument():
+                return await self._index_worker().index(need, run)
+
+    async def open_index(self) -> None:
+        """Opens the index now instead of with the first document.
+
+        Raises:
+            IndexSettingsError: It can't be used as it is configured.
+            IndexDownError: It can't be reached now.
+        """
+        await self._index_worker().open()
 
     async def aclose(self) -> None:
-        """Closes connections and caches."""
+        """Closes connections, files and caches."""
         fetcher, self._fetcher = self._fetcher, None
         if fetcher is not None:
             await fetcher.aclose()
+        indexer, self._indexer = self._indexer, None
+        if indexer is not None:
+            await indexer.aclose()
+
+    def _index_worker(self) -> IndexWorker:
+        if self._indexer is None:
+            from streams.index.embedders import make_embedder
+            from streams.index.qdrant import QdrantStore
+
+            index = self._settings.index
+            embedder = make_embedder(index.embedder)
+            store = QdrantStore(index, embedder.name, embedder.dimensions)
+            self._indexer = IndexWorker(store, embedder, SystemClock(), index.count_seconds, self._show)
+        return self._indexer
+
+    def _show(self, counts: StoreCounts) -> None:
+        """What is in the index, beside what the plan's arithmetic says of as many documents (C-35)."""
+        metrics = self._metrics
+        if metrics is None:
+            return
+        metrics.index_points.set(counts.points)
+        for tier, documents in counts.documents.items():
+            metrics.index_documents.labels(tier).set(documents)
+        estimate = estimate_documents(counts.documents, self._settings.tiered_indexing, self._settings.index_points)
+        metrics.index_points_estimated.labels("full").set(estimate.full_chunks)
+        metrics.index_points_estimated.labels("tiered").set(estimate.points_with_articles)

@@ -1,4 +1,4 @@
-"""The sections of ``config/config_indexing.yaml`` that say who is trusted, for how many points, and from which score.
+"""The sections of ``config/config_indexing.yaml`` that say who is trusted, for how many points, and what that is worth.
 
 They are pydantic models and so live beside ``handlers.trust``, which needs the standard library only.
 """
@@ -9,6 +9,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from handlers.indexing.chunks import ChunkUnit
 from schemas.rules import Section
 
 
@@ -111,6 +112,14 @@ class TieredIndexingSection(Section):
         if not self.tier_a.min_cts > self.tier_b.min_cts > self.tier_c.min_cts:
             raise ValueError("min_cts has to fall from tier_a over tier_b to tier_c")
         return self
+
+
+class IndexPointsSection(Section):
+    """The ``index_points`` section: what the plan leaves open about points."""
+
+    chunk_unit: ChunkUnit = Field(description="What max_chunk_size counts: characters, or words (and CJK characters).")
+    planned_chunks: int = Field(ge=1, description="Chunks of an article that estimates beside real counts assume.")
+    article_characters: int = Field(ge=1, description="Of the main text that an article embedding is made of.")
 
 
 class TrustLabelsSection(Section):

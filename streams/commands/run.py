@@ -22,6 +22,7 @@ from streams.app import Application
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.garbage import spare_collector
 from streams.http import HttpServer, PortTakenError
+from streams.index.ports import IndexSettingsError
 from streams.settings import Settings
 from streams.telemetry.logs import configure_logs
 from streams.topic_plan import create_topics
@@ -64,7 +65,7 @@ def run_handlers(names: Sequence[str], settings: Settings, drain: bool, as_json:
 
     try:
         status = run_with_kafka("run", settings, work())
-    except PortTakenError as error:
+    except (PortTakenError, IndexSettingsError) as error:
         tell("run", str(error))
         return 1
     if as_json:
@@ -79,6 +80,7 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
     if settings.kafka.create_topics:
         await create_topics(settings)
     application = Application(settings, handlers)
+    await application.open_index()
     # A loop that stands still for a session's time has lost its partitions already.
     async with (
         Watchdog(2 * settings.kafka.session_timeout_seconds),

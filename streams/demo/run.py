@@ -75,7 +75,7 @@ async def run(
         settings = await stack.enter_async_context(_with_kafka(settings, say))
         web = await stack.enter_async_context(HttpServer(sample_web.serve, HttpSettings(port=0)))
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="assay-demo-"))
-        settings = _for_sample_web(settings, web.address, Path(folder))
+        settings = _for_demo(settings, web.address, Path(folder))
         await create_topics(settings)
         tally = Tally()
         watch = Watch(settings, tally)
@@ -147,8 +147,8 @@ def _changed(settings: Settings, **kafka: str) -> Settings:
     return settings.model_copy(update={"kafka": settings.kafka.model_copy(update=kafka)})
 
 
-def _for_sample_web(settings: Settings, address: str, folder: Path) -> Settings:
-    """Fetching reaches the sample web under its own names, at the pace of loopback, with a cache of the run's own."""
+def _for_demo(settings: Settings, address: str, folder: Path) -> Settings:
+    """Fetching reaches the sample web under its own names, at the pace of loopback; files are the run's own."""
     fetch = settings.fetch.model_copy(
         update={
             "resolve": settings.fetch.resolve | dict.fromkeys(sample_web.hosts(), address),
@@ -156,7 +156,8 @@ def _for_sample_web(settings: Settings, address: str, folder: Path) -> Settings:
             "cache_path": folder / "fetch.sqlite",
         }
     )
-    return settings.model_copy(update={"fetch": fetch})
+    index = settings.index.model_copy(update={"url": "", "path": folder / "index", "count_seconds": _LOOK_SECONDS})
+    return settings.model_copy(update={"fetch": fetch, "index": index})
 
 
 async def _feed(settings: Settings, pages: Path | None, demo: Demo) -> None:

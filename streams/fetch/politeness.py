@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from streams.fetch.clock import Clock
-from streams.fetch.locks import KeyedLocks
 from streams.fetch.settings import FetchSettings
+from streams.locks import KeyedLocks
 
 
 @dataclass(slots=True)

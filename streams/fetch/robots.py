@@ -18,8 +18,8 @@ from schemas.outcome import FetchFailure, FetchRefused
 from streams.fetch.client import Response, Wanted
 from streams.fetch.clock import Clock
 from streams.fetch.guard import Target
-from streams.fetch.locks import KeyedLocks
 from streams.fetch.settings import FetchSettings
+from streams.locks import KeyedLocks
 
 Get = Callable[[str, Wanted], Awaitable[Response | FetchRefused]]
 """Fetches an address through guard and client, redirects followed."""

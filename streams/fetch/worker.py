@@ -20,10 +20,10 @@ from streams.fetch.cache import FetchCache
 from streams.fetch.client import Client, Response, Wanted
 from streams.fetch.clock import Clock
 from streams.fetch.guard import Resolver, Target, admit, parse_target, resolve
-from streams.fetch.locks import KeyedLocks
 from streams.fetch.politeness import Politeness
 from streams.fetch.robots import Robots
 from streams.fetch.settings import FetchSettings
+from streams.locks import KeyedLocks
 from streams.telemetry.metrics import Metrics
 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))

@@ -27,8 +27,11 @@ Chance = Callable[[], float]
 class World(Protocol):
     """What handlers may ask for."""
 
-    async def answer(self, need: Need) -> Reply:
-        """The reply to a need. Expected trouble is part of the reply."""
+    async def answer(self, need: Need, run: str | None) -> Reply:
+        """The reply to a need of a record that ``run`` has written, None for live traffic.
+
+        Expected trouble is part of the reply.
+        """
         ...
 
 
@@ -83,7 +86,14 @@ class Decider:
         """The handler's first answer; an exception becomes ``Dead(handler_bug)``."""
         return self._guarded(lambda: self.handler.fn(event, self.rules))
 
-    async def finish(self, event: Event, first: Ask | Retry, record: Hashable, at_most: int | None = None) -> Tried:
+    async def finish(
+        self,
+        event: Event,
+        first: Ask | Retry,
+        record: Hashable,
+        at_most: int | None = None,
+        run: str | None = None,
+    ) -> Tried:
         """Goes on from a first answer that was not final, until it is, or the tries in place are used up.
 
         Args:
@@ -91,13 +101,14 @@ class Decider:
             first: What ``decide`` answered.
             record: Tells records apart for the breaker.
             at_most: Tries in place; the settings' number where None.
+            run: The replay that wrote the record; None for live traffic.
         """
         answer: Outcome | Ask = first
         attempts = 0
         probe = isinstance(first, Ask) and await self._breaker.turn()
         while True:
             try:
-                outcome = await self._converse(event, answer) if isinstance(answer, Ask) else answer
+                outcome = await self._converse(event, answer, run) if isinstance(answer, Ask) else answer
             finally:
                 if probe:
                     self._breaker.probed()
@@ -121,7 +132,7 @@ class Decider:
         except Exception as error:
             return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
 
-    async def _converse(self, event: Event, ask: Ask) -> Outcome:
+    async def _converse(self, event: Event, ask: Ask, run: str | None) -> Outcome:
         """Answers asks until an outcome comes or the declared bound of rounds is reached."""
         replies: tuple[Reply, ...] = ()
         read = self.handler.read
@@ -131,7 +142,7 @@ class Decider:
                 return Dead(DeadReason.ROUNDS_EXHAUSTED, f"more than {self.handler.rounds} asks")
             try:
                 async with asyncio.timeout(self.retry.attempt_seconds):
-                    replies = (*replies, await self._world.answer(answer.need))
+                    replies = (*replies, await self._world.answer(answer.need, run))
             except Exception as error:
                 # Expected trouble is part of a reply. What is left (a full disk, a bug) must not hold the partition up.
                 return Retry(RetryReason.UNAVAILABLE, f"{type(error).__name__}: {error}"[:MAX_DETAIL])

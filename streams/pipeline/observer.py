@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import structlog
 from prometheus_client import Counter
 
+from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
 from schemas.outcome import DeadReason, RetryReason, Stage
@@ -15,6 +16,23 @@ from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
+
+PAGE_FEATURES = (
+    "has_doi",
+    "citation_count",
+    "external_links_count",
+    "has_references_section",
+    "has_headings",
+    "has_statistics",
+    "schema_type",
+    "has_author",
+    "has_byline",
+    "has_date",
+    "is_wire_report",
+    "domain_is_academic",
+    "domain_is_government",
+)
+"""The observations whose rates show when a crawler, or the web, has changed."""
 
 
 class Observer:
@@ -27,6 +45,7 @@ class Observer:
         self._duration = metrics.handler_duration_seconds.labels(handler)
         self._age = metrics.event_age_seconds.labels(handler)
         self._outcomes: dict[tuple[str, str, bool], Counter] = {}
+        self._features: dict[str, Counter] = {}
         self._held: dict[str, tuple[int, int, int, float]] = {}
 
     def handled(self, outcome: str, reason: str, seconds: float, age: float | None, replayed: bool) -> None:
@@ -85,8 +104,11 @@ class Observer:
         for event in events:
             match event:
                 case ScoredPage():
-                    metrics.pages_scored_total.labels(event.tier, event.trust_label).inc()
-                    metrics.cts_score.observe(event.cts_score)
+                    self._scored(event)
+                case DocumentIndexed():
+                    metrics.documents_indexed_total.labels(event.tier, event.change).inc()
+                    metrics.index_points_written_total.inc(event.points_written)
+                    metrics.index_points_removed_total.inc(event.points_removed)
                 case ResultsClassified():
                     for result in event.results:
                         metrics.results_classified_total.labels(result.result_type).inc()
@@ -102,3 +124,15 @@ class Observer:
                     metrics.batches_total.labels("passed" if event.passed else "failed").inc()
                 case _:
                     pass
+
+    def _scored(self, page: ScoredPage) -> None:
+        metrics = self._metrics
+        metrics.pages_scored_total.labels(page.tier, page.trust_label).inc()
+        if page.cts_score is not None:
+            metrics.cts_score.observe(page.cts_score)
+        for name in PAGE_FEATURES:
+            if getattr(page.trust_features, name):
+                counter = self._features.get(name)
+                if counter is None:
+                    counter = self._features[name] = metrics.page_features_total.labels(name)
+                counter.inc()

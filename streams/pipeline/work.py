@@ -86,7 +86,8 @@ class Work:
         try:
             identity = (record.topic, record.partition, record.offset)
             at_most = 1 if self._tier else None
-            tried = await self._decider.finish(pending.event, pending.first, identity, at_most)
+            run = Provenance.of(record.headers, "").run
+            tried = await self._decider.finish(pending.event, pending.first, identity, at_most, run)
             return self._close(record, tried.outcome, Stage.HANDLE, pending.began, tried.attempts)
         except Exception as error:
             return self._bury(record, error, pending.began)

@@ -44,6 +44,9 @@ LABELS = {
     "result": "How a transaction ended: committed, in_doubt.",
     "tier": "A, B, C.",
     "trust_label": "HIGH, MEDIUM, LOW.",
+    "feature": "An observation of a page that is true or not, or more than none.",
+    "change": "written, unchanged, outdated.",
+    "plan": "full for every document chunked in full, tiered for each as its tier has it.",
     "result_type": "SPECIFIC_CONTENT, AGGREGATOR, NAVIGATION.",
     "verdict": "passed or failed.",
     "version": "The installed version of Assay.",
@@ -178,6 +181,52 @@ CTS_SCORE = MetricDef(
     unit="points",
     buckets=SCORE_BUCKETS,
 )
+PAGE_FEATURES = MetricDef(
+    name="assay_page_features_total",
+    kind="counter",
+    meaning="Scored pages that have a feature; against all scored pages it is the feature's rate.",
+    unit="pages",
+    labels=("feature",),
+)
+DOCUMENTS_INDEXED = MetricDef(
+    name="assay_documents_indexed_total",
+    kind="counter",
+    meaning="Pages brought to the index, by tier and by what that changed there.",
+    unit="pages",
+    labels=("tier", "change"),
+)
+POINTS_WRITTEN = MetricDef(
+    name="assay_index_points_written_total",
+    kind="counter",
+    meaning="Points written to the index.",
+    unit="points",
+)
+POINTS_REMOVED = MetricDef(
+    name="assay_index_points_removed_total",
+    kind="counter",
+    meaning="Points taken from the index, because a page changed its tier or became shorter.",
+    unit="points",
+)
+INDEX_POINTS = MetricDef(
+    name="assay_index_points",
+    kind="gauge",
+    meaning="Points in the index, as last counted there.",
+    unit="points",
+)
+INDEX_DOCUMENTS = MetricDef(
+    name="assay_index_documents",
+    kind="gauge",
+    meaning="Documents in the index by tier, as last counted there.",
+    unit="documents",
+    labels=("tier",),
+)
+INDEX_POINTS_ESTIMATED = MetricDef(
+    name="assay_index_points_estimated",
+    kind="gauge",
+    meaning="Points that `assay estimate` reckons for the documents counted, article embeddings included.",
+    unit="points",
+    labels=("plan",),
+)
 RESULTS_CLASSIFIED = MetricDef(
     name="assay_results_classified_total",
     kind="counter",
@@ -252,6 +301,13 @@ METRICS: tuple[MetricDef, ...] = (
     BYTES_HELD,
     PAGES_SCORED,
     CTS_SCORE,
+    PAGE_FEATURES,
+    DOCUMENTS_INDEXED,
+    POINTS_WRITTEN,
+    POINTS_REMOVED,
+    INDEX_POINTS,
+    INDEX_DOCUMENTS,
+    INDEX_POINTS_ESTIMATED,
     RESULTS_CLASSIFIED,
     EXTRACTIONS_TRIGGERED,
     BATCHES,

@@ -134,7 +134,7 @@ class Journal:
         self._database.execute("CREATE TABLE IF NOT EXISTS effects (id TEXT PRIMARY KEY)")
         self._database.execute("CREATE TABLE IF NOT EXISTS calls (id TEXT)")
 
-    async def answer(self, need: Need) -> Reply:
+    async def answer(self, need: Need, run: str | None) -> Reply:
         """Has the effect, unless it has been had before; a first audit of a ``later`` record fails."""
         [effect_id] = need.urls
         purpose, kind = need.query.split()

@@ -138,7 +138,8 @@ class Installation:
 
 
 def install(bootstrap: str, prefix: str, **flags: Any) -> Settings:
-    """Settings for a test: the shared broker, a prefix of its own, no HTTP."""
+    """Settings for a test: the shared broker, a prefix of its own, no HTTP, an index in memory."""
+    flags = {"index": {"path": None}, **flags}
     return load_settings(
         kafka={"bootstrap_servers": bootstrap, "topic_prefix": prefix}, http={"enabled": False}, **flags
     )

@@ -98,7 +98,7 @@ class Provider:
         self.works = False
         self.asked = 0
 
-    async def answer(self, need: Need) -> Reply:  # noqa: ARG002
+    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
         self.asked += 1
         await asyncio.sleep(0.01)
         if not self.works:

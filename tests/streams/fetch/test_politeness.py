@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from streams.fetch.locks import KeyedLocks
+from streams.locks import KeyedLocks
 from streams.fetch.politeness import Politeness
 from streams.fetch.settings import FetchSettings
 from tests.streams.fetch.virtual import VirtualTime

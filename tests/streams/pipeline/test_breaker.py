@@ -131,7 +131,7 @@ class Provider:
     def __init__(self, clock: VirtualClock, back_at: float) -> None:
         self.clock, self.back_at, self.asked = clock, back_at, list[float]()
 
-    async def answer(self, need: Need) -> Reply:  # noqa: ARG002
+    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
         self.asked.append(self.clock.monotonic())
         await asyncio.sleep(0)
         if self.clock.monotonic() < self.back_at:

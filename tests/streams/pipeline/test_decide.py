@@ -42,7 +42,7 @@ class World:
     trouble: Callable[[int], None] = lambda _: None
     needs: list[Need] = field(default_factory=list)
 
-    async def answer(self, need: Need) -> Reply:
+    async def answer(self, need: Need, run: str | None) -> Reply:
         self.needs.append(need)
         await asyncio.sleep(0)
         self.trouble(len(self.needs))
@@ -253,7 +253,7 @@ async def test_a_world_that_fails_is_asked_again_and_then_the_input_is_kept() ->
 
 
 class Forever(World):
-    async def answer(self, need: Need) -> Reply:  # noqa: ARG002
+    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
         await asyncio.Event().wait()
         raise AssertionError("nobody sets it")
 

@@ -44,7 +44,7 @@ PLACE = "pages.crawled.v1/3/17"
 
 
 class EmptyWorld:
-    async def answer(self, need: Need) -> Reply:  # noqa: ARG002
+    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
         await asyncio.sleep(0)
         return PagesReply(())
 

@@ -1,0 +1,65 @@
+"""How deep is a page indexed? As deep as its trust score says: its tier decides which points the index has of it.
+
+In: ``ScoredPage``. It asks for the page's points to be in the index and no others; out: ``DocumentIndexed``, which says
+what that took. The same page twice changes nothing; a version that is older than the one in the index changes nothing
+either.
+"""
+
+from __future__ import annotations
+
+from handlers.indexing.points import document_id_of, points_of
+from handlers.indexing.rules import IndexPointsSection, TieredIndexingSection
+from schemas.documents import DocumentIndexed, IndexChange
+from schemas.outcome import (
+    Ask,
+    Emit,
+    IndexDocument,
+    IndexReply,
+    IndexUnavailable,
+    Outcome,
+    Retry,
+    RetryReason,
+)
+from schemas.pages import ScoredPage
+from schemas.rules import Rules
+
+
+class IndexPageRules(Rules):
+    """Everything that ``index_page`` decides by."""
+
+    tiered_indexing: TieredIndexingSection
+    index_points: IndexPointsSection
+
+
+def index_page(page: ScoredPage, rules: IndexPageRules) -> Outcome | Ask:
+    """Asks for the page's points, as many as its tier has (R-210 to R-213, R-219, R-223)."""
+    points = points_of(page, rules.tiered_indexing, rules.index_points, rules.config_version)
+    return Ask(IndexDocument(document_id_of(page.url), points, page.fetched_at))
+
+
+def read_index(page: ScoredPage, replies: tuple[IndexReply | IndexUnavailable, ...], rules: IndexPageRules) -> Outcome:
+    """Goes on with what the index did; where it could not, the page is tried again and nothing is lost."""
+    reply = replies[-1]
+    if isinstance(reply, IndexUnavailable):
+        return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
+    if reply.outdated:
+        change = IndexChange.OUTDATED
+    else:
+        change = IndexChange.WRITTEN if reply.written or reply.removed else IndexChange.UNCHANGED
+    return Emit(
+        (
+            DocumentIndexed(
+                url=page.url,
+                document_id=document_id_of(page.url),
+                tier=page.tier,
+                cts_score=page.cts_score,
+                change=change,
+                points=reply.points,
+                points_written=reply.written,
+                points_removed=reply.removed,
+                embedder=reply.embedder,
+                config_version=rules.config_version,
+                fetched_at=page.fetched_at,
+            ),
+        )
+    )

@@ -1,0 +1,97 @@
+"""A scored page's points in the index: how many, with which text, and what is kept beside each vector.
+
+A scored page and its configuration go in; points with ids that never change come out. The chunking of the page's tier
+decides: ``full`` gives an embedding of the article and its chunks, ``rough`` the beginning and the summary, ``none``
+the article alone (R-210 to R-213).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from handlers.indexing.chunks import chunk_text
+from handlers.indexing.rules import IndexPointsSection, TieredIndexingSection
+from handlers.page.links import host_of, registrable_domain
+from schemas.event import derive_id
+from schemas.outcome import IndexPoint
+from schemas.pages import ScoredPage, Tier
+
+ARTICLE, CHUNK, BEGINNING, SUMMARY = "article", "chunk", "beginning", "summary"
+SINGLE_KINDS = (ARTICLE, BEGINNING, SUMMARY)
+"""Of these a document has one at most; their ids tell what it has without a search."""
+
+
+def document_id_of(url: str) -> str:
+    """The document's id: the address decides, whatever the page says and whenever it was fetched."""
+    return derive_id("document", url)
+
+
+def point_id(document_id: str, kind: str, ordinal: int = 0) -> str:
+    """The id of a point, the same for the same place in the same document (R-223)."""
+    return derive_id("point", document_id, kind, ordinal)
+
+
+def chunking_of(tier: Tier, tiers: TieredIndexingSection) -> str:
+    """``full``, ``rough`` or ``none``, as the configuration says for a tier (R-213)."""
+    return {"A": tiers.tier_a.chunking, "B": tiers.tier_b.chunking, "C": tiers.tier_c.chunking}[tier]
+
+
+def points_of(
+    page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPointsSection, config_version: str
+) -> tuple[IndexPoint, ...]:
+    """The points of a page, at least one (R-224, C-37).
+
+    Tier A has an article embedding and its chunks; B its beginning and its summary, one point where the summary is
+    empty or no different; C one article embedding. A page without any text has one point, of its title or its address.
+    """
+    document_id = document_id_of(page.url)
+    payload = _payload(page, document_id, config_version)
+    chunking = chunking_of(page.tier, tiers)
+    summary, content = page.summary.strip(), page.content.strip()
+    texts: list[tuple[str, str]]
+    if chunking == "rough":
+        beginning = content[: tiers.tier_b.max_chars].strip()
+        texts = [(BEGINNING, beginning or summary)]
+        if summary and beginning and summary != beginning:
+            texts.append((SUMMARY, summary))
+    else:
+        article = summary if summary and not content.startswith(summary) else ""
+        leading = content[: rules.article_characters].strip()
+        texts = [(ARTICLE, "\n".join(part for part in (article, leading) if part))]
+        if chunking == "full":
+            size, unit = tiers.tier_a.max_chunk_size, rules.chunk_unit
+            texts += [(CHUNK, chunk) for chunk in chunk_text(content, size, unit)]
+    first_chunk = len(texts) - sum(kind == CHUNK for kind, _ in texts)
+    return tuple(
+        _point(document_id, kind, place - first_chunk if kind == CHUNK else 0, text, page, payload)
+        for place, (kind, text) in enumerate(texts)
+    )
+
+
+def _point(
+    document_id: str, kind: str, ordinal: int, text: str, page: ScoredPage, payload: Mapping[str, Any]
+) -> IndexPoint:
+    # The title says what a part of a text is about; where there is nothing at all, the address has to do.
+    embedded = "\n".join(part for part in (page.title.strip(), text) if part) or page.url
+    kept = {**payload, "kind": kind, "ordinal": ordinal, "text": text}
+    return IndexPoint(point_id(document_id, kind, ordinal), kind, embedded, kept)
+
+
+def _payload(page: ScoredPage, document_id: str, config_version: str) -> dict[str, Any]:
+    """What every point of a page carries: enough to filter, to show and to rank a result without another look-up."""
+    return {
+        "document_id": document_id,
+        "url": page.url,
+        "domain": registrable_domain(host_of(page.url)),
+        "title": page.title,
+        "date": page.date,
+        "author": list(page.author),
+        "site_name": page.site_name,
+        "language": page.language,
+        "tier": page.tier,
+        "cts_score": page.cts_score,
+        "trust_label": page.trust_label,
+        "trust_features": page.trust_features.model_dump(mode="json"),
+        "config_version": config_version,
+    }

@@ -1,0 +1,48 @@
+"""Pages in the index: ``documents.indexed.v1``."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import Field
+
+from schemas.event import Event
+from schemas.pages import Tier
+
+
+class IndexChange(StrEnum):
+    """What indexing a page did."""
+
+    WRITTEN = "written"
+    UNCHANGED = "unchanged"
+    OUTDATED = "outdated"
+
+
+class DocumentIndexed(Event):
+    """A page is in the index as its tier asks.
+
+    Attributes:
+        document_id: The same for every version of the page; its points' ids derive from it.
+        tier: How deep it is indexed.
+        cts_score: The score behind it; null for an old record without one.
+        change: ``written``; ``unchanged`` where the index had just these points; ``outdated`` where its page was newer.
+        points: Points that the page asks for.
+        points_written: Points that were written, 0 unless ``change`` is ``written``.
+        points_removed: Points of an earlier version that were taken away.
+        embedder: What made the vectors.
+        config_version: The rules the points were made under.
+        fetched_at: When the page was fetched; the newest version of a page stays in the index.
+    """
+
+    url: str
+    document_id: str
+    tier: Tier
+    cts_score: int | None = Field(default=None, ge=0, le=100)
+    change: IndexChange
+    points: int = Field(ge=0)
+    points_written: int = Field(ge=0)
+    points_removed: int = Field(ge=0)
+    embedder: str
+    config_version: str
+    fetched_at: datetime | None = None

@@ -1,0 +1,64 @@
+"""Vectors from an OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import openai
+
+from streams.index.ports import IndexDownError, IndexSettingsError, Vector
+from streams.index.settings import EmbedderSettings
+
+
+class OpenAIEmbedder:
+    """Asks for vectors in batches. Retries are the pipeline's: one layer of them, with its circuit breaker."""
+
+    def __init__(self, settings: EmbedderSettings) -> None:
+        """Takes endpoint, key and model; nothing is opened yet."""
+        self.name = f"openai:{settings.model}"
+        self.dimensions = settings.dimensions
+        self._settings = settings
+        self._client = openai.AsyncOpenAI(
+            base_url=settings.base_url,
+            api_key=settings.api_key.get_secret_value() or "none",
+            max_retries=0,
+            timeout=settings.timeout_seconds,
+        )
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector of length 1 a text, in order."""
+        vectors: list[Vector] = []
+        for start in range(0, len(texts), self._settings.batch):
+            vectors += await self._ask(texts[start : start + self._settings.batch])
+        return vectors
+
+    async def aclose(self) -> None:
+        """Closes connections."""
+        await self._client.close()
+
+    async def _ask(self, texts: Sequence[str]) -> list[Vector]:
+        try:
+            reply = await self._client.embeddings.create(
+                model=self._settings.model, input=list(texts), encoding_format="float"
+            )
+        except openai.APIStatusError as error:
+            wish = error.response.headers.get("retry-after", "")
+            after = float(wish[:9]) if wish.isascii() and wish.isdigit() else None
+            raise IndexDownError(f"{self.name}: status {error.status_code}: {error}"[:500], after) from error
+        except openai.OpenAIError as error:
+            raise IndexDownError(f"{self.name}: {type(error).__name__}: {error}"[:500]) from error
+        data = sorted(reply.data or (), key=lambda item: item.index)
+        if len(data) != len(texts):
+            raise IndexDownError(f"{self.name}: {len(data)} vectors for {len(texts)} texts")
+        return [self._unit(item.embedding) for item in data]
+
+    def _unit(self, vector: Sequence[float]) -> list[float]:
+        if len(vector) != self.dimensions:
+            raise IndexSettingsError(
+                f"{self.name} makes vectors of {len(vector)} dimensions; set index.embedder.dimensions to {len(vector)}"
+            )
+        length = math.sqrt(sum(value * value for value in vector))
+        if not math.isfinite(length) or not length:
+            raise IndexDownError(f"{self.name}: a vector without direction")
+        return [value / length for value in vector]

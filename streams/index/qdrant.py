@@ -1,0 +1,184 @@
+"""The vector store on Qdrant: a server by its address, or embedded in files that one process owns.
+
+The client is the blocking one, in threads: embedded it computes in the calling thread, and one thread at a time may use
+its files. So the event loop never waits for either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import httpx
+from qdrant_client import QdrantClient, models
+from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
+
+from handlers.indexing.write_plan import MEMORY
+from streams.index.ports import IndexDownError, IndexSettingsError, StoreCounts, StoredPoint
+from streams.index.settings import IndexSettings
+
+_FILTERED = {
+    "document_id": models.PayloadSchemaType.KEYWORD,
+    "url": models.PayloadSchemaType.KEYWORD,
+    "domain": models.PayloadSchemaType.KEYWORD,
+    "tier": models.PayloadSchemaType.KEYWORD,
+    "kind": models.PayloadSchemaType.KEYWORD,
+    "language": models.PayloadSchemaType.KEYWORD,
+    "trust_features.domain_tags": models.PayloadSchemaType.KEYWORD,
+    "cts_score": models.PayloadSchemaType.INTEGER,
+    "date": models.PayloadSchemaType.DATETIME,
+}
+"""Keys of the payload that searches filter by; a server keeps an index for each."""
+_ONE_MEMORY = models.IsEmptyCondition(is_empty=models.PayloadField(key=MEMORY))
+Result = TypeVar("Result")
+
+
+class QdrantStore:
+    """Points in one collection, which is made when it is first used."""
+
+    def __init__(self, settings: IndexSettings, embedder: str, dimensions: int) -> None:
+        """Opens nothing yet.
+
+        Args:
+            settings: Where the index is.
+            embedder: Name of what makes the vectors; a collection holds those of one embedder.
+            dimensions: Of its vectors.
+        """
+        self._settings = settings
+        self._embedder = embedder
+        self._dimensions = dimensions
+        self._client: QdrantClient | None = None
+        # Embedded, the files belong to the thread that opened them.
+        self._threads = ThreadPoolExecutor(settings.parallel if settings.url else 1, "index")
+        self._opening = asyncio.Lock()
+
+    async def read(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Payloads of those points that are there, by id."""
+        name = self._settings.collection
+        found = await self._call(lambda client: client.retrieve(name, list(ids), with_payload=True, with_vectors=False))
+        return {str(record.id): record.payload or {} for record in found}
+
+    async def write(self, points: Sequence[StoredPoint]) -> None:
+        """Writes points in one operation; returns when they can be read."""
+        records = [
+            models.PointStruct(
+                id=point.id, vector=list(point.vector), payload={**point.payload, "embedder": self._embedder}
+            )
+            for point in points
+        ]
+        await self._call(lambda client: client.upsert(self._settings.collection, records, wait=True))
+
+    async def amend(self, point_id: str, payload: Mapping[str, Any]) -> None:
+        """Sets keys of a point's payload; the others stay."""
+        name = self._settings.collection
+        await self._call(lambda client: client.set_payload(name, dict(payload), points=[point_id], wait=True))
+
+    async def remove(self, ids: Sequence[str]) -> None:
+        """Removes points; those that are not there are no error."""
+        selected = models.PointIdsList(points=list(ids))
+        await self._call(lambda client: client.delete(self._settings.collection, selected, wait=True))
+
+    async def count(self) -> StoreCounts:
+        """Counts points, and documents by tier: each has one point that remembers."""
+        name = self._settings.collection
+
+        def documents(client: QdrantClient, tier: str) -> int:
+            of_tier = models.FieldCondition(key="tier", match=models.MatchValue(value=tier))
+            return client.count(name, models.Filter(must=[of_tier], must_not=[_ONE_MEMORY])).count
+
+        return await self._call(
+            lambda client: StoreCounts(client.count(name).count, {tier: documents(client, tier) for tier in "ABC"})
+        )
+
+    async def aclose(self) -> None:
+        """Closes connections and files."""
+        client, self._client = self._client, None
+        if client is not None:
+            await asyncio.get_running_loop().run_in_executor(self._threads, client.close)
+        self._threads.shutdown(wait=False)
+
+    async def open(self) -> None:
+        """Connects, and makes the collection where there is none.
+
+        Raises:
+            IndexSettingsError: The embedded index belongs to another process, or the collection to another embedder.
+            IndexDownError: The server does not answer.
+        """
+        async with self._opening:
+            if self._client is None:
+                self._client = await self._guarded(self._opened)
+
+    async def _call(self, operation: Callable[[QdrantClient], Result]) -> Result:
+        if self._client is None:
+            await self.open()
+        client = self._client
+        assert client is not None, "opened above"  # noqa: S101 - for the type checker
+        return await self._guarded(lambda: operation(client))
+
+    async def _guarded(self, operation: Callable[[], Result]) -> Result:
+        """Runs in a thread; what the client raises becomes one of the port's two errors."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, operation)
+        except ResourceExhaustedResponse as error:
+            raise IndexDownError(f"Qdrant: {error}"[:500], float(error.retry_after_s)) from error
+        except UnexpectedResponse as error:
+            raise IndexDownError(f"Qdrant: status {error.status_code}: {error.content[:300]!r}") from error
+        except (ApiException, httpx.HTTPError, OSError, sqlite3.Error) as error:
+            raise IndexDownError(f"Qdrant: {type(error).__name__}: {error}"[:500]) from error
+
+    def _opened(self) -> QdrantClient:
+        settings = self._settings
+        if settings.url:
+            client = QdrantClient(
+                url=settings.url,
+                api_key=settings.api_key.get_secret_value() or None,
+                timeout=max(1, round(settings.timeout_seconds)),
+                check_compatibility=False,
+            )
+        elif settings.path is None:
+            client = QdrantClient(":memory:")
+        else:
+            settings.path.mkdir(parents=True, exist_ok=True)
+            try:
+                client = QdrantClient(path=str(settings.path))
+            except RuntimeError as error:
+                raise IndexSettingsError(
+                    f"another process owns the index at {settings.path}; name a Qdrant server for both "
+                    "(ASSAY_INDEX__URL=http://…), or another folder (ASSAY_INDEX__PATH=…)"
+                ) from error
+        try:
+            self._prepare(client)
+        except BaseException:
+            client.close()
+            raise
+        return client
+
+    def _prepare(self, client: QdrantClient) -> None:
+        name = self._settings.collection
+        if not client.collection_exists(name):
+            try:
+                client.create_collection(
+                    name, models.VectorParams(size=self._dimensions, distance=models.Distance.COSINE)
+                )
+            except (UnexpectedResponse, ValueError):
+                # Another worker may have been faster.
+                if not client.collection_exists(name):
+                    raise
+            if self._settings.url:
+                for key, kind in _FILTERED.items():
+                    client.create_payload_index(name, key, kind, wait=False)
+            return
+        vectors = client.get_collection(name).config.params.vectors
+        size = vectors.size if isinstance(vectors, models.VectorParams) else None
+        records, _ = client.scroll(name, limit=1, with_payload=["embedder"])
+        found = next((str((record.payload or {}).get("embedder")) for record in records), self._embedder)
+        if size != self._dimensions or found != self._embedder:
+            raise IndexSettingsError(
+                f"the collection {name!r} holds vectors of {found} with {size} dimensions, the embedder is "
+                f"{self._embedder} with {self._dimensions}: name another collection (ASSAY_INDEX__COLLECTION=…) "
+                "and fill it again from pages.scored.v1"
+            )

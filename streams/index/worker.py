@@ -1,0 +1,88 @@
+"""The index worker: a document as it should be goes in, what that took comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from handlers.indexing.write_plan import MEMORY, WritePlan, places_to_read, plan_write
+from schemas.outcome import IndexDocument, IndexReply, IndexUnavailable
+from streams.clock import Clock
+from streams.index.ports import Embedder, IndexDownError, StoreCounts, StoredPoint, VectorStore
+from streams.locks import KeyedLocks
+
+
+class IndexWorker:
+    """Keeps documents in the index. Two versions of one document wait for each other."""
+
+    def __init__(
+        self,
+        store: VectorStore,
+        embedder: Embedder,
+        clock: Clock,
+        count_seconds: float,
+        on_count: Callable[[StoreCounts], None] = lambda _: None,
+    ) -> None:
+        """Opens nothing.
+
+        Args:
+            store: Where points are kept.
+            embedder: What makes their vectors.
+            clock: For the time between two counts.
+            count_seconds: How often the index is counted at most, while it is written to.
+            on_count: Told what is there.
+        """
+        self._store = store
+        self._embedder = embedder
+        self._clock = clock
+        self._count_seconds = count_seconds
+        self._on_count = on_count
+        self._counted = float("-inf")
+        self._underway = KeyedLocks()
+
+    async def open(self) -> None:
+        """Opens the store now instead of with the first document."""
+        await self._store.open()
+
+    async def index(self, document: IndexDocument, run: str | None) -> IndexReply | IndexUnavailable:
+        """Makes the index hold a document's points and no others, unless it has a newer version.
+
+        Raises:
+            IndexSettingsError: The index can't be used as it is configured.
+        """
+        try:
+            async with self._underway.hold(document.document_id):
+                stored = await self._store.read(places_to_read(document.document_id))
+                plan = plan_write(document, run, self._embedder.name, stored)
+                await self._carry_out(plan, document)
+            await self._count()
+        except IndexDownError as error:
+            return IndexUnavailable(str(error), error.after_seconds)
+        return IndexReply(len(document.points), len(plan.write), len(plan.remove), plan.outdated, self._embedder.name)
+
+    async def aclose(self) -> None:
+        """Closes the store and the embedder."""
+        await self._store.aclose()
+        await self._embedder.aclose()
+
+    async def _carry_out(self, plan: WritePlan, document: IndexDocument) -> None:
+        first = document.points[0].id
+        if plan.write:
+            vectors = await self._embedder.embed([point.text for point in plan.write])
+            await self._store.write(
+                [
+                    StoredPoint(
+                        point.id, vector, {**point.payload, MEMORY: plan.memory} if point.id == first else point.payload
+                    )
+                    for point, vector in zip(plan.write, vectors, strict=True)
+                ]
+            )
+        if plan.remove:
+            await self._store.remove(plan.remove)
+        if plan.settle is not None:
+            await self._store.amend(first, {MEMORY: plan.settle})
+
+    async def _count(self) -> None:
+        now = self._clock.monotonic()
+        if now - self._counted >= self._count_seconds:
+            self._counted = now
+            self._on_count(await self._store.count())

@@ -1,0 +1,78 @@
+"""Chunks: never too large, nothing lost, cut where a reader would cut."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.indexing.chunks import ChunkUnit, chunk_text
+from handlers.page.text import count_words
+
+TEXTS = st.text(st.sampled_from("ab é\u0301.!?。！，,；: \n\t「」”\"中文字\U0001f600"), max_size=400) | st.text(max_size=200)
+
+
+@given(TEXTS, st.integers(1, 60))
+def test_no_chunk_is_too_large_and_nothing_is_lost(text: str, size: int) -> None:
+    chunks = chunk_text(text, size)
+    assert all(0 < len(chunk) <= size for chunk in chunks)
+    assert "".join("".join(chunks).split()) == "".join(text.split())
+    assert all(chunk == chunk.strip() for chunk in chunks)
+
+
+@given(TEXTS, st.integers(1, 30))
+def test_sizes_can_count_words(text: str, size: int) -> None:
+    chunks = chunk_text(text, size, "words")
+    assert all(0 < count_words(chunk) <= size or not count_words(chunk) for chunk in chunks)
+    assert all(len(chunk) <= 32 * size for chunk in chunks)
+    assert "".join("".join(chunks).split()) == "".join(text.split())
+
+
+def test_paragraphs_share_a_chunk_while_they_fit() -> None:
+    assert chunk_text("One one.\nTwo two.\nThree three three.", 18) == ("One one.\nTwo two.", "Three three three.")
+
+
+def test_a_long_paragraph_is_cut_between_sentences() -> None:
+    text = "The river rose in the night. By noon it had reached the mill. Nobody was hurt."
+    assert chunk_text(text, 62) == (
+        "The river rose in the night. By noon it had reached the mill.",
+        "Nobody was hurt.",
+    )
+
+
+def test_chinese_sentences_keep_their_closing_marks() -> None:
+    text = "他說：「河水在夜裡上漲。」隔天中午，水已到磨坊。沒有人受傷！"
+    assert chunk_text(text, 15) == ("他說：「河水在夜裡上漲。」", "隔天中午，水已到磨坊。", "沒有人受傷！")
+
+
+def test_a_long_sentence_is_cut_at_a_clause_then_at_a_word() -> None:
+    text = "the bridge, which was old and narrow, had to be closed to everything heavier than a bicycle"
+    assert chunk_text(text, 40) == (
+        "the bridge, which was old and narrow,",
+        "had to be closed to everything heavier",
+        "than a bicycle",
+    )
+
+
+def test_a_word_without_end_is_cut_anywhere() -> None:
+    assert chunk_text("x" * 25, 10) == ("x" * 10, "x" * 10, "x" * 5)
+
+
+def test_accents_stay_with_their_letters() -> None:
+    assert chunk_text("aaae\u0301bbb", 4) == ("aaa", "e\u0301bb", "b")
+
+
+def test_a_heading_goes_with_what_follows() -> None:
+    text = "It rained all day and all night.\nThe next morning\nThe sun came out and stayed."
+    assert chunk_text(text, 55) == ("It rained all day and all night.", "The next morning\nThe sun came out and stayed.")
+
+
+def test_a_very_small_last_chunk_takes_a_sentence_over() -> None:
+    text = "First sentence here. Second sentence here. Third sentence. End."
+    assert chunk_text(text, 58) == ("First sentence here. Second sentence here.", "Third sentence. End.")
+
+
+@pytest.mark.parametrize("text", ["", " \n\t \n"])
+@pytest.mark.parametrize("unit", ["characters", "words"])
+def test_nothing_gives_no_chunk(text: str, unit: ChunkUnit) -> None:
+    assert chunk_text(text, 10, unit) == ()
