@@ -22,7 +22,7 @@ _SENTENCE = re.compile(rf"(?<=[。！？；])(?!{_CLOSING}[。！？；])|(?<=[.
 _CLOSED = re.compile(rf"^{_CLOSING}")
 _CLAUSE = re.compile(r"(?<=[，、：])|(?<=[,;:—–])\s+")
 _WORD = re.compile(r"\s+|(?<=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])")
-_ENDS_SENTENCE = tuple("。！？；.!?…：:\"”」』)）")
+_ENDS_SENTENCE = tuple('。！？；.!?…：:"”」』)）')
 _HEADING_CHARACTERS = 60
 _WORD_CHARACTERS = 32
 _SMALL = 4
@@ -31,7 +31,7 @@ _SMALL = 4
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A part of a text that stays whole; ``joint`` stood before it: a line end, a space, or nothing. Sizes hold both."""
+    """A part that stays whole; ``joint`` stood before it: a line end, a space, or nothing. The size holds both."""
 
     text: str
     joint: str
@@ -39,7 +39,7 @@ class _Piece:
 
 
 def chunk_text(text: str, max_size: int, unit: ChunkUnit = "characters") -> tuple[str, ...]:
-    """Cuts a text into chunks (R-211, C-37).
+    r"""Cuts a text into chunks (R-211, C-37).
 
     Args:
         text: One paragraph a line, as the main text of a page is.
@@ -50,7 +50,7 @@ def chunk_text(text: str, max_size: int, unit: ChunkUnit = "characters") -> tupl
     Returns:
         Chunks without white space around them; none for a text without anything but white space.
 
-    >>> chunk_text("Rain fell. It fell all day.\\nThen the sun came.", 30)
+    >>> chunk_text("Rain fell. It fell all day.\nThen the sun came.", 30)
     ('Rain fell. It fell all day.', 'Then the sun came.')
     >>> chunk_text("雨下了。整天都在下。", 6)
     ('雨下了。', '整天都在下。')
