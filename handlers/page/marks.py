@@ -58,7 +58,7 @@ def named_marks(outline: Outline, content_first: int) -> list[Mark]:
     found: list[Mark] = []
     seen: set[int] = set()
     for index in range(start, min(content_first + _TEXTS_AFTER, len(outline.texts))):
-        element = outline.places[index] >> 1
+        element = outline.element_of(index)
         if start and index == start:
             # These began before, and are too large for what is looked for.
             seen.update(outline.around(element))

@@ -134,6 +134,10 @@ class Outline:
             entered[key] = place
         return place
 
+    def element_of(self, index: int) -> int:
+        """The block element that a text stands in; -1 for nowhere."""
+        return self.places[index] >> 1
+
     def end(self, element: int) -> int:
         """Index of the first block element after all those inside of one."""
         return next(
