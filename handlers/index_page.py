@@ -33,7 +33,7 @@ class IndexPageRules(Rules):
 
 def index_page(page: ScoredPage, rules: IndexPageRules) -> Outcome | Ask:
     """Asks for the page's points, as many as its tier has (R-210 to R-213, R-219, R-223)."""
-    points = points_of(page, rules.tiered_indexing, rules.index_points, rules.config_version)
+    points = points_of(page, rules.tiered_indexing, rules.index_points)
     return Ask(IndexDocument(document_id_of(page.url), points, page.fetched_at))
 
 

@@ -69,6 +69,7 @@ class LiveWorld:
         metrics.index_points.set(counts.points)
         for tier, documents in counts.documents.items():
             metrics.index_documents.labels(tier).set(documents)
-        estimate = estimate_documents(counts.documents, self._settings.tiered_indexing, self._settings.index_points)
+        settings = self._settings
+        estimate = estimate_documents(counts.documents, settings.index.planned_chunks, settings.tiered_indexing)
         metrics.index_points_estimated.labels("full").set(estimate.full_chunks)
         metrics.index_points_estimated.labels("tiered").set(estimate.points_with_articles)

@@ -37,16 +37,14 @@ def chunking_of(tier: Tier, tiers: TieredIndexingSection) -> str:
     return {"A": tiers.tier_a.chunking, "B": tiers.tier_b.chunking, "C": tiers.tier_c.chunking}[tier]
 
 
-def points_of(
-    page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPointsSection, config_version: str
-) -> tuple[IndexPoint, ...]:
+def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPointsSection) -> tuple[IndexPoint, ...]:
     """The points of a page, at least one (R-224, C-37).
 
     Tier A has an article embedding and its chunks; B its beginning and its summary, one point where the summary is
     empty or no different; C one article embedding. A page without any text has one point, of its title or its address.
     """
     document_id = document_id_of(page.url)
-    payload = _payload(page, document_id, config_version)
+    payload = _payload(page, document_id)
     chunking = chunking_of(page.tier, tiers)
     summary, content = page.summary.strip(), page.content.strip()
     texts: list[tuple[str, str]]
@@ -78,7 +76,7 @@ def _point(
     return IndexPoint(point_id(document_id, kind, ordinal), kind, embedded, kept)
 
 
-def _payload(page: ScoredPage, document_id: str, config_version: str) -> dict[str, Any]:
+def _payload(page: ScoredPage, document_id: str) -> dict[str, Any]:
     """What every point of a page carries: enough to filter, to show and to rank a result without another look-up."""
     return {
         "document_id": document_id,
@@ -93,5 +91,4 @@ def _payload(page: ScoredPage, document_id: str, config_version: str) -> dict[st
         "cts_score": page.cts_score,
         "trust_label": page.trust_label,
         "trust_features": page.trust_features.model_dump(mode="json"),
-        "config_version": config_version,
     }

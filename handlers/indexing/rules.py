@@ -118,7 +118,6 @@ class IndexPointsSection(Section):
     """The ``index_points`` section: what the plan leaves open about points."""
 
     chunk_unit: ChunkUnit = Field(description="What max_chunk_size counts: characters, or words (and CJK characters).")
-    planned_chunks: int = Field(ge=1, description="Chunks of an article that estimates beside real counts assume.")
     article_characters: int = Field(ge=1, description="Of the main text that an article embedding is made of.")
 
 

@@ -54,6 +54,9 @@ def _service(handler: Handler) -> dict[str, Any]:
     if handler.lane == "fetch":
         service["environment"] = environment | {"ASSAY_FETCH__CACHE_PATH": f"{STATE}/fetched.sqlite"}
         service["volumes"] = [f"fetched:{STATE}"]
+    if handler.lane == "index":
+        # Embedded, the index would belong to one worker; all workers share the server.
+        service["environment"] = environment | {"ASSAY_INDEX__URL": "${QDRANT_URL:-http://qdrant:6333}"}
     return service
 
 

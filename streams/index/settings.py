@@ -56,4 +56,7 @@ class IndexSettings(Section):
     count_seconds: float = Field(
         default=30.0, gt=0, description="How often, at most, points and documents are counted for the metrics."
     )
+    planned_chunks: int = Field(
+        default=10, ge=1, description="Chunks of an article that the estimate beside the real count assumes."
+    )
     embedder: EmbedderSettings = Field(default=EmbedderSettings(), description="What makes the vectors.")
