@@ -1,0 +1,95 @@
+"""A handler run on lines of JSON as the pipeline runs it on records, without a broker: what ``assay try`` is made of.
+
+Lines go in, outcomes come out. One line is held at a time, and what a handler asks of the world is imported when it
+first asks, so a trial of a handler that asks for nothing starts at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from typing import IO, Any
+
+from schemas.event import Event
+from schemas.outcome import Ask, Dead, DeadReason, Need, Outcome, Reply, Retry
+from streams.clock import SystemClock
+from streams.codec import decode
+from streams.pipeline.breaker import Breaker
+from streams.pipeline.decide import Decider, exhausted, retry_of
+from streams.settings import Settings
+from streams.topology import TOPIC_BYTES, Handler
+
+
+def read_lines(source: IO[bytes]) -> Iterator[bytes | Dead]:
+    """Lines without their ends; a dead letter for one longer than any topic takes, which is never held as a whole."""
+    while line := source.readline(TOPIC_BYTES + 1):
+        if len(line) > TOPIC_BYTES and not line.endswith(b"\n"):
+            while line and not line.endswith(b"\n"):
+                line = source.readline(TOPIC_BYTES)
+            yield Dead(DeadReason.TOO_LARGE, f"the line is longer than {TOPIC_BYTES} bytes")
+        else:
+            yield line.rstrip(b"\r\n")
+
+
+class HandlerTrial:
+    """A handler under one configuration."""
+
+    def __init__(self, handler: Handler, settings: Settings, runner: asyncio.Runner) -> None:
+        """Takes what the handler's run depends on.
+
+        Raises:
+            SettingsError: Sections of the configuration that are right by themselves don't go together.
+        """
+        retry = retry_of(handler, settings.processing.retries)
+        clock = SystemClock()
+        self._runner = runner
+        self._world = _World(settings)
+        self._handler = handler
+        self.rules = settings.rules(handler.rules)
+        self._decider = Decider(
+            handler, self.rules, retry, self._world, clock, random.random, Breaker(settings.processing.breaker, clock)
+        )
+
+    def decode(self, line: bytes) -> Event | Dead:
+        """The event of a line."""
+        return decode(self._handler.consumes, line, (), None)
+
+    def decide(self, event: Event) -> Outcome:
+        """What the handler decides on an event, everything that it asks for answered."""
+        outcome = self._decider.decide(event)
+        if isinstance(outcome, Ask | Retry):
+            tried = self._runner.run(self._decider.finish(event, outcome, record=None))
+            outcome = tried.outcome
+            if isinstance(outcome, Retry) and not self._handler.tiers:
+                outcome = exhausted(outcome, tried.attempts)
+        return outcome
+
+    def close(self) -> None:
+        """Closes what the handler's needs have opened."""
+        self._runner.run(self._world.aclose())
+
+
+class _World:
+    """The pipeline's world, made only when a handler asks: the HTTP client is not imported before."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._live: Any = None
+
+    async def answer(self, need: Need, run: str | None) -> Reply:
+        if self._live is None:
+            from streams.telemetry.logs import configure_logs
+            from streams.world import LiveWorld
+
+            # Standard output is for answers alone; structlog writes there until it is told otherwise.
+            configure_logs(self._settings.logs.level, self._settings.logs.format)
+            # A trial changes no index: it has an empty one of its own, in memory, for as long as it runs.
+            index = self._settings.index.model_copy(update={"url": "", "path": None})
+            self._live = LiveWorld(self._settings.model_copy(update={"index": index}))
+        reply: Reply = await self._live.answer(need, run)
+        return reply
+
+    async def aclose(self) -> None:
+        if self._live is not None:
+            await self._live.aclose()
