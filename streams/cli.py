@@ -39,7 +39,7 @@ def _run(arguments: list[str]) -> int:
         print(f"assay: {message} (try `assay --help`)" if message else "try `assay --help`", file=sys.stderr)
         return error.exit_code or 2
     except SettingsError as error:
-        print(f"assay: {error}", file=sys.stderr)
+        print(f"assay: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except (KeyboardInterrupt, typer.Abort):
         return 130
@@ -139,12 +139,39 @@ def try_(
     handler: Annotated[str, typer.Argument(help="A handler, or the step follow_listing.")],
     file: Annotated[Path | None, typer.Argument(help="One event a line; standard input by default.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if any line was dead.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Say what --config changes, instead of the decisions.")] = False,
+    limit: Annotated[int, typer.Option(min=0, help="Differences that --diff shows in full.")] = 50,
+    as_json: AsJson = False,
     config: Config = None,
 ) -> int:
     """Run a handler on events from a file, without a broker."""
+    if diff and config is None:
+        raise typer.BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
+    if diff:
+        from streams.commands.try_diff import run_diff
+
+        return run_diff(handler, file, load_settings(), load_settings(config), limit, strict, as_json)
     from streams.commands.try_handler import run_try
 
     return run_try(handler, file, load_settings(config), strict)
+
+
+@app.command()
+def estimate(
+    articles: Annotated[int | None, typer.Option(help="How many; 10 million, or those of --from, by default.")] = None,
+    mix: Annotated[str | None, typer.Option(help="Per cent in tiers A/B/C; 10/50/40 by default.")] = None,
+    chunks: Annotated[float | None, typer.Option(help="Chunks of an article on average; 10 by default.")] = None,
+    sample: Annotated[
+        Path | None, typer.Option("--from", help="Scored pages, one a line; - for standard input.")
+    ] = None,
+    dimensions: Annotated[int | None, typer.Option(help="Of a vector; those of the embedder by default.")] = None,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Estimate how many points the index will hold."""
+    from streams.commands.estimate import run_estimate
+
+    return run_estimate(load_settings(config), articles, mix, chunks, sample, dimensions, as_json)
 
 
 @app.command("config")

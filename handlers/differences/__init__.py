@@ -1,0 +1,1 @@
+"""What another configuration would change: outcomes under two configurations go in, counted differences come out."""
