@@ -2,6 +2,7 @@
 
 A ``CrawledPage`` goes in, a ``ScoredPage`` comes out. The page is parsed once and walked once; the score is the pure
 formula of ``handlers.trust`` over what was seen. A page that can't be read as one ends as a dead letter that says why.
+A page whose text the crawler has extracted is scored by the quality metadata beside it, and without any by its source.
 """
 
 from __future__ import annotations
@@ -19,17 +20,28 @@ from handlers.indexing.rules import (
     TrustLabelsSection,
     TrustPointsSection,
 )
-from handlers.page.content import PageContent, PageReader
+from handlers.page.content import PageReader
+from handlers.page.extracted import ExtractedReader
+from handlers.page.facts import PageFacts, clean, facts_of
 from handlers.page.html import page_bytes, parse_bytes
 from handlers.page.limits import refusal
 from handlers.page.links import host_of
 from handlers.page.reading import PageReadingSection
 from handlers.page.sniff import not_a_page
-from handlers.trust.labels import Thresholds, label_of, tier_of
-from handlers.trust.score import Observations, ScorePoints, TrustScore, score_trust
+from handlers.trust.labels import Thresholds, label_of, tier_of, without_score
+from handlers.trust.score import Component, Observations, ScorePoints, score_trust
 from handlers.trust.tiers import Source, SourceRules, source_of
 from schemas.outcome import Dead, DeadReason, Emit, Outcome
-from schemas.pages import MAX_PAGE_BYTES, CrawledPage, QualityMetadata, ScoreComponent, ScoredPage, TrustFeatures
+from schemas.pages import (
+    MAX_PAGE_BYTES,
+    CrawledPage,
+    QualityMetadata,
+    ScoreComponent,
+    ScoredPage,
+    Tier,
+    TrustFeatures,
+    TrustLabel,
+)
 from schemas.rules import Rules
 
 
@@ -65,6 +77,7 @@ class CompiledRules:
     tiers: Thresholds
     labels: Thresholds
     reader: PageReader
+    extracted: ExtractedReader
 
     @classmethod
     def of(cls, rules: ScorePageRules) -> Self:
@@ -95,6 +108,7 @@ class CompiledRules:
             tiers=Thresholds(rules.tiered_indexing.tier_a.min_cts, rules.tiered_indexing.tier_b.min_cts),
             labels=Thresholds(rules.trust_labels.high, rules.trust_labels.medium),
             reader=PageReader(rules.page_reading),
+            extracted=ExtractedReader(rules.page_reading),
         )
 
 
@@ -102,15 +116,29 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
     """Scores a page (R-170 to R-183).
 
     Args:
-        page: As the crawler brought it; nothing in its HTML raises its source tier (C-42).
+        page: As the crawler brought it; nothing that it says of itself raises its source tier (C-42).
         rules: Source tiers, points, thresholds and how pages are read.
 
     Returns:
         ``Emit`` of one ``ScoredPage``, or ``Dead``: ``TOO_LARGE`` above 8 MB of UTF-8, ``UNREADABLE_PAGE`` for what is
-        no HTML or text, or exceeds the configured depth or attributes.
+        no HTML or text, or exceeds the configured depth or attributes. The score of an extracted page without quality
+        metadata is null, not low: its tier and label are its source's (C-33, C-41).
     """
     if len(page.body) > MAX_PAGE_BYTES:
         return Dead(DeadReason.TOO_LARGE, f"the page has {len(page.body)} bytes, more than {MAX_PAGE_BYTES}")
+    facts = _read(page, rules)
+    if isinstance(facts, Dead):
+        return facts
+    source = source_of(host_of(page.final_url or page.url), page.site_name, facts.site_name, rules.compiled.sources)
+    judge = _by_source if page.content is not None and page.quality_metadata is None else _by_score
+    return Emit((_scored(page, facts, source, judge(facts, source, rules.compiled), rules),))
+
+
+def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
+    if page.content is not None:
+        if (size := len(page.content.encode("utf-8", "replace"))) > MAX_PAGE_BYTES:
+            return Dead(DeadReason.TOO_LARGE, f"the text has {size} bytes, more than {MAX_PAGE_BYTES}")
+        return rules.compiled.extracted.read(page)
     if looks_like := not_a_page(page.body, page.content_type):
         return Dead(DeadReason.UNREADABLE_PAGE, looks_like)
     body = page_bytes(page.body, page.content_type)
@@ -119,52 +147,72 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
     if exceeded := refusal(body.utf8, rules.page_reading):
         return Dead(DeadReason.UNREADABLE_PAGE, exceeded)
     compiled = rules.compiled
-    url = page.final_url or page.url
-    content = compiled.reader.read(parse_bytes(body).tree, url, page.fetched_at)
-    source = source_of(host_of(url), page.site_name, content.site_name, compiled.sources)
-    trust = score_trust(source.base_score, source.because, _observations(content), compiled.points)
-    return Emit((_scored(page, content, source, trust, rules),))
+    content = compiled.reader.read(parse_bytes(body).tree, page.final_url or page.url, page.fetched_at)
+    return facts_of(content, compiled.points.min_headings)
 
 
-def _observations(content: PageContent) -> Observations:
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What a page is worth, and why; its score is None where too little was observed for one."""
+
+    score: int | None
+    components: tuple[Component, ...]
+    tier: Tier
+    label: TrustLabel
+
+
+def _by_score(facts: PageFacts, source: Source, rules: CompiledRules) -> _Verdict:
+    trust = score_trust(source.base_score, source.because, _observations(facts), rules.points)
+    tier, label = tier_of(trust.total, rules.tiers), label_of(trust.total, rules.labels)
+    return _Verdict(trust.total, trust.components, tier, label)
+
+
+def _by_source(_facts: PageFacts, source: Source, _rules: CompiledRules) -> _Verdict:
+    because = f"{source.because}; without quality metadata there is no score, and source tier {source.tier} decides"
+    return _Verdict(None, (Component("source_tier", 0, because),), *without_score(source.tier))
+
+
+def _observations(facts: PageFacts) -> Observations:
     return Observations(
-        has_doi=content.citations.has_doi,
-        citation_count=content.citations.count,
-        external_links_count=content.external_links_count,
-        has_references_section=content.citations.has_references_section,
-        headings_count=content.headings_count,
-        has_statistics=content.has_statistics,
-        schema_type=content.schema_type,
-        schema_is_article=content.schema_is_article,
-        has_author=content.credit.has_author,
-        has_byline=content.credit.has_byline,
-        has_date=content.date is not None,
+        has_doi=facts.has_doi,
+        citation_count=facts.citation_count,
+        external_links_count=facts.external_links_count,
+        has_references_section=facts.has_references_section,
+        headings_count=facts.headings_count,
+        has_headings=facts.has_headings,
+        has_statistics=facts.has_statistics,
+        schema_type=facts.schema_type,
+        schema_is_article=facts.schema_is_article,
+        has_author=facts.has_author,
+        has_byline=facts.has_byline,
+        has_date=facts.has_date,
     )
 
 
 def _scored(
-    page: CrawledPage, content: PageContent, source: Source, trust: TrustScore, rules: ScorePageRules
+    page: CrawledPage, facts: PageFacts, source: Source, verdict: _Verdict, rules: ScorePageRules
 ) -> ScoredPage:
-    compiled = rules.compiled
-    has_headings = content.headings_count >= compiled.points.min_headings
     seen = {
-        "has_byline": content.credit.has_byline,
-        "has_author": content.credit.has_author,
-        "has_date": content.date is not None,
-        "schema_type": content.schema_type,
-        "has_headings": has_headings,
-        "external_links_count": content.external_links_count,
-        "is_wire_report": content.is_wire_report,
+        "has_byline": facts.has_byline,
+        "has_author": facts.has_author,
+        "has_date": facts.has_date,
+        "schema_type": facts.schema_type,
+        "has_headings": facts.has_headings,
+        "external_links_count": facts.external_links_count,
+        "is_wire_report": facts.is_wire_report,
     }
+    publisher = _clean(page.site_name) or None
     return ScoredPage(
         url=page.url,
-        title=content.title,
-        content=content.text,
-        summary=content.summary,
-        date=content.date.iso if content.date else None,
-        author=content.credit.names,
-        site_name=_clean(page.site_name) or content.site_name or None,
-        language=content.language,
+        final_url=_clean(page.final_url) if page.final_url != page.url else None,
+        title=facts.title,
+        content=facts.text,
+        summary=facts.summary,
+        date=facts.date,
+        author=facts.authors,
+        site_name=publisher or facts.site_name or None,
+        publisher=publisher,
+        language=facts.language,
         quality_metadata=QualityMetadata.model_validate(seen),
         trust_features=TrustFeatures.model_validate(
             seen
@@ -172,23 +220,24 @@ def _scored(
                 "source_tier": source.tier,
                 "base_score": source.base_score,
                 "domain_tags": source.tags,
-                "has_doi": content.citations.has_doi,
-                "citation_count": content.citations.count,
-                "has_references_section": content.citations.has_references_section,
-                "word_count": content.word_count,
-                "has_statistics": content.has_statistics,
+                "has_doi": facts.has_doi,
+                "citation_count": facts.citation_count,
+                "has_references_section": facts.has_references_section,
+                "word_count": facts.word_count,
+                "has_statistics": facts.has_statistics,
                 "domain_is_academic": source.is_academic,
                 "domain_is_government": source.is_government,
-                "cts_score": trust.total,
+                "cts_score": verdict.score,
             }
         ),
-        cts_score=trust.total,
+        cts_score=verdict.score,
         cts_breakdown=tuple(
-            ScoreComponent(component=line.name, points=line.points, because=_clean(line.because) or "")
-            for line in trust.components
+            ScoreComponent(component=line.name, points=line.points, because=clean(line.because))
+            for line in verdict.components
         ),
-        tier=tier_of(trust.total, compiled.tiers),
-        trust_label=label_of(trust.total, compiled.labels),
+        tier=verdict.tier,
+        trust_label=verdict.label,
+        label_source="fallback" if verdict.score is None else "score",
         config_version=rules.config_version,
         fetched_at=page.fetched_at,
         context=_clean(page.context),
@@ -196,7 +245,4 @@ def _scored(
 
 
 def _clean(text: str | None) -> str | None:
-    """Text that can travel: lone surrogates and NUL characters are no text."""
-    if text is None or (text.isascii() and "\x00" not in text):
-        return text
-    return text.encode("utf-8", "replace").decode().replace("\x00", "")
+    return None if text is None else clean(text)

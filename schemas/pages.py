@@ -33,13 +33,64 @@ Body = Annotated[
 """Bytes in memory, base64 in JSON."""
 
 
+def _one_or_many(value: Any) -> Any:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else value
+
+
+Authors = Annotated[
+    tuple[Text, ...],
+    Field(max_length=100),
+    BeforeValidator(_one_or_many),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}, {"type": "null"}]}),
+]
+"""Names; one may also come as plain text."""
+Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
+"""How often something was seen."""
+
+
+class QualityMetadata(Event):
+    """What only the HTML could tell (R-197). What is absent or null was not observed, which is not the same as no."""
+
+    has_byline: bool | None = None
+    has_author: bool | None = None
+    has_date: bool | None = None
+    schema_type: str | None = None
+    has_headings: bool | None = None
+    external_links_count: Count | None = None
+    is_wire_report: bool | None = None
+
+
+class CrawlerMetadata(QualityMetadata):
+    """What a crawler saw on a page whose text it has already extracted.
+
+    The last four can be read off the text as well. Where the crawler gives them they stand, for it saw what a text no
+    longer shows: tables, the addresses of links, headings outside of the main text.
+    """
+
+    has_doi: bool | None = None
+    citation_count: Count | None = None
+    has_references_section: bool | None = None
+    has_statistics: bool | None = None
+
+
 class CrawledPage(Event):
-    """A page as the crawler brought it. A page may also travel raw: HTML as the value, the rest in headers.
+    """A page as the crawler brought it: its HTML, or the text that the crawler has already extracted from it.
+
+    HTML may also travel raw: as the record's value, the rest in headers. Exactly one of ``html``, ``html_base64`` and
+    ``content`` is given; title, date, author, summary and quality metadata are read beside ``content`` only.
 
     Attributes:
         url: The address that was crawled; the key of the record.
-        html: The page as text; either this or ``html_base64`` is given.
+        html: The page as text.
         html_base64: The page as fetched, in its own encoding.
+        content: The main text, one block a line, where the HTML is not at hand any more.
+        title: The title of the extracted page.
+        date: Its publication date, ISO 8601 at best: a day or an instant.
+        author: Its authors.
+        summary: Its description; its leading sentences stand in.
+        quality_metadata: What the crawler saw in the HTML; without it there is no score, and the source alone decides.
         content_type: The Content-Type header as received; its charset is trusted before the page's own.
         fetched_at: When it was fetched; where absent, the record's timestamp stands in.
         final_url: After redirects.
@@ -51,6 +102,12 @@ class CrawledPage(Event):
     url: Text = Field(min_length=1, max_length=8192)
     html: str | None = None
     html_base64: Body | None = None
+    content: Text | None = None
+    title: Text | None = None
+    date: Text | None = None
+    author: Authors = ()
+    summary: Text | None = None
+    quality_metadata: CrawlerMetadata | None = None
     content_type: str | None = None
     fetched_at: datetime | None = None
     final_url: str | None = None
@@ -60,27 +117,31 @@ class CrawledPage(Event):
 
     @model_validator(mode="after")
     def _has_body(self) -> Self:
-        if (self.html is None) == (self.html_base64 is None):
-            raise ValueError("exactly one of html and html_base64 is needed")
+        if (self.html, self.html_base64, self.content).count(None) != 2:
+            raise ValueError("exactly one of html, html_base64 and content is needed")
         return self
 
     @property
     def body(self) -> str | bytes:
-        """The page: text where it came as text, else its bytes."""
-        return self.html if self.html is not None else self.html_base64 or b""
+        """The page: its bytes where it came as bytes, else its HTML or its extracted text."""
+        if self.html_base64 is not None:
+            return self.html_base64
+        return self.html if self.html is not None else self.content or ""
 
 
 SourceTier = Literal[1, 2, 3]
 Tier = Literal["A", "B", "C"]
 TrustLabel = Literal["HIGH", "MEDIUM", "LOW"]
+LabelSource = Literal["score", "fallback"]
 
 
 class TrustFeatures(Event):
-    """The 18 observations behind a trust score (R-175), about 1 KB as JSON.
+    """The 18 observations behind a trust score (R-175), at most 1 KB as JSON. Null is what was not observed.
 
     Attributes:
         domain_tags: Of news, academic, government, blog.
         word_count: CJK characters and Latin words (C-32).
+        cts_score: Null where too little was observed for a score.
     """
 
     source_tier: SourceTier
@@ -88,31 +149,19 @@ class TrustFeatures(Event):
     domain_tags: tuple[str, ...] = ()
     has_doi: bool = False
     citation_count: int = 0
-    external_links_count: int = 0
+    external_links_count: int | None = None
     has_references_section: bool = False
     word_count: int = 0
-    has_headings: bool = False
+    has_headings: bool | None = None
     has_statistics: bool = False
     schema_type: str | None = None
-    has_author: bool = False
-    has_byline: bool = False
-    has_date: bool = False
-    is_wire_report: bool = False
+    has_author: bool | None = None
+    has_byline: bool | None = None
+    has_date: bool | None = None
+    is_wire_report: bool | None = None
     domain_is_academic: bool = False
     domain_is_government: bool = False
-    cts_score: int = Field(ge=0, le=100)
-
-
-class QualityMetadata(Event):
-    """What only the HTML could tell (R-197). A missing key means that it was not observed (C-31)."""
-
-    has_byline: bool = False
-    has_author: bool = False
-    has_date: bool = False
-    schema_type: str | None = None
-    has_headings: bool = False
-    external_links_count: int = 0
-    is_wire_report: bool = False
+    cts_score: int | None = Field(default=None, ge=0, le=100)
 
 
 class ScoreComponent(Event):
@@ -123,33 +172,44 @@ class ScoreComponent(Event):
     because: str
 
 
+def _label_source(page: dict[str, Any]) -> LabelSource:
+    return "fallback" if page.get("cts_score") is None else "score"
+
+
 class ScoredPage(Event):
     """A page with its content trust score (CTS), tier and label, and why.
 
     Attributes:
+        final_url: Where redirects ended, if they did; its host is the source that was judged.
         date: Publication date, ISO 8601, a day or an instant; null where none was found.
         content: Main text without boilerplate.
         summary: The page's own description, else leading sentences.
+        site_name: The publisher as the crawler named it, else the page's own claim.
+        publisher: The publisher as the crawler named it, null where it did not; the source tier may rest on it (C-42).
         language: BCP 47 primary subtag, such as ``en`` or ``zh``; null where unknown.
-        cts_score: 0 to 100.
+        cts_score: 0 to 100; null where the crawler had extracted the text and kept nothing of what the HTML showed.
         cts_breakdown: Every component of the score, also those that gave nothing.
+        label_source: What tier and label were read from: the score, or without one the tier of the source (C-41).
         config_version: The rules the score was computed under.
     """
 
     url: str
+    final_url: str | None = None
     title: str = ""
     content: str = ""
     summary: str = ""
     date: str | None = None
     author: tuple[str, ...] = ()
     site_name: str | None = None
+    publisher: str | None = None
     language: str | None = None
     quality_metadata: QualityMetadata = QualityMetadata()
     trust_features: TrustFeatures
-    cts_score: int = Field(ge=0, le=100)
+    cts_score: int | None = Field(default=None, ge=0, le=100)
     cts_breakdown: tuple[ScoreComponent, ...] = ()
     tier: Tier
     trust_label: TrustLabel
+    label_source: LabelSource = Field(default_factory=_label_source)
     config_version: str
     fetched_at: datetime | None = None
     context: str | None = None

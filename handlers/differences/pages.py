@@ -156,6 +156,8 @@ class PageDifferences:
 
 def _against_the_score(now: ScoredPage, then: ScoredPage) -> bool:
     """Whether tier or label goes up without a higher score, or down without a lower one."""
+    if now.cts_score is None or then.cts_score is None:
+        return False
     risen = then.cts_score - now.cts_score
     tier = _TIERS.index(now.tier) - _TIERS.index(then.tier)
     label = _LABELS.index(now.trust_label) - _LABELS.index(then.trust_label)

@@ -1,7 +1,7 @@
 """What a score means: the tier that decides how deep a page is indexed, and the label that a model is shown.
 
-Both are thresholds of the configuration, compared with ``>=`` (C-37); the two sets may differ (C-34). Standard library
-only (R-178).
+Both are thresholds of the configuration, compared with ``>=`` (C-37); the two sets may differ (C-34). A page without a
+score has the tier and label of its source (C-41). Standard library only (R-178).
 """
 
 from __future__ import annotations
@@ -38,3 +38,14 @@ def label_of(score: int, thresholds: Thresholds) -> Literal["HIGH", "MEDIUM", "L
     if score >= thresholds.upper:
         return "HIGH"
     return "MEDIUM" if score >= thresholds.middle else "LOW"
+
+
+def without_score(source_tier: int) -> tuple[Literal["A", "B", "C"], Literal["HIGH", "MEDIUM", "LOW"]]:
+    """The indexing tier and trust label of a page that has no score, from the tier of its source (C-41).
+
+    >>> [without_score(tier) for tier in (1, 2, 3)]
+    [('A', 'HIGH'), ('B', 'MEDIUM'), ('C', 'LOW')]
+    """
+    if source_tier == 1:
+        return "A", "HIGH"
+    return ("B", "MEDIUM") if source_tier == 2 else ("C", "LOW")

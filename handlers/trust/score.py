@@ -8,22 +8,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_NOT_OBSERVED = "not observed"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observations:
-    """What was seen on a page. ``schema_is_article`` says whether ``schema_type`` is of the article family (C-43)."""
+    """What was seen on a page. None is what nobody looked for: it gives no points, and the breakdown says so (C-31).
+
+    Attributes:
+        headings_count: Headings; None where ``has_headings`` is all there is.
+        has_headings: Whether there are enough headings, where nobody counted them.
+        schema_is_article: Whether ``schema_type`` is of the article family (C-43).
+    """
 
     has_doi: bool = False
     citation_count: int = 0
-    external_links_count: int = 0
+    external_links_count: int | None = 0
     has_references_section: bool = False
-    headings_count: int = 0
+    headings_count: int | None = 0
+    has_headings: bool | None = None
     has_statistics: bool = False
     schema_type: str | None = None
-    schema_is_article: bool = False
-    has_author: bool = False
-    has_byline: bool = False
-    has_date: bool = False
+    schema_is_article: bool | None = False
+    has_author: bool | None = False
+    has_byline: bool | None = False
+    has_date: bool | None = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,23 +81,24 @@ def score_trust(base_score: int, base_because: str, seen: Observations, points: 
     Returns:
         The total, 0 to 100 as long as the points are configured to sum to at most 100, with its components.
     """
-    credit = " and ".join(
-        name for name, holds in (("an author", seen.has_author), ("a byline", seen.has_byline)) if holds
-    )
     cites = seen.has_doi or seen.citation_count >= points.min_citations
-    links = seen.external_links_count >= points.min_external_links
-    headings = seen.headings_count >= points.min_headings
     components = (
         Component("base", base_score, base_because),
         _component("doi_or_citation", points.doi_or_citation, cites, _citation_because(seen)),
-        _component("external_links", points.external_links, links, _count(seen.external_links_count, "external link")),
+        _counted(
+            "external_links",
+            points.external_links,
+            seen.external_links_count,
+            points.min_external_links,
+            "external link",
+        ),
         _component(
             "references_section",
             points.references_section,
             seen.has_references_section,
             "has a references section" if seen.has_references_section else "no references section",
         ),
-        _component("headings", points.headings, headings, _count(seen.headings_count, "heading")),
+        _headings(seen, points),
         _component(
             "statistics",
             points.statistics,
@@ -101,14 +111,41 @@ def score_trust(base_score: int, base_because: str, seen: Observations, points: 
             seen.schema_is_article,
             f"schema.org type {seen.schema_type}" if seen.schema_type else "no schema.org type",
         ),
-        _component("author", points.author, bool(credit), f"names {credit}" if credit else "names no author"),
+        _author(seen, points),
         _component("date", points.date, seen.has_date, "has a publication date" if seen.has_date else "no date found"),
     )
     return TrustScore(sum(component.points for component in components), components)
 
 
-def _component(name: str, points: int, holds: bool, because: str) -> Component:
+def _component(name: str, points: int, holds: bool | None, because: str) -> Component:
+    if holds is None:
+        return Component(name, 0, _NOT_OBSERVED)
     return Component(name, points if holds else 0, because)
+
+
+def _counted(name: str, points: int, number: int | None, enough: int, noun: str) -> Component:
+    if number is None:
+        return Component(name, 0, _NOT_OBSERVED)
+    return _component(name, points, number >= enough, _count(number, noun))
+
+
+def _headings(seen: Observations, points: ScorePoints) -> Component:
+    if seen.headings_count is not None:
+        return _counted("headings", points.headings, seen.headings_count, points.min_headings, "heading")
+    return _component(
+        "headings", points.headings, seen.has_headings, "has headings" if seen.has_headings else "no headings"
+    )
+
+
+def _author(seen: Observations, points: ScorePoints) -> Component:
+    """An author or a byline is credit enough; that there is neither takes two observations (C-43)."""
+    answers = (("an author", seen.has_author), ("a byline", seen.has_byline))
+    if named := " and ".join(name for name, holds in answers if holds):
+        return Component("author", points.author, f"names {named}")
+    unknown = [name for name, holds in answers if holds is None]
+    if len(unknown) == len(answers):
+        return Component("author", 0, _NOT_OBSERVED)
+    return Component("author", 0, f"names no author; {unknown[0]} was not observed" if unknown else "names no author")
 
 
 def _citation_because(seen: Observations) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.pages import CrawledPage, ScoredPage
@@ -16,6 +17,7 @@ EXAMPLES = Path(__file__).parents[2] / "schemas" / "examples"
 EVENTS: dict[str, type[Event]] = {
     "pages.crawled.v1": CrawledPage,
     "pages.scored.v1": ScoredPage,
+    "documents.indexed.v1": DocumentIndexed,
     "retrieval.batches.v1": RetrievalBatch,
     "results.classified.v1": ResultsClassified,
     "retrieval.evaluated.v1": RetrievalEvaluated,
@@ -27,7 +29,11 @@ NAMES = [f"{path.parent.name}/{path.stem}" for path in FILES]
 
 NEEDED = {
     "pages.crawled.v1": {"url"},
-    "pages.scored.v1": {"url", "trust_features", "cts_score", "tier", "trust_label", "config_version"},
+    "pages.scored.v1": {"url", "trust_features", "tier", "trust_label", "config_version"},
+    "documents.indexed.v1": {
+        "url", "document_id", "tier", "change", "points", "points_written", "points_removed", "embedder",
+        "config_version",
+    },
     "retrieval.batches.v1": {"batchId", "query", "retrievedContent"},
     "results.classified.v1": {"batchId", "query", "results", "counts", "actionableInformation", "needsExtraction"},
     "retrieval.evaluated.v1": {
@@ -101,7 +107,8 @@ def test_retrieval_events_are_camel_case_and_leave_out_what_is_absent(topic: str
 
 
 @pytest.mark.parametrize(
-    "topic", ["pages.crawled.v1", "pages.scored.v1", "extraction.needed.v1", "extraction.completed.v1"]
+    "topic",
+    ["pages.crawled.v1", "pages.scored.v1", "documents.indexed.v1", "extraction.needed.v1", "extraction.completed.v1"],
 )
 def test_the_other_events_are_snake_case(topic: str) -> None:
     written = EVENTS[topic].model_validate(minimal(topic)).to_wire()

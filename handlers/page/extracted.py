@@ -1,0 +1,106 @@
+"""A page whose text a crawler has already extracted: the text, and what the crawler kept of the HTML, if anything.
+
+Text and quality metadata go in, the same facts come out as of a page whose HTML was read. What a text shows is read off
+it: citations, a references section, figures, an agency's credit. What only the HTML could tell is taken from the
+metadata, and where that is silent it was not observed (C-31).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TypeVar
+
+from selectolax.lexbor import LexborHTMLParser
+
+from handlers.page.citations import CitationWords, find_citations, has_statistics, is_wire_report
+from handlers.page.dates import parse_date
+from handlers.page.facts import PageFacts, clean, short_type
+from handlers.page.hints import Hints
+from handlers.page.language import find_language
+from handlers.page.outline import Outline
+from handlers.page.reading import PageReadingSection
+from handlers.page.structured_data import SchemaTypes
+from handlers.page.text import MainText, count_words, leading_sentences
+from handlers.page.walk import walk_page
+from schemas.pages import CrawledPage, CrawlerMetadata
+
+_MAX_TITLE_CHARACTERS = 500
+T = TypeVar("T")
+
+
+class ExtractedReader:
+    """Reads extracted pages under one configuration; its word lists are compiled once."""
+
+    def __init__(self, reading: PageReadingSection) -> None:
+        self._reading = reading
+        self._hints = Hints(reading)
+        self._types = SchemaTypes(reading)
+        self._citations = CitationWords(reading)
+
+    def read(self, page: CrawledPage) -> PageFacts:
+        """The facts of an extracted page. Never raises, whatever its text holds.
+
+        Args:
+            page: With ``content``; what its quality metadata states stands, also against what the text shows.
+        """
+        text = clean((page.content or "")[: self._reading.max_content_characters])
+        told = page.quality_metadata or CrawlerMetadata()
+        shown = self._shown(text)
+        date = parse_date(page.date or "")
+        authors = tuple(name for author in page.author if (name := " ".join(clean(author).split())))
+        schema_type = short_type(told.schema_type)
+        return PageFacts(
+            title=" ".join(clean(page.title or "").split())[:_MAX_TITLE_CHARACTERS],
+            text=text,
+            summary=leading_sentences(clean(page.summary or "") or text, self._reading.max_summary_characters),
+            date=date,
+            authors=authors,
+            site_name="",
+            language=find_language("", text),
+            word_count=count_words(text),
+            has_doi=_known(told.has_doi, shown.has_doi),
+            citation_count=_known(told.citation_count, shown.citation_count),
+            has_references_section=_known(told.has_references_section, shown.has_references_section),
+            has_statistics=_known(told.has_statistics, shown.has_statistics),
+            has_byline=told.has_byline,
+            has_author=_known(told.has_author, True if authors else None),
+            has_date=_known(told.has_date, True if date else None),
+            schema_type=schema_type,
+            schema_is_article=None if schema_type is None else self._types.is_article(schema_type),
+            has_headings=told.has_headings,
+            headings_count=None,
+            external_links_count=told.external_links_count,
+            is_wire_report=_known(told.is_wire_report, shown.is_wire_report),
+        )
+
+    def _shown(self, text: str) -> _Shown:
+        outline = self._outline(text)
+        citations = find_citations(outline, MainText(text, (), 0, len(outline.texts)), self._citations)
+        return _Shown(
+            has_doi=citations.has_doi,
+            citation_count=citations.count,
+            has_references_section=citations.has_references_section,
+            has_statistics=has_statistics(outline, text, self._reading),
+            is_wire_report=is_wire_report(text[: self._reading.head_characters], self._citations),
+        )
+
+    def _outline(self, text: str) -> Outline:
+        """The text as a page of paragraphs, so that one set of readers does for both."""
+        paragraphs = "<p>".join(escape(line, quote=False) for line in text.split("\n") if line.strip())
+        return walk_page(LexborHTMLParser(f"<p>{paragraphs}"), self._hints, self._reading.max_nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a text shows by itself."""
+
+    has_doi: bool
+    citation_count: int
+    has_references_section: bool
+    has_statistics: bool
+    is_wire_report: bool
+
+
+def _known(told: T | None, shown: T) -> T:
+    return shown if told is None else told
