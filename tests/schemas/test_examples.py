@@ -141,7 +141,7 @@ def test_evidence_offsets_point_at_their_text() -> None:
 def test_a_scored_example_adds_up(path: Path) -> None:
     page = ScoredPage.model_validate_json(path.read_bytes())
     assert page.trust_features.cts_score == page.cts_score
-    assert not page.cts_breakdown or sum(line.points for line in page.cts_breakdown) == page.cts_score
+    assert not page.cts_breakdown or sum(line.points for line in page.cts_breakdown) == (page.cts_score or 0)
 
 
 def test_trust_features_are_the_eighteen() -> None:
