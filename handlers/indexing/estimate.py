@@ -168,9 +168,9 @@ def parse_mix(text: str) -> tuple[Fraction, ...]:
         raise ValueError(f"takes {wanted}, not {text[:100]!r}")
     mix = tuple(map(Fraction, parts))
     if min(mix) < 0:
-        raise ValueError(f"takes {wanted}; {text} has a share below 0")
+        raise ValueError(f"takes {wanted}; {text!r} has a share below 0")
     if sum(mix) != 100:
-        raise ValueError(f"takes {wanted}; {text} sums to {float(sum(mix)):g}, not to 100")
+        raise ValueError(f"takes {wanted}; {text!r} sums to {float(sum(mix)):g}, not to 100")
     return mix
 
 

@@ -9,7 +9,7 @@ from rich.text import Text
 from handlers.indexing.estimate import FLOAT_BYTES, IndexEstimate
 
 TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
-_BAR_WIDTH = 14
+_BAR_WIDTH = 20
 
 
 def show_estimate(estimate: IndexEstimate, basis: str, dimensions: int) -> None:
@@ -21,7 +21,13 @@ def show_estimate(estimate: IndexEstimate, basis: str, dimensions: int) -> None:
         dimensions: Numbers of a vector.
     """
     console = Console(highlight=False)
-    console.print(Text.assemble((f"{estimate.articles:,} articles", "bold"), basis), soft_wrap=True)
+    vectors = f"; vectors of {dimensions:,} x {FLOAT_BYTES} bytes"
+    console.print(
+        Text.assemble(
+            (f"{estimate.articles:,} article{'' if estimate.articles == 1 else 's'}", "bold"), basis, (vectors, "dim")
+        ),
+        soft_wrap=True,
+    )
     console.print()
     console.print(_tiers(estimate))
     console.print()
@@ -47,7 +53,7 @@ def _tiers(estimate: IndexEstimate) -> Table:
 
 def _sums(estimate: IndexEstimate, dimensions: int) -> Table:
     table = _table("the index")
-    for name in ("points", "", f"vectors, {dimensions:,} x {FLOAT_BYTES} bytes"):
+    for name in ("points", "", "vectors"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column(no_wrap=True, overflow="crop")
     rows = (

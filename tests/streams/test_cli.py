@@ -34,7 +34,8 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 
 def test_these_are_the_commands() -> None:
     assert set(COMMANDS) == {
-        "broker", "config", "demo", "doctor", "estimate", "generate", "graph", "publish", "run", "tail", "topics", "try", "version",
+        "broker", "config", "demo", "doctor", "estimate", "generate", "graph", "publish", "run", "tail", "topics",
+        "try", "version",
     }  # fmt: skip
 
 
@@ -69,6 +70,11 @@ def test_the_help_names_every_command_and_no_argument_at_all_shows_it(
         (["try", "score_page", "--no-such-option"], "--no-such-option"),
         (["try", "score_page", "one", "two"], "two"),
         (["try", "score_page", "--config", "nowhere.yaml"], "nowhere.yaml"),
+        (["try", "score_page", "--diff"], "--config OTHER.yaml"),
+        (["try", "score_page", "--diff", "--config", "nowhere.yaml"], "nowhere.yaml"),
+        (["try", "score_page", "--diff", "--limit", "-1"], "--limit"),
+        (["estimate", "--mix", "10/50/41"], "sums to 101"),
+        (["estimate", "--chunks", "many"], "--chunks"),
         (["run", "no_such_handler"], "no_such_handler"),
         (["topics", "frobnicate"], "frobnicate"),
         (["publish"], "topic"),
