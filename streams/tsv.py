@@ -1,0 +1,169 @@
+r"""Pages as tab-separated lines, the bridge to the plan's crawlers and uploads (R-197, R-201, C-33).
+
+A line goes in, a crawled page or the reason why it is none comes out; a scored page goes in, its line comes out. The
+columns are ``url, title, content, date, quality_metadata``; older files have the first four. In every column a tab
+reads ``\t``, a line feed ``\n``, a carriage return ``\r`` and a backslash ``\\``, so a line is always one page.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from handlers.page.dates import parse_date
+from schemas.pages import CrawledPage, ScoredPage
+from streams.codec import refusal
+
+COLUMNS = ("url", "title", "content", "date", "quality_metadata")
+LEGACY_COLUMNS = COLUMNS[:4]
+"""Of files from before there was quality metadata: their pages have no score (C-33)."""
+
+_HEADERS = frozenset("\t".join(names) for names in (COLUMNS, LEGACY_COLUMNS))
+_PLAIN = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_ESCAPED = {escaped: plain for plain, escaped in _PLAIN.items()}
+_TO_ESCAPE = re.compile(r"[\\\t\n\r]")
+_ESCAPE = re.compile(r"\\.?", re.DOTALL)
+_SEEN_IN_TEXT = ("has_doi", "citation_count", "has_references_section", "has_statistics")
+_OWN = "assay"
+"""The key of the metadata under which a page has what goes beyond the columns; other readers pass over it."""
+_BESIDE = ("final_url", "site_name", "author", "summary", "fetched_at")
+_UNSCORED = {"label_source": "fallback"}
+"""Beside the columns of a page that has no quality metadata, and so no score."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A line that holds no page, and why."""
+
+    reason: str
+
+
+def read_row(line: bytes) -> CrawledPage | BadRow | None:
+    r"""The page of a line; None for a blank line and for one that is exactly the names of the columns.
+
+    Args:
+        line: With or without its end (``\n`` or ``\r\n``).
+    """
+    try:
+        return _page(line)
+    except _BadRowError as error:
+        return BadRow(str(error))
+
+
+def row_of(page: ScoredPage) -> bytes:
+    """The line of a page, with its end. Read again and scored under the same rules it gives the same score.
+
+    Args:
+        page: What was observed of it travels in the metadata, and with it whatever else a score depends on.
+    """
+    told: dict[str, Any] = {}
+    beside: dict[str, Any] = {
+        "final_url": page.final_url,
+        "site_name": page.publisher,
+        "author": list(page.author),
+        "summary": page.summary,
+        "fetched_at": page.fetched_at.isoformat() if page.fetched_at else None,
+    }
+    if page.label_source == "fallback":
+        beside |= _UNSCORED
+    else:
+        told |= page.quality_metadata.model_dump(exclude_none=True)
+        told |= page.trust_features.model_dump(include=set(_SEEN_IN_TEXT))
+    told[_OWN] = {name: value for name, value in beside.items() if value}
+    columns = (page.url, page.title, page.content, page.date or "", json.dumps(told, ensure_ascii=False))
+    return "\t".join(map(escape, columns)).encode("utf-8", "replace") + b"\n"
+
+
+def escape(text: str) -> str:
+    r"""A text as it stands in a column.
+
+    >>> escape("a\tb")
+    'a\\tb'
+    """
+    return _TO_ESCAPE.sub(lambda found: _PLAIN[found[0]], text)
+
+
+class _BadRowError(ValueError):
+    """Why a line holds no page, on its way out of what reads it."""
+
+
+def _page(line: bytes) -> CrawledPage | None:
+    text = _decoded(line)
+    if not text.strip(" ") or text in _HEADERS:
+        return None
+    columns = text.split("\t")
+    if len(columns) not in (len(LEGACY_COLUMNS), len(COLUMNS)):
+        raise _BadRowError(
+            f"{len(columns)} columns, {len(COLUMNS)} (or without {COLUMNS[-1]} {len(LEGACY_COLUMNS)}) expected"
+        )
+    url, title, content, date = (_unescape(column, name) for column, name in zip(columns, LEGACY_COLUMNS, strict=False))
+    if not url.strip():
+        raise _BadRowError("the url is empty")
+    if date.strip() and parse_date(date) is None:
+        raise _BadRowError(f"the date {date[:40]!r} is none; give ISO 8601, such as 2026-11-21 or 2026-11-21T08:30:00Z")
+    told = _metadata(columns[4]) if len(columns) == len(COLUMNS) and columns[4].strip() else {_OWN: _UNSCORED}
+    beside = told[_OWN] if isinstance(told.get(_OWN), dict) else {}
+    fields: dict[str, Any] = {name: beside[name] for name in _BESIDE if name in beside}
+    if beside.get("label_source") != _UNSCORED["label_source"]:
+        fields["quality_metadata"] = told
+    try:
+        return CrawledPage(url=url, title=title, content=content, date=date.strip() or None, **fields)
+    except ValidationError as error:
+        raise _BadRowError(refusal(error).detail) from None
+
+
+def _unescape(column: str, name: str) -> str:
+    if "\\" not in column:
+        return column
+
+    def plain(found: re.Match[str]) -> str:
+        if (character := _ESCAPED.get(found[0])) is None:
+            raise _BadRowError(
+                f"{name}: {found[0]!r} at character {found.start() + 1} is no escape; "
+                r"there are \t, \n, \r and \\, and a backslash itself is written \\"
+            )
+        return character
+
+    return _ESCAPE.sub(plain, column)
+
+
+def _decoded(line: bytes) -> str:
+    # One line break at most: a text's own are escaped.
+    line = line.removesuffix(b"\n").removesuffix(b"\r").removeprefix(codecs.BOM_UTF8)
+    if (at := line.find(b"\0")) >= 0:
+        raise _BadRowError(f"a NUL character at byte {at + 1}{_utf_16(line)}")
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        raise _BadRowError(
+            f"not UTF-8: byte {line[error.start]:#04x} at byte {error.start + 1}{_utf_16(line)}"
+        ) from None
+
+
+def _utf_16(line: bytes) -> str:
+    return "; the file looks like UTF-16" if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else ""
+
+
+def _metadata(column: str) -> dict[str, Any]:
+    """The metadata's object. JSON has no raw tabs or line feeds, so some writers escape it and others don't."""
+    try:
+        told = from_json(_unescape(column, COLUMNS[-1]), allow_inf_nan=False)
+    except ValueError as error:
+        try:
+            told = from_json(column, allow_inf_nan=False)
+        except ValueError:
+            raise _BadRowError(
+                str(error) if isinstance(error, _BadRowError) else f"{COLUMNS[-1]} is no JSON: {error}"
+            ) from None
+    if not isinstance(told, dict):
+        raise _BadRowError(f"{COLUMNS[-1]} is {_KINDS.get(type(told), 'a number')}, not a JSON object")
+    return told
+
+
+_KINDS: dict[type, str] = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
