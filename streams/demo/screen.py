@@ -70,7 +70,7 @@ def _plain_table() -> Table:
 
 def tell_decisions(console: Console, tally: Tally) -> None:
     """The decisions that tell most, each with its reasons."""
-    pages = sorted(tally.pages.values(), key=lambda page: -page.cts_score)
+    pages = sorted(tally.pages.values(), key=lambda page: -(page.cts_score or 0))
     for page in [*pages[:1], *[p for p in pages[1:] if p.tier == "B"][:1], *pages[-1:]]:
         _tell_page(console, page)
     roots = [batch for batch in tally.classified.values() if batch.parent_batch_id is None]

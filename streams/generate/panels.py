@@ -34,7 +34,7 @@ class Panel:
 
 def rows() -> tuple[tuple[str, tuple[Panel, ...]], ...]:
     """The rows in order, each a title and its panels."""
-    return (("Flow", _flow()), ("Pipeline", _pipeline()), ("Trust", _trust()), ("Results and extraction", _results()))
+    return (("Flow", _flow()), ("Pipeline", _pipeline()), ("Trust", _trust()), ("Index", _index()), ("Results and extraction", _results()))
 
 
 def _flow() -> tuple[Panel, ...]:
@@ -74,11 +74,27 @@ def _pipeline() -> tuple[Panel, ...]:
 
 
 def _trust() -> tuple[Panel, ...]:
+    features = f"sum by (feature) (rate({defs.PAGE_FEATURES.name}[{SPAN}]))"
+    pages = f"sum(rate({defs.PAGES_SCORED.name}[{SPAN}]))"
     scores = f"sum by (le) (increase({defs.CTS_SCORE.name}_bucket[$__range]))"
     return (
         _counted("Pages by tier", defs.PAGES_SCORED, "tier", form="stack"),
         _counted("Pages by trust label", defs.PAGES_SCORED, "trust_label", form="stack"),
         Panel("Trust scores, pages up to", "short", ((scores, "{{le}}"),), form="bars"),
+        Panel("Share of pages with a feature", "percentunit", ((f"{features} / scalar({pages})", "{{feature}}"),)),
+    )
+
+
+def _index() -> tuple[Panel, ...]:
+    # Every process that writes counts the same index.
+    real = f"max({defs.INDEX_POINTS.name})"
+    estimated = f"max by (plan) ({defs.INDEX_POINTS_ESTIMATED.name})"
+    written, removed = (f"sum(rate({metric.name}[{SPAN}]))" for metric in (defs.POINTS_WRITTEN, defs.POINTS_REMOVED))
+    return (
+        Panel("Points: counted, and as estimated", "short", ((real, "counted"), (estimated, "estimated, {{plan}}"))),
+        _level("Documents by tier", "short", "max", defs.INDEX_DOCUMENTS, "tier"),
+        _counted("Pages indexed", defs.DOCUMENTS_INDEXED, "tier", "change", form="stack"),
+        Panel("Points written and removed", "cps", ((written, "written"), (removed, "removed"))),
     )
 
 

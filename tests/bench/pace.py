@@ -42,8 +42,9 @@ class SlowWorld:
         self._rate = rate
         self._turn = asyncio.Lock()
 
-    async def answer(self, need: Need) -> Reply:
+    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
         """No pages, after a while."""
+        assert isinstance(need, FetchPages)
         async with self._turn:
             if len(self._recent) == self._rate:
                 # A thousandth more than the second, for timers that ring early.

@@ -6,7 +6,18 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from schemas.event import Event
-from schemas.outcome import Ask, FetchedPage, FetchFailure, FetchRefused, Need, Outcome, PagesReply, Reply
+from schemas.outcome import (
+    Ask,
+    FetchedPage,
+    FetchFailure,
+    FetchRefused,
+    IndexDocument,
+    IndexReply,
+    Need,
+    Outcome,
+    PagesReply,
+    Reply,
+)
 from schemas.rules import Rules
 from streams.topology import Handler
 
@@ -25,12 +36,16 @@ follows the river to the old mill, with songs on the way, and ends with soup for
 
 
 def generous(need: Need) -> Reply:
-    """Every page comes; what looks like an item is a detail page, anything else a listing."""
+    """Every page comes; what looks like an item is a detail page, anything else a listing. Every point is written."""
+    if isinstance(need, IndexDocument):
+        return IndexReply(len(need.points), len(need.points), 0, False, "maker")
     return PagesReply(tuple(_page(url) for url in need.urls))
 
 
 def barren(need: Need) -> Reply:
-    """No page comes, each for another reason."""
+    """No page comes, each for another reason. The index had everything already."""
+    if isinstance(need, IndexDocument):
+        return IndexReply(len(need.points), 0, 0, False, "maker")
     reasons = list(FetchFailure)
     return PagesReply(
         tuple(FetchRefused(url, reasons[position % len(reasons)]) for position, url in enumerate(need.urls))
@@ -38,7 +53,9 @@ def barren(need: Need) -> Reply:
 
 
 def broken(need: Need) -> Reply:
-    """Every page comes, and none is one."""
+    """Every page comes, and none is one. The index has newer versions."""
+    if isinstance(need, IndexDocument):
+        return IndexReply(len(need.points), 0, 0, True, "maker")
     return PagesReply(tuple(_page(url, b"\xff\xfe\x00<<<a href=\x80") for url in need.urls))
 
 

@@ -134,8 +134,9 @@ class Journal:
         self._database.execute("CREATE TABLE IF NOT EXISTS effects (id TEXT PRIMARY KEY)")
         self._database.execute("CREATE TABLE IF NOT EXISTS calls (id TEXT)")
 
-    async def answer(self, need: Need, run: str | None) -> Reply:
+    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
         """Has the effect, unless it has been had before; a first audit of a ``later`` record fails."""
+        assert isinstance(need, FetchPages)
         [effect_id] = need.urls
         purpose, kind = need.query.split()
         name = f"{purpose} {effect_id}"

@@ -9,7 +9,7 @@ import pytest
 
 from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionStatus, ExtractionTrigger
-from schemas.outcome import Ask, Emit, FetchedPage, FetchFailure, FetchRefused, PagesReply
+from schemas.outcome import Ask, Emit, FetchedPage, FetchFailure, FetchPages, FetchRefused, PagesReply
 from schemas.pages import CrawledPage
 from schemas.retrieval import RetrievalBatch
 from tests.rules import shipped_rules
@@ -54,6 +54,7 @@ def run(event: ExtractionNeeded, web: Web) -> tuple[Emit, list[tuple[str, ...]]]
     replies: tuple[PagesReply, ...] = ()
     answer = fetch_page(event, RULES)
     while isinstance(answer, Ask):
+        assert isinstance(answer.need, FetchPages)
         asked.append(answer.need.urls)
         assert len(asked) <= 4
         replies = (*replies, PagesReply(tuple(web(url) for url in answer.need.urls)))
@@ -171,6 +172,7 @@ def test_as_many_listing_pages_as_configured_and_none_twice() -> None:
     replies: tuple[PagesReply, ...] = ()
     asked: list[str] = []
     while isinstance(answer, Ask):
+        assert isinstance(answer.need, FetchPages)
         asked += answer.need.urls
         replies = (*replies, PagesReply(tuple(web(url) for url in answer.need.urls)))
         answer = read_pages(event, replies, rules)

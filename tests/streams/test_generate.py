@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 ANCHORS = re.compile(r"^### (\w+)$", re.MULTILINE)
 METRIC = re.compile(r"assay_[a-z_]+")
 BY = re.compile(r"by \(([a-z_, ]+)\)")
+GROUPED = re.compile(r"by \(([^)]*)\) \((?:\w+\()*(assay_\w+)")
 EXPRESSIONS = [
     *((alert.name, alert.expression) for alert in alerts()),
     *((panel.title, query) for _, panels in rows() for panel in panels for query, _ in panel.queries),
@@ -186,8 +187,10 @@ def test_an_expression_asks_for_declared_metrics_by_declared_labels(name: str, e
         used.add(base)
     by = {label.strip() for labels in BY.findall(expression) for label in labels.split(",")} - {"le"}
     assert by <= set(LABELS)
-    for metric in used:
-        assert by <= set(declared[metric].labels)
+    for labels, metric in GROUPED.findall(expression):
+        base = metric if metric in declared else re.sub(r"_(bucket|sum|count)$", "", metric)
+        assert {label.strip() for label in labels.split(",")} - {"le"} <= set(declared[base].labels)
+    assert len(GROUPED.findall(expression)) == len(BY.findall(expression))
     assert expression.count("(") == expression.count(")")
     assert used or expression.startswith("up{")
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from handlers.indexing.chunks import ChunkUnit, chunk_text
 from handlers.page.text import count_words
 
-TEXTS = st.text(st.sampled_from("ab é\u0301.!?。！，,；: \n\t「」”\"中文字\U0001f600"), max_size=400) | st.text(max_size=200)
+TEXTS = st.text(st.sampled_from('ab é\u0301.!?。！，,；: \n\t「」”"中文字\U0001f600'), max_size=400) | st.text(
+    max_size=200
+)
 
 
 @given(TEXTS, st.integers(1, 60))
@@ -64,7 +66,10 @@ def test_accents_stay_with_their_letters() -> None:
 
 def test_a_heading_goes_with_what_follows() -> None:
     text = "It rained all day and all night.\nThe next morning\nThe sun came out and stayed."
-    assert chunk_text(text, 55) == ("It rained all day and all night.", "The next morning\nThe sun came out and stayed.")
+    assert chunk_text(text, 55) == (
+        "It rained all day and all night.",
+        "The next morning\nThe sun came out and stayed.",
+    )
 
 
 def test_a_very_small_last_chunk_takes_a_sentence_over() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from streams.locks import KeyedLocks
 from streams.fetch.politeness import Politeness
 from streams.fetch.settings import FetchSettings
+from streams.locks import KeyedLocks
 from tests.streams.fetch.virtual import VirtualTime
 
 

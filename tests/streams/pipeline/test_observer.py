@@ -5,6 +5,7 @@ import pytest
 import structlog
 from prometheus_client import CollectorRegistry
 
+from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.pages import ScoredPage
@@ -33,10 +34,24 @@ def told(*events: Event) -> dict[str, float]:
 
 def test_scores_are_counted_by_tier_and_label() -> None:
     page: ScoredPage = example(ScoredPage, "pages.scored.v1/wire_report_zh")
+    assert page.cts_score is not None
     assert told(page, page) == {
         f"assay_pages_scored_total {page.tier} {page.trust_label}": 2,
         "assay_cts_score_count": 2,
         "assay_cts_score_sum": 2 * page.cts_score,
+        **{
+            f"assay_page_features_total {name}": 2
+            for name in ("has_byline", "has_date", "has_headings", "has_references_section", "is_wire_report")
+        },
+    }
+
+
+def test_documents_are_counted_by_tier_and_change_and_their_points_both_ways() -> None:
+    document = example(DocumentIndexed, "documents.indexed.v1/tier_change")
+    assert told(document) == {
+        "assay_documents_indexed_total C written": 1,
+        "assay_index_points_written_total": 1,
+        "assay_index_points_removed_total": 12,
     }
 
 

@@ -1,0 +1,59 @@
+"""The handler: it asks for a page's points, and says what came of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from handlers.index_page import IndexPageRules, index_page, read_index
+from schemas.documents import DocumentIndexed, IndexChange
+from schemas.outcome import Ask, Emit, IndexDocument, IndexReply, IndexUnavailable, Retry, RetryReason
+from tests.handlers.indexing.pages import scored_page
+from tests.rules import shipped_rules
+
+RULES = shipped_rules(IndexPageRules)
+WHEN = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def test_it_asks_for_the_points_of_the_tier() -> None:
+    answer = index_page(scored_page("B", fetched_at=WHEN), RULES)
+    assert isinstance(answer, Ask)
+    assert isinstance(answer.need, IndexDocument)
+    assert [point.kind for point in answer.need.points] == ["beginning", "summary"]
+    assert answer.need.fetched_at == WHEN
+    assert {point.payload["document_id"] for point in answer.need.points} == {answer.need.document_id}
+
+
+@pytest.mark.parametrize(
+    ("reply", "change"),
+    [
+        (IndexReply(2, 2, 0, False, "e"), IndexChange.WRITTEN),
+        (IndexReply(2, 0, 0, False, "e"), IndexChange.UNCHANGED),
+        (IndexReply(2, 0, 3, False, "e"), IndexChange.WRITTEN),
+        (IndexReply(2, 0, 0, True, "e"), IndexChange.OUTDATED),
+    ],
+)
+def test_it_says_what_changed(reply: IndexReply, change: IndexChange) -> None:
+    outcome = read_index(scored_page("B", fetched_at=WHEN), (reply,), RULES)
+    assert isinstance(outcome, Emit)
+    [event] = outcome.events
+    assert isinstance(event, DocumentIndexed)
+    assert event.change == change
+    assert (event.points, event.points_written, event.points_removed) == (2, reply.written, reply.removed)
+    assert (event.tier, event.cts_score, event.embedder) == ("B", 50, "e")
+    assert event.config_version == RULES.config_version
+
+
+def test_an_index_that_is_down_means_later() -> None:
+    outcome = read_index(scored_page("A"), (IndexUnavailable("no answer", 7.0),), RULES)
+    assert outcome == Retry(RetryReason.UNAVAILABLE, "no answer", 7.0)
+
+
+def test_the_tier_configuration_decides_the_depth() -> None:
+    tiers = RULES.tiered_indexing
+    shallow = tiers.model_copy(update={"tier_a": tiers.tier_a.model_copy(update={"chunking": "none"})})
+    answer = index_page(scored_page("A"), RULES.model_copy(update={"tiered_indexing": shallow}))
+    assert isinstance(answer, Ask)
+    assert isinstance(answer.need, IndexDocument)
+    assert [point.kind for point in answer.need.points] == ["article"]

@@ -1,0 +1,118 @@
+"""The worker on a real embedded store: tiers come and go, nothing is left behind, trouble loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from handlers.index_page import IndexPageRules
+from handlers.indexing.points import document_id_of, points_of
+from schemas.outcome import IndexDocument, IndexReply, IndexUnavailable
+from schemas.pages import Tier
+from streams.clock import SystemClock
+from streams.index.hashed_ngrams import HashedNgrams
+from streams.index.ports import IndexDownError, StoreCounts, Vector
+from streams.index.qdrant import QdrantStore
+from streams.index.settings import IndexSettings
+from streams.index.worker import IndexWorker
+from tests.handlers.indexing.pages import LONG, scored_page
+from tests.rules import shipped_rules
+
+RULES = shipped_rules(IndexPageRules)
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Moody(HashedNgrams):
+    """An embedder that fails while told to."""
+
+    fails = False
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        if self.fails:
+            raise IndexDownError("no vectors today", 5.0)
+        return await super().embed(texts)
+
+
+class Bench:
+    """A worker, what it works with, and what it told."""
+
+    def __init__(self, settings: IndexSettings) -> None:
+        self.embedder = Moody(64)
+        self.store = QdrantStore(settings, self.embedder.name, 64)
+        self.counts: list[StoreCounts] = []
+        self.worker = IndexWorker(self.store, self.embedder, SystemClock(), 1e-9, self.counts.append)
+
+    async def put(self, tier: Tier, day: int = 0, content: str = LONG, url: str = "https://a.example/1") -> IndexReply:
+        page = scored_page(tier, content, url=url)
+        points = points_of(page, RULES.tiered_indexing, RULES.index_points)
+        reply = await self.worker.index(IndexDocument(document_id_of(url), points, START + timedelta(days=day)), None)
+        assert isinstance(reply, IndexReply)
+        return reply
+
+    async def points(self) -> int:
+        return (await self.store.count()).points
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    made = Bench(IndexSettings(path=None))
+    yield made
+    await made.worker.aclose()
+
+
+async def test_from_a_to_c_and_back_leaves_just_the_right_points(bench: Bench) -> None:
+    first = await bench.put("A", 0)
+    assert await bench.points() == first.points > 5
+    down = await bench.put("C", 1)
+    assert (down.written, down.removed) == (1, first.points - 1)
+    assert await bench.points() == 1
+    up = await bench.put("A", 2)
+    assert up.written == first.points
+    assert await bench.points() == first.points
+    again = await bench.put("A", 2)
+    assert (again.written, again.removed) == (0, 0)
+
+
+async def test_a_late_older_version_changes_nothing(bench: Bench) -> None:
+    await bench.put("C", 5)
+    late = await bench.put("A", 3)
+    assert late.outdated
+    assert await bench.points() == 1
+
+
+async def test_documents_are_kept_apart_and_counted_by_tier(bench: Bench) -> None:
+    a = await bench.put("A", url="https://a.example/1")
+    await bench.put("B", url="https://a.example/2")
+    await bench.put("C", url="https://a.example/3")
+    assert bench.counts[-1] == StoreCounts(a.points + 3, {"A": 1, "B": 1, "C": 1})
+
+
+async def test_two_versions_at_once_wait_for_each_other(bench: Bench) -> None:
+    tiers: tuple[Tier, ...] = ("A", "C", "B", "A", "C")
+    await asyncio.gather(*(bench.put(tier, day) for day, tier in enumerate(tiers)))
+    assert await bench.points() == 1
+
+
+async def test_an_embedder_that_is_down_leaves_the_index_as_it_was(bench: Bench) -> None:
+    first = await bench.put("A", 0)
+    bench.embedder.fails = True
+    page = scored_page("C", url="https://a.example/1")
+    points = points_of(page, RULES.tiered_indexing, RULES.index_points)
+    later = START + timedelta(days=1)
+    reply = await bench.worker.index(IndexDocument(document_id_of(page.url), points, later), None)
+    assert reply == IndexUnavailable("no vectors today", 5.0)
+    assert await bench.points() == first.points
+    bench.embedder.fails = False
+    assert (await bench.put("C", 1)).removed == first.points - 1
+
+
+async def test_a_store_that_is_down_is_no_exception() -> None:
+    bench = Bench(IndexSettings(url="http://127.0.0.1:9", timeout_seconds=1.0))
+    page = scored_page("C")
+    points = points_of(page, RULES.tiered_indexing, RULES.index_points)
+    reply = await bench.worker.index(IndexDocument(document_id_of(page.url), points, None), None)
+    assert isinstance(reply, IndexUnavailable)
+    await bench.worker.aclose()
