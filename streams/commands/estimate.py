@@ -34,7 +34,6 @@ from streams.settings import Settings
 
 ASSUMED_ARTICLES = 10_000_000
 ASSUMED_MIX = "10/50/40"
-ASSUMED_CHUNKS = 10.0
 STANDARD_INPUT = Path("-")
 
 
@@ -62,7 +61,7 @@ def run_estimate(
         settings: How each tier is cut stands in there.
         articles: How many; the plan's 10 million, or as many as the sample has, where None.
         mix: Shares of the tiers in per cent, A/B/C; not together with a sample.
-        chunks: Of one article on average; not together with a sample.
+        chunks: Of one article on average; the configured ones where None. Not together with a sample.
         sample: Scored pages, one a line: events of ``pages.scored.v1``, or what ``assay try score_page`` or
             ``assay tail --json`` wrote; ``-`` is standard input.
         dimensions: Of a vector; the configured embedder's where None.
@@ -81,7 +80,7 @@ def run_estimate(
         return _refused(f"--dimensions takes a number of at least 1, not {dimensions}")
     if sample is not None:
         return _estimate_from(sample, articles, settings, dimensions, as_json)
-    chunks = ASSUMED_CHUNKS if chunks is None else chunks
+    chunks = settings.index.planned_chunks if chunks is None else chunks
     if not (isfinite(chunks) and chunks > 0):
         return _refused(f"--chunks takes a number above 0, not {chunks:g}")
     try:

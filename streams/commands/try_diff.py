@@ -78,11 +78,9 @@ def comparison_of(handler: Handler, limit: int) -> Comparison | None:
     """An empty comparison of a handler's decisions, or None where there is none for them.
 
     Args:
-        handler: One that asks the world for nothing: under two configurations it would have to ask twice.
-        limit: How many differences it keeps.
+        handler: What it emits decides.
+        limit: How many differences the comparison keeps.
     """
-    if handler.read is not None:
-        return None
     return next((COMPARISONS[topic.event](limit) for topic in handler.emits if topic.event in COMPARISONS), None)
 
 

@@ -31,8 +31,8 @@ def test_outcomes_without_a_decision_have_a_name(outcome: Outcome, name: str) ->
 
 
 def test_dead_letters_are_counted_on_their_side() -> None:
+    assert not DeadTally().any
     tally = DeadTally()
-    assert not tally.any
     tally.add(Emit(()), Dead(DeadReason.TOO_LARGE))
     assert tally.any
     assert tally.to_wire() == {"now": {}, "then": {"too_large": 1}}

@@ -189,7 +189,7 @@ def test_a_file_that_can_not_be_read_is_told_in_a_line(tmp_path: Path, capsys: p
     assert "nowhere: No such file" in capsys.readouterr().err
 
 
-def test_handlers_that_ask_the_world_are_not_compared() -> None:
+def test_these_handlers_can_be_compared() -> None:
     able = [handler.name for handler in HANDLERS if comparison_of(handler, 0)]
     assert able == ["score_page", "classify_results"]
 
