@@ -1,0 +1,227 @@
+"""The index behind a real Kafka: thirty articles over three tiers, tier changes, an outage, two copies, a kill."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from qdrant_client import QdrantClient
+
+from handlers.index_page import IndexPageRules
+from handlers.indexing.points import points_of
+from schemas.documents import DocumentIndexed
+from schemas.pages import ScoredPage
+from streams.topology import handler_named
+from tests.handlers.indexing.pages import LONG, scored_page
+from tests.kafka.installation import SCORED, Installation, installed, until
+from tests.rules import shipped_rules
+from tests.streams.index.qdrant_server import QdrantServer
+
+pytestmark = pytest.mark.kafka
+INDEXED = "documents.indexed.v1"
+INDEX_PAGE = handler_named("index_page")
+SCORE_PAGE = handler_named("score_page")
+assert INDEX_PAGE is not None
+assert SCORE_PAGE is not None
+
+RULES = shipped_rules(IndexPageRules)
+SECTIONS = (RULES.tiered_indexing, RULES.index_points)
+QUICK = {"processing": {"breaker": {"failures": 3, "first_seconds": 0.2, "max_seconds": 0.5}}}
+DATE = "2026-01-02T08:00:00Z"
+STORY = "The council has voted on the new bridge over the river. It will carry two lanes and a path for bicycles. " * 4
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[QdrantServer]:
+    with QdrantServer().listening() as made:
+        yield made
+
+
+def article(number: int, kind: str) -> tuple[bytes, bytes]:
+    """A crawled page of a source and with as much structure as makes it tier A, B or C."""
+    host = {"A": "ministry.gov.tw", "B": "udn.com", "C": "blog.example"}[kind]
+    url = f"https://{host}/{kind}/{number}"
+    credit = f'<meta name="author" content="Lin Mei"><meta property="article:published_time" content="{DATE}">'
+    rows = (("Part", "Cost"), ("Deck", "3"), ("Pier", "4"))
+    table = "".join(f"<tr><td>{part}</td><td>{cost}</td></tr>" for part, cost in rows)
+    meta = "" if kind == "C" else credit
+    structure = {"A": f"<h2>Costs</h2><table>{table}</table>", "B": "<h2>Costs</h2>", "C": ""}[kind]
+    paragraphs = "".join(f"<p>Part {part}. {STORY}</p>" for part in range(8))
+    html = (
+        f"<html lang=en><head><title>Bridge {number}</title>{meta}</head><body><article><h1>Bridge {number}</h1>"
+        f"{paragraphs}{structure}</article></body></html>"
+    )
+    return url.encode(), json.dumps({"url": url, "html": html}).encode()
+
+
+def scored(tier: Any, number: int, day: int = 1, content: str = LONG) -> tuple[bytes, bytes]:
+    page = scored_page(tier, content, url=f"https://news.example/{number}", fetched_at=f"2026-01-{day:02}T00:00:00Z")
+    return page.url.encode(), page.to_json()
+
+
+async def indexed(assay: Installation) -> list[DocumentIndexed]:
+    return [DocumentIndexed.model_validate_json(record.value) for record in await assay.read(INDEXED)]
+
+
+def points(server: QdrantServer) -> Counter[str]:
+    """Points in the index by the last part of their document's address."""
+    if not server.client.collection_exists("documents"):
+        return Counter()
+    found, _ = server.client.scroll("documents", limit=10_000)
+    return Counter(str((record.payload or {})["url"]).rsplit("/", 1)[1] for record in found)
+
+
+async def test_thirty_articles_are_indexed_as_deep_as_they_are_trusted(
+    kafka: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    assay = await installed(kafka, topic_prefix, index={"path": tmp_path / "index"})
+    await assay.feed(article(number, "ABC"[number % 3]) for number in range(30))
+    await assay.drain(SCORE_PAGE, INDEX_PAGE)
+    events = await indexed(assay)
+    assert len(events) == 30
+    assert Counter(event.tier for event in events) == {"A": 10, "B": 10, "C": 10}
+    store = QdrantClient(path=str(tmp_path / "index"))
+    found, _ = store.scroll("documents", limit=1000)
+    store.close()
+    by_url: dict[str, list[Any]] = {}
+    for record in found:
+        assert record.payload is not None
+        by_url.setdefault(record.payload["url"], []).append(record.payload)
+    for event in events:
+        payloads = by_url[event.url]
+        assert len(payloads) == event.points == event.points_written
+        assert {payload["cts_score"] for payload in payloads} == {event.cts_score}
+        assert all(payload["trust_features"]["cts_score"] == event.cts_score for payload in payloads)
+        assert all(len(json.dumps(payload["trust_features"]).encode()) <= 1024 for payload in payloads)
+        kinds = Counter(payload["kind"] for payload in payloads)
+        match event.tier:
+            case "A":
+                assert kinds["chunk"] > 5
+                assert kinds["article"] == 1
+            case "B":
+                assert kinds["beginning"] == 1
+                assert sum(kinds.values()) <= 2
+            case "C":
+                assert kinds == {"article": 1}
+
+
+async def test_a_page_that_crosses_tiers_has_the_points_of_its_newest_version(
+    kafka: str, topic_prefix: str, server: QdrantServer
+) -> None:
+    assay = await installed(kafka, topic_prefix, index={"url": server.url})
+    await assay.feed([scored("A", 1, 1)], SCORED)
+    await assay.drain(INDEX_PAGE)
+    whole = points(server)["1"]
+    assert whole > 5
+    await assay.feed([scored("C", 1, 2)], SCORED)
+    await assay.drain(INDEX_PAGE)
+    assert points(server) == {"1": 1}
+    await assay.feed([scored("A", 1, 3), scored("C", 1, 2), scored("A", 1, 3)], SCORED)
+    await assay.drain(INDEX_PAGE)
+    assert points(server) == {"1": whole}
+    assert [event.change for event in await indexed(assay)] == [
+        "written", "written", "written", "outdated", "unchanged",
+    ]  # fmt: skip
+
+
+async def test_while_the_index_is_down_intake_rests_and_nothing_is_lost(
+    kafka: str, topic_prefix: str, server: QdrantServer
+) -> None:
+    assay = await installed(kafka, topic_prefix, index={"url": server.url, "timeout_seconds": 1}, **QUICK)
+    server.status = 503
+    await assay.feed([scored("ABC"[number % 3], number) for number in range(40)], SCORED)
+    async with assay.running(INDEX_PAGE) as application:
+        open_ = application.metrics.breaker_open.labels("index_page")
+        await until(lambda: open_._value.get() == 1)
+        asked = len(server.asked)
+        await asyncio.sleep(2)
+        assert len(server.asked) - asked < 40
+        server.status = 200
+        await until(lambda: len(points(server)) == 40)
+        await until(application.caught_up, times=2)
+    events = await indexed(assay)
+    assert {event.url for event in events} == {f"https://news.example/{number}" for number in range(40)}
+    assert len(events) == 40
+    assert not await assay.read(f"{SCORED}.assay.index_page.dlq")
+
+
+async def test_two_copies_share_a_server_and_write_each_page_once(
+    kafka: str, topic_prefix: str, server: QdrantServer
+) -> None:
+    assay = await installed(kafka, topic_prefix, index={"url": server.url})
+    await assay.feed([scored("ABC"[number % 3], number) for number in range(60)], SCORED)
+    async with assay.running(INDEX_PAGE) as one, assay.running(INDEX_PAGE) as other:
+        await until(lambda: len(points(server)) == 60)
+        await until(one.caught_up, times=2)
+        await until(other.caught_up, times=2)
+    events = await indexed(assay)
+    assert len({event.url for event in events}) == len(events) == 60
+    assert sum(points(server).values()) == sum(event.points for event in events)
+
+
+async def test_killed_at_any_moment_it_leaves_just_the_right_points(
+    kafka: str, topic_prefix: str, server: QdrantServer
+) -> None:
+    assay = await installed(kafka, topic_prefix)
+    server.delay_seconds = 0.02
+    first = [scored("A", number, 1) for number in range(20)]
+    second = [scored("ABC"[number % 3], number, 2) for number in range(20)]
+    await assay.feed([*first, *second], SCORED)
+    for patience in (3.0, 3.7, 4.4):
+        process = await run(assay, server)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), patience)
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    server.delay_seconds = 0.0
+    process = await run(assay, server)
+    assert await process.wait() == 0
+    expected = [points_of(ScoredPage.model_validate_json(value), *SECTIONS) for _, value in second]
+    found, _ = server.client.scroll("documents", limit=10_000)
+    assert {str(record.id) for record in found} == {point.id for points in expected for point in points}
+    assert len(await indexed(assay)) == 40
+
+
+async def test_a_second_copy_on_the_same_files_says_what_to_do(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    assay = await installed(kafka, topic_prefix)
+    owner = QdrantClient(path=str(tmp_path / "index"))
+    environment = environment_of(assay) | {"ASSAY_INDEX__PATH": str(tmp_path / "index")}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        "from streams.cli import main; main()",
+        "run",
+        "index_page",
+        env=environment,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, told = await process.communicate()
+    owner.close()
+    assert process.returncode == 1
+    assert b"another process owns the index" in told
+    assert b"ASSAY_INDEX__URL" in told
+
+
+async def run(assay: Installation, server: QdrantServer) -> asyncio.subprocess.Process:
+    environment = environment_of(assay) | {"ASSAY_INDEX__URL": server.url}
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "from streams.cli import main; main()", "run", "index_page", "--drain", env=environment,
+        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def environment_of(assay: Installation) -> dict[str, str]:
+    return os.environ | {
+        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": assay.settings.kafka.bootstrap_servers,
+        "ASSAY_KAFKA__TOPIC_PREFIX": assay.prefix,
+        "ASSAY_HTTP__ENABLED": "false",
+    }
