@@ -50,8 +50,8 @@ def article(number: int, kind: str) -> tuple[bytes, bytes]:
     host = {"A": "ministry.gov.tw", "B": "udn.com", "C": "blog.example"}[kind]
     url = f"https://{host}/{kind}/{number}"
     credit = f'<meta name="author" content="Lin Mei"><meta property="article:published_time" content="{DATE}">'
-    rows = (("Part", "Cost"), ("Deck", "3"), ("Pier", "4"))
-    table = "".join(f"<tr><td>{part}</td><td>{cost}</td></tr>" for part, cost in rows)
+    rows = "".join(f"<tr><td>{part}</td><td>{cost}</td></tr>" for part, cost in (("Deck", 3), ("Pier", 4)))
+    table = f"<tr><th>Part</th><th>Cost</th></tr>{rows}"
     meta = "" if kind == "C" else credit
     structure = {"A": f"<h2>Costs</h2><table>{table}</table>", "B": "<h2>Costs</h2>", "C": ""}[kind]
     paragraphs = "".join(f"<p>Part {part}. {STORY}</p>" for part in range(8))
