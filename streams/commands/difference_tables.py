@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from handlers.differences.comparison import Comparison
 from handlers.differences.pages import PageDifferences, PageMove
 from handlers.differences.results import ExtractionChange, ResultFlip, ResultsDifferences
 from handlers.differences.tally import NO_DECISION, DeadTally, FirstFew
+from streams.commands.tables import plain_table, table_console
 
 _STYLES = {
     "A": "green",
@@ -37,7 +37,7 @@ def show_differences(comparison: Comparison, same_rules: bool = False) -> None:
         comparison: Of pages or of results.
         same_rules: Whether both configurations decide alike, which is said first.
     """
-    console = Console(highlight=False, soft_wrap=True)
+    console = table_console()
     if same_rules:
         console.print(Text("the other configuration changes nothing that these decisions depend on", style="yellow"))
     match comparison:
@@ -180,7 +180,7 @@ def _show_matrix(console: Console, title: str, matrix: Mapping[str, Mapping[str,
     shown = [name for name in matrix if name != "dead" or any(matrix["dead"].values()) or any(_column(matrix, "dead"))]
     console.print(Text(title, style="bold"))
     console.print()
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table = plain_table()
     table.add_column("now \\ then", style="dim", no_wrap=True)
     for name in shown:
         table.add_column(_styled(name), justify="right", no_wrap=True)

@@ -190,5 +190,5 @@ def _basis_in_words(basis: Basis) -> str:
     if basis.assumed_chunks is not None:
         return f", {basis.assumed_chunks:g} chunks each on average"
     passed_over = f" (lines without one: {basis.passed_over:,})" if basis.passed_over else ""
-    pages = "page" if basis.sampled_pages == 1 else f"{basis.sampled_pages:,} pages"
-    return f" like the scored {pages} of the sample{passed_over}"
+    pages = "scored page" if basis.sampled_pages == 1 else f"{basis.sampled_pages:,} scored pages"
+    return f" like the {pages} of the sample{passed_over}"

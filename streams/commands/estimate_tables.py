@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from handlers.indexing.estimate import FLOAT_BYTES, IndexEstimate
+from streams.commands.tables import plain_table, table_console
 
 TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
 _BAR_WIDTH = 20
@@ -20,7 +20,7 @@ def show_estimate(estimate: IndexEstimate, basis: str, dimensions: int) -> None:
         basis: What they rest on, in words that follow the number of articles.
         dimensions: Numbers of a vector.
     """
-    console = Console(highlight=False)
+    console = table_console()
     vectors = f"; vectors of {dimensions:,} x {FLOAT_BYTES} bytes"
     console.print(
         Text.assemble(
@@ -55,7 +55,7 @@ def _sums(estimate: IndexEstimate, dimensions: int) -> Table:
     table = _table("the index")
     for name in ("points", "", "vectors"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column(no_wrap=True, overflow="crop")
+    table.add_column(no_wrap=True)
     rows = (
         ("every article in full", estimate.full_chunks, None, "dim"),
         ("by tier", estimate.points, estimate.saved(estimate.points), "bold"),
@@ -80,7 +80,7 @@ def _sums(estimate: IndexEstimate, dimensions: int) -> Table:
 
 
 def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table = plain_table()
     for name in columns:
         table.add_column(name, no_wrap=True)
     return table
