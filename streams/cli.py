@@ -107,16 +107,27 @@ def topics(
 @app.command()
 def publish(
     topic: Annotated[str, typer.Argument(help="Such as pages.crawled.v1.")],
-    paths: Annotated[list[Path], typer.Argument(help="JSON lines, a page folder, cases.jsonl; - for standard input.")],
+    paths: Annotated[
+        list[Path], typer.Argument(help="JSON lines, TSV, a page folder, cases.jsonl; - for standard input.")
+    ],
     rate: Annotated[float | None, typer.Option(help="Records a second at most.")] = None,
     run_id: Annotated[str | None, typer.Option("--run-id", help="Marks the records as a backfill.")] = None,
+    lines: Annotated[
+        Literal["jsonl", "tsv"] | None, typer.Option("--format", help="How lines are written; by the name otherwise.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", "--dry-run", help="Only validate; nothing is sent, and no Kafka is needed.")
+    ] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
     """Publish events or pages."""
     from streams.commands.publish import run_publish
 
-    return run_publish(topic, paths, load_settings(config).with_kafka(), as_json, rate=rate, run_id=run_id)
+    settings = load_settings(config)
+    return run_publish(
+        topic, paths, settings if check else settings.with_kafka(), as_json, rate, run_id, stated=lines, check=check
+    )
 
 
 @app.command()
@@ -132,6 +143,27 @@ def tail(
     from streams.commands.tail import run_tail
 
     return run_tail(topic, load_settings(config).with_kafka(), start, most, as_json, follow=follow)
+
+
+@app.command()
+def export(
+    form: Annotated[Literal["tsv"], typer.Argument(help="How rows are written.")],  # noqa: ARG001 - there is one so far
+    start: Annotated[str, typer.Option("--from", help="earliest, latest, or an offset.")] = "earliest",
+    most: Annotated[int | None, typer.Option("--max", min=1, help="Stop after so many records.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; standard output by default.")] = None,
+    newest: Annotated[bool, typer.Option("--latest", help="Of each address the newest page only.")] = False,
+    source: Annotated[
+        Path | None, typer.Option("--input", help="Scored pages, one a line, without Kafka; - for standard input.")
+    ] = None,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Write scored pages as TSV, for `assay publish` or other tools."""
+    from streams.commands.export import Export, run_export
+
+    settings = load_settings(config)
+    what = Export(start, most, output, newest, source)
+    return run_export(what, settings if source else settings.with_kafka(), as_json)
 
 
 @app.command("try")
@@ -160,7 +192,7 @@ def try_(
 def estimate(
     articles: Annotated[int | None, typer.Option(help="How many; 10 million, or those of --from, by default.")] = None,
     mix: Annotated[str | None, typer.Option(help="Per cent in tiers A/B/C; 10/50/40 by default.")] = None,
-    chunks: Annotated[float | None, typer.Option(help="Chunks of an article on average; 10 by default.")] = None,
+    chunks: Annotated[float | None, typer.Option(help="Of an article; index.planned_chunks by default.")] = None,
     sample: Annotated[
         Path | None, typer.Option("--from", help="Scored pages, one a line; - for standard input.")
     ] = None,

@@ -150,10 +150,12 @@ def _whole_number(text: str | None) -> int | None:
 
 def refusal(error: ValidationError) -> Dead:
     """Why a value does not fit its model: the first problems by field, without the value itself."""
+    errors = error.errors(include_url=False, include_input=False, include_context=False)
+    # A default that could not be made for want of another field is no problem of its own.
     problems: Iterable[str] = (
         f"{'.'.join(str(part) for part in item['loc']) or 'value'}: {item['msg']}"
-        for item in error.errors(include_url=False, include_input=False, include_context=False)[:5]
+        for item in [item for item in errors if item["type"] != "default_factory_not_called"][:5]
     )
-    not_json = any(item["type"] == "json_invalid" for item in error.errors(include_url=False, include_input=False))
+    not_json = any(item["type"] == "json_invalid" for item in errors)
     reason = DeadReason.UNDECODABLE if not_json else DeadReason.INVALID
     return Dead(reason, "; ".join(problems)[:MAX_DETAIL])

@@ -1,4 +1,4 @@
-"""What can be published: JSON lines, folders of pages, page lists; read one record at a time, whatever their size.
+"""What can be published: JSON lines, TSV, folders of pages, page lists; read one record at a time, whatever their size.
 
 A path goes in; records ready to be sent come out, or for what can't be sent the place it stands and why. Nothing
 is read outside of the paths that were named.
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 from urllib.parse import quote
 
 from pydantic import ValidationError
@@ -25,12 +25,17 @@ from schemas.outcome import Dead
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
 from streams.codec import OutputRecord, decode, encode, refusal
 from streams.topology import TOPIC_BYTES, Topic
+from streams.tsv import BadRow, read_row
 
+Format = Literal["jsonl", "tsv"]
+"""How a file of lines is written."""
 LARGEST_LINE = TOPIC_BYTES
 """Bytes of a line that is read; no topic takes more."""
 _LARGEST_RECORD = TOPIC_BYTES - 64 * 1024
 """Leaves room for what a batch adds and for what compression can add at worst, so that the topic takes it."""
+STANDARD_INPUT_PATH = Path("-")
 _PAGE_LISTS = ("cases.jsonl", "cases.jsonl.gz")
+_TSV_SUFFIXES = (".tsv", ".tsv.gz")
 _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".html.gz", ".htm.gz")
 _UNREADABLE = (OSError, EOFError, zlib.error)
 """What reading a file, plain or gzipped, may raise."""
@@ -48,47 +53,75 @@ class SourceError(Exception):
     """A path that can't be read at all, or does not go with the topic."""
 
 
-def check_source(path: Path, topic: Topic) -> None:
-    """Whether a path is there and goes with the topic, before anything of it is sent.
+def format_of(path: Path, stated: Format | None) -> Format:
+    """How the lines of a path are written: as stated, else as its name says.
+
+    >>> format_of(Path("pages.TSV.gz"), None)
+    'tsv'
+    """
+    return stated or ("tsv" if path.name.lower().endswith(_TSV_SUFFIXES) else "jsonl")
+
+
+def check_source(path: Path, topic: Topic, stated: Format | None = None) -> None:
+    """Whether a path is there and goes with the topic, before anything of it is sent; ``-`` is always there.
 
     Raises:
         SourceError: With what to do.
     """
+    if format_of(path, stated) == "tsv" and not topic.raw_pages:
+        raise SourceError(f"{path}: TSV holds pages, and {topic.name} does not take pages")
+    if path == STANDARD_INPUT_PATH:
+        return
     if not os.access(path, os.R_OK):
         raise SourceError(f"{path}: {'no permission to read it' if path.exists() else 'No such file or folder'}")
     if not topic.raw_pages and _holds_pages(path):
         raise SourceError(f"{path} holds pages, and {topic.name} does not take pages")
 
 
-def read_source(path: Path, topic: Topic, run: str | None) -> Iterator[OutputRecord | Refused]:
+def read_source(
+    path: Path, topic: Topic, run: str | None, stated: Format | None = None
+) -> Iterator[OutputRecord | Refused]:
     """The records of a path.
 
     Args:
-        path: JSON lines (also gzipped); a folder with ``cases.jsonl[.gz]``, or such a file; or a folder of HTML files.
+        path: JSON lines or TSV (also gzipped); a folder with ``cases.jsonl[.gz]``, or such a file; or a folder of HTML
+            files.
         topic: Where they go; only ``CrawledPage`` can be made of pages.
         run: Identity of the backfill, which goes into a header and into the records' ids.
+        stated: How a file of lines is written, where its name does not say.
 
     Raises:
         SourceError: With what to do.
     """
-    check_source(path, topic)
+    check_source(path, topic, stated)
     try:
-        yield from _pages(path, topic, run) if _holds_pages(path) else _events(path, topic, run)
+        if _holds_pages(path):
+            yield from _pages(path, topic, run)
+        else:
+            yield from _events(path, topic, run, format_of(path, stated))
     except _UNREADABLE as error:
         raise SourceError(f"{path}: {_explain(error)}") from None
 
 
-def read_event(line: bytes | None, place: str, topic: Topic, run: str | None) -> OutputRecord | Refused | None:
-    """The record of one line of JSON; None for a blank line.
+def read_event(
+    line: bytes | None, place: str, topic: Topic, run: str | None, written: Format = "jsonl"
+) -> OutputRecord | Refused | None:
+    """The record of one line; None for one that holds nothing: a blank one, or the names of TSV columns.
 
     Args:
         line: The line; None where it was longer than ``LARGEST_LINE``.
         place: Where it stands, for the refusal.
         topic: Where the record goes; the event must be valid there.
         run: As in ``read_source``.
+        written: How the line is written.
     """
     if line is None:
         return Refused(place, f"the line is longer than {LARGEST_LINE} bytes")
+    if written == "tsv":
+        page = read_row(line)
+        if isinstance(page, BadRow):
+            return Refused(place, page.reason)
+        return None if page is None else _record(topic, page, place, run)
     if not line.strip():
         return None
     event = decode(topic, line, (), None)
@@ -97,10 +130,10 @@ def read_event(line: bytes | None, place: str, topic: Topic, run: str | None) ->
     return _record(topic, event, place, run)
 
 
-def _events(path: Path, topic: Topic, run: str | None) -> Iterator[OutputRecord | Refused]:
+def _events(path: Path, topic: Topic, run: str | None, written: Format) -> Iterator[OutputRecord | Refused]:
     with _opened(path) as file:
         for number, line in _lines(file):
-            if (record := read_event(line, f"{path}:{number}", topic, run)) is not None:
+            if (record := read_event(line, f"{path}:{number}", topic, run, written)) is not None:
                 yield record
 
 

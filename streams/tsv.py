@@ -125,7 +125,7 @@ def _unescape(column: str, name: str) -> str:
     def plain(found: re.Match[str]) -> str:
         if (character := _ESCAPED.get(found[0])) is None:
             raise _BadRowError(
-                f"{name}: {found[0]!r} at character {found.start() + 1} is no escape; "
+                f"{name}: the backslash at character {found.start() + 1} begins no escape; "
                 r"there are \t, \n, \r and \\, and a backslash itself is written \\"
             )
         return character

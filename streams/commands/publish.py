@@ -20,12 +20,21 @@ from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.kafka import make_producer
 from streams.pipeline.commit import stop_producer
 from streams.settings import Settings
-from streams.sources import LARGEST_LINE, Refused, SourceError, check_source, read_event, read_source
+from streams.sources import (
+    LARGEST_LINE,
+    STANDARD_INPUT_PATH,
+    Format,
+    Refused,
+    SourceError,
+    check_source,
+    format_of,
+    read_event,
+    read_source,
+)
 from streams.standard_input import STANDARD_INPUT, read_lines
 from streams.topic_plan import create_topics
 from streams.topology import TOPICS, Topic, topic_named
 
-_DASH = Path("-")
 _IN_FLIGHT = 200
 _SHOWN_REFUSALS = 20
 
@@ -37,16 +46,20 @@ def run_publish(
     as_json: bool,
     rate: float | None = None,
     run_id: str | None = None,
+    stated: Format | None = None,
+    check: bool = False,
 ) -> int:
-    """Publishes every record of every path.
+    """Publishes every record of every path, or only says what of it could not be.
 
     Args:
         topic: Logical name.
-        paths: See ``streams.sources.read_source``; ``-`` is JSON lines on standard input.
-        settings: The configuration; a Kafka is named in it.
-        as_json: End with one line ``{"published", "refused", "seconds"}``.
+        paths: See ``streams.sources.read_source``; ``-`` is standard input.
+        settings: The configuration; a Kafka is named in it, unless ``check`` is all that is asked for.
+        as_json: End with one line ``{"published", "refused", "seconds"}``, and ``valid`` where nothing is sent.
         rate: Records a second at most.
         run_id: Marks the records as a backfill.
+        stated: How lines are written; as a file's name says, and JSON on standard input, where None.
+        check: Read and validate everything, and send nothing; no Kafka is needed (C-33).
 
     Returns:
         0 when all was published; 1 where something was refused or Kafka failed; 2 for an unknown topic, a rate that is
@@ -61,32 +74,50 @@ def run_publish(
         return 2
     try:
         for path in paths:
-            if path != _DASH:
-                check_source(path, found)
+            check_source(path, found, stated)
     except SourceError as error:
         tell("publish", str(error))
         return 2
-    return run_with_kafka("publish", settings, _publish(found, paths, settings, as_json, rate, run_id))
+    lines = _Input(found, paths, run_id, stated)
+    if check:
+        return run_with_kafka("publish", settings, _check(lines, as_json))
+    return run_with_kafka("publish", settings, _publish(lines, settings, as_json, rate))
 
 
-async def _publish(
-    topic: Topic, paths: Sequence[Path], settings: Settings, as_json: bool, rate: float | None, run_id: str | None
-) -> int:
+async def _check(source: _Input, as_json: bool) -> int:
+    valid = status = 0
+    began = time.monotonic()
+    try:
+        with _progress(f"checking for {source.topic.name}") as advance:
+            async for _ in source.records():
+                valid += 1
+                advance()
+    except SourceError as error:
+        tell("publish", str(error))
+        status = 2
+    finally:
+        source.tell_rest()
+        seconds = time.monotonic() - began
+        if as_json:
+            print(json.dumps({"published": 0, "valid": valid, "refused": source.refused, "seconds": round(seconds, 3)}))
+        else:
+            print(
+                f"{valid} valid for {source.topic.name}, {source.refused} refused, in {seconds:.1f} s; nothing was sent"
+            )
+    return status or (1 if source.refused else 0)
+
+
+async def _publish(source: _Input, settings: Settings, as_json: bool, rate: float | None) -> int:
     if settings.kafka.create_topics:
         await create_topics(settings)
     producer = make_producer(settings.kafka, None, "assay.publish")
     await producer.start()
     sending = Sending(producer, settings.kafka.topic_prefix, settings.kafka.transaction_timeout_seconds)
-    refused = status = 0
+    status = 0
     began = time.monotonic()
     try:
-        with _progress(topic) as advance:
-            async for record in _records(paths, topic, run_id):
-                if isinstance(record, Refused):
-                    refused += 1
-                    if refused <= _SHOWN_REFUSALS:
-                        tell("publish", f"{record.place}: {record.reason}")
-                    continue
+        with _progress(f"publishing to {source.topic.name}") as advance:
+            async for record in source.records():
                 await sending.send(record)
                 advance()
                 if rate:
@@ -99,12 +130,11 @@ async def _publish(
     finally:
         # Also after Ctrl-C: what was sent is waited for, and told.
         await sending.stop()
-        if refused > _SHOWN_REFUSALS:
-            tell("publish", f"and {refused - _SHOWN_REFUSALS} more refused")
-        _summarize(topic, sending.acknowledged, refused, time.monotonic() - began, as_json)
+        source.tell_rest()
+        _summarize(source.topic, sending.acknowledged, source.refused, time.monotonic() - began, as_json)
     if sending.failure is not None:
         raise sending.failure
-    return status or (1 if refused else 0)
+    return status or (1 if source.refused else 0)
 
 
 def _summarize(topic: Topic, published: int, refused: int, seconds: float, as_json: bool) -> None:
@@ -170,29 +200,55 @@ class Sending:
             self.failure = self.failure or error
 
 
-async def _records(paths: Sequence[Path], topic: Topic, run_id: str | None) -> AsyncIterator[OutputRecord | Refused]:
-    for path in paths:
-        if path != _DASH:
-            for record in read_source(path, topic, run_id):
+class _Input:
+    """The records of all paths in order. What is refused is counted, and the first of it told."""
+
+    def __init__(self, topic: Topic, paths: Sequence[Path], run_id: str | None, stated: Format | None) -> None:
+        self.topic = topic
+        self.refused = 0
+        self._paths = paths
+        self._run_id = run_id
+        self._stated = stated
+
+    async def records(self) -> AsyncIterator[OutputRecord]:
+        async for record in self._all():
+            await asyncio.sleep(0)  # lets Ctrl-C in, also where nothing else is waited for
+            if isinstance(record, OutputRecord):
                 yield record
-            continue
-        number = 0
-        try:
-            async for line in read_lines(STANDARD_INPUT, LARGEST_LINE):
-                number += 1
-                if (event := read_event(line, f"standard input:{number}", topic, run_id)) is not None:
-                    yield event
-        except OSError as error:
-            raise SourceError(f"standard input: {error.strerror}") from None
+                continue
+            self.refused += 1
+            if self.refused <= _SHOWN_REFUSALS:
+                tell("publish", f"{record.place}: {record.reason}")
+
+    def tell_rest(self) -> None:
+        if self.refused > _SHOWN_REFUSALS:
+            tell("publish", f"and {self.refused - _SHOWN_REFUSALS} more refused")
+
+    async def _all(self) -> AsyncIterator[OutputRecord | Refused]:
+        for path in self._paths:
+            if path != STANDARD_INPUT_PATH:
+                for record in read_source(path, self.topic, self._run_id, self._stated):
+                    yield record
+                continue
+            number = 0
+            written = format_of(path, self._stated)
+            try:
+                async for line in read_lines(STANDARD_INPUT, LARGEST_LINE):
+                    number += 1
+                    event = read_event(line, f"standard input:{number}", self.topic, self._run_id, written)
+                    if event is not None:
+                        yield event
+            except OSError as error:
+                raise SourceError(f"standard input: {error.strerror}") from None
 
 
 @contextlib.contextmanager
-def _progress(topic: Topic) -> Iterator[Callable[[], None]]:
-    """Something to call for each record sent; on a terminal it moves a bar."""
+def _progress(doing: str) -> Iterator[Callable[[], None]]:
+    """Something to call for each record; on a terminal it moves a bar."""
     if not sys.stderr.isatty():
         yield lambda: None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"publishing to {topic.name}", total=None)
+        task = progress.add_task(doing, total=None)
         yield lambda: progress.advance(task)

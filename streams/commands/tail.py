@@ -16,7 +16,7 @@ from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
 from streams.codec import RAW_PAGE_TYPES, timestamp
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.kafka import make_admin, make_reader
-from streams.settings import Settings
+from streams.settings import KafkaSettings, Settings
 from streams.topology import topic_named
 
 _SHOWN_KEY = 80
@@ -40,7 +40,7 @@ def run_tail(
     Returns:
         0; 1 for trouble with Kafka; 2 for a start that is none, or a topic that isn't there; 130 after Ctrl-C.
     """
-    if start not in ("earliest", "latest") and not start.isdecimal():
+    if not is_start(start):
         tell("tail", f"--from takes earliest, latest or an offset, not {start!r}")
         return 2
     return run_with_kafka("tail", settings, _tail(topic, settings, start, max_records, as_json, follow))
@@ -49,17 +49,16 @@ def run_tail(
 async def _tail(
     topic: str, settings: Settings, start: str, max_records: int | None, as_json: bool, follow: bool
 ) -> int:
-    partitions = await _partitions(topic, settings)
+    partitions = await partitions_of(topic, settings.kafka)
     if not partitions:
-        todo = "`assay topics create` makes it" if topic_named(topic) else "`assay topics list` shows those there are"
-        tell("tail", f"there is no topic {settings.kafka.topic_prefix}{topic} on the cluster; {todo}")
+        tell("tail", no_topic(topic, settings.kafka))
         return 2
     reader = make_reader(settings.kafka)
     await reader.start()
     try:
         reader.assign(partitions)
         ends = await reader.end_offsets(partitions)
-        await _seek(reader, partitions, ends, start)
+        await seek_to(reader, partitions, ends, start)
         console = Console(highlight=False, soft_wrap=True)
         shown = 0
         while max_records is None or shown < max_records:
@@ -79,12 +78,24 @@ async def _tail(
     return 0
 
 
-async def _partitions(topic: str, settings: Settings) -> list[TopicPartition]:
-    admin = make_admin(settings.kafka)
+def is_start(text: str) -> bool:
+    """Whether a text says where to begin: ``earliest``, ``latest`` or an offset."""
+    return text in ("earliest", "latest") or text.isdecimal()
+
+
+def no_topic(topic: str, kafka: KafkaSettings) -> str:
+    """That a topic is not on the cluster, and what to do."""
+    todo = "`assay topics create` makes it" if topic_named(topic) else "`assay topics list` shows those there are"
+    return f"there is no topic {kafka.topic_prefix}{topic} on the cluster; {todo}"
+
+
+async def partitions_of(topic: str, kafka: KafkaSettings) -> list[TopicPartition]:
+    """The partitions of a topic, named with or without the prefix; none where it is not on the cluster."""
+    admin = make_admin(kafka)
     await admin.start()
     try:
         existing = set(await admin.list_topics())
-        prefix = settings.kafka.topic_prefix
+        prefix = kafka.topic_prefix
         name = next((name for name in (prefix + topic, topic) if name in existing), None)
         if name is None:
             return []
@@ -94,9 +105,10 @@ async def _partitions(topic: str, settings: Settings) -> list[TopicPartition]:
         await admin.close()
 
 
-async def _seek(
+async def seek_to(
     reader: AIOKafkaConsumer, partitions: list[TopicPartition], ends: dict[TopicPartition, int], start: str
 ) -> None:
+    """Goes to ``earliest``, ``latest`` or an offset in each partition, or as near as there are records."""
     begins = await reader.beginning_offsets(partitions)
     for partition in partitions:
         wanted = begins[partition] if start == "earliest" else ends[partition] if start == "latest" else int(start)

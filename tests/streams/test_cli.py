@@ -34,7 +34,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 
 def test_these_are_the_commands() -> None:
     assert set(COMMANDS) == {
-        "broker", "config", "demo", "doctor", "estimate", "generate", "graph", "publish", "run", "tail", "topics",
+        "broker", "config", "demo", "doctor", "estimate", "export", "generate", "graph", "publish", "run", "tail", "topics",
         "try", "version",
     }  # fmt: skip
 
