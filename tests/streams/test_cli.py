@@ -34,8 +34,8 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 
 def test_these_are_the_commands() -> None:
     assert set(COMMANDS) == {
-        "broker", "config", "demo", "doctor", "estimate", "export", "generate", "graph", "publish", "run", "tail", "topics",
-        "try", "version",
+        "broker", "config", "demo", "doctor", "estimate", "export", "generate", "graph", "publish", "run", "tail",
+        "topics", "try", "version",
     }  # fmt: skip
 
 
