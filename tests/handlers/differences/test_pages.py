@@ -16,7 +16,7 @@ DEAD = Dead(DeadReason.UNREADABLE_PAGE, "no HTML")
 
 
 def scored(
-    score: int, tier: Tier = "B", label: TrustLabel = "MEDIUM", lines: tuple[Any, ...] = (), **fields: Any
+    score: int | None, tier: Tier = "B", label: TrustLabel = "MEDIUM", lines: tuple[Any, ...] = (), **fields: Any
 ) -> Emit:
     event = ScoredPage(
         url="https://a.example/1",
@@ -63,6 +63,7 @@ def test_only_other_thresholds_explain_a_move_without_or_against_the_points() ->
         (scored(50, "B", "MEDIUM"), scored(50, "B", "LOW"), True),
         (scored(45, "B", "MEDIUM"), scored(35, "B", "LOW"), False),
         (scored(45, "B"), DEAD, False),
+        (scored(None, "B"), scored(45, "A"), False),
     ]
     for now, then, expected in cases:
         move = page_move(now, then)

@@ -13,6 +13,7 @@ from handlers.indexing.estimate import (
     SampledPages,
     TierProfile,
     assumed_profiles,
+    estimate_documents,
     estimate_points,
     parse_mix,
 )
@@ -103,6 +104,14 @@ def test_every_article_is_in_one_tier_and_has_a_point(
         assert abs(tier.articles - articles * weight / sum(mix)) < 1
         assert tier.points >= tier.articles
     assert estimate.points <= estimate.points_with_articles <= estimate.points + articles
+
+
+def test_documents_that_are_there_are_estimated_by_their_tiers() -> None:
+    estimate = estimate_documents({"A": 3, "B": 5, "C": 2}, 10, TIERED)
+    assert (estimate.full_chunks, estimate.points, estimate.points_with_articles) == (100, 42, 45)
+    assert estimate_documents({"C": 7}, 10, TIERED).points == 7
+    for none in ({}, {"A": 0}):
+        assert estimate_documents(none, 10, TIERED).points_with_articles == 0
 
 
 # --- the mix ---------------------------------------------------------------------------------------------------------

@@ -88,7 +88,10 @@ def test_what_is_no_page_and_pages_that_die_are_counted(assay: Any) -> None:
 
 def test_people_see_the_matrix_and_the_moves(assay: Any) -> None:
     lines = [*(page(number) for number in range(1, 1300)), page(2000, depth=40), "{}"]
-    status, out, err = assay(lines, HIGHER + "page_reading: {max_depth: 20}\n", "--limit", "2")
+    other = HIGHER + "page_reading: {max_depth: 20}\n"
+    assert "  then unreadable_page: " in assay(lines[-2:], other)[1]
+    assert "  by other thresholds\n" in assay([page()], "tiered_indexing: {tier_b: {min_cts: 18}}\n")[1]
+    status, out, err = assay(lines, other, "--limit", "2")
     assert (status, err) == (0, "")
     shown = [" ".join(line.split()) for line in out.splitlines()]
     assert shown[0] == "1,301 pages, by tier"
