@@ -28,6 +28,9 @@ from rich.text import Text
 
 from streams.broker_files import KAFKA_VERSION, BrokerUnavailable, cache_folder, cached_jars, find_java
 from streams.commands.kafka_trouble import explain_trouble
+from streams.index.embedders import make_embedder
+from streams.index.ports import IndexDownError, IndexSettingsError
+from streams.index.settings import IndexSettings
 from streams.settings import HttpSettings, Settings, config_dir
 from streams.topic_plan import find_differences
 
@@ -83,6 +86,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield check_java(needed=not named)
     yield check_jars(cache_folder(), needed=not named)
     yield from check_kafka(settings)
+    yield check_index(settings.index)
     yield check_port(settings.http)
     yield check_folder("cache", cache_folder(), "ASSAY_CACHE_DIR")
     if (pages := settings.fetch.cache_path) is not None:
@@ -158,6 +162,35 @@ def check_kafka(settings: Settings) -> Iterator[Finding]:
         yield Finding("topics", "warn", f"{others} differences from what is declared", "see `assay topics diff`")
     if not differences:
         yield Finding("topics", "ok", "as declared")
+
+
+def check_index(index: IndexSettings) -> Finding:
+    """Whether the index could be used as it is configured: the server answers, or the files are free to be owned."""
+    where = index.url or (str(index.path) if index.path else "memory, which ends with its process")
+    if not index.url and index.path is not None and not index.path.exists():
+        if (folder := check_folder("index", index.path.absolute().parent, "ASSAY_INDEX__PATH")).state != "ok":
+            return folder
+        return Finding("index", "ok", f"embedded, will be made in {index.path}; {index.embedder.kind} vectors")
+    try:
+        asyncio.run(_try_index(index))
+    except IndexSettingsError as error:
+        return Finding("index", "warn", str(error))
+    except IndexDownError as error:
+        return Finding("index", "fail", f"{where}: {error}", "start it, or name another with ASSAY_INDEX__URL")
+    return Finding("index", "ok", f"{where}; {index.embedder.kind} vectors")
+
+
+async def _try_index(index: IndexSettings) -> None:
+    # A broken package is told by the check of packages; it must not end the doctor before that.
+    from streams.index.qdrant import QdrantStore
+
+    embedder = make_embedder(index.embedder)
+    store = QdrantStore(index, embedder.name, embedder.dimensions)
+    try:
+        await store.examine()
+    finally:
+        await store.aclose()
+        await embedder.aclose()
 
 
 def check_port(http: HttpSettings) -> Finding:

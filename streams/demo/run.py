@@ -77,7 +77,7 @@ async def run(
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="assay-demo-"))
         settings = _for_demo(settings, web.address, Path(folder))
         await create_topics(settings)
-        tally = Tally()
+        tally = Tally(settings.tiered_indexing, settings.index.planned_chunks)
         watch = Watch(settings, tally)
         await watch.start()
         stack.push_async_callback(watch.stop)

@@ -56,6 +56,10 @@ def _decisions(tally: Tally) -> Panel:
     for kind in ResultType:
         table.add_row(Text(kind.value.lower(), style=_TYPE_STYLE[kind]), str(tally.result_types[kind]))
     before, after = tally.improvement()
+    estimate = tally.estimate()
+    table.add_row("points in the index", str(tally.index_points()))
+    table.add_row("  as estimated", str(estimate.points_with_articles), style="dim")
+    table.add_row("  without tiers", str(estimate.full_chunks), style="dim")
     table.add_row("extractions", f"{len(tally.completed)}/{len(tally.needed)}")
     table.add_row("actionable", f"{before:.2f} → {after:.2f}")
     return Panel(table, title="decisions", border_style="dim")

@@ -110,7 +110,12 @@ class QdrantStore:
         """
         async with self._opening:
             if self._client is None:
-                self._client = await self._guarded(self._opened)
+                self._client = await self._guarded(lambda: self._opened(make=True))
+
+    async def examine(self) -> None:
+        """Whether ``open`` would work, without making anything. Raises what it would raise."""
+        client = await self._guarded(lambda: self._opened(make=False))
+        await self._guarded(client.close)
 
     async def _call(self, operation: Callable[[QdrantClient], Result]) -> Result:
         if self._client is None:
@@ -130,7 +135,7 @@ class QdrantStore:
         except (ApiException, httpx.HTTPError, OSError, sqlite3.Error) as error:
             raise IndexDownError(f"Qdrant: {type(error).__name__}: {error}"[:500]) from error
 
-    def _opened(self) -> QdrantClient:
+    def _opened(self, *, make: bool) -> QdrantClient:
         settings = self._settings
         if settings.url:
             client = QdrantClient(
@@ -151,27 +156,30 @@ class QdrantStore:
                     "(ASSAY_INDEX__URL=http://…), or another folder (ASSAY_INDEX__PATH=…)"
                 ) from error
         try:
-            self._prepare(client)
+            if client.collection_exists(settings.collection):
+                self._check(client)
+            elif make:
+                self._make(client)
         except BaseException:
             client.close()
             raise
         return client
 
-    def _prepare(self, client: QdrantClient) -> None:
+    def _make(self, client: QdrantClient) -> None:
         name = self._settings.collection
-        if not client.collection_exists(name):
-            try:
-                client.create_collection(
-                    name, models.VectorParams(size=self._dimensions, distance=models.Distance.COSINE)
-                )
-            except (UnexpectedResponse, ValueError):
-                # Another worker may have been faster.
-                if not client.collection_exists(name):
-                    raise
-            if self._settings.url:
-                for key, kind in _FILTERED.items():
-                    client.create_payload_index(name, key, kind, wait=False)
-            return
+        try:
+            client.create_collection(name, models.VectorParams(size=self._dimensions, distance=models.Distance.COSINE))
+        except (UnexpectedResponse, ValueError):
+            # Another worker was faster, or it is trouble.
+            if not client.collection_exists(name):
+                raise
+            self._check(client)
+        if self._settings.url:
+            for key, kind in _FILTERED.items():
+                client.create_payload_index(name, key, kind, wait=False)
+
+    def _check(self, client: QdrantClient) -> None:
+        name = self._settings.collection
         vectors = client.get_collection(name).config.params.vectors
         size = vectors.size if isinstance(vectors, models.VectorParams) else None
         records, _ = client.scroll(name, limit=1, with_payload=["embedder"])

@@ -22,6 +22,10 @@ def test_the_whole_job_is_done_and_every_input_accounted_for(
     figures = json.loads(capfd.readouterr().out.strip().splitlines()[-1])
     assert list(figures) == [
         "pages_scored",
+        "documents_indexed",
+        "index_points",
+        "index_points_estimated",
+        "index_points_without_tiers",
         "tiers",
         "batches_classified",
         "result_types",
@@ -38,6 +42,8 @@ def test_the_whole_job_is_done_and_every_input_accounted_for(
     assert figures["extractions_needed"] == figures["extractions_completed"] > 0
     assert figures["dead_letters"] == 1
     assert figures["pages_scored"] == sum(figures["tiers"].values())
+    assert figures["documents_indexed"] == figures["pages_scored"]
+    assert figures["documents_indexed"] <= figures["index_points"] < figures["index_points_without_tiers"]
 
 
 def test_the_story_names_what_was_skipped_and_what_died(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -75,6 +76,7 @@ async def test_two_copies_can_not_own_the_same_files(tmp_path: Path) -> None:
         await second.open()
     await second.aclose()
     await first.aclose()
+    gc.collect()
 
 
 async def test_a_collection_of_another_embedder_is_not_mixed_with_ours(tmp_path: Path) -> None:
