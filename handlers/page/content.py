@@ -18,6 +18,7 @@ from handlers.page.dates import FoundDate, find_date
 from handlers.page.hints import Hints
 from handlers.page.language import find_language
 from handlers.page.links import host_of, registrable_domain
+from handlers.page.marks import look_near
 from handlers.page.outline import Outline
 from handlers.page.reading import PageReadingSection
 from handlers.page.structured_data import SchemaTypes, StructuredData, read_structured_data
@@ -80,12 +81,13 @@ class PageReader:
         data = read_structured_data(page.json_ld, page.item_types, self._types, reading.max_structured_characters)
         body = main_text(page, reading.max_content_characters)
         site_name = _clean(_first(page, reading.site_names) or data.publisher)[:200]
-        credit = find_credit(page, data, body.first, self._bylines, site_name)
+        near = look_near(page, body.first)
+        credit = find_credit(page, data, near, self._bylines, site_name)
         return PageContent(
             title=_clean(_title(page, data, reading, site_name))[:_MAX_TITLE_CHARACTERS],
             text=_clean(body.text),
             summary=_clean(_summary(page, data, body.text, reading)),
-            date=find_date(page, data, url, body.first, reading, fetched_at),
+            date=find_date(page, data, url, near, reading, fetched_at),
             credit=Credit(tuple(map(_clean, credit.names)), credit.has_author, credit.has_byline, credit.seen_in),
             site_name=site_name,
             language=find_language(page.language or data.language, body.text),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-from handlers.page.marks import named_marks, stated_marks, times
+from handlers.page.marks import Near, stated_marks, times
 from handlers.page.outline import Outline
 from handlers.page.reading import PageReadingSection
 from handlers.page.structured_data import StructuredData
@@ -77,7 +77,7 @@ def find_date(
     outline: Outline,
     data: StructuredData,
     url: str,
-    content_first: int,
+    near: Near,
     reading: PageReadingSection,
     fetched_at: datetime | None,
 ) -> FoundDate | None:
@@ -87,14 +87,14 @@ def find_date(
         outline: The page.
         data: Its structured data.
         url: Its address, which often holds the day.
-        content_first: Index of the text with which the main text begins; visible dates are looked for around it.
+        near: Where visible dates are looked for.
         reading: Names and limits.
         fetched_at: When the page was fetched; it can't have been published more than a day later.
     """
     fetched_on = min(fetched_at.date(), _END_OF_TIME) if fetched_at else _END_OF_TIME
     latest = fetched_on + timedelta(days=2)
     month_first = outline.language.lower() in {"", "en", "en-us", "en_us"}
-    for text, seen_in in _candidates(outline, data, url, content_first, reading):
+    for text, seen_in in _candidates(outline, data, url, near, reading):
         iso = parse_date(text, month_first)
         if iso is not None and reading.earliest_year <= int(iso[:4]) and iso[:10] <= latest.isoformat():
             return FoundDate(iso, seen_in)
@@ -145,7 +145,7 @@ def parse_date(text: str, month_first: bool = False) -> str | None:
 
 
 def _candidates(
-    outline: Outline, data: StructuredData, url: str, content_first: int, reading: PageReadingSection
+    outline: Outline, data: StructuredData, url: str, near: Near, reading: PageReadingSection
 ) -> Iterator[tuple[str, str]]:
     yield data.published, "json-ld datePublished"
     for name in reading.date_names:
@@ -154,13 +154,13 @@ def _candidates(
     for name in _PROPERTIES:
         yield from ((mark.value or mark.text, name) for mark in stated if mark.name == name)
     yield data.created, "json-ld dateCreated"
-    timed = times(outline, content_first)
+    timed = times(outline, near)
     yield from ((mark.value, "time") for mark in timed if not mark.boilerplate)
     if match := _IN_URL.search(url):
         yield "-".join(match.groups()), "url"
-    named = [mark for mark in named_marks(outline, content_first) if mark.name == "hint:date"]
+    named = [mark for mark in near.named if mark.name == "hint:date"]
     yield from ((mark.value or mark.text, "date by class name") for mark in named if not mark.boilerplate)
-    yield from ((text, "visible date") for text in _around(outline, content_first))
+    yield from ((text, "visible date") for text in _around(outline, near.first))
     yield from ((mark.value, "time") for mark in timed)
     yield from ((mark.value or mark.text, "date by class name") for mark in named)
     yield data.modified, "json-ld dateModified"

@@ -1,10 +1,12 @@
-"""Places that say by their markup that they hold an author or a date: microdata, rel=author, times, class names.
+"""Places that say by their markup that they hold an author or a date: microdata, rel=author, times, class names, links.
 
-An outline and the place where the main text begins go in, marks come out. Class names are read around that place only:
-bylines and datelines stand there, and further away they are those of other stories.
+An outline and the place where the main text begins go in, marks come out. Class names and links are read around that
+place and the page's heading only: bylines and datelines stand there, and further away they are those of other stories.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from selectolax.lexbor import LexborNode
 
@@ -15,8 +17,49 @@ from handlers.page.walk import MARK_CHARACTERS, short_text
 
 _TEXTS_BEFORE = 30
 _TEXTS_AFTER = 16
+_TEXTS_BEFORE_HEADING = 8
+_TEXTS_AFTER_HEADING = 25
 _MAX_STATED = 400
+_MAX_ABOVE = 12
+_MAX_HEADINGS = 30
+_MIN_HEADING = 5
 _PROPERTIES = frozenset(("datepublished", "datecreated", "author"))
+_REPLIES = ("/comment", "/answer", "/review", "/usercomments")
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Where the byline and the dateline of the page's own story are looked for.
+
+    Attributes:
+        first: Index of the text with which the main text begins.
+        heading: Index of the text with which the page's heading begins; -1 where there is none.
+        places: Stretches of texts around the two.
+        named: What calls itself a byline or a date there, the nearest first, boilerplate last.
+    """
+
+    first: int
+    heading: int
+    places: tuple[range, ...]
+    named: tuple[Mark, ...]
+
+    def distance(self, index: int) -> int:
+        """How many texts away from the heading or the main text a text is."""
+        away = abs(index - self.first)
+        return away if self.heading < 0 else min(away, abs(index - self.heading))
+
+
+def look_near(outline: Outline, content_first: int) -> Near:
+    """Finds the page's heading and what stands around it and the beginning of the main text."""
+    heading = _heading(outline)
+    places = _places(len(outline.texts), content_first, heading)
+    near = Near(content_first, heading, places, ())
+    found: list[Mark] = []
+    seen: set[int] = set()
+    for place in places:
+        _collect(outline, place, near, seen, found)
+    found.sort(key=lambda mark: (mark.boilerplate, mark.distance))
+    return Near(content_first, heading, places, tuple(found))
 
 
 def stated_marks(outline: Outline) -> list[Mark]:
@@ -29,37 +72,65 @@ def stated_marks(outline: Outline) -> list[Mark]:
         ]
         if "author" in (attributes.get("rel") or "").lower().split():
             names.append("rel:author")
-        if names:
+        if names and not _is_reply(node):
             # What was taken out with its paragraph or footer has no place any more; an author stated there is meant.
             place = outline.place(node)
             hidden = place >= 0 and outline.is_boilerplate(place >> 1)
             value = _value(attributes)
             text = short_text(node)
+            if "itemprop:author" in names and not value and (named := node.css_first("[itemprop~=name]")) is not None:
+                value = _value(named.attributes) or short_text(named)
             found += [Mark(name, value, text, 0, hidden) for name in names]
     return found
 
 
-def times(outline: Outline, content_first: int) -> list[Mark]:
+def times(outline: Outline, near: Near) -> list[Mark]:
     """Elements ``time`` with a machine's date, the nearest to the main text first, boilerplate last."""
     found = []
     for index, node in outline.times[:_MAX_STATED]:
         value = _value(node.attributes)
         if value:
             hidden = outline.is_boilerplate(outline.place(node) >> 1)
-            found.append(Mark("time", value, "", abs(index - content_first), hidden))
+            found.append(Mark("time", value, "", near.distance(index), hidden))
     return sorted(found, key=lambda mark: (mark.boilerplate, mark.distance))
 
 
-def named_marks(outline: Outline, content_first: int) -> list[Mark]:
-    """Elements around the beginning of the main text that call themselves a byline or a date, the nearest first."""
-    if (known := outline.named.get(content_first)) is not None:
-        return known
-    start = max(0, content_first - _TEXTS_BEFORE)
-    found: list[Mark] = []
-    seen: set[int] = set()
-    for index in range(start, min(content_first + _TEXTS_AFTER, len(outline.texts))):
+def _heading(outline: Outline) -> int:
+    """Where the heading begins that the title repeats, else the first of the highest level."""
+    titles = [title.casefold() for title in (outline.title, *outline.meta.get("og:title", ())[:1]) if title]
+    repeated = (
+        text
+        for _, text in outline.headings[:_MAX_HEADINGS]
+        if len(text) > _MIN_HEADING and any(text.casefold() in title for title in titles)
+    )
+    text = next(repeated, "") or next((text for level, text in outline.headings if level == 1), "")
+    word = text.partition(" ")[0]
+    if not word:
+        return -1
+    for index, piece in enumerate(outline.texts):
+        if word in piece and piece.lstrip().startswith(word):
+            line = " ".join(piece[:MARK_CHARACTERS].split())
+            if line == text or (len(line) > _MIN_HEADING and text.startswith(line)):
+                return index
+    return -1
+
+
+def _places(end: int, first: int, heading: int) -> tuple[range, ...]:
+    around = range(max(0, first - _TEXTS_BEFORE), min(first + _TEXTS_AFTER, end))
+    if heading < 0:
+        return (around,)
+    below = range(max(0, heading - _TEXTS_BEFORE_HEADING), min(heading + _TEXTS_AFTER_HEADING, end))
+    if around.start <= below.stop and below.start <= around.stop:
+        start = below.start if heading <= first else min(around.start, below.start)
+        return (range(start, max(around.stop, below.stop)),)
+    return below, around
+
+
+def _collect(outline: Outline, place: range, near: Near, seen: set[int], found: list[Mark]) -> None:
+    """Elements that call themselves a byline or a date, the inner ones before those around them."""
+    for index in place:
         element = outline.element_of(index)
-        if start and index == start:
+        if place.start and index == place.start:
             # These began before, and are too large for what is looked for.
             seen.update(outline.around(element))
         nodes: list[tuple[LexborNode, int]] = []
@@ -76,13 +147,23 @@ def named_marks(outline: Outline, content_first: int) -> list[Mark]:
         for node, hint in nodes:
             if hint & (BYLINE | DATE):
                 hidden = outline.is_boilerplate(element)
-                distance = abs(index - content_first)
                 value, text = _value(node.attributes), short_text(node)
                 names = (("hint:byline", BYLINE), ("hint:date", DATE))
+                distance = near.distance(index)
                 found += [Mark(name, value, text, distance, hidden) for name, bit in names if hint & bit]
-    found.sort(key=lambda mark: (mark.boilerplate, mark.distance))
-    outline.named[content_first] = found
-    return found
+
+
+def _is_reply(node: LexborNode) -> bool:
+    """Whether microdata is that of a comment, an answer or a review below the page's own thing."""
+    above = node.parent
+    for _ in range(_MAX_ABOVE):
+        if above is None:
+            return False
+        kind = above.attributes.get("itemtype")
+        if kind:
+            return kind.lower().rstrip("/").endswith(_REPLIES)
+        above = above.parent
+    return False
 
 
 def _value(attributes: dict[str, str | None]) -> str:

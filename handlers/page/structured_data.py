@@ -18,6 +18,7 @@ _MAX_AUTHORS = 30
 _COMMENT = re.compile(r"<!--|-->|//<!\[CDATA\[|//\]\]>|<!\[CDATA\[|\]\]>")
 _TRAILING_COMMA = re.compile(r",(?=\s{0,200}[}\]])")
 _LOOSE = re.compile(r'"(@type|datePublished|dateCreated|dateModified|headline)"\s{0,20}:\s{0,20}"([^"\\]{1,300})"')
+_ORGANIZATIONS = ("Organization", "Corporation", "Brand")
 _UNRELATED = frozenset(
     (
         "comment",
@@ -44,7 +45,8 @@ class StructuredData:
         published: Publication date as stated, "" where there is none.
         created: Date of creation as stated.
         modified: Date of change as stated.
-        authors: Names of persons and organisations given as authors.
+        authors: Names given as authors, of persons as far as it is said.
+        organizations: Names of organisations given as authors.
         headline: Its headline or name.
         publisher: Name of its publisher.
         description: Its description.
@@ -57,6 +59,7 @@ class StructuredData:
     created: str = ""
     modified: str = ""
     authors: tuple[str, ...] = ()
+    organizations: tuple[str, ...] = ()
     headline: str = ""
     publisher: str = ""
     description: str = ""
@@ -111,14 +114,17 @@ def read_structured_data(
     by_id = {item["@id"]: item for item in objects if isinstance(item.get("@id"), str) and len(item) > 1}
     main = objects[min(typed)[1]]
     published = _text(main.get("datePublished")) or _first_text(objects, "datePublished")
-    authors = _names(main.get("author") or main.get("creator"), by_id)
+    credited = main.get("author") or main.get("creator")
+    authors = _names(credited, by_id)
+    organizations = _names(credited, by_id, organizations=True)
     return StructuredData(
         type=best_name,
         is_article=is_article,
         published=published,
         created=_text(main.get("dateCreated")) or _text(main.get("uploadDate")),
         modified=_text(main.get("dateModified")),
-        authors=authors,
+        authors=tuple(name for name in authors if name not in organizations),
+        organizations=organizations,
         headline=_text(main.get("headline")) or _text(main.get("name")),
         publisher=next(iter(_names(main.get("publisher"), by_id)), ""),
         description=_text(main.get("description")),
@@ -185,15 +191,22 @@ def _first_text(objects: list[dict[str, Any]], key: str) -> str:
     return next((text for item in objects if (text := _text(item.get(key)))), "")
 
 
-def _names(value: Any, by_id: dict[str, dict[str, Any]]) -> tuple[str, ...]:
+def _names(value: Any, by_id: dict[str, dict[str, Any]], *, organizations: bool = False) -> tuple[str, ...]:
     found: list[str] = []
     for one in (value if isinstance(value, list) else [value])[:_MAX_AUTHORS]:
         item = one
         if isinstance(item, dict) and "name" not in item and isinstance(item.get("@id"), str):
             item = by_id.get(item["@id"], item)
+        if organizations and not (isinstance(item, dict) and _is_organization(item)):
+            continue
         name = item.get("name") if isinstance(item, dict) else item
         found += [text for part in (name if isinstance(name, list) else [name])[:_MAX_AUTHORS] if (text := _text(part))]
     return tuple(dict.fromkeys(found))
+
+
+def _is_organization(item: dict[str, Any]) -> bool:
+    names = _type_names(item)
+    return "Person" not in names and any(name.endswith(_ORGANIZATIONS) for name in names)
 
 
 def _text(value: Any) -> str:

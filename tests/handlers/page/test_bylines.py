@@ -3,14 +3,17 @@ from __future__ import annotations
 import pytest
 
 from handlers.page.bylines import BylineWords, Credit, find_credit
+from handlers.page.marks import look_near
 from handlers.page.structured_data import StructuredData
 from tests.handlers.page.rules import READING, outline_of
 
 WORDS = BylineWords(READING)
+NO_DATA = StructuredData()
 
 
-def credit(html: str, authors: tuple[str, ...] = (), site: str = "The Example Post") -> Credit:
-    return find_credit(outline_of(html), StructuredData(authors=authors), 0, WORDS, site)
+def credit(html: str, data: StructuredData = NO_DATA) -> Credit:
+    page = outline_of(html)
+    return find_credit(page, data, look_near(page, 0), WORDS, "The Example Post")
 
 
 @pytest.mark.parametrize(
@@ -24,7 +27,10 @@ def credit(html: str, authors: tuple[str, ...] = (), site: str = "The Example Po
             False,
         ),
         ('<meta name="author" content="https://example.com/ada">', (), False, False),
-        ('<meta name="author" content="The Example Post">', (), False, False),
+        ('<meta name="author" content="The Example Post">', ("The Example Post",), True, False),
+        ('<meta name="author" content="example.com"><p>By Ada Lovelace</p>', ("Ada Lovelace",), True, True),
+        ('<meta name="author" content="admin"><p>By Ada Lovelace</p>', ("Ada Lovelace",), False, True),
+        ('<meta name="author" content="ada99"><p class=byline>By Ada Lovelace</p>', ("Ada Lovelace",), True, True),
         ('<span class="byline">By Ada Lovelace</span>', ("Ada Lovelace",), False, True),
         ('<a rel="author" href="/ada">Ada Lovelace</a>', ("Ada Lovelace",), False, True),
         ('<div class="article-author">Ada Lovelace, 3 May 2024</div>', ("Ada Lovelace",), False, True),
@@ -43,7 +49,48 @@ def test_find_credit(html: str, names: tuple[str, ...], has_author: bool, has_by
 
 
 def test_structured_data_comes_first() -> None:
-    found = credit('<meta name="author" content="Admin Person">', authors=("Ada Lovelace", "Ada Lovelace"))
+    found = credit(
+        '<meta name="author" content="Admin Person">', StructuredData(authors=("Ada Lovelace", "Ada Lovelace"))
+    )
 
     assert found.names == ("Ada Lovelace",)
     assert found.seen_in == "json-ld author"
+
+
+def test_an_organisation_is_the_author_only_where_nobody_else_is() -> None:
+    data = StructuredData(organizations=("Ministry of Rain and Snow",))
+
+    assert credit("<p>Words.</p>", data).names == ("Ministry of Rain and Snow",)
+    assert credit("<p class=byline>By Ada Lovelace</p>", data).names == ("Ada Lovelace",)
+
+
+@pytest.mark.parametrize(
+    ("html", "names", "seen_in"),
+    [
+        (
+            "<h1>Rain</h1><div><a href=/authors/ada-lovelace>Ada Lovelace</a></div><p>Words.</p>",
+            "Ada Lovelace",
+            "author's link",
+        ),
+        ("<h1>Rain</h1><div><a href=/topics/ada-lovelace>Ada Lovelace</a></div><p>Words.</p>", "", ""),
+        ("<h1>Rain</h1><div class=promo><p>By Ada Lovelace</div><p>Words.</p>", "Ada Lovelace", "text"),
+        ("<div itemprop=author><b itemprop=name>Ada Lovelace</b> 17 posts</div>", "Ada Lovelace", "itemprop:author"),
+        (
+            "<div itemscope itemtype=http://schema.org/Comment><b itemprop=author>Mary Shelley</b></div>"
+            "<p>By Ada Lovelace</p>",
+            "Ada Lovelace",
+            "text",
+        ),
+    ],
+)
+def test_where_names_are_shown(html: str, names: str, seen_in: str) -> None:
+    found = credit(html)
+
+    assert (", ".join(found.names), found.seen_in) == (names, seen_in)
+
+
+def test_a_byline_stands_at_the_heading_too() -> None:
+    html = "<p>menu</p>" * 90 + "<h1>Rain again</h1><p class=byline>By Ada Lovelace</p>" + "<p>word</p>" * 90
+    page = outline_of("<title>Rain again</title>" + html)
+
+    assert find_credit(page, StructuredData(), look_near(page, 0), WORDS, "").names == ("Ada Lovelace",)

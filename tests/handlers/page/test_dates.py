@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.page.dates import find_date, parse_date
+from handlers.page.marks import look_near
 from handlers.page.structured_data import StructuredData
 from tests.handlers.page.rules import READING, outline_of
 
@@ -63,7 +64,8 @@ def test_any_text_is_a_date_or_none(text: str) -> None:
     ],
 )
 def test_find_date(html: str, iso: str, seen_in: str) -> None:
-    found = find_date(outline_of(html), StructuredData(), "https://example.com/", 0, READING, None)
+    page = outline_of(html)
+    found = find_date(page, StructuredData(), "https://example.com/", look_near(page, 0), READING, None)
 
     assert found is not None
     assert (found.iso, found.seen_in) == (iso, seen_in)
@@ -73,8 +75,10 @@ def test_structured_data_comes_first_and_the_url_before_what_is_merely_visible()
     page = outline_of("<p>3 May 2019</p>")
     url = "https://example.com/2020/08/05/story"
 
-    stated = find_date(page, StructuredData(published="2024-05-03"), url, 0, READING, None)
-    in_url = find_date(page, StructuredData(), url, 0, READING, None)
+    near = look_near(page, 0)
+
+    stated = find_date(page, StructuredData(published="2024-05-03"), url, near, READING, None)
+    in_url = find_date(page, StructuredData(), url, near, READING, None)
 
     assert stated is not None
     assert stated.iso == "2024-05-03"
@@ -86,4 +90,6 @@ def test_structured_data_comes_first_and_the_url_before_what_is_merely_visible()
 def test_absurd_dates_are_none(stated: str) -> None:
     fetched_at = datetime(2024, 5, 4, tzinfo=UTC)
 
-    assert find_date(outline_of(""), StructuredData(published=stated), "", 0, READING, fetched_at) is None
+    page = outline_of("")
+
+    assert find_date(page, StructuredData(published=stated), "", look_near(page, 0), READING, fetched_at) is None

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from handlers.page.marks import named_marks, stated_marks, times
+from handlers.page.marks import look_near, stated_marks, times
 from tests.handlers.page.rules import outline_of
 
 
@@ -25,15 +25,14 @@ def test_stated(html: str, marks: list[tuple[str, str, str, bool]]) -> None:
 def test_times_near_the_text_come_first() -> None:
     page = outline_of("<p>a<time datetime=1></time><p>b<p>c<time datetime=2></time><time>3</time><p>d")
 
-    assert [mark.value for mark in times(page, 3)] == ["2", "1"]
+    assert [mark.value for mark in times(page, look_near(page, 3))] == ["2", "1"]
 
 
 def test_class_names_are_read_around_the_text_only() -> None:
     line = "<p class=byline>By Ada</p>"
     far = line + "<p>word</p>" * 100
 
-    assert [mark.name for mark in named_marks(outline_of(far), 0)] == ["hint:byline"]
-    assert named_marks(outline_of(far), 90) == []
-    assert [mark.text for mark in named_marks(outline_of("<div>x <span class=pub-date>May 3</span></div>"), 0)] == [
-        "May 3"
-    ]
+    assert [mark.name for mark in look_near(outline_of(far), 0).named] == ["hint:byline"]
+    assert look_near(outline_of(far), 90).named == ()
+    dated = outline_of("<div>x <span class=pub-date>May 3</span></div>")
+    assert [mark.text for mark in look_near(dated, 0).named] == ["May 3"]

@@ -1,0 +1,134 @@
+"""Names of persons out of a line that credits them: "By Jane Doe and John Roe, PhD | 3 May", "記者王小明／台北報導".
+
+A text goes in, names come out, in the order given. What introduces them, roles, dates and what follows a bar are left
+out; so is what is no name at all: an address, a sentence, "Staff". The words are the configuration's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from handlers.page.reading import PageReadingSection
+
+_MAX_CHARACTERS = 400
+_MAX_NAMES = 20
+_MAX_NAME_CHARACTERS = 60
+_MAX_NAME_WORDS = 6
+_MAX_BEFORE = 80
+_MAX_LINE_CHARACTERS = 120
+_HAN = "\u4e00-\u9fff"
+_AND = "and|und|et|y|e|og|och|en|i|with"
+_SPLIT = re.compile(rf"\s*(?:,\s?(?:{_AND})\s|\s(?:{_AND})\s|[,;、，/&•·\n]|\s[|+]\s|\|)\s*", re.IGNORECASE)
+_TAIL = re.compile(
+    r"\s*(?:\(.{0,200}|\s[-–—|].{0,200}|(?<!\d)\d{1,2}(?:[:./]|(?:st|nd|rd|th)?\s)\s?\w.{0,200}|(?:19|20)\d{2}.{0,200}"
+    r"|\s@.{0,100}|https?:.{0,200})$"
+)
+_EDGE = " \t.,:;·-–—|\"'“”„()[]<>*"
+_DOMAIN = re.compile(r"^(?:www\.)?[\w-]{1,60}(?:\.[\w-]{1,60}){0,3}\.[a-z]{2,6}$", re.IGNORECASE)
+_HAS_HAN = re.compile(rf"[{_HAN}]")
+
+
+class NameWords:
+    """The configured words around names, compiled once."""
+
+    def __init__(self, reading: PageReadingSection) -> None:
+        words, han = _any(reading.byline_words), _any(reading.byline_words_zh)
+        labels, stops = _any(reading.byline_labels), _any(reading.byline_stop_words)
+        colon, names = r"\s{0,3}[:：]\s{0,3}", f"[{_HAN}·‧]{{2,4}}"
+        label = rf"(?:{labels})(?:\s{{1,3}}(?:{_AND}|&)\s{{1,3}}(?:{labels}))?{colon}"
+        word = rf"(?:{words})(?:{colon}|\s{{1,3}})"
+        self._introduction = re.compile(rf"^\W{{0,5}}(?:{label}|{word}){{1,3}}", re.IGNORECASE)
+        self._inside = re.compile(rf"(?:^|[\s|·•–—,-]){word}(?=(?-i:[^\W\d_a-z]))", re.IGNORECASE)
+        self._others = re.compile(rf"(?:^|[\s|·•–—,;(])(?:{stops})(?:[\s:：/]|$)", re.IGNORECASE)
+        self._han = re.compile(
+            rf"^\W{{0,5}}[{_HAN}]{{0,8}}(?:{han})\s{{0,3}}[:：/／]?\s{{0,3}}({names}(?:、\s?{names}){{0,5}})"
+            rf"(?=[／/\s）)】〕，,。|]|$|{han})"
+        )
+        self._wire = re.compile(rf"[（(]\s?中央社記者([{_HAN}]{{3}}(?:、[{_HAN}]{{3}}){{0,3}})")
+        self._no_names = frozenset(name.casefold() for name in (*reading.no_names, *reading.name_credentials))
+        self._particles = frozenset(reading.name_particles)
+
+    def names(self, text: str) -> tuple[str, ...]:
+        """Names in a text that is known to credit somebody; () where it holds none."""
+        if "://" in text[:12] or text.startswith("www."):
+            return ()
+        text = text[:_MAX_CHARACTERS].strip()
+        if _HAS_HAN.search(text) and (found := self.han_names(text)):
+            return found
+        return self._split(self._without_introduction(text))
+
+    def line_names(self, text: str) -> tuple[str, ...]:
+        """Names in a line of running text, which must say that it credits somebody.
+
+        Only what begins with "By", "作者：" and the like, and goes on with names alone, is believed.
+        """
+        head = text[:200]
+        if _HAS_HAN.search(head) and (found := self.han_names(head)):
+            return found
+        match = self._introduction.match(head) if len(text) <= _MAX_LINE_CHARACTERS else None
+        if match is None or not head[match.end() : match.end() + 1].isupper():
+            return ()
+        return self._split(self._without_introduction(head))
+
+    def han_names(self, text: str) -> tuple[str, ...]:
+        """Reporters' names out of the forms of Chinese newspapers."""
+        if match := self._wire.search(text) or self._han.search(text):
+            return tuple(name.strip() for name in match[1].split("、"))
+        return ()
+
+    def whole(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Organisations as they are stated, not taken apart."""
+        found = dict.fromkeys(" ".join(text.split()) for text in texts)
+        return tuple(
+            text
+            for text in found
+            if 2 <= len(text) <= _MAX_NAME_CHARACTERS and "://" not in text and text.casefold() not in self._no_names
+        )[:_MAX_NAMES]
+
+    def is_address(self, text: str) -> bool:
+        """Whether a text is a site's address without more: ``example.com``."""
+        return _DOMAIN.match(text.strip()) is not None
+
+    def _without_introduction(self, text: str) -> str:
+        if match := self._introduction.match(text) or self._inside.search(text[:_MAX_BEFORE]):
+            text = text[match.end() :]
+        if match := self._others.search(text):
+            text = text[: match.start()]
+        return text
+
+    def _split(self, text: str) -> tuple[str, ...]:
+        found: dict[str, str] = {}
+        parts = _SPLIT.split(text)[:_MAX_NAMES]
+        for part in parts:
+            name = " ".join(_TAIL.sub("", part).strip(_EDGE).split())
+            if self._is_name(name) and (len(parts) == 1 or not name.islower()):
+                found.setdefault(name.casefold(), name)
+        return tuple(found.values())
+
+    def _is_name(self, text: str) -> bool:
+        """Whether a text can be the name of somebody.
+
+        Words are capitalised or particles, unless there are one or two; a nickname of one word may hold digits.
+        """
+        words = text.split()
+        if not 2 <= len(text) <= _MAX_NAME_CHARACTERS or not 1 <= len(words) <= _MAX_NAME_WORDS:
+            return False
+        if text.casefold() in self._no_names or any(sign in text for sign in "@/<>{}=?!#"):
+            return False
+        if not any(sign.isalpha() for sign in text):
+            return False
+        if len(words) == 1:
+            return not self.is_address(text)
+        if any(sign.isdigit() for sign in text):
+            return False
+        if text.islower():
+            return len(words) == 2
+        return all(self._is_part(word) for word in words)
+
+    def _is_part(self, word: str) -> bool:
+        return not word[0].islower() or word in self._particles or word[1:2] in {"'", "’"}
+
+
+def _any(words: tuple[str, ...]) -> str:
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.page.names import NameWords
+from tests.handlers.page.rules import READING
+
+WORDS = NameWords(READING)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Ada Lovelace", ["Ada Lovelace"]),
+        ("By Ada Lovelace and Mary Shelley", ["Ada Lovelace", "Mary Shelley"]),
+        ("Ada Lovelace, Mary Shelley, and Emily Brontë", ["Ada Lovelace", "Mary Shelley", "Emily Brontë"]),
+        ("Von Ada Lovelace und Mary Shelley", ["Ada Lovelace", "Mary Shelley"]),
+        ("Par Ada Lovelace et Mary Shelley", ["Ada Lovelace", "Mary Shelley"]),
+        ("Dr. Ada Lovelace, PhD", ["Dr. Ada Lovelace"]),
+        ("ADA LOVELACE | 3 May 2024", ["ADA LOVELACE"]),
+        ("Posted on May 3, 2024 by Ada Lovelace", ["Ada Lovelace"]),
+        ("VON ADA LOVELACE am 21. April 2020", ["ADA LOVELACE"]),
+        ("Text und Interview: Ada Lovelace", ["Ada Lovelace"]),
+        ("Text: Ada Lovelace Fotos: Mary Shelley", ["Ada Lovelace"]),
+        ("Ludwig van der Rohe", ["Ludwig van der Rohe"]),
+        ("ada99", ["ada99"]),
+        ("By Staff", []),
+        ("Editorial Team", []),
+        ("Published on", []),
+        ("ada@example.com", []),
+        ("https://example.com/ada", []),
+        ("the rain came and went", []),
+        ("記者王小明／台北報導", ["王小明"]),
+        ("記者 王小明、陳大文 / 台北報導", ["王小明", "陳大文"]),
+        ("（中央社記者王小明台北1日電）", ["王小明"]),
+        ("作者：王小明", ["王小明"]),
+        ("文／王小明", ["王小明"]),
+        ("王小明", ["王小明"]),
+        ("編輯部", []),
+        ("", []),
+    ],
+)
+def test_names(text: str, names: list[str]) -> None:
+    assert list(WORDS.names(text)) == names
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("By Ada Lovelace", ["Ada Lovelace"]),
+        ("by Ada Lovelace, Correspondent", ["Ada Lovelace"]),
+        ("By the time the rain came, all was lost.", []),
+        ("Ada Lovelace", []),
+        ("By 2030 all will be well", []),
+        ("文／王小明", ["王小明"]),
+        ("記者會今天舉行", []),
+    ],
+)
+def test_a_line_must_say_that_it_credits_somebody(line: str, names: list[str]) -> None:
+    assert list(WORDS.line_names(line)) == names
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read(text: str) -> None:
+    assert all(name.strip() for name in (*WORDS.names(text), *WORDS.line_names(text)))
