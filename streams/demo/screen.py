@@ -43,9 +43,14 @@ def _handlers(demo: Demo) -> Panel:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("handler", "held", "lag"):
         table.add_column(name, justify="left" if name == "handler" else "right")
+    totals: dict[str, list[int]] = {}
     for group in demo.application.groups:
-        held = sum(partition.held for partition in group.partitions.values())
-        table.add_row(group.handler.name, str(held), str(group.lag))
+        # A handler's retry topics have groups of their own.
+        total = totals.setdefault(group.handler.name, [0, 0])
+        total[0] += sum(partition.held for partition in group.partitions.values())
+        total[1] += group.lag
+    for name, (held, lag) in totals.items():
+        table.add_row(name, str(held), str(lag))
     return Panel(table, title="consumer groups", border_style="dim")
 
 

@@ -98,10 +98,18 @@ class IntakeBroker(KafkaBroker):
 
 
 def _quiet_logger() -> logging.Logger:
-    """FastStream tells of every assignment; its warnings and errors are what is worth reading."""
+    """FastStream tells of every assignment; its warnings and errors are what is worth reading.
+
+    But one: it warns at each subscription that it makes no topics, which is as it should be.
+    """
     logger = logging.getLogger("faststream")
     logger.setLevel(logging.WARNING)
+    logger.addFilter(_is_worth_reading)
     return logger
+
+
+def _is_worth_reading(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith("Auto create topics is disabled")
 
 
 async def _as_they_came(records: tuple[ConsumerRecord, ...]) -> KafkaAckableMessage:

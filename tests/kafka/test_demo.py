@@ -22,11 +22,11 @@ def test_the_whole_job_is_done_and_every_input_accounted_for(
     figures = json.loads(capfd.readouterr().out.strip().splitlines()[-1])
     assert list(figures) == [
         "pages_scored",
+        "tiers",
         "documents_indexed",
         "index_points",
         "index_points_estimated",
         "index_points_without_tiers",
-        "tiers",
         "batches_classified",
         "result_types",
         "extractions_needed",
