@@ -66,18 +66,83 @@ def test_a_byline_is_credit_enough_and_both_are_not_counted_twice() -> None:
     assert both.total == byline.total == 18
 
 
+UNSEEN = Observations(
+    external_links_count=None,
+    headings_count=None,
+    schema_is_article=None,
+    has_author=None,
+    has_byline=None,
+    has_date=None,
+)
+
+
+def test_what_was_not_observed_gives_nothing_and_is_said() -> None:
+    score = score_trust(25, "", UNSEEN, RULES.points)
+
+    assert score.total == 25
+    assert {line.name for line in score.components if line.because == "not observed"} == {
+        "external_links", "headings", "schema", "author", "date",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seen", "points", "because"),
+    [
+        (replace(UNSEEN, has_byline=True), 8, "names a byline"),
+        (replace(UNSEEN, has_author=True), 8, "names an author"),
+        (replace(UNSEEN, has_author=False), 0, "names no author; a byline was not observed"),
+        (replace(UNSEEN, has_byline=False), 0, "names no author; an author was not observed"),
+        (replace(UNSEEN, has_author=False, has_byline=False), 0, "names no author"),
+        (Observations(has_author=True, has_byline=True), 8, "names an author and a byline"),
+    ],
+)
+def test_that_there_is_no_author_takes_two_observations(seen: Observations, points: int, because: str) -> None:
+    [line] = [line for line in score_trust(10, "", seen, RULES.points).components if line.name == "author"]
+
+    assert (line.points, line.because) == (points, because)
+
+
+@pytest.mark.parametrize(
+    ("has_headings", "points", "because"),
+    [(True, 8, "has headings"), (False, 0, "no headings"), (None, 0, "not observed")],
+)
+def test_headings_count_without_a_count(has_headings: bool | None, points: int, because: str) -> None:
+    seen = replace(UNSEEN, has_headings=has_headings)
+    [line] = [line for line in score_trust(10, "", seen, RULES.points).components if line.name == "headings"]
+
+    assert (line.points, line.because) == (points, because)
+
+
+def test_an_article_type_is_needed_not_just_a_type() -> None:
+    listing = score_trust(10, "", Observations(schema_type="CollectionPage"), RULES.points)
+    [line] = [line for line in listing.components if line.name == "schema"]
+
+    assert (line.points, line.because) == (0, "schema.org type CollectionPage")
+
+
+def test_minimums_are_configured() -> None:
+    points = replace(RULES.points, min_citations=3, min_external_links=2, min_headings=4)
+    few = Observations(citation_count=2, external_links_count=1, headings_count=3)
+    enough = Observations(citation_count=3, external_links_count=2, headings_count=4)
+
+    assert score_trust(10, "", few, points).total == 10
+    assert score_trust(10, "", replace(few, has_doi=True), points).total == 20
+    assert score_trust(10, "", enough, points).total == 33
+
+
 observations = st.builds(
     Observations,
     has_doi=st.booleans(),
     citation_count=st.integers(0, 10**6),
-    external_links_count=st.integers(0, 10**6),
+    external_links_count=st.none() | st.integers(0, 10**6),
     has_references_section=st.booleans(),
-    headings_count=st.integers(0, 10**6),
+    headings_count=st.none() | st.integers(0, 10**6),
+    has_headings=st.none() | st.booleans(),
     has_statistics=st.booleans(),
-    schema_is_article=st.booleans(),
-    has_author=st.booleans(),
-    has_byline=st.booleans(),
-    has_date=st.booleans(),
+    schema_is_article=st.none() | st.booleans(),
+    has_author=st.none() | st.booleans(),
+    has_byline=st.none() | st.booleans(),
+    has_date=st.none() | st.booleans(),
 )
 
 

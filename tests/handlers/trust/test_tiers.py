@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from handlers.score_page import ScorePageRules
+from handlers.trust.labels import tier_of, without_score
 from handlers.trust.tiers import source_of
+from tests.labelled import cases, has
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(ScorePageRules).compiled.sources
@@ -32,6 +38,22 @@ RULES = shipped_rules(ScorePageRules).compiled.sources
         ("", 3, ()),
         (".".join("a" * 500), 3, ()),
         ("UDN.COM.", 2, ("news",)),
+        ("udn.com.example.org", 3, ()),
+        ("fakeudn.com", 3, ()),
+        ("gov.uk", 1, ("government",)),
+        ("service.gov.br", 1, ("government",)),
+        ("www.army.mil", 1, ("government",)),
+        ("gov.example", 3, ()),
+        ("example.gov.com", 3, ()),
+        ("mygov", 3, ()),
+        ("edu.example.com", 3, ()),
+        ("www.uq.edu.au", 1, ("academic",)),
+        ("myedu.org", 3, ()),
+        ("www.tsukuba.ac.jp", 1, ("academic",)),
+        ("ac.example.com", 3, ()),
+        ("xn--fiqs8s.example", 3, ()),
+        ("..", 3, ()),
+        ("gov..tw", 3, ()),
     ],
 )
 def test_hosts(host: str, tier: int, tags: tuple[str, ...]) -> None:
@@ -55,9 +77,45 @@ def test_a_domain_is_not_a_publisher() -> None:
     assert source_of("news.example", "gov.tw", "", RULES).tier == 3
 
 
-def test_the_longest_entry_decides() -> None:
-    from dataclasses import replace
+def test_a_government_host_may_name_itself() -> None:
+    source = source_of("x.gov.uk", None, "科技部", RULES)
 
+    assert (source.tier, source.because) == (1, "the publisher 科技部 is listed")
+
+
+def test_a_listed_domain_weighs_more_than_a_name() -> None:
+    assert source_of("writer.medium.com", "科技部", "", RULES).tier == 3
+
+
+@pytest.mark.parametrize("name", ["udn.com", "gov.tw", " 科技部 ", "科技部 ", "科技部新聞", "", "Nature"])
+def test_a_publisher_is_a_whole_name_and_no_domain(name: str) -> None:
+    assert source_of("news.example", name, "", RULES).tier == (1 if name.strip() == "科技部" else 3)
+
+
+@given(st.text(max_size=60), st.text(max_size=20))
+def test_on_any_other_host_a_page_gains_nothing_by_naming_itself(host: str, own_name: str) -> None:
+    source = source_of(host, None, "", RULES)
+
+    named = source_of(host, None, own_name, RULES)
+
+    assert named == source or source.is_government
+
+
+@pytest.mark.skipif(
+    not has("cred1_domains"), reason="cred1_domains is not there; DATA names the folder of labelled sets"
+)
+def test_no_domain_of_low_credibility_reaches_tier_a_by_its_source() -> None:
+    """Neither with a score, where the source alone gives its base, nor without one, where the source decides."""
+    tiers = shipped_rules(ScorePageRules).compiled.tiers
+    listed = [case["domain"] for case in cases("cred1_domains") if case["category"] not in {"r", "reliable"}]
+    sources = {host: source_of(host, None, "", RULES) for domain in listed for host in (domain, f"www.{domain}")}
+
+    assert len(listed) > 500
+    assert [host for host, source in sources.items() if tier_of(source.base_score, tiers) == "A"] == []
+    assert [host for host, source in sources.items() if without_score(source.tier)[0] == "A"] == []
+
+
+def test_the_longest_entry_decides() -> None:
     rules = replace(RULES, entries=(("gov.tw",), (), ("blog.gov.tw",)))
 
     assert source_of("a.blog.gov.tw", None, "", rules).tier == 3

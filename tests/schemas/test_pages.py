@@ -1,0 +1,92 @@
+"""The forms a crawled page comes in, and scored pages from before there were scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from schemas.pages import CrawledPage, CrawlerMetadata, ScoredPage
+
+URL = "https://a.example/"
+OLD: dict[str, Any] = {
+    "url": URL,
+    "trust_features": {"source_tier": 2, "base_score": 25},
+    "tier": "B",
+    "trust_label": "MEDIUM",
+    "config_version": "0123456789ab",
+}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"html": "<p>", "content": "text"},
+        {"html_base64": "PHA+", "content": ""},
+        {"html": "", "html_base64": ""},
+        {"html": "<p>", "html_base64": "PHA+", "content": "text"},
+        {"title": "A title", "quality_metadata": {}},
+    ],
+)
+def test_exactly_one_body_is_needed(body: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="exactly one of html, html_base64 and content"):
+        CrawledPage.model_validate({"url": URL, **body})
+
+
+@pytest.mark.parametrize(("body", "read"), [({"content": ""}, ""), ({"content": "text"}, "text"), ({"html": ""}, "")])
+def test_an_empty_body_is_one(body: dict[str, Any], read: str) -> None:
+    assert CrawledPage.model_validate({"url": URL, **body}).body == read
+
+
+@pytest.mark.parametrize(
+    ("author", "names"), [(None, ()), ("Mette Friis", ("Mette Friis",)), (["A B", "C D"], ("A B", "C D")), ([], ())]
+)
+def test_an_author_may_come_as_text(author: Any, names: tuple[str, ...]) -> None:
+    page = CrawledPage.model_validate({"url": URL, "content": "", "author": author})
+
+    assert page.author == names
+    assert CrawledPage.model_validate_json(page.to_json()) == page
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"has_byline": "maybe"},
+        {"has_author": 2},
+        {"schema_type": 5},
+        {"external_links_count": -1},
+        {"external_links_count": 10**12},
+        {"citation_count": "many"},
+        [],
+        "{}",
+    ],
+)
+def test_metadata_of_a_wrong_type_is_refused(wrong: Any) -> None:
+    with pytest.raises(ValidationError, match="quality_metadata"):
+        CrawledPage.model_validate({"url": URL, "content": "", "quality_metadata": wrong})
+
+
+def test_what_metadata_does_not_say_is_null_and_what_it_says_beyond_is_passed_over() -> None:
+    metadata = CrawlerMetadata.model_validate({"has_byline": True, "of_tomorrow": 1})
+
+    assert {name: value for name, value in metadata.to_wire().items() if value is not None} == {"has_byline": True}
+
+
+@pytest.mark.parametrize("field", ["title", "content", "date", "summary"])
+def test_no_nul_in_texts(field: str) -> None:
+    with pytest.raises(ValidationError, match="NUL"):
+        CrawledPage.model_validate({"url": URL, "content": "", field: "a\x00b"})
+
+
+def test_a_scored_page_without_a_score_was_labelled_by_its_source() -> None:
+    page = ScoredPage.model_validate(OLD)
+
+    assert (page.cts_score, page.label_source, page.trust_features.cts_score) == (None, "fallback", None)
+    assert page.trust_features.has_byline is None
+    assert ScoredPage.model_validate_json(page.to_json()) == page
+
+
+def test_a_scored_page_with_a_score_was_labelled_by_it() -> None:
+    assert ScoredPage.model_validate(OLD | {"cts_score": 47}).label_source == "score"
