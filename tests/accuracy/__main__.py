@@ -1,84 +1,144 @@
-"""``make accuracy``: how often Assay is right on labelled pages, where there are any on this machine.
+"""``make accuracy``: how often Assay is right on pages that others labelled, beside those who do the same.
 
-So far result types, as a confusion matrix with recall and precision, from the whole page and from its text alone.
+Without the labelled pages there is nothing to measure; one line says so, and that is no failure.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import sys
-from collections import Counter
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
 
-from handlers.classify_results import ClassifyResultsRules, classify_results
-from handlers.page.html import parse_page
-from schemas.outcome import Emit
-from schemas.retrieval import ResultsClassified, ResultType, RetrievalBatch, RetrievedContent
 from tests import labelled
-from tests.rules import shipped_rules
+from tests.accuracy import contestants, errors, features, goals, main_text, result_types, schema_types, speed, table
+from tests.accuracy.counting import Tally
+from tests.accuracy.goals import Goal
+from tests.accuracy.labels import SCHEMA_SET, SETS, pages
 
-SETS = ("wcxb_page_types", "formasaurus_navigation", "zh_list_detail", "magic_html_article_forum")
-TEXT_CHARACTERS = 4000
-
-Matrix = Counter[tuple[str, str]]
+PARTS = ("dates", "authors", "text", "features", "schema", "speed", "results", "errors")
+_OF_PAGES = {"dates", "authors", "text", "features"}
 
 
-def main() -> int:
-    """Measures every set that is here; returns 0 also where there is none."""
-    present = [name for name in SETS if labelled.has(name)]
+class Run:
+    """What one run has measured: tables to print, goals, tallies with their misses, and everything as data."""
+
+    def __init__(self) -> None:
+        self.tables: list[str] = []
+        self.goals: list[Goal] = []
+        self.tallies: list[Tally] = []
+
+    def add(self, tally: Tally, *, counts: bool = False) -> None:
+        """Takes a tally with its table."""
+        self.tallies.append(tally)
+        self.tables.append(table.tally_table(tally) + ("\n" + table.counts_table(tally) if counts else ""))
+
+    def text(self) -> str:
+        """All tables, the goals first."""
+        return "\n".join(([table.goals_table(self.goals)] if self.goals else []) + self.tables)
+
+    def data(self) -> dict[str, Any]:
+        """All counts and goals."""
+        return {
+            "goals": [{"what": goal.what, "figure": goal.figure, "is_met": goal.is_met} for goal in self.goals],
+            "tallies": {
+                tally.question: {
+                    f"{group}: {name}": {"labelled": count.labelled, "right": count.right, "wrong": count.wrong}
+                    for (group, name), count in tally.counts.items()
+                }
+                for tally in self.tallies
+            },
+        }
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measures and prints; returns 0 also where there is nothing to measure on, 1 where a page raised."""
+    options = _options(arguments)
+    present = [name for name in options.set if labelled.has(name)]
     if not present:
         print(f"skipped: no labelled pages below {labelled.DATA}; set DATA to where they are")
         return 0
-    for with_html in (True, False):
-        total: Matrix = Counter()
-        for name in present:
-            matrix = measure(name, with_html)
-            total += matrix
-            report(f"{name}, {'page' if with_html else 'text only'}", matrix)
-        report(f"together, {'page' if with_html else 'text only'}", total)
-    return 0
+    run = Run()
+    raised = measure(run, set(options.only), present)
+    heading = _heading()
+    print(heading, run.text(), sep="\n")
+    if "results" in options.only:
+        print("\n".join(result_types.run()))
+    for tally in run.tallies if options.misses else ():
+        print(table.misses(tally, options.misses))
+    if options.json:
+        options.json.write_text(json.dumps(run.data(), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    if options.write:
+        table.write(f"{heading}\n{run.text()}")
+    return 1 if raised else 0
 
 
-def measure(name: str, with_html: bool) -> Matrix:
-    """Pairs of (label, answer) over the cases of a set that have a label."""
-    rules = shipped_rules(ClassifyResultsRules)
-    matrix: Matrix = Counter()
-    for case in labelled.cases(name):
-        label = case.get("suggested_label")
-        if not label or not case.get("file") or case.get("strict") is False:
-            continue
-        body = labelled.body(name, case)
-        page = parse_page(body)
-        title = page.tree.css_first("title")
-        text = page.tree.body.text(separator=" ") if page.tree.body else ""
-        result = RetrievedContent(
-            url=labelled.address(case),
-            title=title.text() if title else None,
-            content=" ".join(text.split())[:TEXT_CHARACTERS],
-            html=body.decode(page.encoding, "replace") if with_html else None,
-            content_kind="full",
-        )
-        batch = RetrievalBatch(batch_id="b", query="", retrieved_content=(result,))
-        outcome = classify_results(batch, rules)
-        if not isinstance(outcome, Emit) or not isinstance(outcome.events[0], ResultsClassified):
-            raise SystemExit(f"{case['id']}: {outcome}")
-        matrix[label, outcome.events[0].results[0].result_type] += 1
-    return matrix
+def measure(run: Run, parts: set[str], present: list[str]) -> int:
+    """Measures the parts on the sets that are there; returns how many pages raised."""
+    raised = 0
+    labelled_pages = [page for name in present if name != SCHEMA_SET for page in pages(name)]
+    if parts & _OF_PAGES and labelled_pages:
+        raised += _of_pages(run, parts, contestants.answers(labelled_pages))
+    if "schema" in parts and SCHEMA_SET in present:
+        tally, plain, wrong = schema_types.types()
+        run.add(tally)
+        run.tables.append(f"Of {plain} plain documents, which name no type, {wrong} were given one.\n")
+        run.goals += goals.schema_goals(tally)
+    if "speed" in parts and labelled_pages:
+        figures = speed.measure(labelled_pages)
+        run.tables.append(table.speed_table(figures))
+        run.goals += goals.speed_goals(figures)
+    if "errors" in parts:
+        found = errors.read_all()
+        run.tables.append(table.errors_table(found))
+        run.goals.append(goals.raised_goal(sum(found.pages.values()), len(found.raised)))
+        raised += len(found.raised)
+    return raised
 
 
-def report(title: str, matrix: Matrix) -> None:
-    """Prints a confusion matrix with recall, precision and macro-F1 over the labels that occur."""
-    print(f"\n{title}: {sum(matrix.values())} cases")
-    scores = []
-    for label in ResultType:
-        right = matrix[label, label]
-        labelled_so = sum(matrix[label, answer] for answer in ResultType)
-        answered_so = sum(matrix[other, label] for other in ResultType)
-        row = "  ".join(f"{answer}={matrix[label, answer]}" for answer in ResultType)
-        recall = right / labelled_so if labelled_so else 0.0
-        precision = right / answered_so if answered_so else 0.0
-        if labelled_so:
-            scores.append(2 * right / (labelled_so + answered_so))
-        print(f"  {label:17} {row:60} recall {recall:.2f}  precision {precision:.2f}")
-    print(f"  macro-F1 {sum(scores) / len(scores) if scores else 0.0:.3f}")
+def _of_pages(run: Run, parts: set[str], asked: features.Asked) -> int:
+    failed = features.failures(asked, contestants.ASSAY)
+    for place, answer in failed:
+        print(f"no answer for {place}: {answer.failed}")
+    has_others = any(contestants.TRAFILATURA in answers for _, answers in asked)
+    if not has_others:
+        print("Assay alone: htmldate and trafilatura are not installed (`make bench` installs them)")
+    if "dates" in parts:
+        run.add(tally := features.dates(asked), counts=True)
+        run.goals += goals.date_goals(tally) if has_others else []
+    if "authors" in parts:
+        run.add(tally := features.authors(asked), counts=True)
+        run.goals += goals.author_goals(tally) if has_others else []
+    if "text" in parts:
+        wanted, unwanted = main_text.snippets(asked)
+        run.tallies += [wanted, unwanted]
+        run.tables += [table.snippet_table(wanted), table.snippet_table(unwanted)]
+        if gold := main_text.gold(asked):
+            run.tables.append(table.gold_table(gold))
+        run.goals += goals.text_goals(wanted, unwanted) if has_others else []
+    if "features" in parts:
+        for tally in (*features.texts(asked), *features.flags(asked)):
+            run.add(tally)
+        run.tables.append(table.rates_table(features.rates(asked)))
+    return sum(answer.raised for _, answer in failed)
+
+
+def _heading() -> str:
+    others = contestants.versions()
+    return f"{datetime.now(UTC):%Y-%m-%d}; selectolax {version('selectolax')}{f', {others}' if others else ''}.\n"
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.accuracy", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some parts")
+    parser.add_argument("--set", nargs="+", choices=(*SETS, SCHEMA_SET), default=(*SETS, SCHEMA_SET), help="some sets")
+    parser.add_argument("--misses", type=int, default=0, metavar="N", help="show the first N misses of each question")
+    parser.add_argument("--json", type=Path, help="keep the counts")
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/accuracy.md")
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

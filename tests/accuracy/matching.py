@@ -1,0 +1,102 @@
+"""When an answer is right: one matcher for every contestant, blind to what nobody would call a mistake.
+
+Case, accents, white space, punctuation and the order of a name's parts do not matter. What is left has to agree.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import re
+import unicodedata
+from collections import Counter
+from datetime import date
+from typing import Any
+
+_APART = re.compile(r"\s*(?:[,;&|/·、，\n]|\s(?:and|und|et|y|e)\s)\s*", re.IGNORECASE)
+_LEAD = re.compile(r"^(?:by|par|von|por|di|door|written by|text)\s*:?\s+", re.IGNORECASE)
+_ISO_DAY = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
+_MORE_NAMES = 2
+"""Words by which one form of a name may be longer than the other: a title, a middle name, a degree."""
+
+
+def plain(text: str) -> str:
+    """Letters and digits only, without case and accents.
+
+    >>> plain(" Émile  O’Neil ")
+    'emileoneil'
+    """
+    return "".join(_words(text))
+
+
+def same_text(label: str, answer: str | None) -> bool:
+    """Whether two titles or names of sites are the same but for how they are written."""
+    return answer is not None and plain(label) == plain(answer)
+
+
+def persons(value: Any) -> tuple[str, ...]:
+    """The names in a label or an answer: a list, or one text that enumerates them.
+
+    Degrees and jobs that stand between the names ("Ann Lee, MD") are one word; they only count where nothing longer is
+    there.
+
+    >>> persons("By Ann Lee, MD and Bo Chen")
+    ('Ann Lee', 'Bo Chen')
+    """
+    texts = [value] if isinstance(value, str) else [text for text in value or () if isinstance(text, str)]
+    parts = [_LEAD.sub("", part).strip() for text in texts for part in _APART.split(text)]
+    parts = [part for part in parts if plain(part)]
+    return tuple(dict.fromkeys([part for part in parts if len(_words(part)) > 1] or parts))
+
+
+def named(labels: tuple[str, ...], answers: tuple[str, ...]) -> bool:
+    """Whether at least one labelled person is among those answered."""
+    said = persons(answers)
+    return any(_same_person(label, answer) for label in labels for answer in said)
+
+
+def day_of(answer: str | None) -> str | None:
+    """The day of a date as a contestant writes it; None where it says none.
+
+    >>> day_of("2024-3-05T10:00:00+08:00"), day_of("Tue, 05 Mar 2024 10:00:00 GMT"), day_of("soon")
+    ('2024-03-05', '2024-03-05', None)
+    """
+    if not answer:
+        return None
+    if found := _ISO_DAY.search(answer):
+        year, month, day = map(int, found.groups())
+    elif mail := email.utils.parsedate(answer):
+        year, month, day = mail[:3]
+    else:
+        return None
+    try:
+        return date(year, month, day).isoformat()
+    except ValueError:
+        return None
+
+
+def overlap(gold: str, answer: str) -> tuple[float, float]:
+    """Precision and recall of a text's tokens (words, and single characters of Chinese and Japanese), with repeats.
+
+    >>> overlap("a b c d", "a b x")
+    (0.6666666666666666, 0.5)
+    """
+    expected, said = Counter(_tokens(gold)), Counter(_tokens(answer))
+    shared = (expected & said).total()
+    return shared / (said.total() or 1), shared / (expected.total() or 1)
+
+
+def _same_person(label: str, answer: str) -> bool:
+    if plain(label) == plain(answer):
+        return True
+    fewer, more = sorted((set(_words(label)), set(_words(answer))), key=len)
+    return len(fewer) > 1 and fewer <= more and len(more) - len(fewer) <= _MORE_NAMES
+
+
+def _words(text: str) -> list[str]:
+    folded = unicodedata.normalize("NFKD", text.casefold())
+    kept = "".join(char for char in folded if not unicodedata.combining(char) and char not in "'’`´")
+    return re.findall(r"[^\W_]+", kept)
+
+
+def _tokens(text: str) -> list[str]:
+    return re.findall(r"[぀-ヿ㐀-鿿]|[^\W_぀-ヿ㐀-鿿]+", unicodedata.normalize("NFKC", text.casefold()))
