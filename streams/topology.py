@@ -172,7 +172,6 @@ PAGES_SCORED = Topic(
     key=lambda page: str(page.url),
     key_means="url",
     meaning="Pages with content trust score, tier and label.",
-    read_by=("your index",),
 )
 DOCUMENTS_INDEXED = Topic(
     name="documents.indexed.v1",

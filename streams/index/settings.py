@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr, model_validator
 
 from schemas.rules import Section
 
-HASHED_DIMENSIONS = 512
+HASHED_DIMENSIONS = 1024
 
 
 class EmbedderSettings(Section):

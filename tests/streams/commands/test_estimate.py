@@ -64,7 +64,7 @@ def test_the_plan_as_json(capsys: pytest.CaptureFixture[str], settings: Settings
         "C": 4_000_000,
     }
     assert found["tiers"]["A"]["points_with_article_embeddings"] == 11_000_000
-    assert (found["dimensions"], found["tiered"]["vector_bytes"]) == (512, 24_000_000 * 512 * 4)
+    assert (found["dimensions"], found["tiered"]["vector_bytes"]) == (1024, 24_000_000 * 1024 * 4)
 
 
 def test_dimensions_are_those_of_the_embedder_unless_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,13 +76,13 @@ def test_dimensions_are_those_of_the_embedder_unless_named(capsys: pytest.Captur
 def test_people_see_the_plan(capsys: pytest.CaptureFixture[str], settings: Settings) -> None:
     assert run_estimate(settings) == 0
     lines = [" ".join(shown.replace("█", "").split()) for shown in capsys.readouterr().out.splitlines()]
-    assert lines[0] == "10,000,000 articles, 10 chunks each on average; vectors of 512 x 4 bytes"
+    assert lines[0] == "10,000,000 articles, 10 chunks each on average; vectors of 1,024 x 4 bytes"
     assert "A full 10 % 1,000,000 10 10,000,000 + 1,000,000" in lines
     assert "B rough 50 % 5,000,000 2 10,000,000" in lines
     assert "C none 40 % 4,000,000 1 4,000,000" in lines
-    assert "every article in full 100,000,000 190.7 GiB" in lines
-    assert "by tier 24,000,000 -76 % 45.8 GiB" in lines
-    assert "+ article embeddings 25,000,000 -75 % 47.7 GiB" in lines
+    assert "every article in full 100,000,000 381.5 GiB" in lines
+    assert "by tier 24,000,000 -76 % 91.6 GiB" in lines
+    assert "+ article embeddings 25,000,000 -75 % 95.4 GiB" in lines
 
 
 def test_sizes_have_the_unit_in_which_they_are_short() -> None:
