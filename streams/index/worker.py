@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 from handlers.indexing.write_plan import MEMORY, WritePlan, places_to_read, plan_write
@@ -40,8 +41,9 @@ class IndexWorker:
         self._underway = KeyedLocks()
 
     async def open(self) -> None:
-        """Opens the store now instead of with the first document."""
+        """Opens the store now instead of with the first document, and counts what is there."""
         await self._store.open()
+        await self._count()
 
     async def index(self, document: IndexDocument, run: str | None) -> IndexReply | IndexUnavailable:
         """Makes the index hold a document's points and no others, unless it has a newer version.
@@ -54,9 +56,9 @@ class IndexWorker:
                 stored = await self._store.read(places_to_read(document.document_id))
                 plan = plan_write(document, run, self._embedder.name, stored)
                 await self._carry_out(plan, document)
-            await self._count()
         except IndexDownError as error:
             return IndexUnavailable(str(error), error.after_seconds)
+        await self._count()
         return IndexReply(len(document.points), len(plan.write), len(plan.remove), plan.outdated, self._embedder.name)
 
     async def aclose(self) -> None:
@@ -85,4 +87,6 @@ class IndexWorker:
         now = self._clock.monotonic()
         if now - self._counted >= self._count_seconds:
             self._counted = now
-            self._on_count(await self._store.count())
+            # What is written is written, whether it can be counted or not.
+            with contextlib.suppress(IndexDownError):
+                self._on_count(await self._store.count())

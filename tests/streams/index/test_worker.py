@@ -116,3 +116,17 @@ async def test_a_store_that_is_down_is_no_exception() -> None:
     reply = await bench.worker.index(IndexDocument(document_id_of(page.url), points, None), None)
     assert isinstance(reply, IndexUnavailable)
     await bench.worker.aclose()
+
+
+async def test_what_can_not_be_counted_is_written_all_the_same(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def down() -> StoreCounts:
+        raise IndexDownError("no counting today")
+
+    monkeypatch.setattr(bench.store, "count", down)
+    assert (await bench.put("C")).written == 1
+    assert bench.counts == []
+
+
+async def test_what_is_there_is_counted_when_it_is_opened(bench: Bench) -> None:
+    await bench.worker.open()
+    assert bench.counts == [StoreCounts(0, {"A": 0, "B": 0, "C": 0})]
