@@ -10,7 +10,7 @@ import pytest
 import streams.sources
 from schemas.pages import MAX_PAGE_BYTES
 from streams.codec import OutputRecord
-from streams.sources import Refused, SourceError, check_source, read_event, read_source
+from streams.sources import Refused, SourceError, check_source, format_of, read_event, read_source
 from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES, TOPIC_BYTES
 
 
@@ -181,3 +181,45 @@ def test_a_path_is_checked_before_anything_is_sent(tmp_path: Path) -> None:
             check_source(path, RETRIEVAL_BATCHES)
     with pytest.raises(SourceError, match="No such file"):
         check_source(tmp_path / "none.jsonl", PAGES_CRAWLED)
+
+
+class TestTsv:
+    ROWS = b"url\ttitle\tcontent\tdate\r\nhttps://a.example/1\tT\tone\\ntwo\t\r\n\r\nbad\nhttps://a.example/2\tT\tx\t"
+
+    def test_lines_are_checked_one_by_one(self, tmp_path: Path) -> None:
+        path = tmp_path / "pages.tsv"
+        path.write_bytes(self.ROWS)
+        found = list(read_source(path, PAGES_CRAWLED, "r1"))
+        assert [item.place if isinstance(item, Refused) else item.key for item in found] == [
+            b"https://a.example/1",
+            f"{path}:4",
+            b"https://a.example/2",
+        ]
+        assert isinstance(found[0], OutputRecord)
+        assert json.loads(found[0].value or b"")["content"] == "one\ntwo"
+        assert headers(found[0])["assay_run"] == "r1"
+
+    @pytest.mark.parametrize(("name", "stated"), [("pages.tsv.gz", None), ("pages.txt", "tsv"), ("pages.gz", "tsv")])
+    def test_the_name_or_the_caller_says_that_it_is_tsv(self, tmp_path: Path, name: str, stated: Any) -> None:
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(self.ROWS) if path.suffix == ".gz" else self.ROWS)
+        found = list(read_source(path, PAGES_CRAWLED, None, stated))
+        assert [isinstance(item, OutputRecord) for item in found] == [True, False, True]
+
+    def test_what_the_caller_says_wins(self) -> None:
+        assert format_of(Path("pages.tsv"), "jsonl") == "jsonl"
+        assert format_of(Path("-"), None) == "jsonl"
+
+    def test_a_row_too_large_is_refused(self) -> None:
+        row = b"https://a.example/1\tT\t" + b"x" * (MAX_PAGE_BYTES + 1) + b"\t"
+        found = read_event(row, "x:1", PAGES_CRAWLED, None, "tsv")
+        assert isinstance(found, Refused)
+        assert "larger than" in found.reason
+        assert isinstance(read_event(None, "x:1", PAGES_CRAWLED, None, "tsv"), Refused)
+
+    def test_a_topic_without_pages_takes_none(self) -> None:
+        with pytest.raises(SourceError, match=r"TSV holds pages, and retrieval\.batches\.v1 does not take pages"):
+            check_source(Path("pages.tsv"), RETRIEVAL_BATCHES)
+        with pytest.raises(SourceError, match=r"TSV holds pages"):
+            check_source(Path("-"), RETRIEVAL_BATCHES, "tsv")
+        check_source(Path("-"), RETRIEVAL_BATCHES)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,56 @@ def test_no_kafka_is_one_line(nowhere: Settings, tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().err == (
         "assay publish: no Kafka at 127.0.0.1:1; start one with `assay broker`, or set ASSAY_KAFKA__BOOTSTRAP_SERVERS\n"
     )
+
+
+ROWS = b"https://a.example/1\tT\ttext\t2026-01-02\nbad\nhttps://a.example/2\tT\ttext\t\t{}\n"
+
+
+def test_a_check_sends_nothing_and_needs_no_kafka(
+    nowhere: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pages.tsv"
+    path.write_bytes(ROWS)
+    assert run_publish("pages.crawled.v1", [path], nowhere, as_json=True, check=True) == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out) | {"seconds": 0} == {"published": 0, "valid": 2, "refused": 1, "seconds": 0}
+    assert err == f"assay publish: {path}:2: 1 columns, 5 (or without quality_metadata 4) expected\n"
+    path.write_bytes(ROWS.replace(b"bad\n", b""))
+    assert run_publish("pages.crawled.v1", [path], nowhere, as_json=False, check=True) == 0
+    assert capsys.readouterr().out.startswith("2 valid for pages.crawled.v1, 0 refused, in ")
+
+
+def test_a_check_tells_many_refusals_in_short(
+    nowhere: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pages.jsonl").write_bytes(b"no page\n" * 30)
+    assert run_publish("pages.crawled.v1", [tmp_path / "pages.jsonl"], nowhere, as_json=True, check=True) == 1
+    err = capsys.readouterr().err
+    assert (err.count("undecodable"), "and 10 more refused" in err) == (20, True)
+
+
+def test_a_check_tells_what_turns_out_unreadable(
+    nowhere: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pages.tsv.gz").write_bytes(b"not gzip")
+    assert run_publish("pages.crawled.v1", [tmp_path / "pages.tsv.gz"], nowhere, as_json=True, check=True) == 2
+    assert "pages.tsv.gz: Not a gzipped file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stated", ["tsv", "jsonl", None])
+def test_standard_input_can_be_tsv(
+    nowhere: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    stated: Any,
+) -> None:
+    (tmp_path / "rows").write_bytes(ROWS)
+    with (tmp_path / "rows").open("rb") as rows:
+        monkeypatch.setattr(streams.commands.publish, "STANDARD_INPUT", rows.fileno())
+        arguments = ("pages.crawled.v1", [Path("-")], nowhere)
+        assert run_publish(*arguments, as_json=True, stated=stated, check=True) == 1
+    assert json.loads(capsys.readouterr().out)["valid"] == (2 if stated == "tsv" else 0)
 
 
 class Producer:

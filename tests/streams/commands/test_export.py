@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.commands.export import Export, run_export
+from streams.settings import Settings, load_settings
+from tests.streams.doubles import scored
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"})
+
+
+def event(number: int) -> dict[str, Any]:
+    return scored(f"https://a.example/{number}", "text").to_wire()
+
+
+FORMS = [
+    event(1),
+    {"topic": "pages.scored.v1", "offset": 3, "value": event(2)},
+    {"outcome": "emit", "reason": None, "events": [{"topic": "pages.scored.v1", "value": event(3)}]},
+]
+WRONG = [
+    b"no json",
+    b"[]",
+    b"7",
+    b'{"outcome": "dead", "reason": "invalid", "events": []}',
+    b'{"events": 7}',
+    b'{"events": [7]}',
+    b'{"value": {"url": "u"}}',
+]
+
+
+def lines(*values: Any) -> bytes:
+    return b"".join((v if isinstance(v, bytes) else json.dumps(v).encode()) + b"\n" for v in values)
+
+
+def addresses(rows: bytes) -> list[str]:
+    return [line.split("\t")[0] for line in rows.decode().splitlines()]
+
+
+def test_a_page_may_come_in_every_form_that_assay_writes(
+    settings: Settings, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    source = tmp_path / "pages.jsonl"
+    source.write_bytes(lines(*FORMS, b""))
+
+    assert run_export(Export(source=source), settings, as_json=True) == 0
+
+    out, err = capsysbinary.readouterr()
+    assert addresses(out) == [f"https://a.example/{number}" for number in (1, 2, 3)]
+    assert {name: value for name, value in json.loads(err).items() if name != "seconds"} == {
+        "exported": 3,
+        "refused": 0,
+    }
+
+
+def test_what_is_no_scored_page_is_told_and_the_rest_goes_on(
+    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, output = tmp_path / "pages.jsonl", tmp_path / "pages.tsv"
+    source.write_bytes(lines(*WRONG, FORMS[0], *[b"no json"] * 20))
+
+    assert run_export(Export(source=source, output=output), settings) == 1
+
+    out, err = capsys.readouterr()
+    assert addresses(output.read_bytes()) == ["https://a.example/1"]
+    assert out.startswith(f"exported 1 to {output}, refused 27, in ")
+    assert [f"{source}:{number}: " in err for number in (1, 7, 21, 22)] == [True, True, True, False]
+    assert "and 7 more refused" in err
+    assert "default factory" not in err
+
+
+def test_a_file_gets_its_summary_on_standard_output(
+    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "pages.jsonl"
+    source.write_bytes(lines(event(1), event(2), event(1)))
+    export = Export(source=source, output=tmp_path / "pages.tsv", newest=True, most=3)
+
+    assert run_export(export, settings, as_json=True) == 0
+
+    assert json.loads(capsys.readouterr().out)["exported"] == 2
+    assert addresses((tmp_path / "pages.tsv").read_bytes()) == ["https://a.example/2", "https://a.example/1"]
+
+
+def test_so_many_records_and_no_more(settings: Settings, tmp_path: Path) -> None:
+    source = tmp_path / "pages.jsonl"
+    source.write_bytes(lines(event(1), b"no json", event(2)))
+
+    assert run_export(Export(source=source, output=tmp_path / "pages.tsv", most=1), settings) == 0
+
+    assert addresses((tmp_path / "pages.tsv").read_bytes()) == ["https://a.example/1"]
+
+
+def test_standard_input_is_read(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines(event(1), b"x"))))
+
+    assert run_export(Export(source=Path("-")), settings) == 1
+
+    out, err = capsysbinary.readouterr()
+    assert addresses(out) == ["https://a.example/1"]
+    assert b"standard input:2: no JSON" in err
+
+
+def test_a_terminal_sees_how_far_it_is(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "pages.jsonl"
+    source.write_bytes(lines(*[event(number) for number in range(50)]))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+
+    assert run_export(Export(source=source, output=tmp_path / "pages.tsv"), settings) == 0
+
+    assert "exported 50" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("export", "status", "says"),
+    [
+        (Export(start="yesterday"), 2, "--from takes earliest, latest or an offset, not 'yesterday'"),
+        (Export(start="latest", source=Path("x")), 2, "a file is read from its beginning"),
+        (Export(source=Path("absent.jsonl")), 1, "absent.jsonl: No such file or directory"),
+        (Export(source=Path(os.devnull), output=Path("absent/x")), 1, "absent/x: No such file or directory"),
+        (Export(), 1, "no Kafka at 127.0.0.1:1"),
+    ],
+)
+def test_trouble_is_one_line(
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    export: Export,
+    status: int,
+    says: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert run_export(export, settings) == status
+
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1)
+    assert says in err
+    assert list(tmp_path.iterdir()) == []
