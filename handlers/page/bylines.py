@@ -26,6 +26,8 @@ _MAX_MARK_CHARACTERS = 200
 _MAX_ABOVE = 4
 _TEXTS_BELOW_HEADING = 14
 _TEXTS_BEFORE = 3
+_TEXTS_TO_MEMBER = 5
+_MIN_OWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,14 @@ class BylineWords:
     def __init__(self, reading: PageReadingSection) -> None:
         self.names = NameWords(reading)
         self.meta = tuple(reading.author_names)
+        self.labels = frozenset(reading.byline_words)
         self.author_path = _path(reading.author_paths)
         self.user_path = _path(reading.user_paths)
 
 
-def find_credit(outline: Outline, data: StructuredData, near: Near, words: BylineWords, site: str) -> Credit:
+def find_credit(
+    outline: Outline, data: StructuredData, near: Near, words: BylineWords, site: str, host: str = ""
+) -> Credit:
     """The author credit of a page.
 
     Args:
@@ -64,56 +69,106 @@ def find_credit(outline: Outline, data: StructuredData, near: Near, words: Bylin
         near: Where its byline is looked for.
         words: The configured names and words.
         site: The site's name.
+        host: The site's host name.
     """
-    own = {_squashed(site), _squashed(data.publisher)}
-    stated, stated_in, weak, weak_in = _stated(outline, data, words, own)
+    own = _Own(words.names, frozenset(map(_squashed, (site, data.publisher))), _squashed(host))
+    stated = _best(_stated(outline, data, words, own))
     marks = [mark for mark in stated_marks(outline) if not mark.boilerplate]
-    shown, shown_in = _shown(outline, marks, near, words, own)
-    names, seen_in = (stated, stated_in) if stated else (shown, shown_in) if shown else (weak, weak_in)
-    if stated and shown and " " not in "".join(stated) and " " in shown[0]:
-        # Accounts have nicknames; the page itself shows whose it is.
-        names, seen_in = shown, shown_in
+    shown = _best(_shown(outline, marks, near, words, own), patient=False)
+    best = stated if stated.rank >= shown.rank else shown
     return Credit(
-        names=names[:_MAX_NAMES],
-        has_author=bool(stated or weak) or any(mark.name == "itemprop:author" for mark in marks),
-        has_byline=bool(shown),
-        seen_in=seen_in,
+        names=best.names[:_MAX_NAMES],
+        has_author=bool(stated.names) or any(mark.name == "itemprop:author" for mark in marks),
+        has_byline=bool(shown.names),
+        seen_in=best.seen_in,
     )
 
 
-def _stated(
-    outline: Outline, data: StructuredData, words: BylineWords, own: set[str]
-) -> tuple[tuple[str, ...], str, tuple[str, ...], str]:
-    """Names of persons that the page states and where, then what it states as author and is no person."""
-    weak: tuple[str, ...] = ()
-    weak_in = ""
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """Names, where they were seen, and whether they can be a person's."""
+
+    names: tuple[str, ...] = ()
+    seen_in: str = ""
+    is_person: bool = False
+
+    @property
+    def rank(self) -> int:
+        """A person in full goes before the nickname of an account, that before an organisation."""
+        if not self.names:
+            return 0
+        if not self.is_person:
+            return 1
+        return 3 if " " in "".join(self.names) or not self.names[0].isascii() else 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What is the site's own name, or another organisation's."""
+
+    words: NameWords
+    names: frozenset[str]
+    host: str
+
+    def is_person(self, name: str) -> bool:
+        """Whether a name can be a person's."""
+        squashed = _squashed(name)
+        if squashed in self.names or (len(squashed) >= _MIN_OWN and squashed in self.host):
+            return False
+        return not self.words.is_organization(name)
+
+    def named(self, text: str, seen_in: str) -> Iterator[_Named]:
+        """What a text names, persons and others apart."""
+        if self.words.is_address(text) or not self.is_person(text):
+            yield _Named(self.words.whole((text,)), seen_in)
+            return
+        names = self.words.names(text)
+        persons = tuple(name for name in names if self.is_person(name))
+        yield _Named(persons, seen_in, is_person=True) if persons else _Named(names, seen_in)
+
+
+def _best(found: Iterator[_Named], *, patient: bool = True) -> _Named:
+    """The first of the highest rank; the impatient take the first person, in full or not."""
+    best = _Named()
+    for named in found:
+        if named.rank > best.rank:
+            best = named
+            if best.rank == 3 or (best.rank == 2 and not patient):
+                break
+    return best
+
+
+def _stated(outline: Outline, data: StructuredData, words: BylineWords, own: _Own) -> Iterator[_Named]:
     for texts, seen_in in (
         (data.authors, "json-ld author"),
         *((outline.meta[name], f"meta {name}") for name in words.meta if name in outline.meta),
+        *_labelled(outline, words),
     ):
-        others = [text for text in texts if _squashed(text) in own or words.names.is_address(text)]
-        found = tuple(name for text in texts if text not in others for name in words.names.names(text))
-        if found := tuple(name for name in dict.fromkeys(found) if _squashed(name) not in own):
-            return found, seen_in, weak, weak_in
-        if not weak and (weak := words.names.whole(others)):
-            weak_in = seen_in
-    if not weak and (weak := words.names.whole(data.organizations)):
-        weak_in = "json-ld author"
-    return (), "", weak, weak_in
+        named = [found for text in texts[:_MAX_NAMES] for found in own.named(text, seen_in)]
+        persons = [name for found in named if found.is_person for name in found.names]
+        if persons:
+            yield _Named(tuple(dict.fromkeys(persons)), seen_in, is_person=True)
+        yield from named
+    yield _Named(words.names.whole(data.organizations), "json-ld author")
 
 
-def _shown(
-    outline: Outline, stated: list[Mark], near: Near, words: BylineWords, own: set[str]
-) -> tuple[tuple[str, ...], str]:
+def _labelled(outline: Outline, words: BylineWords) -> Iterator[tuple[list[str], str]]:
+    """What cards for social networks show under "Written by"."""
+    for number in "12":
+        label = outline.meta.get(f"twitter:label{number}", ())
+        if label and label[0].casefold() in words.labels and (names := outline.meta.get(f"twitter:data{number}")):
+            yield names, f"meta twitter:data{number}"
+
+
+def _shown(outline: Outline, stated: list[Mark], near: Near, words: BylineWords, own: _Own) -> Iterator[_Named]:
     for text, seen_in in _candidates(outline, stated, near, words):
         if len(text) <= _MAX_MARK_CHARACTERS:
-            names = words.names.names(text)
-            if names := tuple(name for name in names if _squashed(name) not in own):
-                return names, seen_in
+            yield from own.named(text, seen_in)
     for names in _lines(outline, near, words):
-        if names := tuple(name for name in names if _squashed(name) not in own):
-            return names, "text"
-    return (), ""
+        persons = tuple(name for name in names if own.is_person(name))
+        yield _Named(persons or names, "text", is_person=bool(persons))
+    for text in _linked(outline, near, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
+        yield from own.named(text, "member's link")
 
 
 def _candidates(outline: Outline, stated: list[Mark], near: Near, words: BylineWords) -> Iterator[tuple[str, str]]:
@@ -124,13 +179,18 @@ def _candidates(outline: Outline, stated: list[Mark], near: Near, words: BylineW
     named = [mark for mark in near.named if mark.name == "hint:byline"]
     yield from ((mark.text, mark.name) for mark in named[:_MAX_MARKS] if not mark.boilerplate)
     yield from ((text, "author's link") for text in _linked(outline, near, words.author_path))
+    if near.heading >= 0:
+        # What stands between the heading and the text is the byline, whatever is around it.
+        hidden = [mark for mark in named if mark.boilerplate and mark.distance < _TEXTS_BELOW_HEADING]
+        yield from ((mark.text, mark.name) for mark in hidden[:_MAX_MARKS])
 
 
-def _linked(outline: Outline, near: Near, path: re.Pattern[str]) -> Iterator[str]:
-    """Texts of links to a person's page, from the heading on."""
+def _linked(outline: Outline, near: Near, path: re.Pattern[str], end: int | None = None) -> Iterator[str]:
+    """Texts of links to a person's page, from the heading on, before the text ``end``."""
     for place in near.places:
-        start = max(place.start, near.heading - _TEXTS_BEFORE) if near.heading >= 0 else place.start
-        for index in range(start, place.stop):
+        start = min(max(place.start, near.heading), place.stop)
+        stop = place.stop if end is None else max(start, min(place.stop, end))
+        for index in (*range(start, stop), *range(max(place.start, start - _TEXTS_BEFORE), start)):
             node = outline.nodes[index].parent
             for _ in range(_MAX_ABOVE):
                 if node is None:

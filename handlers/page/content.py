@@ -82,7 +82,7 @@ class PageReader:
         body = main_text(page, reading.max_content_characters)
         site_name = _clean(_first(page, reading.site_names) or data.publisher)[:200]
         near = look_near(page, body.first)
-        credit = find_credit(page, data, near, self._bylines, site_name)
+        credit = find_credit(page, data, near, self._bylines, site_name, host_of(url))
         return PageContent(
             title=_clean(_title(page, data, reading, site_name))[:_MAX_TITLE_CHARACTERS],
             text=_clean(body.text),

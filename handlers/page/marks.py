@@ -7,12 +7,13 @@ place and the page's heading only: bylines and datelines stand there, and furthe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
 from selectolax.lexbor import LexborNode
 
 from handlers.page.hints import BYLINE, DATE
 from handlers.page.outline import Mark, Outline
-from handlers.page.tags import NAME_OF
+from handlers.page.tags import NAME_OF, TEXT
 from handlers.page.walk import MARK_CHARACTERS, short_text
 
 _TEXTS_BEFORE = 30
@@ -23,8 +24,9 @@ _MAX_STATED = 400
 _MAX_ABOVE = 12
 _MAX_HEADINGS = 30
 _MIN_HEADING = 5
+_MAX_NODES = 40
 _PROPERTIES = frozenset(("datepublished", "datecreated", "author"))
-_REPLIES = ("/comment", "/answer", "/review", "/usercomments")
+_OTHERS = ("/comment", "/answer", "/review", "/usercomments", "/imageobject", "/videoobject")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def stated_marks(outline: Outline) -> list[Mark]:
         ]
         if "author" in (attributes.get("rel") or "").lower().split():
             names.append("rel:author")
-        if names and not _is_reply(node):
+        if names and not _is_others(node):
             # What was taken out with its paragraph or footer has no place any more; an author stated there is meant.
             place = outline.place(node)
             hidden = place >= 0 and outline.is_boilerplate(place >> 1)
@@ -103,7 +105,7 @@ def _heading(outline: Outline) -> int:
         for _, text in outline.headings[:_MAX_HEADINGS]
         if len(text) > _MIN_HEADING and any(text.casefold() in title for title in titles)
     )
-    text = next(repeated, "") or next((text for level, text in outline.headings if level == 1), "")
+    text = max(repeated, key=len, default="") or next((text for level, text in outline.headings if level == 1), "")
     word = text.partition(" ")[0]
     if not word:
         return -1
@@ -147,23 +149,31 @@ def _collect(outline: Outline, place: range, near: Near, seen: set[int], found: 
         for node, hint in nodes:
             if hint & (BYLINE | DATE):
                 hidden = outline.is_boilerplate(element)
-                value, text = _value(node.attributes), short_text(node)
-                names = (("hint:byline", BYLINE), ("hint:date", DATE))
-                distance = near.distance(index)
-                found += [Mark(name, value, text, distance, hidden) for name, bit in names if hint & bit]
+                value, distance = _value(node.attributes), near.distance(index)
+                if hint & BYLINE:
+                    found.append(Mark("hint:byline", value, _apart(node), distance, hidden))
+                if hint & DATE:
+                    found.append(Mark("hint:date", value, short_text(node), distance, hidden))
 
 
-def _is_reply(node: LexborNode) -> bool:
-    """Whether microdata is that of a comment, an answer or a review below the page's own thing."""
+def _is_others(node: LexborNode) -> bool:
+    """Whether microdata is of a comment, an answer, a review or a picture, not of the page's own thing."""
     above = node.parent
     for _ in range(_MAX_ABOVE):
         if above is None:
             return False
         kind = above.attributes.get("itemtype")
         if kind:
-            return kind.lower().rstrip("/").endswith(_REPLIES)
+            return kind.lower().rstrip("/").endswith(_OTHERS)
         above = above.parent
     return False
+
+
+def _apart(node: LexborNode) -> str:
+    """The beginning of an element's text, a line for each text in it: names stand in elements of their own."""
+    texts = islice(node.traverse(include_text=True, skip_empty=True), _MAX_NODES)
+    lines = (" ".join((part.text_content or "")[:MARK_CHARACTERS].split()) for part in texts if part.tag_id == TEXT)
+    return "\n".join(line for line in lines if line)[:MARK_CHARACTERS]
 
 
 def _value(attributes: dict[str, str | None]) -> str:

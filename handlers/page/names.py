@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from handlers.page.months import MONTHS
 from handlers.page.reading import PageReadingSection
 
 _MAX_CHARACTERS = 400
 _MAX_NAMES = 20
 _MAX_NAME_CHARACTERS = 60
 _MAX_NAME_WORDS = 6
+_MIN_NICKNAME = 3
 _MAX_BEFORE = 80
 _MAX_LINE_CHARACTERS = 120
 _HAN = "\u4e00-\u9fff"
@@ -22,9 +24,10 @@ _AND = "and|und|et|y|e|og|och|en|i|with"
 _SPLIT = re.compile(rf"\s*(?:,\s?(?:{_AND})\s|\s(?:{_AND})\s|[,;、，/&•·\n]|\s[|+]\s|\|)\s*", re.IGNORECASE)
 _TAIL = re.compile(
     r"\s*(?:\(.{0,200}|\s[-–—|].{0,200}|(?<!\d)\d{1,2}(?:[:./]|(?:st|nd|rd|th)?\s)\s?\w.{0,200}|(?:19|20)\d{2}.{0,200}"
-    r"|\s@.{0,100}|https?:.{0,200})$"
+    r"|\s[^\W\d_]{3,12}\.?\s\d.{0,200}|\s@.{0,100}|https?:.{0,200})$"
 )
-_EDGE = " \t.,:;·-–—|\"'“”„()[]<>*"
+_BLANKS = re.compile(r"[^\S\n]+")
+_EDGE = " \t\n.,:;·-–—|\"'“”„()[]<>*"
 _DOMAIN = re.compile(r"^(?:www\.)?[\w-]{1,60}(?:\.[\w-]{1,60}){0,3}\.[a-z]{2,6}$", re.IGNORECASE)
 _HAS_HAN = re.compile(rf"[{_HAN}]")
 
@@ -46,14 +49,18 @@ class NameWords:
             rf"(?=[／/\s）)】〕，,。|]|$|{han})"
         )
         self._wire = re.compile(rf"[（(]\s?中央社記者([{_HAN}]{{3}}(?:、[{_HAN}]{{3}}){{0,3}})")
-        self._no_names = frozenset(name.casefold() for name in (*reading.no_names, *reading.name_credentials))
+        no_names = (reading.no_names, reading.name_credentials, reading.byline_words, reading.byline_stop_words, MONTHS)
+        self._no_names = frozenset(name.casefold() for names in no_names for name in names)
+        self._roles = frozenset(reading.role_words)
+        self._occasions = frozenset(reading.byline_occasions)
+        self._organizations = tuple(reading.organization_endings)
         self._particles = frozenset(reading.name_particles)
 
     def names(self, text: str) -> tuple[str, ...]:
         """Names in a text that is known to credit somebody; () where it holds none."""
         if "://" in text[:12] or text.startswith("www."):
             return ()
-        text = text[:_MAX_CHARACTERS].strip()
+        text = _BLANKS.sub(" ", text[:_MAX_CHARACTERS]).strip()
         if _HAS_HAN.search(text) and (found := self.han_names(text)):
             return found
         return self._split(self._without_introduction(text))
@@ -61,13 +68,18 @@ class NameWords:
     def line_names(self, text: str) -> tuple[str, ...]:
         """Names in a line of running text, which must say that it credits somebody.
 
-        Only what begins with "By", "作者：" and the like, and goes on with names alone, is believed.
+        Only what begins with "By", "A column by", "作者：" and the like, and goes on with names, is believed.
         """
         head = text[:200]
         if _HAS_HAN.search(head) and (found := self.han_names(head)):
             return found
-        match = self._introduction.match(head) if len(text) <= _MAX_LINE_CHARACTERS else None
+        if len(text) > _MAX_LINE_CHARACTERS:
+            return ()
+        match = self._introduction.match(head) or self._inside.search(head[:_MAX_BEFORE])
         if match is None or not head[match.end() : match.end() + 1].isupper():
+            return ()
+        before = {word.casefold() for word in head[: match.start()].split()}
+        if before and self._occasions.isdisjoint(before):
             return ()
         return self._split(self._without_introduction(head))
 
@@ -90,6 +102,10 @@ class NameWords:
         """Whether a text is a site's address without more: ``example.com``."""
         return _DOMAIN.match(text.strip()) is not None
 
+    def is_organization(self, text: str) -> bool:
+        """Whether a text ends as the names of organisations do."""
+        return text.casefold().rstrip(". ").endswith(self._organizations)
+
     def _without_introduction(self, text: str) -> str:
         if match := self._introduction.match(text) or self._inside.search(text[:_MAX_BEFORE]):
             text = text[match.end() :]
@@ -98,13 +114,26 @@ class NameWords:
         return text
 
     def _split(self, text: str) -> tuple[str, ...]:
-        found: dict[str, str] = {}
-        parts = _SPLIT.split(text)[:_MAX_NAMES]
-        for part in parts:
-            name = " ".join(_TAIL.sub("", part).strip(_EDGE).split())
-            if self._is_name(name) and (len(parts) == 1 or not name.islower()):
-                found.setdefault(name.casefold(), name)
-        return tuple(found.values())
+        parts = [self._without_role(_TAIL.sub("", part)) for part in _SPLIT.split(text)[:_MAX_NAMES]]
+        parts = [part for part in parts if part]
+        if len(parts) == 2 and "\n" in text and not any(" " in part for part in parts):
+            # A given name and a surname in elements of their own.
+            parts = [" ".join(parts)]
+        names = [part for part in parts if self._is_name(part)]
+        if any(" " in name for name in names):
+            names = [name for name in names if " " in name]
+        elif len(parts) > 1 and (len(names) < len(parts) or any(name.islower() for name in names)):
+            # Among several parts, single words are names if all are: else they are pieces of a sentence.
+            names = []
+        return tuple({name.casefold(): name for name in reversed(names)}.values())[::-1]
+
+    def _without_role(self, text: str) -> str:
+        all_words = words = text.strip(_EDGE).split()
+        while words and words[-1].casefold() in self._roles:
+            words = words[:-1]
+        # "Guardian staff reporter" names nobody; scripts without capitals write names as one word.
+        is_rest = len(words) == 1 < len(all_words) and words[0].lower() != words[0].upper()
+        return "" if is_rest else " ".join(words)
 
     def _is_name(self, text: str) -> bool:
         """Whether a text can be the name of somebody.
@@ -114,12 +143,16 @@ class NameWords:
         words = text.split()
         if not 2 <= len(text) <= _MAX_NAME_CHARACTERS or not 1 <= len(words) <= _MAX_NAME_WORDS:
             return False
-        if text.casefold() in self._no_names or any(sign in text for sign in "@/<>{}=?!#"):
+        if (
+            text.casefold() in self._no_names
+            or all(word.casefold() in self._no_names for word in words)
+            or any(sign in text for sign in "@/<>{}=?!#©»›")
+        ):
             return False
         if not any(sign.isalpha() for sign in text):
             return False
         if len(words) == 1:
-            return not self.is_address(text)
+            return not self.is_address(text) and not (text.islower() and len(text) < _MIN_NICKNAME)
         if any(sign.isdigit() for sign in text):
             return False
         if text.islower():

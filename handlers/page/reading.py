@@ -48,6 +48,13 @@ class PageReadingSection(Section):
     byline_labels: Words = Field(description="Words before an author's name if a colon follows.")
     byline_stop_words: Words = Field(description="Words of a credit after which it tells of something else.")
     no_names: Words = Field(description="What stands in the place of a name and names nobody.")
+    byline_occasions: Words = Field(
+        description='Words that may stand before a "by" within a line that credits somebody.'
+    )
+    role_words: Words = Field(description="Words for what an author is, which are no part of the name.")
+    organization_endings: Words = Field(
+        description="Ends of names of organisations, in lower case; of words where they begin with a blank."
+    )
     name_particles: Words = Field(description="Parts of names in lower case.")
     name_credentials: Words = Field(description="Titles that follow a name after a comma.")
     author_paths: Words = Field(description="Segments of addresses of authors' pages, before the author's own.")

@@ -18,6 +18,9 @@ _MAX_AUTHORS = 30
 _COMMENT = re.compile(r"<!--|-->|//<!\[CDATA\[|//\]\]>|<!\[CDATA\[|\]\]>")
 _TRAILING_COMMA = re.compile(r",(?=\s{0,200}[}\]])")
 _LOOSE = re.compile(r'"(@type|datePublished|dateCreated|dateModified|headline)"\s{0,20}:\s{0,20}"([^"\\]{1,300})"')
+_LOOSE_AUTHOR = re.compile(
+    r'"author"\s{0,20}:\s{0,20}\[?\s{0,20}\{[^{}]{0,300}?"name"\s{0,20}:\s{0,20}"([^"\\]{1,200})"'
+)
 _ORGANIZATIONS = ("Organization", "Corporation", "Brand")
 _UNRELATED = frozenset(
     (
@@ -144,6 +147,8 @@ def _load(script: str) -> Any:
     loose: dict[str, Any] = {}
     for key, value in _LOOSE.findall(text):
         loose.setdefault(key, value)
+    if match := _LOOSE_AUTHOR.search(text):
+        loose["author"] = match[1]
     return loose
 
 
@@ -199,6 +204,9 @@ def _names(value: Any, by_id: dict[str, dict[str, Any]], *, organizations: bool 
             item = by_id.get(item["@id"], item)
         if organizations and not (isinstance(item, dict) and _is_organization(item)):
             continue
+        if isinstance(item, str) and item.startswith("{"):
+            # Some put the object in as a text.
+            item = _load(item)
         name = item.get("name") if isinstance(item, dict) else item
         found += [text for part in (name if isinstance(name, list) else [name])[:_MAX_AUTHORS] if (text := _text(part))]
     return tuple(dict.fromkeys(found))

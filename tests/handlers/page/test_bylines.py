@@ -74,6 +74,13 @@ def test_an_organisation_is_the_author_only_where_nobody_else_is() -> None:
         ),
         ("<h1>Rain</h1><div><a href=/topics/ada-lovelace>Ada Lovelace</a></div><p>Words.</p>", "", ""),
         ("<h1>Rain</h1><div class=promo><p>By Ada Lovelace</div><p>Words.</p>", "Ada Lovelace", "text"),
+        ("<h1>Rain</h1><a href=/members/ada.9/>ada99</a><p>Words.</p>", "ada99", "member's link"),
+        ("<h1>Rain</h1><p>Words</p><p>more</p><p>more</p><p>more<p>more<a href=/members/ada.9/>ada99</a>", "", ""),
+        (
+            "<meta name=twitter:label1 content='Written by'><meta name=twitter:data1 content='Ada Lovelace'>",
+            "Ada Lovelace",
+            "meta twitter:data1",
+        ),
         ("<div itemprop=author><b itemprop=name>Ada Lovelace</b> 17 posts</div>", "Ada Lovelace", "itemprop:author"),
         (
             "<div itemscope itemtype=http://schema.org/Comment><b itemprop=author>Mary Shelley</b></div>"
