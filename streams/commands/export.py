@@ -12,7 +12,6 @@ import json
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,16 +24,17 @@ from pydantic_core import from_json
 from schemas.outcome import Dead
 from schemas.pages import ScoredPage
 from streams.codec import decode, refusal, timestamp
-from streams.commands.export_rows import EveryRow, NewestRows, OutputError, written
+from streams.commands import trial
+from streams.commands.export_rows import EveryRow, FileError, NewestRows, written
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.commands.progress import with_progress
 from streams.commands.tail import is_start, no_topic, partitions_of, seek_to
-from streams.commands.trial import read_lines
 from streams.kafka import make_reader
 from streams.settings import KafkaSettings, Settings
+from streams.sources import LARGEST_LINE, STANDARD_INPUT_PATH
+from streams.standard_input import STANDARD_INPUT, read_lines
 from streams.topology import PAGES_SCORED
 
-_STANDARD_INPUT = Path("-")
 _SHOWN_REFUSALS = 20
 _FORMS = "neither a scored page nor a line of `assay tail --json` or `assay try score_page` that holds one"
 
@@ -104,7 +104,7 @@ async def _export(export: Export, settings: Settings, as_json: bool) -> int:
                         break
                     await asyncio.sleep(0)  # lets Ctrl-C in, also where nothing else is waited for
             rows.finish()
-    except OutputError as error:
+    except FileError as error:
         tell("export", str(error))
         return 1
     except _UsageError as error:
@@ -166,19 +166,29 @@ async def _left(reader: AIOKafkaConsumer, ends: dict[TopicPartition, int]) -> in
 
 
 async def _from_file(source: Path, export: Export) -> AsyncGenerator[Found, None]:
+    name, number = "standard input" if source == STANDARD_INPUT_PATH else str(source), 0
     try:
-        with nullcontext(sys.stdin.buffer) if source == _STANDARD_INPUT else source.open("rb") as opened:
-            shown = source if source != _STANDARD_INPUT and _shows_progress(export.output) else None
-            with with_progress(opened, shown) as watched:
-                for number, line in enumerate(read_lines(watched), 1):
-                    place = f"{'standard input' if source == _STANDARD_INPUT else source}:{number}"
-                    if isinstance(line, Dead):
-                        yield place, line.detail
-                    elif line.strip():
-                        for value in _values(line):
-                            yield place, value
+        async for line in _lines_of(source, export):
+            number += 1
+            if line is None:
+                yield f"{name}:{number}", f"the line is longer than {LARGEST_LINE} bytes"
+            elif line.strip():
+                for value in _values(line):
+                    yield f"{name}:{number}", value
     except OSError as error:
-        raise OutputError(f"{source}: {error.strerror or error}") from None
+        raise FileError(f"{name}: {error.strerror or error}") from None
+
+
+async def _lines_of(source: Path, export: Export) -> AsyncGenerator[bytes | None, None]:
+    """The lines of a file or of standard input; None for one that is too long."""
+    if source == STANDARD_INPUT_PATH:
+        async for line in read_lines(STANDARD_INPUT, LARGEST_LINE):
+            yield line
+        return
+    shown = source if _shows_progress(export.output) else None
+    with source.open("rb") as opened, with_progress(opened, shown) as watched:
+        for read in trial.read_lines(watched):
+            yield None if isinstance(read, Dead) else read
 
 
 def _values(line: bytes) -> Iterator[ScoredPage | str]:

@@ -19,8 +19,8 @@ from schemas.pages import ScoredPage
 from streams.tsv import row_of
 
 
-class OutputError(Exception):
-    """The rows can't be written; the text says where and why."""
+class FileError(Exception):
+    """A file can't be read or written; the text says which and why."""
 
 
 @contextlib.contextmanager
@@ -31,7 +31,7 @@ def written(output: Path | None) -> Iterator[BinaryIO]:
         output: A file, or a device or pipe that is there already; standard output where None.
 
     Raises:
-        OutputError: It can't be written.
+        FileError: It can't be written.
         BrokenPipeError: Nobody reads standard output any more.
     """
     try:
@@ -46,7 +46,7 @@ def written(output: Path | None) -> Iterator[BinaryIO]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise OutputError(f"{output or 'standard output'}: {error.strerror or error}") from None
+        raise FileError(f"{output or 'standard output'}: {error.strerror or error}") from None
 
 
 def _replaced(output: Path) -> Iterator[BinaryIO]:

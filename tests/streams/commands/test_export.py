@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import json
 import os
 import sys
@@ -9,6 +8,8 @@ from typing import Any
 
 import pytest
 
+import streams.commands.export
+import streams.commands.trial
 from streams.commands.export import Export, run_export
 from streams.settings import Settings, load_settings
 from tests.streams.doubles import scored
@@ -102,15 +103,37 @@ def test_so_many_records_and_no_more(settings: Settings, tmp_path: Path) -> None
 
 
 def test_standard_input_is_read(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines(event(1), b"x"))))
-
-    assert run_export(Export(source=Path("-")), settings) == 1
+    (tmp_path / "pages").write_bytes(lines(event(1), b"x"))
+    with (tmp_path / "pages").open("rb") as pages:
+        monkeypatch.setattr(streams.commands.export, "STANDARD_INPUT", pages.fileno())
+        assert run_export(Export(source=Path("-")), settings) == 1
 
     out, err = capsysbinary.readouterr()
     assert addresses(out) == ["https://a.example/1"]
     assert b"standard input:2: no JSON" in err
+
+
+@pytest.mark.parametrize("source", ["-", "pages"])
+def test_a_line_that_is_too_long_is_passed_over(
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    source: str,
+) -> None:
+    monkeypatch.setattr(streams.commands.export, "LARGEST_LINE", 2000)
+    monkeypatch.setattr(streams.commands.trial, "TOPIC_BYTES", 2000)
+    monkeypatch.chdir(tmp_path)
+    Path("pages").write_bytes(lines(event(1), b"x" * 100_000, event(2)))
+    with Path("pages").open("rb") as pages:
+        monkeypatch.setattr(streams.commands.export, "STANDARD_INPUT", pages.fileno())
+        assert run_export(Export(source=Path(source)), settings) == 1
+
+    out, err = capsysbinary.readouterr()
+    assert addresses(out) == ["https://a.example/1", "https://a.example/2"]
+    assert b":2: the line is longer than 2000 bytes" in err
 
 
 def test_a_terminal_sees_how_far_it_is(

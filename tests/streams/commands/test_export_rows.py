@@ -10,7 +10,7 @@ from typing import BinaryIO
 import pytest
 
 from schemas.pages import ScoredPage
-from streams.commands.export_rows import EveryRow, NewestRows, OutputError, written
+from streams.commands.export_rows import EveryRow, FileError, NewestRows, written
 from tests.streams.doubles import scored
 
 
@@ -103,12 +103,12 @@ def test_a_link_is_followed_and_a_pipe_is_written_to(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["absent/pages.tsv", "."])
 def test_a_place_that_takes_no_file_is_told(tmp_path: Path, name: str) -> None:
-    with pytest.raises(OutputError, match=r"No such file or directory|Is a directory"), written(tmp_path / name):
+    with pytest.raises(FileError, match=r"No such file or directory|Is a directory"), written(tmp_path / name):
         pass
 
 
 def test_a_full_disk_is_told() -> None:
-    with pytest.raises(OutputError, match="No space left"), written(Path("/dev/full")) as target:
+    with pytest.raises(FileError, match="No space left"), written(Path("/dev/full")) as target:
         target.write(b"rows")
 
 

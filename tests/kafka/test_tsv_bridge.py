@@ -1,0 +1,153 @@
+"""TSV onto a real Kafka, through ``score_page`` and off it again: the same scores, however often it goes round."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.pages import ScoredPage
+from streams.commands.export import Export, run_export
+from streams.commands.publish import run_publish
+from streams.commands.topics import run_topics
+from streams.settings import Settings
+from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED
+from tests.kafka.installation import Installation, install, until
+from tests.kafka.test_publish_tail_topics import assay, line_of
+
+pytestmark = pytest.mark.kafka
+
+SCORE_PAGE = HANDLERS[0]
+ROWS = [
+    'https://www.agency.gov.tw/a\t一\t第一行\\n\\t第二行\t2024-05-03\t{"has_author": true, "external_links_count": 3}',
+    'https://udn.com/b\tTwo\tText of doi:10.1234/abcd\t\t{"has_headings": true, "schema_type": "NewsArticle"}',
+    "https://udn.com/c\tThree\tFrom before there was metadata.\t2019-01-01",
+    "no row",
+    "https://blog.example.com/d\tFour\t\t\t{}",
+]
+SCORES = {
+    "https://www.agency.gov.tw/a": (61, "B", "score"),
+    "https://udn.com/b": (51, "B", "score"),
+    "https://udn.com/c": (None, "B", "fallback"),
+    "https://blog.example.com/d": (10, "C", "score"),
+}
+
+
+@pytest.fixture
+def settings(kafka: str, topic_prefix: str, capsys: pytest.CaptureFixture[str]) -> Settings:
+    settings = install(kafka, topic_prefix)
+    assert run_topics("create", settings, as_json=True) == 0
+    capsys.readouterr()
+    return settings
+
+
+def score_all(settings: Settings) -> list[ScoredPage]:
+    async def work() -> list[ScoredPage]:
+        installation = Installation(settings)
+        await installation.drain(SCORE_PAGE)
+        return [ScoredPage.model_validate_json(record.value) for record in await installation.read(PAGES_SCORED.name)]
+
+    return asyncio.run(work())
+
+
+def verdicts(pages: list[ScoredPage]) -> dict[str, Any]:
+    return {page.url: (page.cts_score, page.tier, page.label_source) for page in pages}
+
+
+def test_what_is_exported_and_published_again_has_the_same_scores(
+    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = tmp_path / "first.tsv", tmp_path / "second.tsv"
+    first.write_text("\n".join(ROWS))
+
+    assert run_publish(PAGES_CRAWLED.name, [first], settings, as_json=True) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["published"], answer["refused"]) == (4, 1)
+    pages = score_all(settings)
+    assert verdicts(pages) == SCORES
+
+    assert run_export(Export(output=second), settings, as_json=True) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["exported"], answer["refused"]) == (4, 0)
+    assert run_publish(PAGES_CRAWLED.name, [second], settings, as_json=True) == 0
+    again = score_all(settings)
+    assert len(again) == 8
+    assert verdicts(again) == SCORES
+    assert {page.url: page.trust_features for page in again} == {page.url: page.trust_features for page in pages}
+
+    assert run_export(Export(output=tmp_path / "third.tsv", newest=True), settings, as_json=True) == 0
+    assert sorted((tmp_path / "third.tsv").read_text().splitlines()) == sorted(second.read_text().splitlines())
+
+
+def feed(settings: Settings, *values: bytes | None) -> None:
+    asyncio.run(
+        Installation(settings).feed([(b"k", value) for value in values], topic=PAGES_SCORED.name, transactional=True)
+    )
+
+
+def test_an_export_begins_and_ends_where_it_is_told(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path(__file__).parents[2] / "schemas" / "examples" / "pages.scored.v1"
+    old, new = (example / "minimal.json").read_bytes(), (example / "without_score_zh.json").read_bytes()
+    feed(settings, old, b"no page", None, new)
+
+    assert run_export(Export(), settings) == 1
+    out, err = capsys.readouterr()
+    assert [line.split("\t")[0] for line in out.splitlines()] == [json.loads(v)["url"] for v in (old, new)]
+    assert ["/1: undecodable" in err, "/2: undecodable" in err, "exported 2, refused 2" in err] == [True] * 3
+    assert run_export(Export(start="2", most=1), settings) == 1
+    assert "exported 0, refused 1" in capsys.readouterr().err
+    for start in ("latest", "99"):
+        assert run_export(Export(start=start), settings) == 0
+        assert "exported 0, refused 0" in capsys.readouterr().err
+
+
+def test_a_terminal_sees_how_far_it_is(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = Path(__file__).parents[2] / "schemas" / "examples" / "pages.scored.v1" / "minimal.json"
+    feed(settings, *[example.read_bytes()] * 20)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+
+    assert run_export(Export(output=tmp_path / "pages.tsv"), settings) == 0
+
+    assert "exported 20" in capsys.readouterr().out
+
+
+def test_a_topic_that_is_not_there_is_told(
+    kafka: str, topic_prefix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_export(Export(output=tmp_path / "pages.tsv"), install(kafka, topic_prefix)) == 2
+    assert "`assay topics create` makes it" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_ctrl_c_leaves_no_file(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    """Of a pipe that stays open: there is no end that it could have come to by itself."""
+    settings = install(kafka, topic_prefix)
+    example = Path(__file__).parents[2] / "schemas" / "examples" / "pages.scored.v1" / "minimal.json"
+    line = json.dumps(json.loads(example.read_bytes())).encode() + b"\n"
+    async with assay(settings, "export", "tsv", "--input", "-", "-o", str(tmp_path / "pages.tsv")) as process:
+        assert process.stdin is not None
+        process.stdin.write(line * 20_000)
+        await until(lambda: any(tmp_path.iterdir()))
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 130
+        assert process.stderr is not None
+        assert await process.stderr.read() == b""
+    assert not any(tmp_path.iterdir())  # noqa: ASYNC240 - a look at a test's own folder
+
+
+async def test_rows_through_a_pipe_are_published_at_once(kafka: str, topic_prefix: str) -> None:
+    settings = install(kafka, topic_prefix)
+    async with assay(settings, "publish", PAGES_CRAWLED.name, "-", "--format", "tsv", "--json") as publish:
+        assert publish.stdin is not None
+        publish.stdin.write(f"{ROWS[0]}\r\n{ROWS[3]}\n".encode())
+        publish.stdin.close()
+        answer = await line_of(publish)
+        assert (answer["published"], answer["refused"]) == (1, 1)
+        assert await publish.wait() == 1
