@@ -3,8 +3,8 @@
 The document as it should be and what the index holds of it go in; points to write and to remove come out. Pure, so that
 crossing tiers, late versions and a crash between two writes can be tried by the thousand.
 
-The first point of a document remembers what else there is, so that nothing is ever searched for. It is written together
-with the others, and remembers chunks that are still to be removed until they are: whoever dies in between leaves a
+The first point of a document remembers what else there is, so that nothing is ever searched for. It is written before the
+others, and remembers all that may be there until everything is written and removed: whoever dies in between leaves a
 document that the next write puts right.
 """
 
@@ -29,10 +29,10 @@ class WritePlan:
 
     Attributes:
         outdated: The index has a newer version; nothing is to be done.
-        write: Points to write at once, the first of them with ``memory`` in its payload.
-        memory: What the first point remembers while there is something to remove.
+        write: Points to write, in this order, the first of them with ``memory`` in its payload.
+        memory: What the first point remembers until all is done.
         remove: Ids of points to remove.
-        settle: What the first point remembers in the end; None where ``memory`` says so already.
+        settle: What the first point remembers then; None where ``memory`` says so already.
     """
 
     outdated: bool = False
@@ -77,9 +77,10 @@ def plan_write(
     known = first.get(MEMORY) if first else None
     if isinstance(known, Mapping) and known.get("fingerprint") == settled["fingerprint"] and not remove:
         return WritePlan(settle=None if known == settled else settled)
-    if not remove:
+    if not remove and len(document.points) == 1:
         return WritePlan(write=document.points, memory=settled)
-    return WritePlan(write=document.points, memory={**settled, "chunks": seen}, remove=remove, settle=settled)
+    unsettled = {**settled, "fingerprint": "", "chunks": seen}
+    return WritePlan(write=document.points, memory=unsettled, remove=remove, settle=settled)
 
 
 def _version(memory: Mapping[str, Any]) -> tuple[str, str]:

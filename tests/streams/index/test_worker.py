@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -130,3 +133,31 @@ async def test_what_can_not_be_counted_is_written_all_the_same(bench: Bench, mon
 async def test_what_is_there_is_counted_when_it_is_opened(bench: Bench) -> None:
     await bench.worker.open()
     assert bench.counts == [StoreCounts(0, {"A": 0, "B": 0, "C": 0})]
+
+
+async def test_a_disk_that_is_full_loses_nothing(tmp_path: Path) -> None:
+    bench = Bench(IndexSettings(path=tmp_path))
+    await bench.put("C", url="https://a.example/0")
+    database = sqlite3.connect(tmp_path / "collection" / "documents" / "storage.sqlite")
+    [pages] = database.execute("PRAGMA page_count").fetchone()
+    database.close()
+    assert bench.store._client is not None
+    local: Any = bench.store._client._client
+    connection = local.collections["documents"].storage.storage
+    loop = asyncio.get_running_loop()
+    await loop.run_in_executor(bench.store._threads, connection.execute, f"PRAGMA max_page_count={pages + 6}")
+    page = scored_page("A", url="https://a.example/1")
+    points = points_of(page, RULES.tiered_indexing, RULES.index_points)
+    document = IndexDocument(document_id_of(page.url), points, START)
+    reply = await bench.worker.index(document, None)
+    assert isinstance(reply, IndexUnavailable)
+    assert "full" in reply.detail
+    assert 1 < await bench.points() < 1 + len(points)
+    await loop.run_in_executor(bench.store._threads, connection.execute, "PRAGMA max_page_count=100000")
+    assert await bench.worker.index(document, None) == IndexReply(
+        len(points), len(points), 0, False, "hashed-ngrams-64"
+    )
+    await bench.worker.aclose()
+    again = Bench(IndexSettings(path=tmp_path))
+    assert await again.points() == 1 + len(points)
+    await again.worker.aclose()
