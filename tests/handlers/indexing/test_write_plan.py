@@ -94,6 +94,29 @@ def test_a_writer_that_dies_leaves_nothing_that_the_next_one_overlooks(
     assert index.put(last) == WritePlan()
 
 
+@pytest.mark.parametrize("before", ["A", "B", "C", None])
+@pytest.mark.parametrize("tier", ["A", "B", "C"])
+def test_whoever_dies_at_any_step_is_made_good_by_the_same_record(tier: Tier, before: Tier | None) -> None:
+    put = version(tier, 30, 1)
+    for steps in range(40):
+        index = Index()
+        if before is not None:
+            index.put(version(before, 60, 0))
+        index.put(put, dies_after=steps)
+        index.put(put)
+        assert is_just(index, put), steps
+
+
+@pytest.mark.parametrize("tier", ["A", "B", "C"])
+def test_whoever_dies_at_any_step_leaves_nothing_to_a_newer_version(tier: Tier) -> None:
+    newer = version("C", 60, 2)
+    for steps in range(40):
+        index = Index()
+        index.put(version(tier, 60, 1), dies_after=steps)
+        index.put(newer)
+        assert is_just(index, newer), steps
+
+
 def test_the_same_page_twice_changes_nothing() -> None:
     index = Index()
     assert len(index.put(version("A", 60, 0)).write) > 5
