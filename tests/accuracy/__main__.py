@@ -83,10 +83,11 @@ def measure(run: Run, parts: set[str], present: list[str]) -> int:
     if parts & _OF_PAGES and labelled_pages:
         raised += _of_pages(run, parts, contestants.answers(labelled_pages))
     if "schema" in parts and SCHEMA_SET in present:
-        tally, plain, wrong = schema_types.types()
-        run.add(tally)
+        by_label, by_either, plain, wrong = schema_types.types()
+        run.add(by_label)
+        run.add(by_either)
         run.tables.append(f"Of {plain} plain documents, which name no type, {wrong} were given one.\n")
-        run.goals += goals.schema_goals(tally)
+        run.goals += [*goals.schema_goals(by_label), *goals.schema_goals(by_either)]
     if "speed" in parts and labelled_pages:
         figures = speed.measure(labelled_pages)
         run.tables.append(table.speed_table(figures))

@@ -52,11 +52,16 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A case that Assay has wrong or missing, beside what the others say."""
+    """A case that Assay has wrong or missing, beside what the others say.
+
+    Attributes:
+        found_by: Those who have it right.
+    """
 
     place: str
     label: str
     answers: dict[str, str]
+    found_by: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -73,9 +78,11 @@ class Tally:
     counts: dict[tuple[str, str], Count] = field(default_factory=lambda: defaultdict(Count))
     misses: list[Miss] = field(default_factory=list)
 
-    def add(self, group: str, contestant: str, *, is_right: bool, is_answered: bool = True) -> None:
-        """Counts one labelled case; a right case is an answered one."""
-        for name in (group, TOGETHER):
+    def add(
+        self, group: str, contestant: str, *, is_right: bool, is_answered: bool = True, kind: str | None = None
+    ) -> None:
+        """Counts one labelled case; a right case is an answered one. Of a kind, it counts once more under its name."""
+        for name in (group, TOGETHER, f"{group}, {kind}") if kind else (group, TOGETHER):
             count = self.counts[name, contestant]
             count.labelled += 1
             count.right += is_right
@@ -89,10 +96,14 @@ class Tally:
     def groups(self) -> Iterator[str]:
         """The sets with something labelled, and at last all together where there are several."""
         groups = list(dict.fromkeys(name for (name, _), count in self.counts.items() if count.labelled))
-        single = [name for name in groups if name != TOGETHER]
+        single = [name for name in groups if name != TOGETHER and "," not in name]
         yield from single
         if len(single) > 1:
             yield TOGETHER
+
+    def kinds(self) -> list[str]:
+        """The kinds of page inside the sets that tell them."""
+        return sorted({name for (name, _), count in self.counts.items() if "," in name and count.labelled})
 
     def of(self, contestant: str, group: str = TOGETHER) -> Count:
         """The count of a contestant."""

@@ -98,7 +98,8 @@ def _count(
     for name, text in said.items():
         tally.add(page.set, name, is_right=right[name], is_answered=bool(text))
     if not right.get(ASSAY, True):
-        tally.misses.append(Miss(page.place, label, {name: text or "-" for name, text in said.items()}))
+        found_by = tuple(name for name, is_right_too in right.items() if is_right_too)
+        tally.misses.append(Miss(page.place, label, {name: text or "-" for name, text in said.items()}, found_by))
 
 
 def _said_authors(answer: Answer) -> str | None:

@@ -27,7 +27,7 @@ class LabelledPage:
         authors: Persons of whom one has to be named; () where the set says that there is none, None where it is silent.
         has_subheadings: Whether the text has headings inside; None where it is not known.
         gold_text: The whole main text, where the set has it.
-        is_strict: Whether the set itself vouches for the label.
+        kind: What kind of page it is, where the set tells.
     """
 
     set: str
@@ -43,7 +43,7 @@ class LabelledPage:
     must_contain: tuple[str, ...] = ()
     must_not_contain: tuple[str, ...] = ()
     gold_text: str | None = None
-    is_strict: bool = True
+    kind: str | None = None
 
     def body(self) -> bytes:
         """The page as fetched."""
@@ -99,7 +99,7 @@ def _wcxb(case: dict[str, Any]) -> dict[str, Any]:
         "title": _text(case["title"]),
         "must_contain": _snippets(case["must_contain"]),
         "must_not_contain": _snippets(case["must_not_contain"]),
-        "is_strict": bool(case["strict"]),
+        "kind": case["page_type"],
     }
 
 

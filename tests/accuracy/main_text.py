@@ -31,10 +31,11 @@ def snippets(asked: Asked) -> list[Tally]:
             for label in labels:
                 found = {name: _flat(label) in text for name, text in said.items()}
                 for name, is_found in found.items():
-                    tally.add(page.set, name, is_right=is_found, is_answered=is_found)
+                    tally.add(page.set, name, is_right=is_found, is_answered=is_found, kind=page.kind)
                 if found[ASSAY] is not is_wanted:
                     shown = {name: "there" if is_found else "not there" for name, is_found in found.items()}
-                    tally.misses.append(Miss(page.place, label, shown))
+                    better = tuple(name for name, is_found in found.items() if is_found is is_wanted)
+                    tally.misses.append(Miss(page.place, label, shown, better))
     return [wanted, unwanted]
 
 

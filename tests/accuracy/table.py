@@ -27,12 +27,12 @@ def tally_table(tally: Tally) -> str:
 
 def counts_table(tally: Tally) -> str:
     """Right, wrong and missing of each contestant, all sets together."""
-    lines = ["| together | right | wrong | missing | precision | precision, also where nobody is to be named |"]
-    lines.append("|---|---:|---:|---:|---:|---:|")
+    lines = ["| together | right | wrong | missing | precision | answered where there is nothing | precision overall |"]
+    lines.append("|---|---:|---:|---:|---:|---:|---:|")
     for name in tally.contestants:
         if (count := tally.of(name)).labelled:
-            overall = _number(count.overall_precision)
-            row = (count.right, count.wrong, count.missing, _number(count.precision), overall)
+            overall = (count.unlabelled_answers, _number(count.overall_precision))
+            row = (count.right, count.wrong, count.missing, _number(count.precision), *overall)
             lines.append(f"| {name} | {' | '.join(map(str, row))} |")
     return "\n".join(lines) + "\n"
 
@@ -41,7 +41,7 @@ def snippet_table(tally: Tally) -> str:
     """Shares of snippets found; precision has no meaning here."""
     who = [name for name in tally.contestants if tally.of(name).labelled]
     lines = [f"### {tally.question}", "", f"| set | snippets | {' | '.join(who)} |", "|---|---:|" + "---:|" * len(who)]
-    for group in tally.groups():
+    for group in (*tally.groups(), *tally.kinds()):
         cells = [_number(tally.of(name, group).share) for name in who]
         lines.append(f"| {group} | {tally.of(who[0], group).labelled} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
@@ -103,10 +103,12 @@ def goals_table(goals: list[Goal]) -> str:
 
 
 def misses(tally: Tally, most: int) -> str:
-    """The first cases that Assay has wrong or missing."""
-    lines = [f"\n{tally.question}: {len(tally.misses)} misses of {ASSAY}, {min(most, len(tally.misses))} shown"]
-    for miss in tally.misses[:most]:
-        lines.append(f"  {miss.place}\n    {'label':18} {_short(miss.label)}")
+    """The first cases that Assay has wrong or missing; those that somebody has right come first."""
+    found = sum(bool(miss.found_by) for miss in tally.misses)
+    lines = [f"\n{tally.question}: {len(tally.misses)} misses of {ASSAY}, {found} of them right elsewhere"]
+    for miss in sorted(tally.misses, key=lambda miss: not miss.found_by)[:most]:
+        lines.append(f"  {miss.place}" + (f"  (right: {', '.join(miss.found_by)})" if miss.found_by else ""))
+        lines.append(f"    {'label':18} {_short(miss.label)}")
         lines += [f"    {name:18} {_short(said)}" for name, said in miss.answers.items()]
     return "\n".join(lines)
 

@@ -75,10 +75,13 @@ def test_together_sums_the_sets() -> None:
 
 
 def test_goals_hold_assay_against_the_others() -> None:
-    authors = goals.author_goals(features.authors(asked(RIGHT)))
-    assert [goal.is_met for goal in authors] == [True]
-    assert not goals.author_goals(features.authors(asked(Answer())))[0].is_met
-    wanted, unwanted = main_text.snippets(asked(replace(RIGHT, text="Subscribe to our letter")))
+    right, none = [RIGHT] * goals.LEAST_LABELLED, [Answer()] * goals.LEAST_LABELLED
+    assert [goal.is_met for goal in goals.author_goals(features.authors(asked(*right)))] == [True, True]
+    assert not goals.author_goals(features.authors(asked(*none)))[0].is_met
+    assert goals.date_goals(features.dates(asked(*none)))[0].is_met  # nobody else was asked
+    assert goals.date_goals(features.dates(asked(RIGHT))) == []
+    furniture = [replace(RIGHT, text="Subscribe to our letter")] * goals.LEAST_LABELLED
+    wanted, unwanted = main_text.snippets(asked(*furniture))
     assert [goal.is_met for goal in goals.text_goals(wanted, unwanted)] == [False, False]
 
 

@@ -88,10 +88,14 @@ def test_schema_types_count_only_forms_that_name_a_labelled_type(data: Path) -> 
         "html_plain": "a recipe",
     }
     wrong = case | {"id": "y", "types": ["Event"], "html_microdata": "<p itemscope>", "jsonld_is_example": False}
-    text = "".join(json.dumps(line) + "\n" for line in (case, wrong))
+    inside = '{"@type": "Museum", "hasMap": {"@type": "Map"}}'
+    nested = case | {"id": "z", "types": ["Map"], "html_jsonld": inside, "html_microdata": None}
+    text = "".join(json.dumps(line) + "\n" for line in (case, wrong, nested))
     (data / SCHEMA_SET / "cases.jsonl").write_text(text, "utf-8")
-    tally, plain, plain_wrong = schema_types.types()
-    assert (tally.of(ASSAY).labelled, tally.of(ASSAY).right, plain, plain_wrong) == (2, 2, 2, 0)
+    by_label, by_either, plain, plain_wrong = schema_types.types()
+    assert (by_label.of(ASSAY).labelled, by_label.of(ASSAY).right, plain, plain_wrong) == (3, 2, 3, 0)
+    assert (by_either.of(ASSAY).labelled, by_either.of(ASSAY).right) == (3, 3)
+    assert [miss.label for miss in by_label.misses] == ["Map"]
 
 
 def test_the_plans_rules_read_their_marks_only() -> None:
