@@ -26,6 +26,11 @@ from handlers.page.walk import walk_page
 from schemas.pages import CrawledPage, CrawlerMetadata
 
 _MAX_TITLE_CHARACTERS = 500
+_MAX_NAME_CHARACTERS = 200
+_OPENING = 60
+"""Characters of a line that may be a heading; longer ones are none."""
+_MAX_OPENINGS = 5_000
+"""Such lines that are looked at, from the end, where references stand. No article has as many."""
 T = TypeVar("T")
 
 
@@ -48,12 +53,13 @@ class ExtractedReader:
         told = page.quality_metadata or CrawlerMetadata()
         shown = self._shown(text)
         date = parse_date(page.date or "")
-        authors = tuple(name for author in page.author if (name := " ".join(clean(author).split())))
+        authors = tuple(name for author in page.author if (name := _line(author, _MAX_NAME_CHARACTERS)))
+        described = clean((page.summary or "")[: 2 * self._reading.max_summary_characters])
         schema_type = short_type(told.schema_type)
         return PageFacts(
-            title=" ".join(clean(page.title or "").split())[:_MAX_TITLE_CHARACTERS],
+            title=_line(page.title or "", _MAX_TITLE_CHARACTERS),
             text=text,
-            summary=leading_sentences(clean(page.summary or "") or text, self._reading.max_summary_characters),
+            summary=leading_sentences(described or text, self._reading.max_summary_characters),
             date=date,
             authors=authors,
             site_name="",
@@ -86,9 +92,24 @@ class ExtractedReader:
         )
 
     def _outline(self, text: str) -> Outline:
-        """The text as a page of paragraphs, so that one set of readers does for both."""
-        paragraphs = "<p>".join(escape(line, quote=False) for line in text.split("\n") if line.strip())
+        """The lines that may open a references section, as a page of paragraphs: one set of readers does for both.
+
+        Such a line is short, or begins with a short heading and a colon; the others would only cost their parse.
+        """
+        openings = [line[:_OPENING] for line in text.split("\n") if len(line) <= _OPENING or _has_colon(line)]
+        lines = dict.fromkeys(line for line in openings[-_MAX_OPENINGS:] if line.strip())
+        paragraphs = "<p>".join(escape(line, quote=False) for line in lines)
         return walk_page(LexborHTMLParser(f"<p>{paragraphs}"), self._hints, self._reading.max_nodes)
+
+
+def _line(text: str, most: int) -> str:
+    """A text as one line of so many characters at most."""
+    return " ".join(clean(text[: 2 * most]).split())[:most]
+
+
+def _has_colon(line: str) -> bool:
+    head = line[:_OPENING]
+    return ":" in head or "：" in head
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,18 @@ def test_what_the_crawler_saw_is_taken_over() -> None:
         ("A text.\nReferences\nA. Miller, On rain.", "has_references_section", True),
         ("一段文字。\n資料來源：中央氣象署", "has_references_section", True),
         ("一段文字。\n參考文獻\n王小明，雨的研究。", "has_references_section", True),
+        (f"一段文字。\n資料來源：{'中央氣象署' * 30}", "has_references_section", True),
+        (
+            "A line that is too long for a heading, and is none, but stands before one.\n" * 4_000 + "Sources",
+            "has_references_section",
+            True,
+        ),
+        ("".join(f"{number}\n" for number in range(9_000)) + "Sources", "has_references_section", True),
+        (
+            "References are what the candidate has, and so many of them that nobody reads them.",
+            "has_references_section",
+            False,
+        ),
         ("The references of the candidate were checked.", "has_references_section", False),
         ("12% of 40 km, 3 kg, 8 million euros, 5% and 9 percent.", "has_statistics", True),
         ("It rose by 12%.", "has_statistics", False),
