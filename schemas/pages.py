@@ -58,7 +58,7 @@ class QualityMetadata(Event):
     has_date: bool | None = None
     schema_type: str | None = None
     has_headings: bool | None = None
-    external_links_count: Count | None = None
+    external_links_count: int | None = None
     is_wire_report: bool | None = None
 
 
@@ -69,6 +69,7 @@ class CrawlerMetadata(QualityMetadata):
     longer shows: tables, the addresses of links, headings outside of the main text.
     """
 
+    external_links_count: Count | None = None
     has_doi: bool | None = None
     citation_count: Count | None = None
     has_references_section: bool | None = None
