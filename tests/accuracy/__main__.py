@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.accuracy import contestants, errors, features, goals, main_text, resu
 from tests.accuracy.counting import Tally
 from tests.accuracy.goals import Goal
 from tests.accuracy.labels import SCHEMA_SET, SETS, pages
+from tests.accuracy.speed import Speed
 
 PARTS = ("dates", "authors", "text", "features", "schema", "speed", "results", "errors")
 _OF_PAGES = {"dates", "authors", "text", "features"}
@@ -30,6 +32,7 @@ class Run:
         self.tables: list[str] = []
         self.goals: list[Goal] = []
         self.tallies: list[Tally] = []
+        self.speed: Speed | None = None
 
     def add(self, tally: Tally, *, counts: bool = False) -> None:
         """Takes a tally with its table."""
@@ -41,8 +44,9 @@ class Run:
         return "\n".join(([table.goals_table(self.goals)] if self.goals else []) + self.tables)
 
     def data(self) -> dict[str, Any]:
-        """All counts and goals."""
+        """All counts, times and goals."""
         return {
+            "speed": asdict(self.speed) if self.speed else None,
             "goals": [{"what": goal.what, "figure": goal.figure, "is_met": goal.is_met} for goal in self.goals],
             "tallies": {
                 tally.question: {
@@ -89,9 +93,9 @@ def measure(run: Run, parts: set[str], present: list[str]) -> int:
         run.tables.append(f"Of {plain} plain documents, which name no type, {wrong} were given one.\n")
         run.goals += [*goals.schema_goals(by_label), *goals.schema_goals(by_either)]
     if "speed" in parts and labelled_pages:
-        figures = speed.measure(labelled_pages)
-        run.tables.append(table.speed_table(figures))
-        run.goals += goals.speed_goals(figures)
+        run.speed = speed.measure(labelled_pages)
+        run.tables.append(table.speed_table(run.speed))
+        run.goals += goals.speed_goals(run.speed)
     if "errors" in parts:
         found = errors.read_all()
         run.tables.append(table.errors_table(found))

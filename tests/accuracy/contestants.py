@@ -9,6 +9,7 @@ import base64
 import hashlib
 import json
 import logging
+import os
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -121,7 +122,7 @@ def ask_trafilatura(html: str, url: str) -> Answer:
 
 def keys(pages: Iterable[LabelledPage]) -> list[str]:
     """Under which pages' answers are kept."""
-    return [hashlib.sha256(page.body() + page.url.encode()).hexdigest()[:32] for page in pages]
+    return [hashlib.sha256(f"{page.url} {decoded(page.body())}".encode()).hexdigest()[:32] for page in pages]
 
 
 def cache_name() -> str:
@@ -177,7 +178,10 @@ def _others(pages: list[LabelledPage]) -> list[Answers]:
             asked = pool.map(_ask_others, [page for _, page in missing], chunksize=8)
             kept |= {key: found for (key, _), found in zip(missing, asked, strict=True)}
         CACHE.parent.mkdir(exist_ok=True)
-        CACHE.write_text(json.dumps({"of": cache_name(), "answers": kept}), "utf-8")
+        # In one step: another run may be reading.
+        draft = CACHE.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps({"of": cache_name(), "answers": kept}), "utf-8")
+        draft.replace(CACHE)
     return [
         {name: _of_kept(found) for name, found in kept[key].items()}
         | {PLAN: Answer(**plan_rules.read(decoded(page.body())))}

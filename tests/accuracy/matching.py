@@ -13,7 +13,7 @@ from datetime import date
 from typing import Any
 
 _APART = re.compile(r"\s*(?:[,;&|/·、，\n]|\s(?:and|und|et|y|e)\s)\s*", re.IGNORECASE)
-_LEAD = re.compile(r"^(?:by|par|von|por|di|door|written by|text)\s*:?\s+", re.IGNORECASE)
+_LEAD = re.compile(r"^(?:(?:by|par|von|vom|por|di|door|written by|text)\s+|\w{1,12}\s?[:：]\s*)", re.IGNORECASE)
 _ISO_DAY = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
 _MORE_NAMES = 2
 """Words by which one form of a name may be longer than the other: a title, a middle name, a degree."""
@@ -51,7 +51,7 @@ def persons(value: Any) -> tuple[str, ...]:
 def named(labels: tuple[str, ...], answers: tuple[str, ...]) -> bool:
     """Whether at least one labelled person is among those answered."""
     said = persons(answers)
-    return any(_same_person(label, answer) for label in labels for answer in said)
+    return any(_same_person(label, answer) for label in persons(labels) for answer in said)
 
 
 def day_of(answer: str | None) -> str | None:

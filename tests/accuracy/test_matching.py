@@ -16,6 +16,8 @@ from tests.accuracy.matching import day_of, named, overlap, persons, plain, same
         (("Ann Smith",), ("Dr. Ann M. Smith",)),
         (("王小明",), ("王 小明",)),
         (("DPA",), ("dpa",)),
+        (("著者：王小明",), ("王小明",)),
+        (("Ann Smith",), ("Text: Ann Smith",)),
     ],
 )
 def test_the_same_person_is_recognized(label: tuple[str, ...], answer: tuple[str, ...]) -> None:
