@@ -37,21 +37,27 @@ def persons(value: Any) -> tuple[str, ...]:
     """The names in a label or an answer: a list, or one text that enumerates them.
 
     Degrees and jobs that stand between the names ("Ann Lee, MD") are one word; they only count where nothing longer is
-    there.
+    there. Two single words may be two agencies or one name turned round, so they stand for both.
 
     >>> persons("By Ann Lee, MD and Bo Chen")
     ('Ann Lee', 'Bo Chen')
+    >>> persons("Lee, Ann")
+    ('Lee', 'Ann', 'Lee Ann')
     """
     texts = [value] if isinstance(value, str) else [text for text in value or () if isinstance(text, str)]
     parts = [_LEAD.sub("", part).strip() for text in texts for part in _APART.split(text)]
     parts = [part for part in parts if plain(part)]
-    return tuple(dict.fromkeys([part for part in parts if len(_words(part)) > 1] or parts))
+    names = [part for part in parts if len(_words(part)) > 1] or parts
+    turned = (
+        [" ".join(names)] if len(texts) == 1 and len(names) == 2 and all(len(_words(n)) == 1 for n in names) else []
+    )
+    return tuple(dict.fromkeys([*names, *turned]))
 
 
 def named(labels: tuple[str, ...], answers: tuple[str, ...]) -> bool:
     """Whether at least one labelled person is among those answered."""
     said = persons(answers)
-    return any(_same_person(label, answer) for label in persons(labels) for answer in said)
+    return any(_same_person(label, answer) for label in labels for answer in said)
 
 
 def day_of(answer: str | None) -> str | None:
