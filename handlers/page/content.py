@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from handlers.page.bylines import BylineWords, Credit, find_credit
 from handlers.page.citations import Citations, CitationWords, find_citations, has_statistics, is_wire_report
-from handlers.page.dates import FoundDate, find_date
+from handlers.page.dates import DateWords, FoundDate, find_date
 from handlers.page.hints import Hints
 from handlers.page.language import find_language
 from handlers.page.links import host_of, registrable_domain
@@ -65,6 +65,7 @@ class PageReader:
         self._reading = reading
         self._hints = Hints(reading)
         self._types = SchemaTypes(reading)
+        self._dates = DateWords(reading)
         self._bylines = BylineWords(reading)
         self._citations = CitationWords(reading)
 
@@ -87,7 +88,7 @@ class PageReader:
             title=_clean(_title(page, data, reading, site_name))[:_MAX_TITLE_CHARACTERS],
             text=_clean(body.text),
             summary=_clean(_summary(page, data, body.text, reading)),
-            date=find_date(page, data, url, near, reading, fetched_at),
+            date=find_date(page, data, url, near, self._dates, fetched_at),
             credit=Credit(tuple(map(_clean, credit.names)), credit.has_author, credit.has_byline, credit.seen_in),
             site_name=site_name,
             language=find_language(page.language or data.language, body.text),

@@ -22,6 +22,7 @@ _TEXTS_BEFORE_HEADING = 8
 _TEXTS_AFTER_HEADING = 25
 _MAX_STATED = 400
 _MAX_ABOVE = 12
+_CHANGED = ("modified", "updated")
 _MAX_HEADINGS = 30
 _MIN_HEADING = 5
 _MAX_NODES = 40
@@ -87,12 +88,13 @@ def stated_marks(outline: Outline) -> list[Mark]:
 
 
 def times(outline: Outline, near: Near) -> list[Mark]:
-    """Elements ``time`` with a machine's date, the nearest to the main text first, boilerplate last."""
+    """Elements ``time``, the nearest to the main text first; boilerplate and dates of change last."""
     found = []
     for index, node in outline.times[:_MAX_STATED]:
-        value = _value(node.attributes)
-        if value:
-            hidden = outline.is_boilerplate(outline.place(node) >> 1)
+        attributes = node.attributes
+        if value := _value(attributes) or short_text(node):
+            names = f"{attributes.get('class') or ''} {attributes.get('itemprop') or ''}".lower()
+            hidden = outline.is_boilerplate(outline.place(node) >> 1) or any(word in names for word in _CHANGED)
             found.append(Mark("time", value, "", near.distance(index), hidden))
     return sorted(found, key=lambda mark: (mark.boilerplate, mark.distance))
 
@@ -153,6 +155,7 @@ def _collect(outline: Outline, place: range, near: Near, seen: set[int], found: 
                 if hint & BYLINE:
                     found.append(Mark("hint:byline", value, _apart(node), distance, hidden))
                 if hint & DATE:
+                    value = value or (node.attributes.get("title") or "")[:MARK_CHARACTERS]
                     found.append(Mark("hint:date", value, short_text(node), distance, hidden))
 
 

@@ -33,6 +33,8 @@ class PageReadingSection(Section):
     container_types: Words = Field(description="schema.org types that say where a page is, not what it is about.")
     date_names: Words = Field(description="Names of a publication date in meta tags and microdata.")
     updated_names: Words = Field(description="Names of a date of change, used where nothing else says a date.")
+    published_words: Words = Field(description="Words before a visible date of publication.")
+    updated_words: Words = Field(description="Words before a visible date of change.")
     author_names: Words = Field(description="Names of an author in meta tags.")
     description_names: Words = Field(description="Names of a description in meta tags.")
     title_names: Words = Field(description="Names of a title in meta tags.")
