@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from tests.accuracy.contestants import ASSAY, HTMLDATE, PLAN, TRAFILATURA, Answer, Answers
 from tests.accuracy.counting import Miss, Tally
 from tests.accuracy.labels import LabelledPage
-from tests.accuracy.matching import day_of, named, same_text
+from tests.accuracy.matching import day_of, named, same_text, same_title
 
 Asked = list[tuple[LabelledPage, Answers]]
 Says = Callable[[Answer], str | None]
@@ -39,19 +39,21 @@ def authors(asked: Asked) -> Tally:
 
 
 def texts(asked: Asked) -> list[Tally]:
-    """Title, site name and language, equal to the label."""
-    title = Tally("title", (ASSAY, TRAFILATURA))
+    """Title (also with a site's name before or after it), site name and language."""
+    title = Tally("title, equal to the label", (ASSAY, TRAFILATURA))
+    loose = Tally("title, or one of the two with more before or after it", (ASSAY, TRAFILATURA))
     site = Tally("site name", (ASSAY, TRAFILATURA))
     language = Tally("language", (ASSAY,))
     for page, answers in asked:
-        for tally, label, says in (
-            (title, page.title, lambda a: a.title),
-            (site, page.site_name, lambda a: a.site_name),
-            (language, page.language, lambda a: a.language),
+        for tally, label, says, same in (
+            (title, page.title, lambda a: a.title, same_text),
+            (loose, page.title, lambda a: a.title, same_title),
+            (site, page.site_name, lambda a: a.site_name, same_text),
+            (language, page.language, lambda a: a.language, same_text),
         ):
             if label:
-                _count(tally, page, answers, says, label, _is_text(label))
-    return [title, site, language]
+                _count(tally, page, answers, says, label, _is_text(label, same))
+    return [title, loose, site, language]
 
 
 def flags(asked: Asked) -> list[Tally]:
@@ -114,5 +116,5 @@ def _names(page: LabelledPage) -> Judge:
     return lambda said: named(page.authors or (), tuple(said.split("\n")))
 
 
-def _is_text(label: str) -> Judge:
-    return lambda said: same_text(label, said)
+def _is_text(label: str, same: Callable[[str, str], bool]) -> Judge:
+    return lambda said: same(label, said)

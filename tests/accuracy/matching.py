@@ -15,6 +15,8 @@ from typing import Any
 _APART = re.compile(r"\s*(?:[,;&|/·、，\n]|\s(?:and|und|et|y|e)\s)\s*", re.IGNORECASE)
 _LEAD = re.compile(r"^(?:(?:by|par|von|vom|por|di|door|written by|text)\s+|\w{1,12}\s?[:：]\s*)", re.IGNORECASE)
 _ISO_DAY = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
+_TITLE = 10
+"""Letters of a title that is long enough to be told by itself."""
 _MORE_NAMES = 2
 """Words by which one form of a name may be longer than the other: a title, a middle name, a degree."""
 
@@ -31,6 +33,16 @@ def plain(text: str) -> str:
 def same_text(label: str, answer: str | None) -> bool:
     """Whether two titles or names of sites are the same but for how they are written."""
     return answer is not None and plain(label) == plain(answer)
+
+
+def same_title(label: str, answer: str | None) -> bool:
+    """Whether two titles are the same but for what stands before or after one of them, such as the site's name.
+
+    >>> same_title("How tea is made | The Daily", "How Tea is Made"), same_title("Home", "Home of tea")
+    (True, False)
+    """
+    shorter, longer = sorted((plain(label), plain(answer or "")), key=len)
+    return shorter == longer or (len(shorter) >= _TITLE and (longer.startswith(shorter) or longer.endswith(shorter)))
 
 
 def persons(value: Any) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ def test_one_page_is_measured(data: Path, tmp_path: Path, capsys: pytest.Capture
     assert "| twnews_zh_hant | 1 | 1.000 / 1.000 |" in printed
     assert "0 raised" in printed
     tallies = json.loads(kept.read_text("utf-8"))["tallies"]
-    assert tallies["title"][f"together: {ASSAY}"] == {"labelled": 1, "right": 1, "wrong": 0}
+    assert tallies["title, equal to the label"][f"together: {ASSAY}"] == {"labelled": 1, "right": 1, "wrong": 0}
 
 
 def test_a_page_that_raises_is_told_and_fails_the_run(
