@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from handlers.page.outline import Block, Outline
+from handlers.page.lines import Block
+from handlers.page.outline import Outline
 from handlers.page.reading import PageReadingSection
 from handlers.page.tables import has_data_table
 from handlers.page.text import MainText, has_cjk

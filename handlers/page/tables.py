@@ -6,7 +6,6 @@ Rows of several cells under a header make a data table; tables that hold tables 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 
 from selectolax.lexbor import LexborNode
 
@@ -33,8 +32,7 @@ def has_data_table(outline: Outline, reading: PageReadingSection) -> bool:
     """
     tables: dict[int, _Table] = {}
     layout: set[int] = set()
-    rows = (node for node, tag in zip(outline.elements, outline.tags, strict=True) if tag == "tr")
-    for row in islice(rows, _MAX_ROWS):
+    for row in outline.rows[:_MAX_ROWS]:
         table = _table_of(row)
         if table is None:
             continue

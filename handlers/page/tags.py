@@ -13,15 +13,17 @@ _BLOCKS = (
     "html body div section article main td th tr table tbody thead tfoot ul ol li dl dt dd p h1 h2 h3 h4 h5 h6 "
     "blockquote pre header address figure figcaption form fieldset details summary center caption"
 )
-ENDS_LINE, NO_TEXT, SCRIPT, META, TITLE, TIME = range(6)
+STARTS_LINE, LINK, ROW, NO_TEXT, SCRIPT, META, TITLE, TIME = range(8)
 _EFFECTS = {
-    ENDS_LINE: "br hr",
+    STARTS_LINE: _BLOCKS + " br hr",
     NO_TEXT: "style svg noscript iframe object canvas audio video math textarea datalist map select button template "
     "nav footer aside menu dialog label",
     SCRIPT: "script",
     META: "meta",
     TITLE: "title",
     TIME: "time",
+    LINK: "a",
+    ROW: "tr",
 }
 
 
@@ -32,7 +34,10 @@ def _numbers(tags: str) -> dict[int, str]:
 
 NAME_OF = _numbers(_BLOCKS)
 """Names of the block elements by tag number; other elements stand within a line."""
+LEAVES = frozenset(_numbers("p li h1 h2 h3 h4 h5 h6 dt dd pre th caption figcaption summary"))
+"""Block elements that mostly hold nothing but a line."""
+HEADINGS = frozenset(_numbers("h1 h2 h3 h4 h5 h6"))
 EFFECT_OF = {number: effect for effect, tags in _EFFECTS.items() for number in _numbers(tags)}
-"""What a walk does at an element that is no block, by tag number; at others it does nothing."""
-A, P = (next(iter(_numbers(tag))) for tag in ("a", "p"))
-"""Tag numbers of a link and of a paragraph."""
+"""What a walk does at an element, by tag number; at most it does nothing."""
+A = next(iter(_numbers("a")))
+"""Tag number of a link."""

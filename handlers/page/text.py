@@ -7,9 +7,12 @@ container that holds nearly everything good is the text's. Within it, navigation
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 
-from handlers.page.outline import Block, Outline
+from handlers.page.lines import Block
+from handlers.page.outline import Outline
+from handlers.page.tags import HEADINGS
 
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _NOT_CJK_BYTES = bytes(range(0xE3)) + bytes(range(0xF0, 0x100))
@@ -89,19 +92,17 @@ def leading_sentences(text: str, max_characters: int) -> str:
 
 
 def _running_text(outline: Outline, *, strict: bool = True) -> list[tuple[int, int, int]]:
-    """Texts outside of links and headings, each with its block element and length; the long ones only if strict."""
+    """Texts outside of links and headings, each with an element around it and its length; long ones only if strict."""
     found = []
-    for index, text in enumerate(outline.texts):
+    texts, nodes = outline.texts, outline.nodes
+    least = _GOOD_CJK_CHARACTERS if strict else 0
+    for index in [index for index, text in enumerate(texts) if len(text) >= least]:
+        text = texts[index].strip()
         length = len(text)
-        if index in outline.lone:
-            continue
         if strict and length < _GOOD_CHARACTERS and (text.isascii() or not _is_good_cjk(text)):
             continue
-        length = len(text.strip())
-        if strict and length < _GOOD_CHARACTERS and text.isascii():
-            continue
-        place = outline.places[index]
-        if place & 1 or place < 0 or outline.tags[place >> 1] in _HEADINGS:
+        tag, place, is_linked = outline.holder(nodes[index])
+        if is_linked or place & 1 or place < 0 or tag in HEADINGS:
             continue
         found.append((index, place >> 1, length))
     return found
@@ -133,18 +134,17 @@ def _span(outline: Outline, running: list[tuple[int, int, int]]) -> tuple[int, i
             break
         if share >= _SHARE_KEPT:
             best = element
-    beyond, places = outline.end(best), outline.places
-    inside = [index for index, element, _ in running if best <= element < beyond]
-    first, end = inside[0], inside[-1] + 1
-    while first > 0 and best <= places[first - 1] >> 1 < beyond:
-        first -= 1
-    while end < len(places) and best <= places[end] >> 1 < beyond:
-        end += 1
+    inside = outline.inside(best)
+    within = [index for index, _, _ in running if inside(index)]
+    first, end = within[0], within[-1] + 1
+    # The texts of an element follow each other.
+    first = bisect_left(range(first), True, key=inside)
+    end = bisect_left(range(len(outline.texts)), True, lo=end, key=lambda index: not inside(index))
     return first, end
 
 
 def _is_body(outline: Outline, element: int) -> bool:
-    return "articlebody" in (outline.elements[element].attributes.get("itemprop") or "").lower()
+    return "articlebody" in (outline.elements[element].attrs.get("itemprop") or "").lower()
 
 
 def _keep(outline: Outline, block: Block) -> bool:

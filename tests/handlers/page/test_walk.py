@@ -22,10 +22,9 @@ def test_blocks_know_their_tag_links_and_place() -> None:
     assert page.hrefs == ["/x", "/y"]
 
 
-def test_a_long_paragraph_is_one_text_with_its_links() -> None:
-    page = outline_of(f"<p>{PARAGRAPH[3:-4]} {PARAGRAPH[3:-4]} <a href=/x>It is <b>over</b></a>.</p>")
+def test_a_paragraph_is_one_line_with_its_links() -> None:
+    page = outline_of(f"<p>{PARAGRAPH[3:-4]} <a href=/x>It is <b>over</b></a>.</p>")
 
-    assert len(page.texts) == 1
     (block,) = page.blocks()
     assert block.text.endswith("said. It is over.")
     assert block.linked == len("It is over")
