@@ -1,14 +1,15 @@
 """Does a batch answer its query? Four dimensions, a verdict, and how each source fared.
 
 In: a classified batch. Out: ``RetrievalEvaluated``. Recall, precision and quality come from a judge where its numbers
-were given; otherwise they are computed from the words that query and results share, and the event says so. A batch
-never passes by default.
+were given; otherwise they are computed from the words that query and results share, and the event says so. A judge may
+score single sources too. A batch never passes by default.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
 
+from handlers.page.links import canonical_url
 from handlers.results.coverage import coverage, query_terms
 from handlers.results.patterns import Patterns
 from handlers.results.sections import RetrievalEvaluationSection
@@ -21,8 +22,11 @@ from schemas.retrieval import (
     RetrievedContent,
     ScoreSource,
     SourceDetail,
+    SourceScores,
 )
 from schemas.rules import Rules
+
+_NOTHING_SAID = SourceScores(url="")
 
 
 class EvaluateRetrievalRules(Rules):
@@ -65,7 +69,7 @@ def evaluate_retrieval(batch: ResultsClassified, rules: EvaluateRetrievalRules) 
         overall_score=overall,
         severe_failure=overall < section.severeFailureBelow,
         score_source=source,
-        source_details=_details(batch, scores),
+        source_details=_details(batch, scores, given, source),
         needs_extraction=batch.needs_extraction,
         extraction_reason=batch.extraction_reason,
         improvement=batch.improvement,
@@ -95,19 +99,40 @@ def _passes(scores: RetrievalScores, section: RetrievalEvaluationSection) -> boo
     )
 
 
-def _details(batch: ResultsClassified, scores: RetrievalScores) -> tuple[SourceDetail, ...]:
-    """Relevance is the mean of recall and precision, quality that of the sources, for each alike (R-061, C-08)."""
+def _details(
+    batch: ResultsClassified, scores: RetrievalScores, judge: JudgeScores | None, source: ScoreSource
+) -> tuple[SourceDetail, ...]:
+    """Relevance is the mean of recall and precision, quality that of the sources, for each alike (R-061).
+
+    What a judge says of a single source takes their place there, and the detail says who said it (C-08).
+    """
     relevance = round((scores.context_recall + scores.context_precision) / 2, 6)
-    return tuple(
-        SourceDetail(
+    own: dict[str, SourceScores] = {}
+    for said in (judge and judge.sources) or ():
+        if said.relevance_score is not None or said.quality_score is not None:
+            own.setdefault(_same(said.url), said)
+    details = []
+    for result in batch.results:
+        judged = own.get(_same(result.url), _NOTHING_SAID)
+        detail = SourceDetail(
             url=result.url,
-            relevance_score=relevance,
-            quality_score=scores.source_quality,
+            relevance_score=_either(judged.relevance_score, relevance),
+            quality_score=_either(judged.quality_score, scores.source_quality),
             result_type=result.result_type,
             actionable_score=result.actionable_score,
+            score_source=None if judged is _NOTHING_SAID else source,
         )
-        for result in batch.results
-    )
+        details.append(detail)
+    return tuple(details)
+
+
+def _either(own: float | None, of_all: float) -> float:
+    return of_all if own is None else own
+
+
+def _same(url: str) -> str:
+    """Under which two spellings of an address are one source."""
+    return canonical_url(url) or url
 
 
 def _fallback(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> JudgeScores:

@@ -43,12 +43,31 @@ class RetrievedContent(CamelEvent):
     cts_score: float | None = Field(default=None, ge=0, le=100)
 
 
+class SourceScores(CamelEvent):
+    """What a judge says of one source. A score that is absent is taken from the batch's dimensions (R-061, C-08).
+
+    Attributes:
+        url: The source's address, as in the batch; a source that the batch doesn't have is ignored.
+        relevance_score: How far it is to the point.
+        quality_score: How good it is.
+    """
+
+    url: Text
+    relevance_score: Score | None = None
+    quality_score: Score | None = None
+
+
 class JudgeScores(CamelEvent):
-    """The three dimensions that a judge gives; each in [0, 1]."""
+    """The three dimensions that a judge gives; each in [0, 1].
+
+    Attributes:
+        sources: Scores of single sources, from a judge that gives them.
+    """
 
     context_recall: Score
     context_precision: Score
     source_quality: Score
+    sources: Many[SourceScores] | None = None
 
 
 class RetrievalBatch(CamelEvent):
@@ -141,22 +160,27 @@ class RetrievalScores(CamelEvent):
     actionable_information: Score
 
 
-class SourceDetail(CamelEvent):
-    """How one source fared; ``relevance_score`` and ``quality_score`` as in R-061."""
-
-    url: str
-    relevance_score: Score
-    quality_score: Score
-    result_type: ResultType | None = None
-    actionable_score: Score | None = None
-
-
 class ScoreSource(StrEnum):
     """Who gave recall, precision and quality."""
 
     GIVEN = "given"
     MODEL = "model"
     FALLBACK = "fallback"
+
+
+class SourceDetail(CamelEvent):
+    """How one source fared; ``relevance_score`` and ``quality_score`` as in R-061.
+
+    Attributes:
+        score_source: Who scored this very source; absent where the batch's dimensions stand for it (C-08).
+    """
+
+    url: str
+    relevance_score: Score
+    quality_score: Score
+    result_type: ResultType | None = None
+    actionable_score: Score | None = None
+    score_source: ScoreSource | None = None
 
 
 class RetrievalEvaluated(CamelEvent):

@@ -18,6 +18,7 @@ from schemas.retrieval import (
     RetrievalEvaluated,
     RetrievedContent,
     ScoreSource,
+    SourceScores,
 )
 from tests.handlers.test_classify_results import CONCERT, LISTING
 from tests.rules import shipped_rules
@@ -150,3 +151,29 @@ def test_a_threshold_left_out_has_its_default() -> None:
 def test_weights_that_do_not_sum_to_one_are_refused() -> None:
     with pytest.raises(ValidationError, match="sum to"):
         shipped_rules(EvaluateRetrievalRules, retrievalEvaluation={"weights": {"contextRecall": 0.4}})
+
+
+def test_a_judge_of_single_sources_takes_the_place_of_the_batch_s_dimensions_there() -> None:
+    """C-08: it overrides, and the event says so."""
+    other = RetrievedContent(url="https://elsewhere.example/jazz", content="Jazz in November.")
+    own = (
+        SourceScores(url=CONCERT.url + "#programme", relevance_score=0.95, quality_score=0.0),
+        SourceScores(url=CONCERT.url, relevance_score=0.1),
+        SourceScores(url="https://nowhere.example/", relevance_score=0.1),
+        SourceScores(url=other.url),
+    )
+    judge = judged(0.8, 0.6, 0.5).model_copy(update={"sources": own})
+    evaluated = json.loads(evaluate(CONCERT, other, judge=judge).to_json())
+    first, second = evaluated["sourceDetails"]
+    assert (first["relevanceScore"], first["qualityScore"], first["scoreSource"]) == (0.95, 0.0, "given")
+    assert (second["relevanceScore"], second["qualityScore"]) == (pytest.approx(0.7), 0.5)
+    assert "scoreSource" not in second
+    assert evaluated["scores"]["contextRecall"] == 0.8, "the batch's own dimensions stand"
+
+
+def test_a_judge_may_score_one_side_of_a_source() -> None:
+    judge = judged(0.8, 0.6, 0.5).model_copy(update={"sources": (SourceScores(url=CONCERT.url, quality_score=0.9),)})
+    [detail] = evaluate(CONCERT, judge=judge).source_details
+    assert detail.relevance_score == pytest.approx(0.7)
+    assert detail.quality_score == 0.9
+    assert detail.score_source is ScoreSource.GIVEN
