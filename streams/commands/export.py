@@ -142,8 +142,8 @@ async def _from_topic(export: Export, kafka: KafkaSettings) -> AsyncGenerator[Fo
         ends = await reader.end_offsets(partitions)
         await seek_to(reader, partitions, ends, export.start)
         left = await _left(reader, ends)
-        # What an open transaction holds back comes when it ends, or is given up by the cluster.
-        patience = kafka.transaction_timeout_seconds + 10.0
+        # The end is that of what is committed, so nothing but a cluster that fell silent holds it back.
+        patience = kafka.transaction_timeout_seconds
         moved_at = time.monotonic()
         with _progress(left, export.output) as at:
             while left:

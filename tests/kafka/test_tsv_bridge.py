@@ -15,9 +15,10 @@ from schemas.pages import ScoredPage
 from streams.commands.export import Export, run_export
 from streams.commands.publish import run_publish
 from streams.commands.topics import run_topics
+from streams.kafka import make_producer
 from streams.settings import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED
-from tests.kafka.installation import Installation, install, until
+from tests.kafka.installation import Installation, install, installed, until
 from tests.kafka.test_publish_tail_topics import assay, line_of
 
 pytestmark = pytest.mark.kafka
@@ -124,6 +125,21 @@ def test_a_topic_that_is_not_there_is_told(
     assert run_export(Export(output=tmp_path / "pages.tsv"), install(kafka, topic_prefix)) == 2
     assert "`assay topics create` makes it" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_an_open_transaction_holds_nothing_up(
+    kafka: str, topic_prefix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = (await installed(kafka, topic_prefix)).settings
+    producer = make_producer(settings.kafka, f"{topic_prefix}open", "test")
+    await producer.start()
+    try:
+        async with producer.transaction():
+            await producer.send_and_wait(topic_prefix + PAGES_SCORED.name, b"{}", partition=0)
+            assert await asyncio.to_thread(run_export, Export(output=tmp_path / "pages.tsv"), settings) == 0
+    finally:
+        await producer.stop()
+    assert "exported 0" in capsys.readouterr().out
 
 
 async def test_ctrl_c_leaves_no_file(kafka: str, topic_prefix: str, tmp_path: Path) -> None:

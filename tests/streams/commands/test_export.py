@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka import TopicPartition
 
 import streams.commands.export
 import streams.commands.trial
@@ -174,4 +176,54 @@ def test_trouble_is_one_line(
     out, err = capsys.readouterr()
     assert (out, len(err.splitlines())) == ("", 1)
     assert says in err
+    assert list(tmp_path.iterdir()) == []
+
+
+class SilentReader:
+    """Stands in for a consumer whose cluster has fallen silent: a real one can't be made to."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+
+    async def start(self) -> None:
+        return None
+
+    async def stop(self) -> None:
+        self.stopped = True
+
+    def assign(self, *_: Any) -> None:
+        return None
+
+    def seek(self, *_: Any) -> None:
+        return None
+
+    async def beginning_offsets(self, partitions: Any) -> dict[Any, int]:
+        return dict.fromkeys(partitions, 0)
+
+    async def end_offsets(self, partitions: Any) -> dict[Any, int]:
+        return dict.fromkeys(partitions, 5)
+
+    async def position(self, *_: Any) -> int:
+        return 2
+
+    async def getmany(self, **_: Any) -> dict[Any, Any]:
+        await asyncio.sleep(0.01)
+        return {}
+
+
+def test_a_silent_cluster_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def partitions(*_: object) -> list[TopicPartition]:
+        return [TopicPartition("pages.scored.v1", 0)]
+
+    reader = SilentReader()
+    monkeypatch.setattr(streams.commands.export, "partitions_of", partitions)
+    monkeypatch.setattr(streams.commands.export, "make_reader", lambda *_: reader)
+    settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1", "transaction_timeout_seconds": 0.05})
+
+    assert run_export(Export(output=tmp_path / "pages.tsv"), settings) == 1
+
+    assert "no record came for 0.05 s, 3 are left" in capsys.readouterr().err
+    assert reader.stopped
     assert list(tmp_path.iterdir()) == []
