@@ -99,8 +99,14 @@ def ask_assay(body: bytes | str, url: str) -> Answer:
 
 
 def decoded(body: bytes) -> str:
-    """The page as text, for those who want it so; read in the encoding that Assay reads it in."""
-    return page_bytes(body).utf8.decode("utf-8", "replace")
+    """The page as text, for those who want it so: UTF-8 where it is that, else in the encoding that Assay finds.
+
+    A mistake of Assay's about the encoding is not to be theirs.
+    """
+    try:
+        return body.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError:
+        return page_bytes(body).utf8.decode("utf-8", "replace")
 
 
 def ask_trafilatura(html: str, url: str) -> Answer:
