@@ -38,6 +38,10 @@ _UNRELATED = frozenset(
 )
 
 
+_MAIN = frozenset(("@graph", "mainEntity", "mainEntityOfPage"))
+_THING, _PART_ARTICLE, _CONTAINER, _PART = 10_000, 15_000, 20_000, 30_000
+
+
 @dataclass(frozen=True, slots=True)
 class StructuredData:
     """What structured data says of the page's main thing.
@@ -80,12 +84,19 @@ class SchemaTypes:
         """Whether a type is of the article family."""
         return name.lower() in self._article
 
-    def rank(self, name: str) -> int:
-        """Lower is more telling: the article family in its order, then other things, then containers."""
+    def rank(self, name: str, *, is_part: bool = False) -> int:
+        """Lower is more telling: the article family in its order, then other things, then containers.
+
+        What another thing has as a property is not the page's: it counts where it is an article, and the other thing
+        only says where the page is.
+        """
         lower = name.lower()
+        article = self._article.get(lower)
+        if is_part:
+            return _PART if article is None else _PART_ARTICLE + article
         if lower in self._container:
-            return 20_000
-        return self._article.get(lower, 10_000)
+            return _CONTAINER
+        return _THING if article is None else article
 
 
 def read_structured_data(
@@ -99,13 +110,18 @@ def read_structured_data(
         types: Which types weigh most.
         max_characters: JSON-LD that is read in all.
     """
-    objects: list[dict[str, Any]] = []
+    found: list[tuple[dict[str, Any], bool]] = []
     for script in scripts:
         if len(script) > max_characters:
             break
         max_characters -= len(script)
-        objects += _objects(_load(script))
-    typed = [(types.rank(name), place, name) for place, item in enumerate(objects) for name in _type_names(item)]
+        found += _objects(_load(script))
+    objects = [item for item, _ in found]
+    typed = [
+        (types.rank(name, is_part=is_part), place, name)
+        for place, (item, is_part) in enumerate(found)
+        for name in _type_names(item)
+    ]
     micro = [(types.rank(name), len(objects) + place, name) for place, value in enumerate(item_types)
              if (name := _local_name(value))]  # fmt: skip
     candidates = typed + micro
@@ -152,20 +168,23 @@ def _load(script: str) -> Any:
     return loose
 
 
-def _objects(data: Any) -> list[dict[str, Any]]:
-    """Objects of a document in document order, without recursion; what belongs to others (comments) is left out."""
-    found: list[dict[str, Any]] = []
-    stack = [data]
+def _objects(data: Any) -> list[tuple[dict[str, Any], bool]]:
+    """Objects of a document in document order, and whether each is a part of another; without recursion.
+
+    What belongs to others (comments) is left out.
+    """
+    found: list[tuple[dict[str, Any], bool]] = []
+    stack = [(data, False)]
     for _ in range(_MAX_NODES):
         if not stack:
             break
-        item = stack.pop()
+        item, is_part = stack.pop()
         if isinstance(item, list):
-            stack.extend(reversed(item))
+            stack.extend((one, is_part) for one in reversed(item))
         elif isinstance(item, dict):
-            found.append(item)
+            found.append((item, is_part))
             stack.extend(
-                value
+                (value, is_part or key not in _MAIN)
                 for key, value in reversed(item.items())
                 if isinstance(value, dict | list) and key not in _UNRELATED
             )

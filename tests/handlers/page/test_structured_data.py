@@ -52,15 +52,43 @@ def test_the_best_type_of_several_scripts_wins() -> None:
     assert read({"@type": "Organization"}).type == "Organization"
 
 
+@pytest.mark.parametrize(
+    ("script", "name"),
+    [
+        ({"@type": "AssessAction", "object": {"@type": "ScholarlyArticle"}}, "AssessAction"),
+        ({"@type": "WebPage", "about": {"@type": "NewsArticle"}}, "NewsArticle"),
+        ({"@type": "WebPage", "publisher": {"@type": "Organization"}}, "WebPage"),
+        ({"@type": "WebPage", "mainEntity": {"@type": "Product"}}, "Product"),
+        ({"@type": "ItemList", "itemListElement": [{"@type": "ListItem", "item": {"@type": "Movie"}}]}, "ItemList"),
+    ],
+)
+def test_the_parts_of_a_thing_are_not_the_page(script: dict[str, Any], name: str) -> None:
+    assert read(script).type == name
+
+
+def test_authors_are_told_from_organisations() -> None:
+    person, agency = {"@type": "Person", "name": "Ada Lovelace"}, {"@type": "NewsMediaOrganization", "name": "Agency"}
+
+    data = read(ARTICLE | {"author": [agency, person]})
+
+    assert (data.authors, data.organizations) == (("Ada Lovelace",), ("Agency",))
+
+
+def test_an_author_may_be_an_object_in_a_text() -> None:
+    assert read(ARTICLE | {"author": json.dumps({"name": "Ada Lovelace"})}).authors == ("Ada Lovelace",)
+
+
 def test_microdata_types_count_and_other_vocabularies_do_not() -> None:
     assert read(item_types=("https://schema.org/BlogPosting",)).type == "BlogPosting"
     assert read(item_types=("https://data-vocabulary.org/Review",)).type is None
 
 
 def test_broken_json_still_tells_something() -> None:
-    data = read('{"@type": "NewsArticle", "datePublished": "2024-05-03", "headline": "a "quoted" word"}')
+    data = read(
+        '{"@type": "NewsArticle", "datePublished": "2024-05-03", "headline": "a "quoted" word", "author": {"name": "Ada"}}'
+    )
 
-    assert (data.type, data.published) == ("NewsArticle", "2024-05-03")
+    assert (data.type, data.published, data.authors) == ("NewsArticle", "2024-05-03", ("Ada",))
 
 
 def test_comments_have_other_authors() -> None:
