@@ -7,7 +7,16 @@ import binascii
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+    model_validator,
+)
 
 from schemas.event import Event, Text
 
@@ -39,6 +48,14 @@ def _one_or_many(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
+def _unless_html(value: Any, validate: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    """Passes over what stands beside HTML: there it is no part of the contract, and may be anything (R-010)."""
+    if info.data.get("html") is None and info.data.get("html_base64") is None:
+        return validate(value)
+    return () if info.field_name == "author" else None
+
+
+BesideContent = WrapValidator(_unless_html)
 Authors = Annotated[
     tuple[Text, ...],
     Field(max_length=100),
@@ -104,11 +121,11 @@ class CrawledPage(Event):
     html: str | None = None
     html_base64: Body | None = None
     content: Text | None = None
-    title: Text | None = None
-    date: Text | None = None
-    author: Authors = ()
-    summary: Text | None = None
-    quality_metadata: CrawlerMetadata | None = None
+    title: Annotated[Text | None, BesideContent] = None
+    date: Annotated[Text | None, BesideContent] = None
+    author: Annotated[Authors, BesideContent] = ()
+    summary: Annotated[Text | None, BesideContent] = None
+    quality_metadata: Annotated[CrawlerMetadata | None, BesideContent] = None
     content_type: str | None = None
     fetched_at: datetime | None = None
     final_url: str | None = None

@@ -74,6 +74,15 @@ def test_what_metadata_does_not_say_is_null_and_what_it_says_beyond_is_passed_ov
     assert {name: value for name, value in metadata.to_wire().items() if value is not None} == {"has_byline": True}
 
 
+@pytest.mark.parametrize("body", [{"html": "<p>"}, {"html_base64": "PHA+"}])
+def test_what_stands_beside_html_is_passed_over_whatever_it_is(body: dict[str, Any]) -> None:
+    foreign = {"title": 7, "date": 1714720000, "author": {"name": "A"}, "summary": [], "quality_metadata": "yes"}
+
+    assert CrawledPage.model_validate({"url": URL, **body, **foreign}) == CrawledPage.model_validate(
+        {"url": URL, **body}
+    )
+
+
 @pytest.mark.parametrize("field", ["title", "content", "date", "summary"])
 def test_no_nul_in_texts(field: str) -> None:
     with pytest.raises(ValidationError, match="NUL"):
