@@ -26,7 +26,7 @@ from tests.accuracy import plan_rules
 from tests.accuracy.labels import LabelledPage
 from tests.rules import shipped_rules
 
-ASSAY, TRAFILATURA, PLAN = "assay", "trafilatura", "plan's rules"
+ASSAY, TRAFILATURA, PLAN, PLAN_AND_SCHEMA = "assay", "trafilatura", "plan's rules", "plan's and schema.org author"
 HTMLDATE: dict[str, dict[str, Any]] = {
     "htmldate": {},
     "htmldate original": {"original_date": True},
@@ -190,7 +190,10 @@ def _others(pages: list[LabelledPage]) -> list[Answers]:
         draft.replace(CACHE)
     return [
         {name: _of_kept(found) for name, found in kept[key].items()}
-        | {PLAN: Answer(**plan_rules.read(decoded(page.body())))}
+        | {
+            PLAN: Answer(**plan_rules.read(decoded(page.body()))),
+            PLAN_AND_SCHEMA: Answer(**plan_rules.read(decoded(page.body()), schema_author=True)),
+        }
         for key, page in zip(places, pages, strict=True)
     ]
 

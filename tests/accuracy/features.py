@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from tests.accuracy.contestants import ASSAY, HTMLDATE, PLAN, TRAFILATURA, Answer, Answers
+from tests.accuracy.contestants import ASSAY, HTMLDATE, PLAN, PLAN_AND_SCHEMA, TRAFILATURA, Answer, Answers
 from tests.accuracy.counting import Miss, Tally
 from tests.accuracy.labels import LabelledPage
 from tests.accuracy.matching import day_of, named, same_text, same_title
@@ -26,7 +26,7 @@ def dates(asked: Asked) -> Tally:
 
 def authors(asked: Asked) -> Tally:
     """Authors: right where at least one labelled person is named."""
-    tally = Tally("author, at least one labelled person", (ASSAY, TRAFILATURA, PLAN))
+    tally = Tally("author, at least one labelled person", (ASSAY, TRAFILATURA, PLAN, PLAN_AND_SCHEMA))
     for page, answers in asked:
         if page.authors:
             label = "; ".join(page.authors)

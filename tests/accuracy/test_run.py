@@ -103,6 +103,11 @@ def test_the_plans_rules_read_their_marks_only() -> None:
     assert found["date"] == "2024-03-05T10:00:00Z"
     assert found["authors"] == ("Ann Smith",)
     assert found["schema_type"] == "NewsArticle"
+    data = (
+        '<script type="application/ld+json">{"@type": "Article", "author": [{"name": "Bo Lee"}, "Cy Park", 3]}</script>'
+    )
+    assert plan_rules.read(data)["authors"] == ()
+    assert plan_rules.read(data, schema_author=True)["authors"] == ("Bo Lee", "Cy Park")
     assert plan_rules.read("<span class=byline>Ann</span><script type='application/ld+json'>{</script>") == {
         "date": None,
         "authors": ("Ann",),
