@@ -29,6 +29,9 @@ from handlers.page.tags import (
 MARK_CHARACTERS = 300
 """Of a mark's or heading's text; a byline, a date or a title is shorter."""
 _MAX_SHORT_NODES = 40
+_MAX_RDFA = 400
+_MAX_NAMES = 4
+_MAX_ABOVE = 30
 _HEADINGS = {number: int(name[1]) for number, name in NAME_OF.items() if name[0] == "h" and name[1:].isdigit()}
 
 
@@ -78,12 +81,29 @@ def _select(found: Outline, root: LexborNode) -> None:
             found.headings.append((level, text))
             found.headings_count += level > 1
     last = 0
-    for node in root.css("[itemprop],[itemtype],a[rel~=author]"):
+    for node in root.css("[itemprop],[itemtype],[typeof],a[rel~=author]"):
         # A node that two selectors find comes twice.
         if last != (last := node.mem_id):
             found.stated.append(node)
             if kind := node.attrs.get("itemtype"):
                 found.item_types.append(kind)
+            elif (kind := node.attrs.get("typeof")) and len(found.item_types) < _MAX_RDFA:
+                found.item_types += _rdfa_types(node, kind)
+
+
+def _rdfa_types(node: LexborNode, kinds: str) -> list[str]:
+    """Those of RDFa types that are schema.org's, by their prefix or by the vocabulary that an element around names."""
+    names = kinds.split()[:_MAX_NAMES]
+    found = [name for name in names if name.startswith("schema:") or "schema.org/" in name]
+    bare = [name for name in names if ":" not in name]
+    above: LexborNode | None = node
+    for _ in range(_MAX_ABOVE):
+        if above is None or not bare:
+            break
+        if vocabulary := above.attributes.get("vocab"):
+            return found + bare if "schema.org" in vocabulary else found
+        above = above.parent
+    return found
 
 
 def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
@@ -134,10 +154,11 @@ def _note(found: Outline, node: LexborNode, effect: int | None) -> None:
             found.json_ld.append(node.text() or "")
     elif effect == META:
         attributes = node.attributes
-        if content := (attributes.get("content") or "").strip():
+        # Some write the attribute's name as that of a form's field.
+        if content := (attributes.get("content") or attributes.get("value") or "").strip():
             for key in ("property", "name", "itemprop", "http-equiv"):
                 if names := attributes.get(key):
-                    for name in names.lower().split()[:4]:
+                    for name in names.lower().split()[:_MAX_NAMES]:
                         found.meta.setdefault(name, []).append(content)
     elif effect == TITLE and not found.title:
         found.title = " ".join(node.text().split())

@@ -105,3 +105,20 @@ def test_any_page_has_an_outline(parts: list[str]) -> None:
         assert block.text == " ".join(block.text.split()) != ""
         assert 0 <= block.linked <= len(block.text)
         assert 0 <= block.start < block.end <= len(page.texts)
+
+
+@pytest.mark.parametrize(
+    ("html", "types"),
+    [
+        ("<div vocab=https://schema.org/ typeof=Article><p typeof=Person>Ada</div>", ["Article", "Person"]),
+        ("<div typeof='schema:Article sioc:Item'>Rain</div>", ["schema:Article"]),
+        ("<div vocab=https://example.com/ typeof=Article>Rain</div>", []),
+        ("<div typeof=Article>Rain</div>", []),
+    ],
+)
+def test_rdfa_types_are_those_of_schema_org(html: str, types: list[str]) -> None:
+    assert outline_of(html).item_types == types
+
+
+def test_metadata_may_stand_in_a_value() -> None:
+    assert outline_of("<meta name=author value=Ada>").meta == {"author": ["Ada"]}
