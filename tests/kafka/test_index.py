@@ -19,7 +19,7 @@ from handlers.index_page import IndexPageRules
 from handlers.indexing.points import points_of
 from schemas.documents import DocumentIndexed
 from schemas.pages import ScoredPage
-from streams.topology import handler_named
+from streams.topology import HANDLERS
 from tests.handlers.indexing.pages import LONG, scored_page
 from tests.kafka.installation import SCORED, Installation, installed, until
 from tests.rules import shipped_rules
@@ -27,10 +27,7 @@ from tests.streams.index.qdrant_server import QdrantServer
 
 pytestmark = pytest.mark.kafka
 INDEXED = "documents.indexed.v1"
-INDEX_PAGE = handler_named("index_page")
-SCORE_PAGE = handler_named("score_page")
-assert INDEX_PAGE is not None
-assert SCORE_PAGE is not None
+SCORE_PAGE, INDEX_PAGE = (handler for handler in HANDLERS if handler.name in {"score_page", "index_page"})
 
 RULES = shipped_rules(IndexPageRules)
 SECTIONS = (RULES.tiered_indexing, RULES.index_points)
