@@ -31,7 +31,7 @@ SCORE_PAGE, INDEX_PAGE = (handler for handler in HANDLERS if handler.name in {"s
 
 RULES = shipped_rules(IndexPageRules)
 SECTIONS = (RULES.tiered_indexing, RULES.index_points)
-QUICK = {"processing": {"breaker": {"failures": 3, "first_seconds": 0.2, "max_seconds": 0.5}}}
+QUICK: dict[str, Any] = {"processing": {"breaker": {"failures": 3, "first_seconds": 0.2, "max_seconds": 0.5}}}
 DATE = "2026-01-02T08:00:00Z"
 STORY = "The council has voted on the new bridge over the river. It will carry two lanes and a path for bicycles. " * 4
 
