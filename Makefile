@@ -58,8 +58,8 @@ generate: setup ## Write the generated files again
 bench: $(BENCH_READY) $(QUIX_READY) ## Measure on the pages of DATA (ARGS="--quick"; see docs/benchmarks.md)
 	@DATA=$(DATA) $(BIN)/python -m tests.bench $(ARGS)
 
-accuracy: setup ## Measure on labelled data, where DATA= has it
-	DATA=$(DATA) $(BIN)/python -m tests.accuracy $(ARGS)
+accuracy: $(BENCH_READY) ## Measure on the labelled pages of DATA, beside htmldate and trafilatura (see docs/accuracy.md)
+	@DATA=$(DATA) $(BIN)/python -m tests.accuracy $(ARGS)
 
 up: ## Start the whole installation in containers
 	docker compose up --detach --build --wait $(ARGS)

@@ -110,7 +110,7 @@ def _of_pages(run: Run, parts: set[str], asked: features.Asked) -> int:
         print(f"no answer for {place}: {answer.failed}")
     has_others = any(contestants.TRAFILATURA in answers for _, answers in asked)
     if not has_others:
-        print("Assay alone: htmldate and trafilatura are not installed (`make bench` installs them)")
+        print("Assay alone: htmldate and trafilatura are not installed (`make accuracy` installs them)")
     if "dates" in parts:
         run.add(tally := features.dates(asked), counts=True)
         run.goals += goals.date_goals(tally) if has_others else []

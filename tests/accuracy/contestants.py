@@ -66,7 +66,7 @@ Answers = dict[str, Answer]
 
 
 def versions() -> str | None:
-    """The contestants' versions; None where they are not installed (``make bench`` installs them)."""
+    """The contestants' versions; None where they are not installed (``make accuracy`` installs them)."""
     try:
         return f"trafilatura {version('trafilatura')}, htmldate {version('htmldate')}"
     except PackageNotFoundError:
