@@ -38,13 +38,13 @@ class Block:
     end: int
 
 
-def lines_of(outline: Outline, start: int, end: int) -> list[Block]:
-    """The lines that the texts from ``start`` to before ``end`` make."""
+def lines_of(outline: Outline) -> list[Block]:
+    """The lines that a page's texts make, in page order."""
     found: list[Block] = []
     texts, nodes, starts = outline.texts, outline.nodes, outline.starts
-    first = start
+    first = 0
     pieces: list[str] = []
-    for index in range(start, end):
+    for index in range(len(texts)):
         if pieces:
             between = None if starts[index] else _between(nodes[index - 1], nodes[index])
             if between is None:
@@ -55,7 +55,7 @@ def lines_of(outline: Outline, start: int, end: int) -> list[Block]:
                 pieces.append(between)
         pieces.append(texts[index])
     if pieces:
-        _add(found, outline, pieces, first, end)
+        _add(found, outline, pieces, first, len(texts))
     return found
 
 

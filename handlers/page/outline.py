@@ -58,7 +58,6 @@ class Outline:
         json_ld: Texts of JSON-LD scripts.
         title: The window's title.
         language: As declared.
-        named: Marks by class name found so far, by where the main text was taken to begin.
     """
 
     hints: Hints
@@ -81,10 +80,7 @@ class Outline:
     tags: list[str] = field(default_factory=list)
     outer: list[int] = field(default_factory=list)
     entered: dict[int, int] = field(default_factory=dict)
-    named: dict[int, list[Mark]] = field(default_factory=dict)
-    _opened: int = 0
-    _closed: int = 0
-    _lines: list[Block] = field(default_factory=list)
+    _lines: list[Block] | None = None
     _firsts: list[int] = field(default_factory=list)
     _regions: Regions = field(init=False)
 
@@ -177,19 +173,13 @@ class Outline:
 
         return is_inside
 
-    def open(self, start: int, end: int) -> None:
-        """Makes the blocks of the texts that are going to be asked for, once for all readers."""
-        self._opened = max(start, 0)
-        self._closed = min(end, len(self.texts))
-        self._lines = lines_of(self, self._opened, self._closed)
-        self._firsts = [block.start for block in self._lines]
-
     def blocks(self, start: int = 0, end: int | None = None) -> list[Block]:
-        """The blocks that begin at the texts from ``start`` to before ``end``."""
-        start = max(start, 0)
-        end = len(self.texts) if end is None else min(end, len(self.texts))
-        if start < self._opened or end > self._closed:
-            return lines_of(self, start, end)
+        """The blocks that begin at the texts from ``start`` to before ``end``; those of the page are made once."""
+        if self._lines is None:
+            self._lines = lines_of(self)
+            self._firsts = [block.start for block in self._lines]
+        if end is None:
+            return self._lines[bisect_left(self._firsts, start) :]
         return self._lines[bisect_left(self._firsts, start) : bisect_left(self._firsts, end)]
 
     def hint(self, element: int) -> int:

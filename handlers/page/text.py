@@ -18,8 +18,6 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-
 _NOT_CJK_BYTES = bytes(range(0xE3)) + bytes(range(0xF0, 0x100))
 _CJK_SIGNS = re.compile(r"[\u3000-\u303f\uff00-\uff65]")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])")
-_TEXTS_BEFORE = 30
-_TEXTS_AFTER = 16
 _GOOD_CHARACTERS = 40
 _GOOD_CJK_CHARACTERS = 20
 _MOSTLY_LINKS = 0.5
@@ -49,7 +47,6 @@ def main_text(outline: Outline, max_characters: int) -> MainText:
     if not seen:
         seen = [found for found in _running_text(outline, strict=False) if not outline.is_boilerplate(found[1])]
     first, end = _span(outline, seen)
-    outline.open(first - _TEXTS_BEFORE, end + _TEXTS_AFTER)
     kept = [block for block in outline.blocks(first, end) if _keep(outline, block)]
     # A heading at the end, or one that another follows, stands over nothing.
     while kept and kept[-1].tag in _HEADINGS:
