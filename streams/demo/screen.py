@@ -92,7 +92,7 @@ def tell_decisions(console: Console, tally: Tally) -> None:
 def _tell_page(console: Console, page: ScoredPage) -> None:
     head = Text.assemble(
         (f"tier {page.tier} ", f"bold {_TIER_STYLE[page.tier]}"),
-        (f"{page.cts_score:3} ", "bold"),
+        ("  – " if page.cts_score is None else f"{page.cts_score:3} ", "bold"),
         page.title or page.url,
     )
     console.print()
