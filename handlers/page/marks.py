@@ -54,7 +54,7 @@ class Near:
 
 def look_near(outline: Outline, content_first: int) -> Near:
     """Finds the page's heading and what stands around it and the beginning of the main text."""
-    heading = _heading(outline)
+    heading = _heading(outline, content_first)
     places = _places(len(outline.texts), content_first, heading)
     near = Near(content_first, heading, places, ())
     found: list[Mark] = []
@@ -99,7 +99,7 @@ def times(outline: Outline, near: Near) -> list[Mark]:
     return sorted(found, key=lambda mark: (mark.boilerplate, mark.distance))
 
 
-def _heading(outline: Outline) -> int:
+def _heading(outline: Outline, first: int) -> int:
     """Where the heading begins that the title repeats, else the first of the highest level."""
     titles = [title.casefold() for title in (outline.title, *outline.meta.get("og:title", ())[:1]) if title]
     repeated = (
@@ -111,12 +111,17 @@ def _heading(outline: Outline) -> int:
     word = text.partition(" ")[0]
     if not word:
         return -1
+    begins = -1
+    whole: list[int] = []
     for index, piece in enumerate(outline.texts):
         if word in piece and piece.lstrip().startswith(word):
             line = " ".join(piece[:MARK_CHARACTERS].split())
-            if line == text or (len(line) > _MIN_HEADING and text.startswith(line)):
-                return index
-    return -1
+            if line == text:
+                whole.append(index)
+            elif begins < 0 and len(line) * 2 > len(text) and text.startswith(line):
+                begins = index
+    # Menus and crumbs may repeat it.
+    return min(whole, key=lambda index: abs(index - first), default=begins)
 
 
 def _places(end: int, first: int, heading: int) -> tuple[range, ...]:

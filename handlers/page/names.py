@@ -16,18 +16,20 @@ _MAX_CHARACTERS = 400
 _MAX_NAMES = 20
 _MAX_NAME_CHARACTERS = 60
 _MAX_NAME_WORDS = 6
-_MIN_NICKNAME = 3
 _MAX_BEFORE = 80
 _MAX_LINE_CHARACTERS = 120
 _HAN = "\u4e00-\u9fff"
 _AND = "and|und|et|y|e|og|och|en|i|with"
-_SPLIT = re.compile(rf"\s*(?:,\s?(?:{_AND})\s|\s(?:{_AND})\s|[,;、，/&•·\n]|\s[|+]\s|\|)\s*", re.IGNORECASE)
+_SPLIT = re.compile(rf"\s*(?:,\s?(?:{_AND})\s|\s(?:{_AND})\s|[,;、，/&•·∙\n]|\s[|+]\s|\|)\s*", re.IGNORECASE)
+_MONTH = "|".join(sorted(map(re.escape, MONTHS), key=len, reverse=True))
 _TAIL = re.compile(
     r"\s*(?:\(.{0,200}|\s[-–—|].{0,200}|(?<!\d)\d{1,2}(?:[:./]|(?:st|nd|rd|th)?\s)\s?\w.{0,200}|(?:19|20)\d{2}.{0,200}"
-    r"|\s[^\W\d_]{3,12}\.?\s\d.{0,200}|\s@.{0,100}|https?:.{0,200})$"
+    rf"|\s(?:{_MONTH})\.?\s\d.{{0,200}}|\s@.{{0,100}}|https?:.{{0,200}})$",
+    re.IGNORECASE,
 )
+_BAR = re.compile(r"\s[|·•∙–—-]\s")
 _BLANKS = re.compile(r"[^\S\n]+")
-_EDGE = " \t\n.,:;·-–—|\"'“”„()[]<>*"
+_EDGE = " \t\n.,:;·∙•-–—|\"'“”„()[]<>*"
 _DOMAIN = re.compile(r"^(?:www\.)?[\w-]{1,60}(?:\.[\w-]{1,60}){0,3}\.[a-z]{2,6}$", re.IGNORECASE)
 _HAS_HAN = re.compile(rf"[{_HAN}]")
 
@@ -75,13 +77,19 @@ class NameWords:
             return found
         if len(text) > _MAX_LINE_CHARACTERS:
             return ()
-        match = self._introduction.match(head) or self._inside.search(head[:_MAX_BEFORE])
-        if match is None or not head[match.end() : match.end() + 1].isupper():
+        for start in (0, *(match.end() for match in _BAR.finditer(head))):
+            if names := self._introduced(head[start:]):
+                return names
+        return ()
+
+    def _introduced(self, text: str) -> tuple[str, ...]:
+        match = self._introduction.match(text) or self._inside.search(text[:_MAX_BEFORE])
+        if match is None or not text[match.end() : match.end() + 1].isupper():
             return ()
-        before = {word.casefold() for word in head[: match.start()].split()}
+        before = {word.casefold() for word in text[: match.start()].split()}
         if before and self._occasions.isdisjoint(before):
             return ()
-        return self._split(self._without_introduction(head))
+        return self._split(self._without_introduction(text))
 
     def han_names(self, text: str) -> tuple[str, ...]:
         """Reporters' names out of the forms of Chinese newspapers."""
@@ -152,7 +160,7 @@ class NameWords:
         if not any(sign.isalpha() for sign in text):
             return False
         if len(words) == 1:
-            return not self.is_address(text) and not (text.islower() and len(text) < _MIN_NICKNAME)
+            return not self.is_address(text)
         if any(sign.isdigit() for sign in text):
             return False
         if text.islower():

@@ -96,6 +96,14 @@ def test_where_names_are_shown(html: str, names: str, seen_in: str) -> None:
     assert (", ".join(found.names), found.seen_in) == (names, seen_in)
 
 
+def test_a_menu_that_repeats_the_heading_is_not_it() -> None:
+    html = "<h1>Rain again</h1><p class=byline>By Ada Lovelace</p>" + "<p>Words that go on.</p>" * 90
+    page = outline_of("<title>Rain again</title><p>Rain again</p><p>By Mary Shelley" + "<p>menu</p>" * 90 + html)
+    first = next(index for index, text in enumerate(page.texts) if text.startswith("Words"))
+
+    assert find_credit(page, StructuredData(), look_near(page, first), WORDS, "").names == ("Ada Lovelace",)
+
+
 def test_a_byline_stands_at_the_heading_too() -> None:
     html = "<p>menu</p>" * 90 + "<h1>Rain again</h1><p class=byline>By Ada Lovelace</p>" + "<p>word</p>" * 90
     page = outline_of("<title>Rain again</title>" + html)

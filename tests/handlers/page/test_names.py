@@ -28,6 +28,7 @@ WORDS = NameWords(READING)
         ("ada99", ["ada99"]),
         ("By Ada Lovelace December 2, 2025", ["Ada Lovelace"]),
         ("By\nAda Lovelace\nSenior Reporter", ["Ada Lovelace"]),
+        ("Von Deutscher Tennis Bund 4. 2. 2022", ["Deutscher Tennis Bund"]),
         ("Ada\nLovelace", ["Ada Lovelace"]),
         ("Ada Lovelace\nMary Shelley", ["Ada Lovelace", "Mary Shelley"]),
         ("Ada Lovelace Chefredakteurin", ["Ada Lovelace"]),
@@ -60,6 +61,7 @@ def test_names(text: str, names: list[str]) -> None:
     [
         ("By Ada Lovelace", ["Ada Lovelace"]),
         ("by Ada Lovelace, Correspondent", ["Ada Lovelace"]),
+        ("May 3, 2024 · 3 min read · By Ada Lovelace", ["Ada Lovelace"]),
         ("A column by Ada Lovelace", ["Ada Lovelace"]),
         ("Photo by Ada Lovelace", []),
         ("By the time the rain came, all was lost.", []),
