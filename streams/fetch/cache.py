@@ -1,5 +1,8 @@
 """Pages that were fetched for a query, kept by (query, canonical URL): a redelivery fetches nothing twice (R-070).
 
+A page whose server names its version is kept for longer than it is believed: whoever wants it then, or for another
+query, asks whether it has changed and has the body from here where it has not. Files of rules are kept here too.
+
 SQLite in WAL mode, in a thread of its own: what a cancelled task has begun there ends before the next thing starts.
 Losing the file costs fetches and nothing else, so a cache that can't be opened or written is replaced by memory, with a
 warning.
@@ -13,6 +16,7 @@ import sqlite3
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -38,13 +42,38 @@ LASTING = frozenset(
 )
 """Refusals that are likely to stand; what may pass is asked for again."""
 
+ROBOTS = "\x00robots.txt"
+"""Stands in the place of a query for files of rules; no query holds a NUL character."""
+
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS fetched (
-  key TEXT PRIMARY KEY, expires REAL NOT NULL, size INTEGER NOT NULL,
-  final_url TEXT, status INTEGER, content_type TEXT, fetched_at TEXT, body BLOB, reason TEXT, detail TEXT
+CREATE TABLE IF NOT EXISTS fetches (
+  key TEXT PRIMARY KEY, expires REAL NOT NULL, kept_until REAL NOT NULL, size INTEGER NOT NULL,
+  final_url TEXT, status INTEGER, content_type TEXT, fetched_at TEXT, etag TEXT, last_modified TEXT, body BLOB,
+  reason TEXT, detail TEXT
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS fetched_by_age ON fetched (expires, size);
+CREATE INDEX IF NOT EXISTS fetches_by_age ON fetches (kept_until, size);
+CREATE INDEX IF NOT EXISTS fetches_by_place ON fetches (final_url, fetched_at);
 """
+_PAGE = "final_url, status, content_type, fetched_at, body"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What a server calls the version of a page that it sent; "" where it said nothing."""
+
+    etag: str = ""
+    last_modified: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.etag or self.last_modified)
+
+
+@dataclass(frozen=True, slots=True)
+class Versioned:
+    """A page and its version."""
+
+    page: FetchedPage
+    version: Version
 
 
 class FetchCache:
@@ -64,21 +93,37 @@ class FetchCache:
 
         def read(database: sqlite3.Connection) -> FetchedPage | FetchRefused | None:
             row = database.execute(
-                "SELECT final_url, status, content_type, fetched_at, body, reason, detail FROM fetched "
-                "WHERE key = ? AND expires > ?",
+                f"SELECT {_PAGE}, reason, detail FROM fetches WHERE key = ? AND expires > ?",  # noqa: S608 - no input
                 (key, now),
             ).fetchone()
             if row is None:
                 return None
-            final_url, status, content_type, fetched_at, body, reason, detail = row
-            if reason is not None:
-                return FetchRefused(canonical, FetchFailure(reason), detail)
-            instant = datetime.fromisoformat(fetched_at).astimezone(UTC)
-            return FetchedPage(canonical, final_url, status, content_type, zlib.decompress(body), instant)
+            *page, reason, detail = row
+            return _page(canonical, *page) if reason is None else FetchRefused(canonical, FetchFailure(reason), detail)
 
         return await self._do(read)
 
-    async def put(self, query: str, canonical: str, result: FetchedPage | FetchRefused) -> None:
+    async def version_of(self, url: str) -> Versioned | None:
+        """The latest page that came from a place (after redirects) under a version, for whatever query."""
+        now = self._clock.now().timestamp()
+
+        def read(database: sqlite3.Connection) -> Versioned | None:
+            row = database.execute(
+                f"SELECT {_PAGE}, etag, last_modified FROM fetches "  # noqa: S608 - no input
+                "WHERE final_url = ? AND kept_until > ? AND (etag <> '' OR last_modified <> '') "
+                "ORDER BY fetched_at DESC LIMIT 1",
+                (url, now),
+            ).fetchone()
+            if row is None:
+                return None
+            *page, etag, last_modified = row
+            return Versioned(_page(url, *page), Version(etag, last_modified))
+
+        return await self._do(read)
+
+    async def put(
+        self, query: str, canonical: str, result: FetchedPage | FetchRefused, version: Version | None = None
+    ) -> None:
         """Keeps a page, or a refusal that is likely to stand."""
         settings = self._settings
         now = self._clock.now().timestamp()
@@ -88,26 +133,29 @@ class FetchCache:
             if result.reason not in LASTING:
                 return
             expires = now + settings.cache_refusal_ttl_seconds
-            row = (key, expires, 100, None, None, None, None, None, result.reason.value, result.detail)
+            row = (key, expires, expires, 100, *[None] * 7, result.reason.value, result.detail)
         else:
             packed = await asyncio.to_thread(zlib.compress, result.body, 1)
             if len(packed) > settings.cache_bytes:
                 return
+            version = version or Version()
+            expires = now + (settings.robots_ttl_seconds if query == ROBOTS else settings.cache_ttl_seconds)
+            kept_until = max(expires, now + settings.cache_version_seconds) if version else expires
             row = (
-                key, now + settings.cache_ttl_seconds, len(packed), result.final_url, result.status,
-                result.content_type, result.fetched_at.isoformat(), packed, None, None,
+                key, expires, kept_until, len(packed), result.final_url, result.status, result.content_type,
+                result.fetched_at.isoformat(), version.etag, version.last_modified, packed, None, None,
             )  # fmt: skip
 
         def write(database: sqlite3.Connection) -> None:
             with database:
-                database.execute("INSERT OR REPLACE INTO fetched VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-                database.execute("DELETE FROM fetched WHERE expires <= ?", (now,))
-                [(held,)] = database.execute("SELECT coalesce(sum(size), 0) FROM fetched").fetchall()
+                database.execute("INSERT OR REPLACE INTO fetches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+                database.execute("DELETE FROM fetches WHERE kept_until <= ?", (now,))
+                [(held,)] = database.execute("SELECT coalesce(sum(size), 0) FROM fetches").fetchall()
                 while held > settings.cache_bytes:
-                    oldest = database.execute("SELECT key, size FROM fetched ORDER BY expires LIMIT 1").fetchone()
+                    oldest = database.execute("SELECT key, size FROM fetches ORDER BY kept_until LIMIT 1").fetchone()
                     if oldest is None:
                         break
-                    database.execute("DELETE FROM fetched WHERE key = ?", (oldest[0],))
+                    database.execute("DELETE FROM fetches WHERE key = ?", (oldest[0],))
                     held -= oldest[1]
 
         await self._do(write)
@@ -161,6 +209,11 @@ def _connect(path: str) -> sqlite3.Connection:
         database.close()
         raise
     return database
+
+
+def _page(url: str, final_url: str, status: int, content_type: str, fetched_at: str, body: bytes) -> FetchedPage:
+    instant = datetime.fromisoformat(fetched_at).astimezone(UTC)
+    return FetchedPage(url, final_url, status, content_type, zlib.decompress(body), instant)
 
 
 def _key(query: str, canonical: str) -> str:

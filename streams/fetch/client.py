@@ -8,6 +8,7 @@ proxy from the environment. Connections go to the address that the guard checked
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 import zlib
 from collections.abc import Mapping
@@ -18,11 +19,14 @@ from typing import Self
 import httpx
 
 from schemas.outcome import FetchFailure, FetchRefused
+from streams.fetch.cache import Version
 from streams.fetch.clock import Clock
 from streams.fetch.guard import Admitted, Target
 from streams.fetch.settings import FetchSettings
 
 _PLACES_TRIED = 3
+_ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{1,256}"')
+_HTTP_DATE = re.compile(r"[A-Za-z]{3}, [0-9]{2} [A-Za-z]{3} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +54,13 @@ class Wanted:
         types: Media types; None for any.
         max_bytes: Of the body, as sent and unpacked.
         cut: Whether a longer body is cut, or else refused.
+        unless: The version that is at hand already; the answer may be that there is no other (304).
     """
 
     types: tuple[str, ...] | None
     max_bytes: int
     cut: bool = False
+    unless: Version | None = None
 
 
 class Client:
@@ -111,7 +117,7 @@ class Client:
     async def _exchange(self, target: Target, place: tuple[str, int], wanted: Wanted) -> Response | FetchRefused:
         started = self._clock.monotonic()
         async with asyncio.timeout(self._settings.first_byte_seconds):
-            response = await self._transport.handle_async_request(self._request(target, place))
+            response = await self._transport.handle_async_request(self._request(target, place, wanted))
         try:
             latency = self._clock.monotonic() - started
             headers = {name.lower(): value for name, value in response.headers.items()}
@@ -126,7 +132,7 @@ class Client:
         finally:
             await response.aclose()
 
-    def _request(self, target: Target, place: tuple[str, int]) -> httpx.Request:
+    def _request(self, target: Target, place: tuple[str, int], wanted: Wanted) -> httpx.Request:
         address, port = place
         headers = {
             "Host": target.authority,
@@ -137,6 +143,10 @@ class Client:
         }
         if self._settings.accept_language:
             headers["Accept-Language"] = self._settings.accept_language
+        if wanted.unless is not None and wanted.unless.etag:
+            headers["If-None-Match"] = wanted.unless.etag
+        if wanted.unless is not None and wanted.unless.last_modified:
+            headers["If-Modified-Since"] = wanted.unless.last_modified
         limits = {"connect": self._settings.connect_seconds, "read": self._settings.first_byte_seconds}
         return httpx.Request(
             "GET",
@@ -144,6 +154,14 @@ class Client:
             headers=headers,
             extensions={"sni_hostname": target.host, "timeout": limits},
         )
+
+
+def version_in(headers: Mapping[str, str]) -> Version:
+    """The version that a response names. What is no plain header value is not believed: it would be sent back."""
+    etag, last_modified = headers.get("etag", ""), headers.get("last-modified", "")
+    return Version(
+        etag if _ENTITY_TAG.fullmatch(etag) else "", last_modified if _HTTP_DATE.fullmatch(last_modified) else ""
+    )
 
 
 def media_type(content_type: str) -> str:

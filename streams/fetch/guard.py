@@ -29,6 +29,8 @@ _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f\\]")
 _USER = re.compile(r"[a-z][a-z0-9+.-]{0,20}:/{0,8}[^/?#]*@", re.IGNORECASE)
+_SCHEME = re.compile(r"(https?):", re.IGNORECASE)
+_PORT = re.compile(r"https?://[^/?#]*:([^/?#\]]*)(?:[/?#]|$)", re.IGNORECASE)
 _DOTTED = re.compile(r"https?://([0-9.]{1,260})(?:[:/?#]|$)", re.IGNORECASE)
 
 
@@ -88,6 +90,8 @@ def parse_target(url: str) -> Target | FetchRefused:
     text = url.strip(" \t\r\n\f")
     if len(text) > MAX_URL or _UNSAFE.search(text):
         return FetchRefused(url, FetchFailure.INVALID_URL, "characters that don't belong into an address")
+    if not _SCHEME.match(text):
+        return FetchRefused(url, FetchFailure.FORBIDDEN_SCHEME, f"scheme {text.partition(':')[0][:20]!r}")
     try:
         parsed = httpx.URL(text)
         host, port, path = parsed.raw_host.decode("ascii"), parsed.port, parsed.raw_path.decode("ascii")
@@ -96,14 +100,15 @@ def parse_target(url: str) -> Target | FetchRefused:
         if numbers and _is_odd_address(numbers.group(1).split(".")):
             return FetchRefused(url, FetchFailure.FORBIDDEN_ADDRESS, "an IPv4 address in a disguised notation")
         return FetchRefused(url, FetchFailure.INVALID_URL, str(error))
-    if parsed.scheme not in _PORTS:
-        return FetchRefused(url, FetchFailure.FORBIDDEN_SCHEME, f"scheme {parsed.scheme[:20]!r}")
     if _USER.match(text):
         return FetchRefused(url, FetchFailure.INVALID_URL, "user information in the address")
     host = host.removeprefix("[").removesuffix("]").lower()
     refusal = _why_not_host(host if ":" in host else host.removesuffix("."))
     if refusal is not None:
         return FetchRefused(url, *refusal)
+    written = _PORT.match(text)
+    if written and written.group(1) and not (written.group(1).isascii() and written.group(1).isdigit()):
+        return FetchRefused(url, FetchFailure.INVALID_URL, "a port that is no plain number")
     port = _PORTS[parsed.scheme] if port is None else port
     if not 0 < port < 65536:
         return FetchRefused(url, FetchFailure.INVALID_URL, f"port {port}")

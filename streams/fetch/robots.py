@@ -1,7 +1,7 @@
 """What robots.txt allows (RFC 9309): one file an origin, fetched as carefully as any page, believed for a while.
 
-Rules that are not there (4xx) allow everything; rules that can't be had (5xx, unreachable, refused) forbid everything
-until they can be, for nobody can say what they are.
+Rules that are not there (4xx) allow everything; rules that can't be had (5xx, 429, unreachable, refused) forbid
+everything until they can be, for nobody can say what they are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from protego import Protego
 
-from schemas.outcome import FetchFailure, FetchRefused
+from schemas.outcome import FetchedPage, FetchFailure, FetchRefused
+from streams.fetch.cache import ROBOTS, FetchCache
 from streams.fetch.client import Response, Wanted
 from streams.fetch.clock import Clock
 from streams.fetch.guard import Target
@@ -24,7 +25,12 @@ from streams.locks import KeyedLocks
 Get = Callable[[str, Wanted], Awaitable[Response | FetchRefused]]
 """Fetches an address through guard and client, redirects followed."""
 
-_AGENT_LINE = re.compile(r"[ \t\ufeff]*user[- ]?agent[ \t]*:?[ \t]*(.{0,500})", re.IGNORECASE)
+_AGENT_LINE = re.compile(r"[ \t\ufeff]*user[- ]?agent(?=[ \t:])[ \t]*:?[ \t]*(.{0,500})", re.IGNORECASE)
+_DELAY_LINE = re.compile(
+    r"[ \t\ufeff]*crawl[- ]delay[ \t]*:[ \t]*([0-9]{1,6}(?:\.[0-9]{1,6})?)[ \t]*(?:#|$)", re.IGNORECASE
+)
+_LONGEST = 1_000_000
+_TOKEN = re.compile(r"[^\s/#]+")
 _DOWN = frozenset(
     (FetchFailure.UNREACHABLE, FetchFailure.TIMEOUT, FetchFailure.UNRESOLVABLE, FetchFailure.RATE_LIMITED)
 )
@@ -39,17 +45,48 @@ class Permission:
     crawl_delay: float = 0.0
 
 
+class RobotsRules:
+    """The rules of one origin."""
+
+    def __init__(self, agent: str, text: str) -> None:
+        """Reads a file; whatever it holds, nothing raises.
+
+        Args:
+            agent: Our name in lower case.
+            text: The file.
+        """
+        self._agent = agent
+        self._parsed = Protego.parse(rules_for(agent, text))
+        self._for_all = _delay_before_groups(text)
+
+    def allows(self, url: str) -> bool:
+        """Whether an address may be fetched."""
+        return bool(self._parsed.can_fetch(url, self._agent))
+
+    @property
+    def crawl_delay(self) -> float:
+        """Seconds between two requests that the site asks for, 0 where it does not; the longer of its ways to say so.
+
+        A Crawl-delay that stands before the first group is meant for everybody.
+        """
+        delay = self._parsed.crawl_delay(self._agent)
+        rate = self._parsed.request_rate(self._agent)
+        every = min(rate.seconds, _LONGEST) / rate.requests if rate is not None else 0.0
+        return max(self._for_all if delay is None else delay, every)
+
+
 class Robots:
     """Remembers the rules of origins."""
 
-    def __init__(self, settings: FetchSettings, clock: Clock, get: Get) -> None:
-        """Takes how a file is fetched."""
+    def __init__(self, settings: FetchSettings, clock: Clock, get: Get, cache: FetchCache) -> None:
+        """Takes how a file is fetched, and where it is kept for after a restart."""
         self._settings = settings
         self._clock = clock
         self._get = get
+        self._cache = cache
         self._agent = settings.user_agent.partition("/")[0].split()[0].lower()
         self._locks = KeyedLocks()
-        self._rules: OrderedDict[str, tuple[float, Protego | FetchFailure]] = OrderedDict()
+        self._rules: OrderedDict[str, tuple[float, RobotsRules | FetchFailure]] = OrderedDict()
 
     async def permission(self, target: Target) -> Permission:
         """Whether a target may be fetched under its origin's rules.
@@ -62,53 +99,78 @@ class Robots:
             rules = await self._of(target.origin)
         if isinstance(rules, FetchFailure):
             return Permission(rules)
-        delay = float(rules.crawl_delay(self._agent) or 0.0)
-        allowed = rules.can_fetch(target.url, self._agent)
-        return Permission(None if allowed else FetchFailure.ROBOTS, delay)
+        return Permission(None if rules.allows(target.url) else FetchFailure.ROBOTS, rules.crawl_delay)
 
-    async def _of(self, origin: str) -> Protego | FetchFailure:
+    async def _of(self, origin: str) -> RobotsRules | FetchFailure:
         known = self._rules.get(origin)
         if known is not None and known[0] > self._clock.monotonic():
             return known[1]
-        response = await self._get(f"{origin}/robots.txt", Wanted(None, self._settings.robots_max_bytes, cut=True))
-        rules = await asyncio.to_thread(self._read, response)
-        lasting = not isinstance(rules, FetchFailure)
-        ttl = self._settings.robots_ttl_seconds if lasting else self._settings.robots_failure_ttl_seconds
+        url = f"{origin}/robots.txt"
+        kept = await self._cache.get(ROBOTS, url)
+        if isinstance(kept, FetchedPage):
+            body: bytes | FetchFailure = kept.body
+            age = (self._clock.now() - kept.fetched_at).total_seconds()
+        else:
+            # One byte more than is read, which tells a file that is cut from one that just fits.
+            body = self._body(await self._get(url, Wanted(None, self._settings.robots_max_bytes + 1, cut=True)))
+            age = 0.0
+            if not isinstance(body, FetchFailure):
+                page = FetchedPage(url, url, 200, "text/plain", body, self._clock.now())
+                await self._cache.put(ROBOTS, url, page)
+        if isinstance(body, FetchFailure):
+            rules: RobotsRules | FetchFailure = body
+            ttl = self._settings.robots_failure_ttl_seconds
+        else:
+            rules = await asyncio.to_thread(RobotsRules, self._agent, self._text(body))
+            ttl = self._settings.robots_ttl_seconds - age
         self._rules[origin] = (self._clock.monotonic() + ttl, rules)
         self._rules.move_to_end(origin)
         while len(self._rules) > self._settings.hosts:
             self._rules.popitem(last=False)
         return rules
 
-    def _read(self, response: Response | FetchRefused) -> Protego | FetchFailure:
+    def _body(self, response: Response | FetchRefused) -> bytes | FetchFailure:
         if isinstance(response, FetchRefused):
             if response.reason is FetchFailure.TOO_MANY_REDIRECTS:
-                return Protego.parse("")  # as if there were none, RFC 9309, 2.3.1.2
+                return b""  # as if there were none, RFC 9309, 2.3.1.2
             return response.reason if response.reason in _DOWN else FetchFailure.ROBOTS
-        text = response.body.decode("utf-8-sig", "replace") if 200 <= response.status < 300 else ""
-        return Protego.parse(rules_for(self._agent, text))
+        return response.body if 200 <= response.status < 300 else b""
+
+    def _text(self, body: bytes) -> str:
+        """A file as text, without the line that the limit has cut: half a path would be another rule."""
+        if len(body) > self._settings.robots_max_bytes:
+            body = body[: self._settings.robots_max_bytes]
+            body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
+        return body.decode("utf-8-sig", "replace")
 
 
 def rules_for(agent: str, text: str) -> str:
-    r"""A robots.txt in which all other agents are one.
+    r"""A robots.txt in which all other agents are one, and ours is known by its product token alone (RFC 9309, 2.2.1).
 
     The parser keeps every rule once for each agent that it is for, so a file of some hundred kilobytes that names
-    thousands of agents would fill the memory.
+    thousands of agents would fill the memory; and it takes a part of our name for ours.
 
-    >>> rules_for("assaybot", "User-agent: x\nUser-agent: y-2\nDisallow: /\nUser-agent: *\nAllow: /")
-    'User-agent: -\nDisallow: /\nUser-agent: *\nAllow: /'
+    >>> rules_for("assaybot", "User-agent: x\nUser-agent: assay\nDisallow: /\nUser-agent: AssayBot/2\nAllow: /")
+    'User-agent: -\nDisallow: /\nUser-agent: assaybot\nAllow: /'
     """
     kept: list[str] = []
     for line in text.splitlines():
         found = _AGENT_LINE.match(line)
-        name = found.group(1).partition("#")[0].strip().lower() if found else ""
-        if not name:
+        token = _TOKEN.match(found.group(1)) if found else None
+        if token is None:
             kept.append(line)
             continue
-        plain = name.replace("*", "")
-        if plain:
-            name = plain if plain in agent else "-"
-        line_of_name = f"User-agent: {name}"
+        name = token.group().lower().rstrip("*") or "*"
+        line_of_name = f"User-agent: {name if name in ('*', agent) else '-'}"
         if not kept or kept[-1] != line_of_name:
             kept.append(line_of_name)
     return "\n".join(kept)
+
+
+def _delay_before_groups(text: str) -> float:
+    for line in text.splitlines():
+        if _AGENT_LINE.match(line):
+            break
+        if found := _DELAY_LINE.match(line):
+            return float(found.group(1))
+    return 0.0

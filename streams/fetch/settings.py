@@ -56,6 +56,10 @@ class FetchSettings(Section):
         default=30.0, ge=0, description="How long a server's wish to wait is granted in place; beyond: rate_limited."
     )
 
+    longest_rest_seconds: float = Field(
+        default=21_600.0, ge=0, description="How long a host is left alone at most, whatever its Retry-After says."
+    )
+
     min_delay_seconds: float = Field(default=1.0, ge=0, description="Pause between two requests to a host, at least.")
     max_delay_seconds: float = Field(
         default=30.0, ge=0, description="Pause that a slow host is given at most; also what Crawl-delay is capped at."
@@ -73,6 +77,11 @@ class FetchSettings(Section):
         default=None, description="File that keeps fetched pages by query and address (R-070); empty: in memory."
     )
     cache_ttl_seconds: float = Field(default=86_400.0, ge=0, description="How long a fetched page is kept.")
+    cache_version_seconds: float = Field(
+        default=604_800.0,
+        ge=0,
+        description="How long a page is kept whose server names its version, to ask then whether it has changed.",
+    )
     cache_refusal_ttl_seconds: float = Field(
         default=600.0, ge=0, description="How long a lasting refusal (404, robots, not HTML) is kept."
     )

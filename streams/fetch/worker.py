@@ -1,13 +1,15 @@
 """The fetch worker: addresses in, pages or reasons out. What one would let loose on the open web (R-273).
 
 Every address goes through the guard, also each redirect; robots.txt is asked first; a host is visited by one request at
-a time, at its pace; what was fetched for the same query is not fetched again.
+a time, at its pace; what was fetched for the same query is not fetched again, and what was fetched for another only
+where it has changed since.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from itertools import count
 from types import TracebackType
@@ -16,8 +18,8 @@ from urllib.parse import urljoin
 
 from handlers.page.links import canonical_url
 from schemas.outcome import FetchedPage, FetchFailure, FetchPages, FetchRefused, PagesReply
-from streams.fetch.cache import FetchCache
-from streams.fetch.client import Client, Response, Wanted
+from streams.fetch.cache import FetchCache, Versioned
+from streams.fetch.client import Client, Response, Wanted, version_in
 from streams.fetch.clock import Clock
 from streams.fetch.guard import Resolver, Target, admit, parse_target, resolve
 from streams.fetch.politeness import Politeness
@@ -27,9 +29,13 @@ from streams.locks import KeyedLocks
 from streams.telemetry.metrics import Metrics
 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
-_WAIT = frozenset((429, 503))
+_TOO_MANY_REQUESTS = 429
+_WAIT = frozenset((_TOO_MANY_REQUESTS, 503))
 _PASSING = frozenset((FetchFailure.TIMEOUT, FetchFailure.UNREACHABLE, FetchFailure.SERVER_ERROR))
-Fetched = TypeVar("Fetched", FetchedPage, Response)
+_NOT_MODIFIED = 304
+_ROBOTS_REDIRECTS = 5
+"""As many as RFC 9309, 2.3.1.2, asks for."""
+Fetched = TypeVar("Fetched", Versioned, Response)
 
 
 class FetchWorker:
@@ -57,7 +63,7 @@ class FetchWorker:
         self._client = Client(settings, self._clock)
         self._cache = FetchCache(settings, self._clock)
         self._politeness = Politeness(settings, self._clock)
-        self._robots = Robots(settings, self._clock, self._rules)
+        self._robots = Robots(settings, self._clock, self._rules, self._cache)
         self._underway = KeyedLocks()
 
     async def __aenter__(self) -> Self:
@@ -92,15 +98,16 @@ class FetchWorker:
         async with self._underway.hold(f"{query}\n{canonical}"):
             known = await self._cache.get(query, canonical)
             if known is None:
-                known = await self._again(lambda: self._get_once(url))
+                fetched = await self._again(lambda: self._get_once(url))
+                known = fetched if isinstance(fetched, FetchRefused) else fetched.page
                 self._count(known)
-                await self._cache.put(query, canonical, known)
+                version = None if isinstance(fetched, FetchRefused) else fetched.version
+                await self._cache.put(query, canonical, known, version)
         return _under(url, known)
 
-    async def _get_once(self, url: str) -> FetchedPage | FetchRefused:
+    async def _get_once(self, url: str) -> Versioned | FetchRefused:
         """Follows an address to its page, at most ``max_redirects`` times, asking robots.txt at each place."""
         settings = self._settings
-        wanted = Wanted(settings.content_types, settings.max_bytes)
         at = url
         for _ in range(settings.max_redirects + 1):
             admitted = await admit(at, settings, self._resolver)
@@ -109,12 +116,17 @@ class FetchWorker:
             permission = await self._robots.permission(admitted.target)
             if permission.refusal is not None:
                 return FetchRefused(url, permission.refusal, f"robots.txt of {admitted.target.origin}")
+            known = await self._cache.version_of(admitted.target.url)
+            unless = known.version if known is not None else None
+            wanted = Wanted(settings.content_types, settings.max_bytes, unless=unless)
             response = await self._visit(admitted.target, wanted, permission.crawl_delay)
             if isinstance(response, FetchRefused):
                 return response
             if (onward := _location(admitted.target, response)) is not None:
                 at = onward
                 continue
+            if known is not None and response.status == _NOT_MODIFIED:
+                return Versioned(replace(known.page, url=url, fetched_at=self._clock.now()), known.version)
             return self._page(url, admitted.target, response)
         return FetchRefused(url, FetchFailure.TOO_MANY_REDIRECTS, f"more than {settings.max_redirects}")
 
@@ -123,7 +135,7 @@ class FetchWorker:
         response, wish = await self._turn(target, wanted, crawl_delay)
         if wish is not None and wish <= self._settings.retry_after_seconds:
             response, wish = await self._turn(target, wanted, crawl_delay)
-        if isinstance(response, FetchRefused) or (response.status != 429 and wish is None):
+        if isinstance(response, FetchRefused) or wish is None:
             return response
         return FetchRefused(target.url, FetchFailure.RATE_LIMITED, f"status {response.status}")
 
@@ -149,13 +161,22 @@ class FetchWorker:
                 else:
                     turn.answered(self._clock.monotonic() - started)
                 return response, None
-            turn.answered(response.latency)
-            wish = None
             if response.status in _WAIT:
-                wish = retry_after(response.headers.get("retry-after", ""), self._clock)
-            if response.status >= 500 or response.status in _WAIT:
+                # No answer to learn the pace from: the pause doubles.
+                wish = self._wish(response)
                 turn.failure(wish)
-            return response, wish
+                return response, wish
+            turn.answered(response.latency)
+            if response.status >= 500:
+                turn.failure()
+            return response, None
+
+    def _wish(self, response: Response) -> float | None:
+        """How long a host that has had too much wants to be left alone; 0 for no longer than its pause."""
+        wish = retry_after(response.headers.get("retry-after", ""), self._clock)
+        if wish is None:
+            return 0.0 if response.status == _TOO_MANY_REQUESTS else None
+        return min(wish, self._settings.longest_rest_seconds)
 
     async def _rules(self, url: str, wanted: Wanted) -> Response | FetchRefused:
         """Fetches a robots.txt: guarded, polite and patient as ever, but without asking for permission."""
@@ -163,7 +184,7 @@ class FetchWorker:
 
     async def _rules_once(self, url: str, wanted: Wanted) -> Response | FetchRefused:
         at = url
-        for _ in range(self._settings.max_redirects + 1):
+        for _ in range(_ROBOTS_REDIRECTS + 1):
             target = parse_target(at)
             if isinstance(target, FetchRefused):
                 return target
@@ -189,13 +210,14 @@ class FetchWorker:
             await self._clock.sleep(self._clock.chance() * ceiling)
         return result
 
-    def _page(self, url: str, target: Target, response: Response) -> FetchedPage | FetchRefused:
+    def _page(self, url: str, target: Target, response: Response) -> Versioned | FetchRefused:
         if response.status >= 500:
             return FetchRefused(url, FetchFailure.SERVER_ERROR, f"status {response.status}")
         if not 200 <= response.status < 300:
             return FetchRefused(url, FetchFailure.CLIENT_ERROR, f"status {response.status}")
         content_type = response.headers.get("content-type", "")
-        return FetchedPage(url, target.url, response.status, content_type, response.body, self._clock.now())
+        page = FetchedPage(url, target.url, response.status, content_type, response.body, self._clock.now())
+        return Versioned(page, version_in(response.headers))
 
     def _count(self, result: FetchedPage | FetchRefused) -> None:
         if self._metrics is None:
@@ -220,7 +242,7 @@ def retry_after(text: str, clock: Clock) -> float | None:
         return float(text[:9])
     try:
         return max(0.0, (parsedate_to_datetime(text) - clock.now()).total_seconds())
-    except (ValueError, TypeError, IndexError):
+    except (ValueError, TypeError, IndexError, OverflowError):
         return None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from schemas.outcome import FetchedPage, FetchFailure, FetchRefused
-from streams.fetch.cache import FetchCache
+from streams.fetch.cache import FetchCache, Version
 from streams.fetch.settings import FetchSettings
 from tests.streams.fetch.virtual import VirtualTime
 
@@ -60,6 +60,24 @@ async def test_how_long(result: FetchFailure | None, seconds: float, kept: bool)
         assert (await cache.get("q", URL) is not None) is kept
 
 
+async def test_a_page_with_a_version_is_kept_on_and_the_latest_one_counts() -> None:
+    time = VirtualTime()
+    first, second = Version('"1"'), Version("", "Thu, 01 Jan 2026 00:00:00 GMT")
+    async with caching(time, cache_ttl_seconds=10, cache_version_seconds=100) as cache:
+        await cache.put("q", URL, page(time, b"old"), first)
+        await cache.put("other", URL, page(time, b"unversioned"))
+        time.seconds = 5
+        await cache.put("r", URL, page(time, b"new"), second)
+        time.seconds = 99
+        assert await cache.get("q", URL) is None, "it is no longer believed"
+        assert await cache.version_of(URL) is None, "it is known by the place that it came from"
+        known = await cache.version_of(URL + "/final")
+        assert known is not None
+        assert (known.page.body, known.page.url, known.version) == (b"new", URL + "/final", second)
+        time.seconds = 106
+        assert await cache.version_of(URL + "/final") is None
+
+
 async def test_the_oldest_make_room() -> None:
     time = VirtualTime()
     async with caching(time, cache_bytes=60) as cache:
@@ -86,7 +104,7 @@ async def test_a_file_that_breaks_later_is_done_without_from_then_on(tmp_path: P
     async with caching(time, cache_path=file) as cache:
         await cache.put("q", URL, page(time))
         with closing(sqlite3.connect(file)) as other:
-            other.execute("DROP TABLE fetched")
+            other.execute("DROP TABLE fetches")
             other.commit()
         assert await cache.get("q", URL) is None
         await cache.put("q", URL, page(time))

@@ -67,12 +67,36 @@ async def judge(url: str, *answers: str, **settings: Any) -> Admitted | FetchRef
         ("http://exa\tmple.com/", INVALID),
         ("http://exam%70le.com/", INVALID),
         ("http://example.com:0/", INVALID),
+        ("http://example.com:+80/", INVALID),
+        ("http://example.com:８０/", INVALID),
+        ("http://example.com:8_0/", INVALID),
+        ("http://example.com:80:80/", INVALID),
+        ("http://[::1]:+80/", INVALID),
+        ("http://[2606:4700::1111]:-1/", INVALID),
+        ("http://[::127.0.0.1]/", FORBIDDEN),
+        ("http://[::ffff:0:127.0.0.1]/", FORBIDDEN),
+        ("http://[64:ff9b:1::7f00:1]/", FORBIDDEN),
+        ("http://[64:ff9b::10.0.0.1]/", FORBIDDEN),
+        ("http://[fec0::1]/", FORBIDDEN),
+        ("http://[ff02::1]/", FORBIDDEN),
+        ("http://127。0。0。1/", FORBIDDEN),
+        ("http://127.0.0.1./", FORBIDDEN),
+        ("http://localhost./", FORBIDDEN),
+        ("http://LocalHost:8080/", FORBIDDEN),
+        ("http://ⓛⓞⓒⓐⓛⓗⓞⓢⓣ/", INVALID),
+        ("http://①②⑦.0.0.1/", INVALID),
+        ("http://example.com../", INVALID),
+        ("http:////127.0.0.1/", INVALID),
+        ("http://127.0.0.1%2f@example.com/", INVALID),
         ("http://example.com:99999/", INVALID),
         ("http:127.0.0.1/", INVALID),
         ("http:///path", INVALID),
         ("//example.com/", FetchFailure.FORBIDDEN_SCHEME),
         ("", FetchFailure.FORBIDDEN_SCHEME),
         ("gopher://example.com/", FetchFailure.FORBIDDEN_SCHEME),
+        ("gopher://[host]:[port]/", FetchFailure.FORBIDDEN_SCHEME),
+        ("jar:http://127.0.0.1!/", FetchFailure.FORBIDDEN_SCHEME),
+        ("httpss://example.com/", FetchFailure.FORBIDDEN_SCHEME),
         ("file:///etc/hosts", FetchFailure.FORBIDDEN_SCHEME),
         ("https://" + "a" * 9000, INVALID),
     ],
@@ -91,6 +115,15 @@ async def test_refused_without_asking_for_the_name(url: str, reason: FetchFailur
         ("http://MÜNCHEN.example.de./", Target("http", "xn--mnchen-3ya.example.de", 80, "/")),
         ("https://example.com:8443/x", Target("https", "example.com", 8443, "/x")),
         (f"http://{PUBLIC}/", Target("http", PUBLIC, 80, "/")),
+        (f"http://{PUBLIC}./", Target("http", PUBLIC, 80, "/")),
+        ("http://127.0.0.1.example.org/", Target("http", "127.0.0.1.example.org", 80, "/")),
+        ("http://1password.example.com:/", Target("http", "1password.example.com", 80, "/")),
+        (
+            "http://example.com/?next=http://127.0.0.1:80/",
+            Target("http", "example.com", 80, "/?next=http://127.0.0.1:80/"),
+        ),
+        ("http://example.com#@127.0.0.1/", Target("http", "example.com", 80, "/")),
+        ("http://example．com/:x", Target("http", "example.com", 80, "/:x")),
     ],
 )
 async def test_ordinary_addresses_are_let_through(url: str, target: Target) -> None:
@@ -119,6 +152,28 @@ async def test_the_operator_may_permit_a_host_or_a_network() -> None:
     assert isinstance(await judge("http://10.0.0.1/", allow_private=True), Admitted)
     assert isinstance(await judge("http://printer/", "10.0.0.1", allow_private=True), Admitted)
     assert isinstance(await judge("http://0x7f000001/", allow_private=True), FetchRefused)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a.inside.example/",
+        "http://inside.example.com/",
+        "http://inside.exampl/",
+        "http://inside.example.evil.example/",
+        "http://[::1]/",
+        "http://[::1]:8080/",
+    ],
+)
+async def test_a_permission_is_for_exactly_that_host(url: str) -> None:
+    found = await judge(url, "10.0.0.1", resolve={"inside.example": "[::1]:8080"})
+    assert isinstance(found, FetchRefused)
+
+
+async def test_a_permitted_host_may_be_written_as_people_write_it() -> None:
+    found = await judge("http://MÜNCHEN.Example./", resolve={"xn--mnchen-3ya.example": "127.0.0.1:1"})
+    assert isinstance(found, Admitted)
+    assert found.places == (("127.0.0.1", 1),)
 
 
 async def test_version_four_comes_first() -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.outcome import FetchFailure, FetchRefused
+from streams.fetch.cache import FetchCache
 from streams.fetch.client import Response, Wanted
 from streams.fetch.guard import Target
-from streams.fetch.robots import Robots, rules_for
+from streams.fetch.robots import Robots, RobotsRules, rules_for
 from streams.fetch.settings import FetchSettings
 from tests.streams.fetch.virtual import VirtualTime
 
@@ -30,7 +36,11 @@ class Site:
         self.asked: list[str] = []
         self.time = VirtualTime()
         self.settings = FetchSettings.model_validate({"user_agent": "AssayBot/1.0", **settings})
-        self.robots = Robots(self.settings, self.time.clock, self.get)
+        self.cache = FetchCache(self.settings, self.time.clock)
+        self.restart()
+
+    def restart(self) -> None:
+        self.robots = Robots(self.settings, self.time.clock, self.get, self.cache)
 
     async def get(self, url: str, wanted: Wanted) -> Answer:
         assert wanted.cut
@@ -41,30 +51,127 @@ class Site:
         return (await self.robots.permission(Target("http", host, 80, path))).refusal
 
 
+MakeSite = Callable[..., Site]
+
+
+@pytest.fixture
+async def make_site() -> AsyncIterator[MakeSite]:
+    sites: list[Site] = []
+
+    def make(*answers: Answer, **settings: object) -> Site:
+        sites.append(Site(*answers, **settings))
+        return sites[-1]
+
+    yield make
+    for site in sites:
+        await site.cache.aclose()
+
+
+def allowed(rules: str, path: str) -> bool:
+    return RobotsRules("assaybot", rules).allows(f"http://a.example{path}")
+
+
 @pytest.mark.parametrize(
-    ("rules", "path", "allowed"),
+    ("rules", "allowing", "forbidding"),
     [
-        ("", "/x", True),
-        ("User-agent: *\nDisallow: /", "/x", False),
-        ("User-agent: *\nDisallow:", "/x", True),
-        ("User-agent: other\nDisallow: /", "/x", True),
-        ("User-agent: assaybot\nAllow: /\n\nUser-agent: *\nDisallow: /", "/x", True),
-        ("user-AGENT: AssayBot\ndisallow: /x", "/x", False),
-        ("User-agent: a\nUser-agent: AssayBot\nDisallow: /x", "/x", False),
-        ("User-agent: AssayBot\nDisallow: /x\nUser-agent: b\nDisallow: /y", "/y", True),
-        ("User-agent: *\nDisallow: /x\nAllow: /x/public", "/x/public/1", True),
-        ("User-agent: *\nAllow: /x\nDisallow: /x", "/x", True),
-        ("User-agent: *\nDisallow: /*.pdf$", "/a.pdf", False),
-        ("User-agent: *\nDisallow: /*.pdf$", "/a.pdf?x", True),
-        ("User-agent: *\nDisallow: /a%3Cb", "/a%3cb", False),
-        ("# all\n\nUser-agent: * # everybody\nDisallow: /x # secret", "/x", False),
-        ("\ufeffUser-agent: *\nDisallow: /x", "/x", False),
-        ("<html><body>No such page</body></html>", "/x", True),
-        ("User-agent: *\nDisallow: /", "/robots.txt", True),
+        # 2.1, no rules are no restriction; lines that are none are skipped.
+        ("", ["/", "/x"], []),
+        ("User-agent: *", ["/x"], []),
+        ("User-agent: *\nDisallow:", ["/x"], []),
+        ("<html><body>No such page</body></html>", ["/x"], []),
+        ("Disallow: /", ["/x"], []),
+        ("Disallow: /a\nUser-agent: *\nDisallow: /b", ["/a"], ["/b"]),
+        ("User-agent: *\nNonsense: 1\nDisallow /b\nDisallow: /x", ["/"], ["/x"]),
+        # 2.2.1, the group of our product token, whatever its case; the last resort is the star.
+        ("User-agent: *\nDisallow: /", [], ["/", "/x"]),
+        ("User-agent: other\nDisallow: /", ["/x"], []),
+        ("User-agent: assay\nDisallow: /", ["/x"], []),
+        ("User-agent: assaybot-news\nDisallow: /", ["/x"], []),
+        ("User-agent: AssayBot/2.0 (news)\nDisallow: /", [], ["/x"]),
+        ("user-AGENT :ASSAYBOT\ndisallow:/x", ["/"], ["/x"]),
+        ("User-agent: assaybot\nAllow: /\n\nUser-agent: *\nDisallow: /", ["/x"], []),
+        ("User-agent: *\nDisallow: /\n\nUser-agent: assaybot\nDisallow: /y", ["/x"], ["/y"]),
+        ("User-agent: assaybot\nDisallow:\nUser-agent: *\nDisallow: /", ["/x"], []),
+        # Groups of several agents, and several groups of one.
+        ("User-agent: a\nUser-agent: AssayBot\nUser-agent: b\nDisallow: /x", ["/y"], ["/x"]),
+        ("User-agent: AssayBot\nDisallow: /x\nUser-agent: b\nDisallow: /y", ["/y"], ["/x"]),
+        ("User-agent: AssayBot\nDisallow: /x\n\nUser-agent: assaybot\nDisallow: /y", ["/z"], ["/x", "/y"]),
+        ("User-agent: AssayBot\nSitemap: http://a.example/s.xml\nUser-agent: b\nDisallow: /x", ["/y"], ["/x"]),
+        ("User-agent: AssayBot\n\n\n# so\nDisallow: /x", ["/y"], ["/x"]),
+        ("User-agents: AssayBot\nDisallow: /x", ["/x"], []),
+        # 2.2.2, the longest match counts, and of two alike the one that allows; order means nothing.
+        ("User-agent: *\nDisallow: /x\nAllow: /x/public", ["/x/public/1"], ["/x/private"]),
+        ("User-agent: *\nAllow: /x/public\nDisallow: /x", ["/x/public/1"], ["/x/"]),
+        ("User-agent: *\nAllow: /x\nDisallow: /x", ["/x"], []),
+        ("User-agent: *\nAllow: /\nDisallow: /x", ["/", "/y"], ["/x"]),
+        ("User-agent: *\nDisallow: /X", ["/x"], ["/X"]),
+        ("User-agent: *\nDisallow: /x/", ["/x"], ["/x/", "/x/y"]),
+        ("User-agent: *\nDisallow: /x?a", ["/x", "/x?b"], ["/x?a=1"]),
+        ("User-agent: *\nDisallow: /", ["/robots.txt"], ["/robots.txt.bak"]),
+        # 2.2.2, octets and their percent-encoding are one.
+        ("User-agent: *\nDisallow: /a%3Cb", ["/a"], ["/a%3cb"]),
+        ("User-agent: *\nDisallow: /ツ", ["/x"], ["/%E3%83%84", "/%e3%83%84/y"]),
+        ("User-agent: *\nDisallow: /%E3%83%84", ["/x"], ["/%E3%83%84"]),
+        ("User-agent: *\nDisallow: /%62ar", ["/x"], ["/bar"]),
+        # 2.2.3, the star, the end, and the comment.
+        ("User-agent: *\nDisallow: /*.pdf$", ["/a.pdf?x", "/a.pdfs"], ["/a.pdf", "/b/c.pdf"]),
+        ("User-agent: *\nDisallow: /*/private*/x", ["/private/x"], ["/a/private-b/x"]),
+        ("User-agent: *\nDisallow: /x$", ["/x/", "/xy"], ["/x"]),
+        ("User-agent: *\nDisallow: *x", ["/y"], ["/ax"]),
+        ("User-agent: *\nDisallow: /***a***b", ["/a"], ["/1a2b"]),
+        ("# all\n\nUser-agent: * # everybody\nDisallow: /x # secret", ["/y"], ["/x"]),
+        # 2.3, line ends and the byte order mark.
+        ("User-agent: *\rDisallow: /x\r", ["/y"], ["/x"]),
+        ("User-agent: *\r\n\tDisallow :\t/x \r\n", ["/y"], ["/x"]),
+        ("\ufeffUser-agent: *\nDisallow: /x", ["/y"], ["/x"]),
+        ("User-agent: *\nDisallow: /\x00\nDisallow: /x", ["/y"], ["/x"]),
     ],
 )
-async def test_rules(rules: str, path: str, allowed: bool) -> None:
-    assert await Site(text(rules)).refusal(path) is (None if allowed else FetchFailure.ROBOTS)
+def test_rules(rules: str, allowing: list[str], forbidding: list[str]) -> None:
+    assert [path for path in allowing if not allowed(rules, path)] == []
+    assert [path for path in forbidding if allowed(rules, path)] == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "seconds"),
+    [
+        ("User-agent: *\nCrawl-delay: 2.5", 2.5),
+        ("User-agent: *\nCrawl-delay: 2.5\nUser-agent: AssayBot\nCrawl-delay: 7", 7.0),
+        ("User-agent: *\nCrawl-delay: 9\nUser-agent: AssayBot\nDisallow: /x", 0.0),
+        ("User-agent: b\nCrawl-delay: 9", 0.0),
+        ("Crawl-delay: 3 # everybody\nUser-agent: *\nDisallow: /x", 3.0),
+        ("Crawl-delay: 3\nUser-agent: *\nCrawl-delay: 1", 1.0),
+        ("User-agent: *\nRequest-rate: 1/10s\nCrawl-delay: 2", 10.0),
+        ("User-agent: *\nRequest-rate: 1/" + "9" * 4000, 1_000_000.0),
+        ("User-agent: *\nRequest-rate: " + "9" * 4000 + "/1", 0.0),
+        ("User-agent: *\nCrawl-delay: -1", 0.0),
+        ("User-agent: *\nCrawl-delay: nan", 0.0),
+        ("User-agent: *\nCrawl-delay: inf", 0.0),
+        ("User-agent: *\nCrawl-delay: soon", 0.0),
+    ],
+)
+def test_the_pause_that_a_site_asks_for(rules: str, seconds: float) -> None:
+    assert RobotsRules("assaybot", rules).crawl_delay == pytest.approx(seconds)
+
+
+@given(
+    st.lists(st.sampled_from([*"\r\n:#*$/ %\t\ufeff\x00ü", "user-agent", "disallow", "allow", "crawl-delay", "9" * 30]))
+)
+def test_whatever_a_file_holds_nothing_raises(pieces: list[str]) -> None:
+    rules = RobotsRules("assaybot", "".join(pieces))
+    rules.allows("http://a.example/x?y=%zz")
+    assert 0.0 <= rules.crawl_delay < float("inf")
+
+
+async def test_a_file_is_read_up_to_its_limit_and_half_a_line_is_no_rule(make_site: MakeSite) -> None:
+    rules = "User-agent: *\nDisallow: /a\n"
+    site = make_site(text(f"{rules}#{'x' * (1023 - len(rules) - 11)}\nDisallow: /b-and-more"), robots_max_bytes=1024)
+    assert [await site.refusal(path) for path in ("/a", "/b", "/b-and-more")] == [FetchFailure.ROBOTS, None, None]
+
+
+async def test_a_file_in_an_odd_encoding(make_site: MakeSite) -> None:
+    site = make_site(Response(200, {}, b"\xef\xbb\xbfUser-agent: *\nDisallow: /\xff\nDisallow: /x", 0.1))
+    assert await site.refusal() is FetchFailure.ROBOTS
 
 
 @pytest.mark.parametrize(
@@ -81,13 +188,13 @@ async def test_rules(rules: str, path: str, allowed: bool) -> None:
     ],
 )
 async def test_rules_that_are_not_there_allow_and_those_that_cannot_be_had_forbid(
-    answer: Answer, expected: FetchFailure | None
+    make_site: MakeSite, answer: Answer, expected: FetchFailure | None
 ) -> None:
-    assert await Site(answer).refusal() is expected
+    assert await make_site(answer).refusal() is expected
 
 
-async def test_rules_are_believed_for_a_while_by_origin() -> None:
-    site = Site(text("User-agent: *\nDisallow: /x"), robots_ttl_seconds=100)
+async def test_rules_are_believed_for_a_while_by_origin(make_site: MakeSite) -> None:
+    site = make_site(text("User-agent: *\nDisallow: /x"), robots_ttl_seconds=100)
     assert [await site.refusal(), await site.refusal("/y")] == [FetchFailure.ROBOTS, None]
     await site.refusal(host="b.example")
     site.time.seconds = 101
@@ -95,30 +202,42 @@ async def test_rules_are_believed_for_a_while_by_origin() -> None:
     assert site.asked == [f"http://{host}.example/robots.txt" for host in "aba"]
 
 
-async def test_a_host_is_given_another_chance() -> None:
-    site = Site(refused(FetchFailure.UNREACHABLE), text(""), robots_failure_ttl_seconds=10)
+async def test_a_host_is_given_another_chance(make_site: MakeSite) -> None:
+    site = make_site(refused(FetchFailure.UNREACHABLE), text(""), robots_failure_ttl_seconds=10)
     assert await site.refusal() is await site.refusal() is FetchFailure.UNREACHABLE
     site.time.seconds = 11
     assert await site.refusal() is None
 
 
-async def test_only_so_many_origins_are_remembered() -> None:
-    site = Site(text(""), hosts=1)
+async def test_a_restart_asks_for_no_rules_again_and_trusts_them_no_longer(make_site: MakeSite, tmp_path: Path) -> None:
+    site = make_site(text("User-agent: *\nDisallow: /x"), robots_ttl_seconds=100, cache_path=tmp_path / "c.sqlite")
+    assert await site.refusal() is FetchFailure.ROBOTS
+    site.time.seconds = 60
+    site.restart()
+    assert [await site.refusal(), await site.refusal("/y")] == [FetchFailure.ROBOTS, None]
+    assert len(site.asked) == 1
+    site.time.seconds = 101
+    await site.refusal()
+    assert len(site.asked) == 2
+
+
+async def test_only_so_many_origins_are_remembered(make_site: MakeSite) -> None:
+    site = make_site(text(""), hosts=1, cache_bytes=0)
     for host in ("a.example", "b.example", "a.example"):
         await site.refusal(host=host)
     assert len(site.asked) == 3
 
 
-async def test_crawl_delay_and_switching_it_all_off() -> None:
-    site = Site(text("User-agent: *\nCrawl-delay: 2.5\nDisallow: /"))
+async def test_crawl_delay_and_switching_it_all_off(make_site: MakeSite) -> None:
+    site = make_site(text("User-agent: *\nCrawl-delay: 2.5\nDisallow: /"))
     assert (await site.robots.permission(Target("http", "a.example", 80, "/x"))).crawl_delay == 2.5
-    site = Site(text("User-agent: *\nDisallow: /"), robots=False)
+    site = make_site(text("User-agent: *\nDisallow: /"), robots=False)
     assert await site.refusal() is None
     assert site.asked == []
 
 
 def test_other_agents_become_one() -> None:
     many = "\n".join(f"User-agent: bot{number}" for number in range(1000))
-    assert rules_for("assaybot", f"{many}\nDisallow: /\nUser-agent: assay*\nAllow: /") == (
-        "User-agent: -\nDisallow: /\nUser-agent: assay\nAllow: /"
+    assert rules_for("assaybot", f"{many}\nDisallow: /\nUser-agent: AssayBot*\nAllow: /") == (
+        "User-agent: -\nDisallow: /\nUser-agent: assaybot\nAllow: /"
     )

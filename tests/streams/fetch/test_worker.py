@@ -6,16 +6,20 @@ import asyncio
 import gzip
 import zlib
 from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.outcome import FetchedPage, FetchFailure, FetchPages, FetchRefused
 from streams.fetch.clock import Clock
 from streams.fetch.settings import FetchSettings
 from streams.fetch.worker import FetchWorker, retry_after
-from tests.streams.fetch.web import Web, response, serving
+from tests.streams.fetch.virtual import VirtualTime
+from tests.streams.fetch.web import HTML, Web, response, serving
 
 PAGE = response("<h1>Hello</h1>")
 
@@ -352,7 +356,242 @@ async def test_packed_pages_are_unpacked(web: Web, packed: bytes) -> None:
     assert page.body == b"<p>ab"
 
 
-def test_retry_after_in_its_forms() -> None:
-    assert retry_after("7", Clock()) == 7.0
-    assert retry_after("Thu, 01 Jan 1970 00:00:00 GMT", Clock()) == 0.0
-    assert retry_after("", Clock()) is None
+NOW = datetime(2026, 11, 3, 11, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("7", 7.0),
+        (" 7 ", 7.0),
+        ("0", 0.0),
+        ("007", 7.0),
+        ("9" * 4000, 999_999_999.0),
+        ("Tue, 03 Nov 2026 11:01:30 GMT", 90.0),
+        ("Tuesday, 03-Nov-26 11:01:30 GMT", 90.0),
+        ("Tue Nov  3 11:01:30 2026", None),
+        ("Tue, 03 Nov 2026 12:01:30 +0100", 90.0),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
+        ("Tue, 03 Nov 9999 11:00:00 GMT", pytest.approx(2.516e11, rel=1e-3)),
+        ("Tue, 03 Nov 99999 11:00:00 GMT", None),
+        (f"Tue, {'9' * 40} Nov 2026 11:00:00 GMT", None),
+        (f"Tue, 03 Nov 2026 11:00:00 +{'9' * 40}", None),
+        ("-1", None),
+        ("+1", None),
+        ("1.5", None),
+        ("1e3", None),
+        ("²", None),
+        ("soon", None),
+        ("", None),
+    ],
+)
+def test_retry_after_in_its_forms(text: str, seconds: float | None) -> None:
+    assert retry_after(text, Clock(now=lambda: NOW)) == seconds
+
+
+@given(st.text(max_size=60))
+def test_no_retry_after_raises_or_asks_for_the_past(text: str) -> None:
+    assert (retry_after(text, Clock(now=lambda: NOW)) or 0.0) >= 0.0
+
+
+async def test_a_host_is_left_alone_for_as_long_as_it_asks_but_not_for_ever(web: Web) -> None:
+    web.routes["/a"] = response("later", status=503, Retry_After="99999999999")
+    web.routes["/b"] = PAGE
+    time = VirtualTime()
+    async with FetchWorker(settings(web, robots=False, longest_rest_seconds=3600.0), clock=time.clock) as worker:
+        assert await reason(worker, "http://site.example/a") is FetchFailure.RATE_LIMITED
+        time.seconds += 3580
+        assert await reason(worker, "http://site.example/b") is None, "waited for: it is not long any more"
+    assert time.seconds >= 3600
+
+
+async def test_a_host_that_is_asked_too_often_gets_twice_the_pause_and_one_more_try(web: Web) -> None:
+    answers = [response("", status=429), PAGE]
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(answers.pop(0))
+        await writer.drain()
+
+    web.routes["/a"] = answer
+    web.routes["/b"] = response("", status=429)
+    time = VirtualTime()
+    async with FetchWorker(settings(web, robots=False, min_delay_seconds=2.0), clock=time.clock) as worker:
+        assert await reason(worker, "http://site.example/a") is None
+        assert time.slept == [4.0]
+        assert await reason(worker, "http://site.example/b") is FetchFailure.RATE_LIMITED
+    assert web.seen["/b"] == 2
+
+
+class Versions:
+    """Serves a page under a version, and says that it has not changed to whoever has that one."""
+
+    def __init__(self, web: Web, *marks: tuple[str, str, str]) -> None:
+        self.web, self.marks = web, marks
+        self.body, self.sent = "<p>one", 0
+
+    async def answer(self, writer: asyncio.StreamWriter) -> None:
+        lines = self.web.heads[-1].lower().split("\r\n")
+        asks = [f"{asked}: {value}".lower() in lines for _, asked, value in self.marks]
+        unchanged = bool(asks) and all(asks)
+        self.sent += not unchanged
+        named = {name: value for name, _, value in self.marks}
+        writer.write(response("" if unchanged else self.body, status=304 if unchanged else 200, **named))
+        await writer.drain()
+
+
+TAG = ("ETag", "If-None-Match", '"v1"')
+DATE = ("Last_Modified", "If-Modified-Since", "Tue, 03 Nov 2026 11:00:00 GMT")
+
+
+@pytest.mark.parametrize("marks", [(TAG,), (DATE,), (TAG, DATE)])
+async def test_a_page_that_has_not_changed_is_not_sent_again(web: Web, marks: tuple[tuple[str, str, str], ...]) -> None:
+    versions = Versions(web, *marks)
+    web.routes["/a"] = versions.answer
+    web.routes["/moved"] = response("", status=301, Location="/a")
+    time = VirtualTime()
+    async with FetchWorker(settings(web), clock=time.clock) as worker:
+        [first] = await fetch(worker, "http://site.example/a")
+        time.seconds += 60
+        for url in ("http://site.example/a", "http://site.example/moved"):
+            [again] = await fetch(worker, url, query="another")
+            assert isinstance(first, FetchedPage)
+            assert isinstance(again, FetchedPage)
+            assert (again.url, again.final_url) == (url, first.final_url)
+            assert (again.body, again.status, again.content_type) == (first.body, 200, first.content_type)
+            assert again.fetched_at > first.fetched_at
+    assert versions.sent == 1
+
+
+async def test_a_page_that_has_changed_is_sent_and_its_new_version_counts(web: Web) -> None:
+    versions = Versions(web, TAG)
+    web.routes["/a"] = versions.answer
+    async with FetchWorker(settings(web)) as worker:
+        await fetch(worker, "http://site.example/a")
+        versions.body, versions.marks = "<p>two", (("ETag", "If-None-Match", '"v2"'),)
+        for query, sent in (("b", 2), ("c", 2)):
+            [page] = await fetch(worker, "http://site.example/a", query=query)
+            assert isinstance(page, FetchedPage)
+            assert page.body == b"<p>two"
+            assert versions.sent == sent
+
+
+@pytest.mark.parametrize("tag", ["no quotes", '"' + "x" * 300 + '"', '"a", "b"', '"\x80"'])
+async def test_a_version_that_is_no_plain_one_is_never_sent_back(web: Web, tag: str) -> None:
+    web.routes["/a"] = response("<p>one", ETag=tag)
+    async with FetchWorker(settings(web)) as worker:
+        await fetch(worker, "http://site.example/a")
+        await fetch(worker, "http://site.example/a", query="another")
+    assert not any("if-none-match" in head.lower() for head in web.heads)
+
+
+async def test_not_modified_to_somebody_who_has_nothing_is_no_page(web: Web) -> None:
+    web.routes["/a"] = response("", status=304)
+    async with FetchWorker(settings(web)) as worker:
+        assert await reason(worker, "http://site.example/a") is FetchFailure.CLIENT_ERROR
+
+
+async def test_proxies_of_the_environment_are_not_used(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    web.routes["/a"] = PAGE
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+        monkeypatch.setenv(name.lower(), "http://127.0.0.1:1")
+    async with FetchWorker(settings(web)) as worker:
+        assert await reason(worker, "http://site.example/a") is None
+
+
+async def test_who_we_are_comes_from_the_configuration(web: Web) -> None:
+    web.routes["/a"] = PAGE
+    name = "HarbourBot/2 (+https://harbour.example/bot)"
+    async with FetchWorker(settings(web, user_agent=name, accept_language="da")) as worker:
+        await fetch(worker, "http://site.example/a")
+    assert len(web.heads) == 2
+    for head in web.heads:
+        assert f"\r\nUser-Agent: {name}\r\n" in head
+        assert "\r\nAccept-Language: da\r\n" in head
+        assert "cookie" not in head.lower()
+
+
+async def test_each_redirect_is_looked_up_checked_and_pinned_anew(web: Web) -> None:
+    """A public name that leads to one whose second answer lies inside: nothing reaches this machine."""
+    web.routes["/a"] = response("", status=302, Location=f"http://inner.example:{web.port}/secret")
+    web.routes["/secret"] = PAGE
+    asked: list[str] = []
+
+    async def resolver(host: str, port: int) -> Sequence[str]:
+        asked.append(host)
+        return ["93.184.216.34"] if len(asked) == 1 else ["127.0.0.1"]
+
+    async with FetchWorker(settings(web, robots=False), resolver=resolver) as worker:
+        assert await reason(worker, "http://site.example/a") is FetchFailure.FORBIDDEN_ADDRESS
+    assert asked == ["inner.example", "inner.example"]
+    assert web.seen["/secret"] == 0
+
+
+async def test_every_connection_goes_to_what_its_own_look_up_said(web: Web) -> None:
+    """A name that moves is not reached where it was: nothing is kept open, and no look-up is remembered."""
+    answers = [["127.0.0.1"], ["127.0.0.1"], ["127.0.0.2"], ["127.0.0.2"]]
+
+    async def resolver(host: str, port: int) -> Sequence[str]:
+        return answers.pop(0)
+
+    web.routes["/a"] = web.routes["/b"] = PAGE
+    permitted = settings(web, robots=False, allow_private=True, attempts=1)
+    async with FetchWorker(permitted, resolver=resolver) as worker:
+        assert await reason(worker, f"http://moving.example:{web.port}/a") is None
+        assert await reason(worker, f"http://moving.example:{web.port}/b") is FetchFailure.UNREACHABLE
+    assert web.seen["/b"] == 0
+
+
+async def test_robots_txt_is_followed_over_its_redirects_but_not_inside(web: Web) -> None:
+    web.routes["/robots.txt"] = response("", status=301, Location="http://169.254.169.254/robots.txt")
+    web.routes["/a"] = PAGE
+    async with FetchWorker(settings(web)) as worker:
+        assert await reason(worker, "http://site.example/a") is FetchFailure.ROBOTS
+    assert web.seen["/a"] == 0
+
+
+async def test_five_redirects_of_robots_txt_are_followed_whatever_pages_are_given(web: Web) -> None:
+    for number in range(5):
+        name = "/robots.txt" if not number else f"/r{number}"
+        web.routes[name] = response("", status=302, Location=f"/r{number + 1}")
+    web.routes["/r5"] = response("User-agent: *\nDisallow: /a", content_type="text/plain")
+    web.routes["/a"] = PAGE
+    async with FetchWorker(settings(web, max_redirects=0)) as worker:
+        assert await reason(worker, "http://site.example/a") is FetchFailure.ROBOTS
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [b"X-More: and more of it\r\n", b"X" * 4096, b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\nHTTP/1.1 "],
+)
+async def test_heads_without_end_come_to_one(web: Web, endless: bytes) -> None:
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 " if b"103" in endless else b"HTTP/1.1 200 OK\r\n")
+        for _ in range(1_000):
+            writer.write(endless)
+            await writer.drain()
+            await asyncio.sleep(0.001)
+
+    web.routes["/a"] = answer
+    async with FetchWorker(settings(web, first_byte_seconds=0.5, attempts=1, robots=False)) as worker:
+        assert await reason(worker, "http://site.example/a") in (FetchFailure.UNREACHABLE, FetchFailure.TIMEOUT)
+
+
+async def test_a_chunked_body_without_end_comes_to_one(web: Web) -> None:
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for _ in range(10_000):
+            writer.write(b"400\r\n" + b"x" * 1024 + b"\r\n")
+            await writer.drain()
+
+    web.routes["/a"] = answer
+    async with FetchWorker(settings(web, max_bytes=65_536)) as worker:
+        assert await reason(worker, "http://site.example/a") is FetchFailure.TOO_LARGE
+
+
+async def test_a_page_without_a_content_type_comes_and_one_that_lies_is_told_apart_later(web: Web) -> None:
+    web.routes["/a"] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n<p>a"
+    web.routes["/b"] = response("%PDF-1.7")
+    async with FetchWorker(settings(web)) as worker:
+        pages = await fetch(worker, "http://site.example/a", "http://site.example/b")
+    assert [page.content_type for page in pages if isinstance(page, FetchedPage)] == ["", HTML]

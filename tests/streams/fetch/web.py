@@ -18,6 +18,7 @@ class Web:
         self.routes: dict[str, bytes | Answer] = {}
         self.seen: Counter[str] = Counter()
         self.hosts: list[str] = []
+        self.heads: list[str] = []
         self.port = 0
 
     @property
@@ -29,6 +30,7 @@ class Web:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             path = head.split(" ")[1]
             self.seen[path] += 1
+            self.heads.append(head)
             self.hosts += [line[6:].strip() for line in head.split("\r\n") if line.lower().startswith("host: ")]
             route = self.routes.get(path, response("no such page", status=404))
             if isinstance(route, bytes):
