@@ -191,7 +191,7 @@ def _linked(outline: Outline, near: Near, path: re.Pattern[str], end: int | None
         start = min(max(place.start, near.heading), place.stop)
         stop = place.stop if end is None else max(start, min(place.stop, end))
         for index in (*range(start, stop), *range(max(place.start, start - _TEXTS_BEFORE), start)):
-            node = outline.nodes[index].parent
+            node = outline.nodes[index].parent if outline.links[index] else None
             for _ in range(_MAX_ABOVE):
                 if node is None:
                     break

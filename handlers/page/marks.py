@@ -16,10 +16,10 @@ from handlers.page.outline import Mark, Outline
 from handlers.page.tags import NAME_OF, TEXT
 from handlers.page.walk import MARK_CHARACTERS, short_text
 
-_TEXTS_BEFORE = 30
-_TEXTS_AFTER = 16
-_TEXTS_BEFORE_HEADING = 8
-_TEXTS_AFTER_HEADING = 25
+_TEXTS_BEFORE = 16
+_TEXTS_AFTER = 12
+_TEXTS_BEFORE_HEADING = 4
+_TEXTS_AFTER_HEADING = 20
 _MAX_STATED = 400
 _MAX_ABOVE = 12
 _CHANGED = ("modified", "updated")

@@ -28,6 +28,7 @@ _TAIL = re.compile(
     re.IGNORECASE,
 )
 _BAR = re.compile(r"\s[|·•∙–—-]\s")
+_WORD = re.compile(r"[^\W\d_]+")
 _BLANKS = re.compile(r"[^\S\n]+")
 _EDGE = " \t\n.,:;·∙•-–—|\"'“”„()[]<>*"
 _DOMAIN = re.compile(r"^(?:www\.)?[\w-]{1,60}(?:\.[\w-]{1,60}){0,3}\.[a-z]{2,6}$", re.IGNORECASE)
@@ -53,6 +54,8 @@ class NameWords:
         self._wire = re.compile(rf"[（(]\s?中央社記者([{_HAN}]{{3}}(?:、[{_HAN}]{{3}}){{0,3}})")
         no_names = (reading.no_names, reading.name_credentials, reading.byline_words, reading.byline_stop_words, MONTHS)
         self._no_names = frozenset(name.casefold() for names in no_names for name in names)
+        beginnings = (*reading.byline_words, *reading.byline_labels)
+        self._beginnings = frozenset(word.split()[0].lower() for word in beginnings)
         self._roles = frozenset(reading.role_words)
         self._occasions = frozenset(reading.byline_occasions)
         self._organizations = tuple(reading.organization_endings)
@@ -75,7 +78,7 @@ class NameWords:
         head = text[:200]
         if _HAS_HAN.search(head) and (found := self.han_names(head)):
             return found
-        if len(text) > _MAX_LINE_CHARACTERS:
+        if len(text) > _MAX_LINE_CHARACTERS or self._beginnings.isdisjoint(_WORD.findall(head.lower())):
             return ()
         for start in (0, *(match.end() for match in _BAR.finditer(head))):
             if names := self._introduced(head[start:]):
