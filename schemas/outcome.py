@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from schemas.event import Event
+from schemas.llm import LlmCall
 
 
 class DropReason(StrEnum):
@@ -207,6 +208,117 @@ class IndexUnavailable:
 
     detail: str
     after_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What a model wants done; ``arguments`` is JSON as it came, which the handler checks."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation with a model."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool that a model may call; ``parameters`` is a JSON Schema."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AskModel:
+    """Asks a language model, or the offline judge in its place.
+
+    Attributes:
+        task: Decides model, limits and prices in the configuration.
+        prompt_version: Hash of the prompt's template.
+        messages: The conversation so far.
+        facts: JSON values that the messages were made of; the offline judge answers from these.
+        max_tokens: Of the reply.
+        temperature: Of the reply.
+        schema: JSON Schema of the reply, for servers with structured outputs; None where it is plain text.
+        tools: What the model may call.
+        try_number: Counts from 1; a malformed answer is asked for anew, not taken from the cache again.
+    """
+
+    task: str
+    prompt_version: str
+    messages: tuple[Message, ...]
+    facts: Mapping[str, Any]
+    max_tokens: int
+    temperature: float
+    schema: Mapping[str, Any] | None = None
+    tools: tuple[ToolSpec, ...] = ()
+    try_number: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """What the model said, or which tools it wants called; nothing is parsed yet."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    call: LlmCall
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFailed:
+    """This one call failed: it timed out, was refused, cut off or empty, or the server answered with an error."""
+
+    call: LlmCall
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUnavailable:
+    """Nothing was judged: the provider is down, over its limit for longer than the task waits, or over budget."""
+
+    detail: str
+    after_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchVectors:
+    """Asks for the points of a collection that are nearest to a text."""
+
+    collection: str
+    text: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class VectorHit:
+    """A point that was found; ``score`` is the cosine of both vectors."""
+
+    score: float
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsReply:
+    """The answer to ``SearchVectors``, nearest first; an empty collection has no hits."""
+
+    hits: tuple[VectorHit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsUnavailable:
+    """The store could not be searched now."""
+
+    detail: str
 
 
 Need = FetchPages | IndexDocument

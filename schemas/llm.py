@@ -1,0 +1,51 @@
+"""What a call of a language model came to, as it travels in every decision that rests on one (R-272)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.event import Event
+
+
+class CallOutcome(StrEnum):
+    """How a call ended; a metric label."""
+
+    OK = "ok"
+    TIMEOUT = "timeout"
+    ERROR = "error"
+    RATE_LIMITED = "rate_limited"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    EMPTY = "empty"
+
+
+class LlmCall(Event):
+    """One question to a judge and what it cost.
+
+    Attributes:
+        judged_by: ``model``, or ``offline`` for the deterministic judge that answers where no model is configured.
+        model: The model's name as configured; ``offline`` for the offline judge.
+        prompt_version: Hash of the prompt's template.
+        attempts: Requests sent for this answer, 0 where it came from the cache.
+        latency_ms: Of the requests, without the time spent waiting for a turn.
+        cost_usd: By the configured prices; null where the model has none.
+        cached: Whether the answer was kept from an earlier call and cost nothing now.
+        outcome: How it ended.
+        raw: The reply as it came, cut to 2,000 characters; null where there was none.
+    """
+
+    judged_by: Literal["model", "offline"]
+    model: str
+    prompt_version: str
+    temperature: float
+    attempts: int = Field(default=0, ge=0)
+    latency_ms: int = Field(default=0, ge=0)
+    prompt_tokens: int = Field(default=0, ge=0)
+    completion_tokens: int = Field(default=0, ge=0)
+    cost_usd: float | None = Field(default=0.0, ge=0)
+    cached: bool = False
+    outcome: CallOutcome
+    raw: str | None = Field(default=None, max_length=2000)
