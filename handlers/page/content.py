@@ -112,7 +112,7 @@ def count_external_links(hrefs: list[str], url: str) -> int:
     own = registrable_domain(host_of(url))
     is_external: dict[str, bool] = {}
     found = 0
-    for href in {href.strip() for href in hrefs}:
+    for href in {href.strip() for href in hrefs if "//" in href}:
         parts = href.split("/", 3)
         if len(parts) < 3 or parts[1] or parts[0].lower() not in _SCHEMES:
             continue

@@ -7,7 +7,7 @@ beside them, belong to no line.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from selectolax.lexbor import LexborNode
 
@@ -41,91 +41,91 @@ class Block:
 def lines_of(outline: Outline) -> list[Block]:
     """The lines that a page's texts make, in page order."""
     found: list[Block] = []
-    texts, nodes, starts = outline.texts, outline.nodes, outline.starts
+    texts, nodes = outline.texts, outline.nodes
     first = 0
     pieces: list[str] = []
-    for index in range(len(texts)):
-        if pieces:
-            between = None if starts[index] else _between(nodes[index - 1], nodes[index])
-            if between is None:
-                _add(found, outline, pieces, first, index)
-                first = index
-                pieces = []
-            elif between:
-                pieces.append(between)
-        pieces.append(texts[index])
-    if pieces:
-        _add(found, outline, pieces, first, len(texts))
+    for index, starts in enumerate(outline.starts):
+        if not starts and index and _goes_on(nodes[index - 1]):
+            text, before = texts[index], texts[index - 1]
+            if not (text[0].isspace() or before[-1].isspace()) and _are_apart(nodes[index - 1], nodes[index]):
+                pieces.append(" ")
+            pieces.append(text)
+            continue
+        if index:
+            _add(found, outline, texts[first] + "".join(pieces) if pieces else texts[first], first, index)
+        first = index
+        pieces = []
+    if texts:
+        _add(found, outline, texts[first] + "".join(pieces), first, len(texts))
     return found
 
 
-def _add(found: list[Block], outline: Outline, pieces: list[str], first: int, end: int) -> None:
+def _add(found: list[Block], outline: Outline, text: str, first: int, end: int) -> None:
     """Makes a block of the texts of a line."""
     nodes = outline.nodes
-    tag, place, is_linked = outline.holder(nodes[first])
-    if place < 0 or not (text := _line(pieces)):
+    if end == first + 1 and outline.links[first] and _stands_alone(nodes[first]):
         return
+    tag, place, is_linked = outline.holder(nodes[first])
+    text = text.strip()
+    # Blanks that HTML does not take for any, such as the one that does not break, go as well. What can be printed, with
+    # a blank at a time, is the usual case, and needs no work.
+    if not text.isprintable() or "  " in text:
+        text = " ".join(text.split())
+    if not text or place < 0:
+        return
+    linked = 0
     if place & 1:
         linked = len(text)
     elif end == first + 1:
-        if is_linked and tag not in HEADINGS and _stands_alone(nodes[first]):
-            return
         linked = len(text) if is_linked else 0
-    elif not is_linked and True not in outline.links[first:end]:
-        linked = 0
-    else:
-        linked = sum(len(outline.texts[index]) for index in range(first, end) if _is_linked(nodes[index]))
-    found.append(Block(text, NAME_OF[tag], min(linked, len(text)), place >> 1, first, end))
-
-
-def _line(pieces: list[str]) -> str:
-    """Pieces as one line. Blanks that HTML does not take for any, such as the one that does not break, go as well."""
-    text = pieces[0] if len(pieces) == 1 else "".join(pieces)
-    # Only what can be printed and a single blank at a time: the usual case, and five times as fast.
-    if text.isprintable() and "  " not in text:
-        return text.strip(" ")
-    return " ".join(text.split())
+    elif is_linked or True in outline.links[first:end]:
+        linked = min(_linked(outline, first, end, is_linked), len(text))
+    found.append(Block(text, NAME_OF[tag], linked, place >> 1, first, end))
 
 
 def _stands_alone(text: LexborNode) -> bool:
-    """Whether a text that is a whole line is that of a link which is its block element's own."""
+    """Whether a text that is a whole line is that of a link which is its block element's own, and no heading."""
     link = text.parent
-    if link is None or link.tag_id != A:
+    if link is None or link.tag_id != A or (around := link.parent) is None:
         return False
-    around = link.parent
-    return around is not None and around.tag_id in NAME_OF
+    return (tag := around.tag_id) in NAME_OF and tag not in HEADINGS
 
 
-def _is_linked(text: LexborNode) -> bool:
-    """Whether a text is in a link that is in the same block element."""
-    above = text.parent
-    while above is not None and (tag := above.tag_id) not in NAME_OF:
-        if tag == A:
+def _linked(outline: Outline, first: int, end: int, is_linked: bool) -> int:
+    """Characters of a line's texts that are in links which are in the same block element."""
+    found = 0
+    for index in range(first, end):
+        if is_linked or outline.links[index]:
+            above = outline.nodes[index].parent
+            while above is not None and (tag := above.tag_id) not in NAME_OF and tag != A:
+                above = above.parent
+            is_linked = above is not None and above.tag_id == A
+            if is_linked:
+                found += len(outline.texts[index])
+    return found
+
+
+def _goes_on(text: LexborNode) -> bool:
+    """Whether something follows a text in its block element."""
+    above: LexborNode | None = text
+    while above is not None and above.tag_id not in NAME_OF:
+        if above.next is not None:
             return True
         above = above.parent
     return False
 
 
-def _between(text: LexborNode, following: LexborNode) -> str | None:
-    """What is between two texts where no block element begins: a blank, nothing, or None for the end of one."""
-    above: LexborNode | None = text
-    while above is not None and above.tag_id not in NAME_OF:
-        after = above.next
-        if after is not None:
-            return " " if _is_blank(after) or _comes_after_blank(following) else ""
-        above = above.parent
-    return None
+def _are_apart(text: LexborNode, following: LexborNode) -> bool:
+    """Whether a text of blanks stands after a text or before the one that follows."""
+    return _is_blank(text, "next") or _is_blank(following, "prev")
 
 
-def _comes_after_blank(text: LexborNode) -> bool:
+def _is_blank(text: LexborNode, side: Literal["next", "prev"]) -> bool:
+    """Whether what stands beside a text in its block element, on one side, is a text of blanks."""
     above: LexborNode | None = text
     while above is not None and above.tag_id not in NAME_OF:
-        before = above.prev
-        if before is not None:
-            return _is_blank(before)
+        beside: LexborNode | None = getattr(above, side)
+        if beside is not None:
+            return beside.tag_id == TEXT and beside.is_empty_text_node
         above = above.parent
     return False
-
-
-def _is_blank(node: LexborNode) -> bool:
-    return node.tag_id == TEXT and node.is_empty_text_node

@@ -70,6 +70,10 @@ def count_words(text: str) -> int:
     9
     """
     if not has_cjk(text):
+        # Blanks are counted where all stand singly between words, as in main text; that is faster than splitting.
+        line = text.replace("\n", " ")
+        if line.isprintable() and "  " not in line and line.strip(" ") == line:
+            return line.count(" ") + 1 if line else 0
         return len(text.split())
     cjk = len(_CJK.findall(text))
     return cjk + len(_CJK_SIGNS.sub(" ", _CJK.sub(" ", text)).split())
