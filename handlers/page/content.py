@@ -23,12 +23,11 @@ from handlers.page.outline import Outline
 from handlers.page.reading import PageReadingSection
 from handlers.page.structured_data import SchemaTypes, StructuredData, read_structured_data
 from handlers.page.text import count_words, leading_sentences, main_text
+from handlers.page.titles import find_title, site_in_title
 from handlers.page.walk import walk_page
 
 _HOST = re.compile(r"(?:https?:)?//(?:[^/?#@\\]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
 _SCHEMES = frozenset(("", "http:", "https:"))
-_TITLE_SEPARATOR = re.compile(r"\s+[|–—·»-]\s+")
-_MAX_TITLE_CHARACTERS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +80,12 @@ class PageReader:
         page = walk_page(tree, self._hints, reading.max_nodes)
         data = read_structured_data(page.json_ld, page.item_types, self._types, reading.max_structured_characters)
         body = main_text(page, reading.max_content_characters)
-        site_name = _clean(_first(page, reading.site_names) or data.publisher)[:200]
+        host = host_of(url)
+        site_name = _clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         near = look_near(page, body.first)
-        credit = find_credit(page, data, near, self._bylines, site_name, host_of(url))
+        credit = find_credit(page, data, near, self._bylines, site_name, host)
         return PageContent(
-            title=_clean(_title(page, data, reading, site_name))[:_MAX_TITLE_CHARACTERS],
+            title=_clean(find_title(page, data, _first(page, reading.title_names), site_name, host)),
             text=_clean(body.text),
             summary=_clean(_summary(page, data, body.text, reading)),
             date=find_date(page, data, url, near, self._dates, fetched_at),
@@ -128,21 +128,6 @@ def count_external_links(hrefs: list[str], url: str) -> int:
 
 def _first(page: Outline, names: tuple[str, ...]) -> str:
     return next((" ".join(page.meta[name][0].split()) for name in names if name in page.meta), "")
-
-
-def _title(page: Outline, data: StructuredData, reading: PageReadingSection, site_name: str) -> str:
-    """The stated title, unless it is the site's; else the main heading, else the window's title without the site."""
-    heading = next((text for level, text in page.headings if level == 1), "")
-    stated = _first(page, reading.title_names) or (data.headline if data.is_article else "")
-    if not stated or stated.casefold() == site_name.casefold():
-        stated = heading or page.title
-    # "Story - Site": the part that the heading repeats is the title.
-    if heading and len(heading) < len(stated) and stated.startswith(heading):
-        return heading
-    head, *tail = _TITLE_SEPARATOR.split(stated[: 2 * _MAX_TITLE_CHARACTERS])
-    if tail and site_name and tail[-1].casefold() == site_name.casefold():
-        return stated[: stated.rindex(tail[-1])].rstrip(" |–—·»-\t\n") or head
-    return stated
 
 
 def _summary(page: Outline, data: StructuredData, text: str, reading: PageReadingSection) -> str:

@@ -55,7 +55,7 @@ class StructuredData:
         authors: Names given as authors, of persons as far as it is said.
         organizations: Names of organisations given as authors.
         headline: Its headline or name.
-        publisher: Name of its publisher.
+        publisher: Name of its publisher, else of the website.
         description: Its description.
         language: Its language.
     """
@@ -145,7 +145,7 @@ def read_structured_data(
         authors=tuple(name for name in authors if name not in organizations),
         organizations=organizations,
         headline=_text(main.get("headline")) or _text(main.get("name")),
-        publisher=next(iter(_names(main.get("publisher"), by_id)), ""),
+        publisher=next(iter(_names(main.get("publisher"), by_id)), "") or _website(objects),
         description=_text(main.get("description")),
         language=_text(main.get("inLanguage")),
     )
@@ -213,6 +213,10 @@ def _local_name(value: str) -> str:
 def _first_text(objects: list[dict[str, Any]], key: str) -> str:
     """The property of another object, where the main one lacks it: often the page's own WebPage object."""
     return next((text for item in objects if (text := _text(item.get(key)))), "")
+
+
+def _website(objects: list[dict[str, Any]]) -> str:
+    return next((_text(item.get("name")) for item in objects if "WebSite" in _type_names(item)), "")
 
 
 def _names(value: Any, by_id: dict[str, dict[str, Any]], *, organizations: bool = False) -> tuple[str, ...]:
