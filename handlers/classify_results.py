@@ -12,7 +12,7 @@ from functools import cached_property
 from handlers.page.links import canonical_url
 from handlers.page.reading import PageReadingSection
 from handlers.results.classifier import ResultClassifier
-from handlers.results.extraction import ExtractionSection
+from handlers.results.extraction import ExtractionSection, share_details
 from handlers.results.patterns import Patterns
 from handlers.results.sections import ClassificationSection, RetrievalEvaluationSection
 from handlers.results.verdict import Verdict, judge_batch
@@ -76,11 +76,12 @@ def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outc
 def _extractions(
     batch: RetrievalBatch, results: tuple[ClassifiedResult, ...], verdict: Verdict, limits: ExtractionSection
 ) -> list[ExtractionNeeded]:
-    """One for each listing with an http(s) address, in the order of the results."""
+    """One for each listing with an http(s) address, in the order of the results; they share the batch's budget."""
     if verdict.extraction_reason is None or batch.attempt > limits.hop_limit:
         return []
     listings = [result.url for result in results if result.result_type is ResultType.AGGREGATOR]
     targets = {canonical: url for url in reversed(listings) if (canonical := canonical_url(url))}
+    shares = share_details(len(targets), limits)
     return [
         ExtractionNeeded(
             extraction_id=derive_id("extraction", batch.batch_id, canonical),
@@ -94,7 +95,7 @@ def _extractions(
             attempt=batch.attempt,
             actionable_information=verdict.actionable_information,
             hop=batch.attempt,
-            max_details=limits.max_details,
+            max_details=details,
         )
-        for canonical, url in reversed(targets.items())
+        for (canonical, url), details in zip(reversed(targets.items()), shares, strict=True)
     ]

@@ -12,14 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from handlers.page.content import PageContent, PageReader
-from handlers.page.html import page_bytes, parse_bytes
-from handlers.page.limits import refusal
+from handlers.page.detail import Detail, DetailReader
+from handlers.page.html import page_bytes
 from handlers.page.links import canonical_url, host_of, registrable_domain
 from handlers.page.listing import ItemLink, Listing, ListingSection, follow_listing
 from handlers.page.reading import PageReadingSection
-from handlers.page.refusals import PageRefusalsSection, why_no_content
-from handlers.page.sniff import not_a_page
+from handlers.page.refusals import PageRefusalsSection
 from handlers.results.extraction import ExtractionSection
 from schemas.event import Event, derive_id
 from schemas.extraction import (
@@ -45,23 +43,23 @@ class FetchPageRules(Rules):
     page_refusals: PageRefusalsSection
 
     @cached_property
-    def reader(self) -> PageReader:
+    def reader(self) -> DetailReader:
         """Reads pages under these rules; its word lists are compiled once."""
-        return PageReader(self.page_reading)
-
-
-@dataclass(frozen=True, slots=True)
-class _Detail:
-    """A page that came and is content."""
-
-    page: FetchedPage
-    content: PageContent
+        return DetailReader(self.page_reading, self.page_refusals)
 
 
 def fetch_page(event: ExtractionNeeded, rules: FetchPageRules) -> Outcome | Ask:
-    """Asks for the target. A URL that is none ends the extraction at once (R-273)."""
+    """Asks for the target, unless there is none or it is one too many.
+
+    A URL that is none ends the extraction at once (R-273), and so does one that extractions led to which led too far
+    already, or for which its batch has no page left (R-070, C-11).
+    """
     if canonical_url(event.target_url) is None:
         return Emit((_completed(event, rules, failure=FetchFailure.INVALID_URL),))
+    if event.hop > rules.extraction.hop_limit:
+        return Emit((_completed(event, rules, failure=FetchFailure.HOP_LIMIT),))
+    if event.max_details == 0:
+        return Emit((_completed(event, rules, failure=FetchFailure.OVER_BUDGET),))
     return Ask(FetchPages((event.target_url,), event.query))
 
 
@@ -77,21 +75,21 @@ def read_pages(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: 
     if isinstance(first, FetchRefused):
         return Emit((_completed(event, rules, failure=first.reason, skipped=[first]),))
     walk = _walk(event, replies, rules)
-    if len(replies) == 1 and (refused := _no_listing(first, bool(walk.links), rules)) is not None:
+    if len(replies) == 1 and (refused := rules.reader.no_listing(first, bool(walk.links))) is not None:
         return Emit((_completed(event, rules, failure=refused.reason, skipped=[refused]),))
     if len(replies) == walk.pages_read and walk.next_page:
         return Ask(FetchPages((walk.next_page,), event.query))
     own = registrable_domain(host_of(first.final_url))
-    chosen = [link.url for link in walk.links[: event.max_details]]
+    chosen = [link.url for link in walk.links[: _most_details(event, rules)]]
     near = [url for url in chosen if registrable_domain(host_of(url)) == own]
     far = [url for url in chosen if registrable_domain(host_of(url)) != own]
     if not chosen:
         return Emit((_completed(event, rules, failure=FetchFailure.NO_ITEM_LINKS, skipped=walk.skipped),))
     if not near:
-        return _answer(event, walk.skipped, far, rules)
+        return _answer(event, walk.skipped, far, rules, walk.pages)
     if len(replies) == walk.pages_read:
         return Ask(FetchPages(tuple(near), event.query))
-    return _answer(event, (*walk.skipped, *replies[-1].pages), far, rules)
+    return _answer(event, (*walk.skipped, *replies[-1].pages), far, rules, walk.pages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +98,8 @@ class _Walk:
 
     links: tuple[ItemLink, ...]
     pages_read: int
+    pages: frozenset[str]
+    """Canonical addresses of the listing's pages."""
     next_page: str | None
     skipped: tuple[FetchRefused, ...]
 
@@ -109,37 +109,37 @@ def _walk(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: Fetch
     links: dict[str, ItemLink] = {}
     skipped: list[FetchRefused] = []
     wanted: str | None = event.target_url
-    seen: set[str | None] = set()
+    seen: set[str] = set()
     pages_read = 0
     for reply in replies:
         page = reply.pages[0]
         if wanted is None or page.url != wanted:
             break
         pages_read += 1
-        seen.add(canonical_url(page.url))
+        seen.add(_canonical(page.url))
         wanted = None
         if isinstance(page, FetchRefused):
             skipped.append(page)
             break
-        seen.add(canonical_url(page.final_url))
+        seen.add(_canonical(page.final_url))
         listing = _listing_of(page, event, rules)
         for link in listing.links:
-            links.setdefault(canonical_url(link.url) or link.url, link)
+            links.setdefault(_canonical(link.url), link)
         onward = listing.next_page
-        enough = len(links) >= event.max_details or pages_read >= rules.extraction.max_listing_pages
-        if onward and not enough and canonical_url(onward) not in seen:
+        enough = len(links) >= _most_details(event, rules) or pages_read >= rules.extraction.max_listing_pages
+        if onward and not enough and _canonical(onward) not in seen:
             wanted = onward
     items = tuple(link for canonical, link in links.items() if canonical not in seen)
-    return _Walk(items, pages_read, wanted, tuple(skipped))
+    return _Walk(items, pages_read, frozenset(seen), wanted, tuple(skipped))
 
 
-def _no_listing(page: FetchedPage, has_items: bool, rules: FetchPageRules) -> FetchRefused | None:
-    """Why what came in the place of a listing is none, by its own words; beside items only its title is believed."""
-    content = _content(page, rules)
-    if isinstance(content, FetchRefused):
-        return None
-    reason = why_no_content(content.title, "" if has_items else content.text, rules.page_refusals)
-    return FetchRefused(page.url, reason) if reason in (FetchFailure.CHALLENGE, FetchFailure.SOFT_404) else None
+def _most_details(event: ExtractionNeeded, rules: FetchPageRules) -> int:
+    """What the event asks for, within what one batch may cost."""
+    return min(event.max_details, rules.extraction.batch_budget)
+
+
+def _canonical(url: str) -> str:
+    return canonical_url(url) or url
 
 
 def _listing_of(page: FetchedPage, event: ExtractionNeeded, rules: FetchPageRules) -> Listing:
@@ -148,13 +148,30 @@ def _listing_of(page: FetchedPage, event: ExtractionNeeded, rules: FetchPageRule
 
 
 def _answer(
-    event: ExtractionNeeded, pages: Sequence[FetchedPage | FetchRefused], far: Sequence[str], rules: FetchPageRules
+    event: ExtractionNeeded,
+    pages: Sequence[FetchedPage | FetchRefused],
+    far: Sequence[str],
+    rules: FetchPageRules,
+    listing: frozenset[str] = frozenset(),
 ) -> Emit:
-    """The events for the pages that were wanted, those that came and those that did not."""
-    details: list[_Detail] = []
+    """The events for the pages that were wanted, those that came and those that did not.
+
+    An item that leads back to its listing is gone; two that lead to one page are one.
+    """
+    details: list[Detail] = []
     skipped: list[FetchRefused] = []
+    places: set[str] = set()
     for page in pages:
-        read = _read(page, rules) if isinstance(page, FetchedPage) else page
+        read: Detail | FetchRefused
+        if isinstance(page, FetchRefused):
+            read = page
+        elif (place := _canonical(page.final_url)) in listing:
+            read = FetchRefused(page.url, FetchFailure.SOFT_404)
+        elif place in places:
+            read = FetchRefused(page.url, FetchFailure.DUPLICATE)
+        else:
+            places.add(place)
+            read = rules.reader.detail(page)
         if isinstance(read, FetchRefused):
             skipped.append(read)
         else:
@@ -168,26 +185,7 @@ def _answer(
     return Emit(tuple(events))
 
 
-def _read(page: FetchedPage, rules: FetchPageRules) -> _Detail | FetchRefused:
-    """A page as a detail, or why it is none."""
-    content = _content(page, rules)
-    if isinstance(content, FetchRefused):
-        return content
-    if (reason := why_no_content(content.title, content.text, rules.page_refusals)) is not None:
-        return FetchRefused(page.url, reason)
-    return _Detail(page, content)
-
-
-def _content(page: FetchedPage, rules: FetchPageRules) -> PageContent | FetchRefused:
-    if (looks_like := not_a_page(page.body, page.content_type)) is not None:
-        return FetchRefused(page.url, FetchFailure.NOT_HTML, looks_like)
-    body = page_bytes(page.body, page.content_type)
-    if (why := refusal(body.utf8, rules.page_reading)) is not None:
-        return FetchRefused(page.url, FetchFailure.NO_CONTENT, why)
-    return rules.reader.read(parse_bytes(body).tree, page.final_url, page.fetched_at)
-
-
-def _crawled(detail: _Detail, event: ExtractionNeeded) -> CrawledPage:
+def _crawled(detail: Detail, event: ExtractionNeeded) -> CrawledPage:
     page = detail.page
     return CrawledPage(
         url=page.url,
@@ -200,7 +198,7 @@ def _crawled(detail: _Detail, event: ExtractionNeeded) -> CrawledPage:
     )
 
 
-def _batch(event: ExtractionNeeded, details: Iterable[_Detail], rules: FetchPageRules) -> RetrievalBatch:
+def _batch(event: ExtractionNeeded, details: Iterable[Detail], rules: FetchPageRules) -> RetrievalBatch:
     """The next attempt: the details' text under a batch of its own, with the parent's score to be measured against."""
     limit = rules.extraction.max_text_characters
     return RetrievalBatch(
@@ -226,7 +224,7 @@ def _elsewhere(event: ExtractionNeeded, url: str) -> ExtractionNeeded:
     """An item on another domain: a worker that visits that domain fetches it; the target itself is the answer."""
     return event.model_copy(
         update={
-            "extraction_id": derive_id("extraction", event.extraction_id, canonical_url(url) or url),
+            "extraction_id": derive_id("extraction", event.extraction_id, _canonical(url)),
             "target_url": url,
             "follow": False,
             "max_details": 1,
@@ -238,7 +236,7 @@ def _completed(
     event: ExtractionNeeded,
     rules: FetchPageRules,
     failure: FetchFailure | None = None,
-    details: Sequence[_Detail] = (),
+    details: Sequence[Detail] = (),
     skipped: Sequence[FetchRefused] = (),
 ) -> ExtractionCompleted:
     status = ExtractionStatus.FAILED if failure else ExtractionStatus.PARTIAL if skipped else ExtractionStatus.OK

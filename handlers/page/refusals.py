@@ -1,39 +1,118 @@
 """Pages that came with status 200 and are no content: "not found", "checking your browser", "accept our cookies".
 
-A page's title and text go in; why it is not passed on comes out, or None. Careful on purpose: only a short page, or one
-without a text of its own, can be a refusal, since an article may well be about error messages.
+Titles, text and the addresses before and after redirects go in; why the page is not passed on comes out, or None.
+Careful on purpose: an article may well be about error messages. So a phrase counts in a short page only, in a longer
+one a title that says nothing else, and beyond some length nothing does.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
+from urllib.parse import urlsplit
+
 from pydantic import Field
 
+from handlers.page.links import canonical_url, host_of, registrable_domain
 from schemas.outcome import FetchFailure
 from schemas.rules import Section
 
+_BETWEEN_PARTS = re.compile(r"[|–—·»«]|\s-\s|\s~\s")
+_AROUND = " \t\r\n.,!?…\"'“”„()[]*-–—！。、？：:"
+_DIGIT_OR_HYPHEN = re.compile(r"[0-9_-]")
+_ROOT = re.compile(r"/*(?:[a-z]{2}(?:[-_][a-z]{2})?/*)?", re.IGNORECASE)
+_INDEX = re.compile(r"(?:index|default|home|start)(?:\.[a-z]{2,5})?", re.IGNORECASE)
+
+
+class RefusalWords(Section):
+    """How pages of one kind are known; all in lower case."""
+
+    titles: tuple[str, ...] = Field(
+        default=(), description="Whole titles, or whole parts of titles, without punctuation around them."
+    )
+    phrases: tuple[str, ...] = Field(default=(), description="Phrases anywhere in a short page.")
+
 
 class PageRefusalsSection(Section):
-    """The ``page_refusals`` section of the configuration; phrases are lower case."""
+    """The ``page_refusals`` section of the configuration."""
 
-    short_characters: int = Field(ge=0, description="Text above which a page is content, whatever it says.")
+    short_characters: int = Field(ge=0, description="Text above which no phrase of a page says that it is a refusal.")
+    page_characters: int = Field(ge=0, description="Text above which a page is content, whatever its title says.")
     least_characters: int = Field(ge=0, description="Text below which a page holds nothing.")
-    soft_404: tuple[str, ...] = Field(description="Phrases of pages that say that there is no such page.")
-    challenge: tuple[str, ...] = Field(description="Phrases of pages that want proof of being human, or consent.")
+    soft_404: RefusalWords = Field(description="Pages that say that there is no such page.")
+    challenge: RefusalWords = Field(description="Pages that want proof of being human, or a login.")
+    nothing: RefusalWords = Field(
+        description="Pages that say that there is nothing to see now or here: they want scripts, or are out of order."
+    )
+    consent: tuple[str, ...] = Field(description="Phrases of pages that want consent; each may stand in content too.")
+    least_consent: int = Field(ge=1, description="Different phrases that make a page of at most page_characters one.")
+    walls: tuple[str, ...] = Field(
+        description="Labels of hosts and path segments to which redirects lead that want a login, consent or proof."
+    )
 
 
-def why_no_content(title: str, text: str, section: PageRefusalsSection) -> FetchFailure | None:
+def why_no_content(titles: Sequence[str], text: str, section: PageRefusalsSection) -> FetchFailure | None:
     """Why a page that came is not content; None where it is.
 
     Args:
-        title: The page's title.
-        text: Its main text.
+        titles: What the page is called: its window's title, its main heading.
+        text: Its main text; "" where only the titles are to be believed.
         section: Phrases and limits.
     """
+    if len(text) > section.page_characters:
+        return None
+    kinds = (
+        (FetchFailure.CHALLENGE, section.challenge),
+        (FetchFailure.SOFT_404, section.soft_404),
+        (FetchFailure.NO_CONTENT, section.nothing),
+    )
+    named = {part for title in titles for part in _parts(title)}
+    for reason, words in kinds:
+        if not named.isdisjoint(words.titles):
+            return reason
+    said = "\n".join((*titles, text)).lower().replace("’", "'")
+    if sum(phrase in said for phrase in section.consent) >= section.least_consent:
+        return FetchFailure.CHALLENGE
     if len(text) > section.short_characters:
         return None
-    said = f"{title}\n{text}".lower()
-    if any(phrase in said for phrase in section.challenge):
+    for reason, words in kinds:
+        if any(phrase in said for phrase in words.phrases):
+            return reason
+    return None
+
+
+def why_elsewhere(asked: str, final: str, section: PageRefusalsSection) -> FetchFailure | None:
+    """Why the place that redirects led to is not what was asked for; None where it may be.
+
+    A login, a consent page or a test is a challenge; a site's front page in the place of a page deep inside is a soft
+    404.
+    """
+    if canonical_url(asked) == canonical_url(final):
+        return None
+    if not _names(final).isdisjoint(set(section.walls) - _names(asked)):
         return FetchFailure.CHALLENGE
-    if any(phrase in said for phrase in section.soft_404):
-        return FetchFailure.SOFT_404
-    return FetchFailure.NO_CONTENT if len(text) < section.least_characters else None
+    at, wanted = urlsplit(final), urlsplit(asked)
+    if at.query or not _ROOT.fullmatch(at.path) or _ROOT.fullmatch(wanted.path):
+        return None
+    same_site = registrable_domain(host_of(asked)) == registrable_domain(host_of(final))
+    return FetchFailure.SOFT_404 if same_site and _is_deep(wanted.path, wanted.query) else None
+
+
+def _parts(title: str) -> Iterable[str]:
+    """A title as a whole and in its parts, lower-case and without punctuation around them."""
+    lowered = " ".join(title.lower().replace("’", "'").split())
+    return [part.strip(_AROUND) for part in (lowered, *_BETWEEN_PARTS.split(lowered))]
+
+
+def _names(url: str) -> set[str]:
+    """Labels of the host and segments of the path, the segments without their ending."""
+    segments = urlsplit(url).path.lower().split("/")
+    return {*host_of(url).split("."), *(segment.partition(".")[0] for segment in segments)} - {""}
+
+
+def _is_deep(path: str, query: str) -> bool:
+    """Whether an address is that of a single page, which no front page stands for."""
+    segments = [segment for segment in path.split("/") if segment]
+    if not segments or _INDEX.fullmatch(segments[-1]):
+        return bool(query)
+    return len(segments) > 1 or bool(query) or _DIGIT_OR_HYPHEN.search(segments[0]) is not None

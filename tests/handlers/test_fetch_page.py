@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -196,6 +197,48 @@ def test_what_came_in_the_place_of_a_listing_is_not_followed(html: str, failure:
     assert len(asked) == 1
     assert completed(outcome).failure is failure
     assert [skipped.reason for skipped in completed(outcome).skipped] == [failure]
+
+
+@pytest.mark.parametrize(
+    ("fields", "failure"),
+    [
+        ({"hop": 2}, FetchFailure.HOP_LIMIT),
+        ({"hop": 99, "follow": False}, FetchFailure.HOP_LIMIT),
+        ({"max_details": 0}, FetchFailure.OVER_BUDGET),
+    ],
+)
+def test_what_is_one_too_many_is_not_asked_for(fields: dict[str, object], failure: FetchFailure) -> None:
+    outcome, asked = run(needed(**fields), detail)
+    assert asked == []
+    assert len(outcome.events) == 1
+    assert (completed(outcome).status, completed(outcome).failure) == (ExtractionStatus.FAILED, failure)
+
+
+def test_an_event_that_asks_for_more_than_a_batch_may_cost_gets_that() -> None:
+    links = [f"/event/{n}" for n in range(80)]
+    outcome, asked = run(
+        needed(max_details=80), lambda url: page(url, cards(*links)) if "events" in url else detail(url)
+    )
+    assert sum(len(urls) for urls in asked) == 1 + RULES.extraction.batch_budget
+    assert completed(outcome).status is ExtractionStatus.OK
+
+
+def test_items_that_lead_to_one_page_are_one_and_those_that_lead_back_are_gone() -> None:
+    def web(url: str) -> FetchedPage:
+        if url.endswith("events"):
+            return page(url, cards(*(f"/event/{n}" for n in range(4))))
+        final = {"1": f"{HOST}/event/0", "2": f"{HOST}/events?utm_source=x", "3": f"{HOST}/"}.get(url[-1], url)
+        return replace(detail(url), final_url=final)
+
+    outcome, _ = run(needed(), web)
+    event = completed(outcome)
+    assert [source.url[-1] for source in event.fetched] == ["0"]
+    assert {skipped.url[-1]: skipped.reason for skipped in event.skipped} == {
+        "1": FetchFailure.DUPLICATE,
+        "2": FetchFailure.SOFT_404,
+        "3": FetchFailure.SOFT_404,
+    }
+    assert event.status is ExtractionStatus.PARTIAL
 
 
 def test_items_on_other_domains_are_left_to_their_workers() -> None:

@@ -1,16 +1,20 @@
-"""Pages that came and are no content."""
+"""Pages that came and are no content, in their own words and by where redirects led."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from handlers.fetch_page import FetchPageRules
-from handlers.page.refusals import why_no_content
+from handlers.page.refusals import why_elsewhere, why_no_content
 from schemas.outcome import FetchFailure
 from tests.rules import shipped_rules
 
 SECTION = shipped_rules(FetchPageRules).page_refusals
-ARTICLE = "The council met on Tuesday and spoke for three hours about the bridge. " * 20
+SOFT_404, CHALLENGE, NOTHING = FetchFailure.SOFT_404, FetchFailure.CHALLENGE, FetchFailure.NO_CONTENT
+ARTICLE = "The council met on Tuesday and spoke for three hours about the bridge. " * 40
+TEASERS = "The bridge opens in May. The library stays shut. Five new buses. " * 20
 
 
 @pytest.mark.parametrize(
@@ -18,14 +22,103 @@ ARTICLE = "The council met on Tuesday and spoke for three hours about the bridge
     [
         ("The bridge", ARTICLE, None),
         ("Opening hours", "Open from nine to five, every day of the week.", None),
-        ("404 Not Found", "Please use the search.", FetchFailure.SOFT_404),
-        ("Butik", "Siden findes ikke. Prøv igen.", FetchFailure.SOFT_404),
-        ("Just a moment...", "", FetchFailure.CHALLENGE),
-        ("Shop", "We saw unusual traffic. Are you a robot?", FetchFailure.CHALLENGE),
-        ("Why sites say access denied", ARTICLE, None),
-        ("Empty", "Loading", FetchFailure.NO_CONTENT),
-        ("", "", FetchFailure.NO_CONTENT),
+        ("404 Not Found", "Please use the search.", SOFT_404),
+        ("Shop: 404 Error Page", "Please use the search.", SOFT_404),
+        ("Page not found | Harbour News", TEASERS, SOFT_404),
+        ("Oops! - Harbour News", "The page you’re looking for has moved or never was.", SOFT_404),
+        ("Harbour Jobs", "This job has expired. See similar ones.", SOFT_404),
+        ("Butik", "Siden findes ikke. Prøv igen.", SOFT_404),
+        ("Ups", "Vi kan ikke finde siden, du leder efter.", SOFT_404),
+        ("Hafenblatt", "Die gesuchte Seite wurde nicht gefunden.", SOFT_404),
+        ("Hafenblatt – Seite nicht gefunden", TEASERS, SOFT_404),
+        ("Le Port", "Désolé, cette page n’existe plus.", SOFT_404),
+        ("El Puerto", "Página no encontrada", SOFT_404),
+        ("Hamnen", "Sidan kunde inte hittas.", SOFT_404),
+        ("Гавань", "Страница не найдена", SOFT_404),
+        ("港口新聞", "很抱歉，您要找的頁面不存在。", SOFT_404),
+        ("港口新闻", "抱歉，您访问的页面不存在或已被删除", SOFT_404),
+        ("港", "お探しのページは見つかりませんでした。", SOFT_404),
+        ("Just a moment...", "", CHALLENGE),
+        ("harbour.example", "Verifying you are human. This may take a few seconds.", CHALLENGE),
+        ("Attention Required! | Front door", "Sorry, you have been blocked", CHALLENGE),
+        ("Access Denied", "You don't have permission to access this on this server. Reference #18", CHALLENGE),
+        ("Shop", "We saw unusual traffic. Are you a robot?", CHALLENGE),
+        ("Havnen", "Bekræft, at du er et menneske", CHALLENGE),
+        ("Hafen", "Bitte bestätigen Sie, dass Sie kein Roboter sind.", CHALLENGE),
+        ("Le Port", "Merci de confirmer que vous n’êtes pas un robot.", CHALLENGE),
+        ("安全验证", "请拖动滑块完成拼图", CHALLENGE),
+        ("港口", "系統偵測到異常流量，請輸入驗證碼", CHALLENGE),
+        ("Harbour", "Please log in to continue reading.", CHALLENGE),
+        (
+            "Before you continue to the Harbour",
+            "We use cookies to deliver our services. Accept all. Reject all. More options. " + "Partner 17. " * 80,
+            CHALLENGE,
+        ),
+        ("Hafen", "Wir und unsere Partner speichern. Alle akzeptieren. Alle ablehnen. " + "Mehr. " * 150, CHALLENGE),
+        ("Havnen", "Vi bruger cookies, og vores partnere gør det også. Accepter alle. Afvis alle.", CHALLENGE),
+        ("App", "You need to enable JavaScript to run this app.", NOTHING),
+        ("Under maintenance", "", NOTHING),
+        ("Harbour TV", "This programme is not available in your country.", NOTHING),
+        ("App", "Bitte aktivieren Sie JavaScript.", NOTHING),
     ],
 )
-def test_only_short_pages_can_be_refusals(title: str, text: str, expected: FetchFailure | None) -> None:
-    assert why_no_content(title, text, SECTION) is expected
+def test_what_a_page_says_of_itself(title: str, text: str, expected: FetchFailure | None) -> None:
+    assert why_no_content((title,), text, SECTION) is expected
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("Why sites say access denied", ARTICLE),
+        ("Access denied", ARTICLE),
+        ("Access denied: a novel", TEASERS),
+        ("404", ARTICLE),
+        ("How to fix error 404: page not found", TEASERS),
+        ("Are you human? A play in two acts | Town theatre", "Thursday at 8 pm in the old hall. Tickets are $12."),
+        ("I'm not a robot", "A short film about a captcha. Friday, 20:00, Blue Room."),
+        ("Lantern walk", "We use cookies on this site. Accept all. The walk begins at 7 pm at Mill Bridge."),
+        ("Car maintenance | Garage", "Oil, brakes and tyres, from nine to five. From $49."),
+        ("Concert", "Tickets at the door are no longer available; those sold before stay valid. 8 pm, Blue Hall."),
+        ("Lost and found", "A set of keys was not found again. Ask at the desk."),
+        ("燈會", "晚上七點在老橋開始，歡迎參加。"),
+    ],
+)
+def test_what_only_sounds_like_it_is_content(title: str, text: str) -> None:
+    assert why_no_content((title,), text, SECTION) is None
+
+
+def test_any_of_the_titles_may_say_it() -> None:
+    assert why_no_content(("Harbour News", "Harbour News", "Page not found"), TEASERS, SECTION) is SOFT_404
+
+
+@pytest.mark.parametrize(
+    ("asked", "final", "expected"),
+    [
+        ("https://a.example/x/1", "https://a.example/x/1", None),
+        ("http://a.example/x/1?utm_source=y", "https://www.a.example/x/1-new-title", None),
+        ("https://a.example/x/1", "https://a.example/", SOFT_404),
+        ("https://www.a.example/x/1", "https://a.example", SOFT_404),
+        ("https://a.example/item-17", "https://a.example/en/", SOFT_404),
+        ("https://a.example/?p=17", "https://a.example/", None),
+        ("https://a.example/show?id=17", "https://a.example/de-at", SOFT_404),
+        ("https://a.example/index.html", "https://a.example/", None),
+        ("https://a.example/home", "https://a.example/", None),
+        ("https://a.example/", "https://a.example/en/", None),
+        ("https://short.example/abc-1", "https://a.example/", None),
+        ("https://a.example/x/1", "https://a.example/login?next=/x/1", CHALLENGE),
+        ("https://a.example/x/1", "https://login.b.example/", CHALLENGE),
+        ("https://a.example/x/1", "https://consent.a.example/m?continue=x", CHALLENGE),
+        ("https://a.example/x/1", "https://a.example/account/SignIn.aspx", CHALLENGE),
+        ("https://a.example/login", "https://a.example/login/", None),
+        ("https://a.example/x/1", "https://a.example/x/login-problems-solved", None),
+    ],
+)
+def test_where_redirects_led(asked: str, final: str, expected: FetchFailure | None) -> None:
+    assert why_elsewhere(asked, final, SECTION) is expected
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_nothing_raises(one: str, other: str) -> None:
+    why_no_content((one,), other, SECTION)
+    why_elsewhere(f"http://a.example/{one}", f"http://a.example/{other}", SECTION)
+    why_elsewhere(one, other, SECTION)

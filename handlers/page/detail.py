@@ -1,0 +1,84 @@
+"""A fetched page read for what it says: its content, or why there is none.
+
+In: a page as it came over the wire. Out: a ``Detail``, or a refusal with its reason. It tells apart what the status
+does not: files that are no page, "not found" with status 200, walls, and pages that are empty without scripts.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from handlers.page.content import PageContent, PageReader
+from handlers.page.html import page_bytes, parse_bytes
+from handlers.page.limits import refusal
+from handlers.page.reading import PageReadingSection
+from handlers.page.refusals import PageRefusalsSection, why_elsewhere, why_no_content
+from handlers.page.sniff import not_a_page
+from schemas.outcome import FetchedPage, FetchFailure, FetchRefused
+
+_NOSCRIPT = re.compile(rb"(</?)noscript", re.IGNORECASE)
+_MAX_TITLE_CHARACTERS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A page that came and is content.
+
+    Attributes:
+        titles: What it is called: its own title, its window's, its main heading.
+    """
+
+    page: FetchedPage
+    content: PageContent
+    titles: tuple[str, ...]
+
+
+class DetailReader:
+    """Reads fetched pages under one configuration; its word lists are compiled once."""
+
+    def __init__(self, reading: PageReadingSection, refusals: PageRefusalsSection) -> None:
+        self._reading = reading
+        self._refusals = refusals
+        self._reader = PageReader(reading)
+
+    def detail(self, page: FetchedPage) -> Detail | FetchRefused:
+        """A page as a detail, or why it is none (R-273). Never raises."""
+        reason = why_elsewhere(page.url, page.final_url, self._refusals)
+        read = FetchRefused(page.url, reason) if reason is not None else self._read(page)
+        if isinstance(read, FetchRefused):
+            return read
+        least = self._refusals.least_characters
+        if len(read.content.text) < least:
+            plain = self._read(page, without_scripts=True)
+            read = plain if isinstance(plain, Detail) else read
+        reason = why_no_content(read.titles, read.content.text, self._refusals)
+        if reason is None and len(read.content.text) < least:
+            reason = FetchFailure.NO_CONTENT
+        return read if reason is None else FetchRefused(page.url, reason)
+
+    def no_listing(self, page: FetchedPage, has_items: bool) -> FetchRefused | None:
+        """Why what came in the place of a listing is none, by its own words; beside items only its titles count."""
+        read = self._read(page)
+        if isinstance(read, FetchRefused):
+            return None
+        reason = why_no_content(read.titles, "" if has_items else read.content.text, self._refusals)
+        if reason is None and why_elsewhere(page.url, page.final_url, self._refusals) is FetchFailure.CHALLENGE:
+            reason = FetchFailure.CHALLENGE
+        return FetchRefused(page.url, reason) if reason is not None else None
+
+    def _read(self, page: FetchedPage, *, without_scripts: bool = False) -> Detail | FetchRefused:
+        if (looks_like := not_a_page(page.body, page.content_type)) is not None:
+            return FetchRefused(page.url, FetchFailure.NOT_HTML, looks_like)
+        body = page_bytes(page.body, page.content_type)
+        if without_scripts:
+            # A page that scripts make may say the same to those who run none.
+            body = replace(body, utf8=_NOSCRIPT.sub(rb"\1div", body.utf8))
+        if (why := refusal(body.utf8, self._reading)) is not None:
+            return FetchRefused(page.url, FetchFailure.NO_CONTENT, why)
+        tree = parse_bytes(body).tree
+        shown = [
+            node.text()[:_MAX_TITLE_CHARACTERS] for node in (tree.css_first("title"), tree.css_first("h1")) if node
+        ]
+        content = self._reader.read(tree, page.final_url, page.fetched_at)
+        return Detail(page, content, (content.title, *shown))
