@@ -81,8 +81,8 @@ def stated_marks(outline: Outline) -> list[Mark]:
             hidden = place >= 0 and outline.is_boilerplate(place >> 1)
             value = _value(attributes)
             text = short_text(node)
-            if "itemprop:author" in names and not value and (named := node.css_first("[itemprop~=name]")) is not None:
-                value = _value(named.attributes) or short_text(named)
+            if "itemprop:author" in names and not value:
+                value = _name_in(node)
             found += [Mark(name, value, text, 0, hidden) for name in names]
     return found
 
@@ -162,6 +162,15 @@ def _collect(outline: Outline, place: range, near: Near, seen: set[int], found: 
                 if hint & DATE:
                     value = value or (node.attributes.get("title") or "")[:MARK_CHARACTERS]
                     found.append(Mark("hint:date", value, short_text(node), distance, hidden))
+
+
+def _name_in(author: LexborNode) -> str:
+    """The name among the properties of an author; "" where there is none near its beginning."""
+    for node in islice(author.traverse(include_text=False), _MAX_NODES):
+        attributes = node.attributes
+        if "name" in (attributes.get("itemprop") or "").lower().split():
+            return _value(attributes) or short_text(node)
+    return ""
 
 
 def _is_others(node: LexborNode) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from handlers.page.han_names import HAN, HanNames
 from handlers.page.months import MONTHS
 from handlers.page.reading import PageReadingSection
 
@@ -16,9 +17,10 @@ _MAX_CHARACTERS = 400
 _MAX_NAMES = 20
 _MAX_NAME_CHARACTERS = 60
 _MAX_NAME_WORDS = 6
+_MAX_HAN = 16
+_HAN_SIGNS = frozenset("（）()「」【】，。、：:；！？／")
 _MAX_BEFORE = 80
 _MAX_LINE_CHARACTERS = 120
-_HAN = "\u4e00-\u9fff"
 _AND = "and|und|et|y|e|og|och|en|i|with"
 _SPLIT = re.compile(rf"\s*(?:,\s?(?:{_AND})\s|\s(?:{_AND})\s|[,;、，/&•·∙\n]|\s[|+]\s|\|)\s*", re.IGNORECASE)
 _MONTH = "|".join(sorted(map(re.escape, MONTHS), key=len, reverse=True))
@@ -32,26 +34,22 @@ _WORD = re.compile(r"[^\W\d_]+")
 _BLANKS = re.compile(r"[^\S\n]+")
 _EDGE = " \t\n.,:;·∙•-–—|\"'“”„()[]<>*"
 _DOMAIN = re.compile(r"^(?:www\.)?[\w-]{1,60}(?:\.[\w-]{1,60}){0,3}\.[a-z]{2,6}$", re.IGNORECASE)
-_HAS_HAN = re.compile(rf"[{_HAN}]")
+_HAS_HAN = re.compile(f"[{HAN}]")
 
 
 class NameWords:
     """The configured words around names, compiled once."""
 
     def __init__(self, reading: PageReadingSection) -> None:
-        words, han = _any(reading.byline_words), _any(reading.byline_words_zh)
+        words = _any(reading.byline_words)
         labels, stops = _any(reading.byline_labels), _any(reading.byline_stop_words)
-        colon, names = r"\s{0,3}[:：]\s{0,3}", f"[{_HAN}·‧]{{2,4}}"
+        colon = r"\s{0,3}[:：]\s{0,3}"
         label = rf"(?:{labels})(?:\s{{1,3}}(?:{_AND}|&)\s{{1,3}}(?:{labels}))?{colon}"
         word = rf"(?:{words})(?:{colon}|\s{{1,3}})"
         self._introduction = re.compile(rf"^\W{{0,5}}(?:{label}|{word}){{1,3}}", re.IGNORECASE)
         self._inside = re.compile(rf"(?:^|[\s|·•–—,-]){word}(?=(?-i:[^\W\d_a-z]))", re.IGNORECASE)
         self._others = re.compile(rf"(?:^|[\s|·•–—,;(])(?:{stops})(?:[\s:：/]|$)", re.IGNORECASE)
-        self._han = re.compile(
-            rf"^\W{{0,5}}[{_HAN}]{{0,8}}(?:{han})\s{{0,3}}[:：/／]?\s{{0,3}}({names}(?:、\s?{names}){{0,5}})"
-            rf"(?=[／/\s）)】〕，,。|]|$|{han})"
-        )
-        self._wire = re.compile(rf"[（(]\s?中央社記者([{_HAN}]{{3}}(?:、[{_HAN}]{{3}}){{0,3}})")
+        self._han = HanNames(reading)
         no_names = (reading.no_names, reading.name_credentials, reading.byline_words, reading.byline_stop_words, MONTHS)
         self._no_names = frozenset(name.casefold() for names in no_names for name in names)
         beginnings = (*reading.byline_words, *reading.byline_labels)
@@ -66,7 +64,7 @@ class NameWords:
         if "://" in text[:12] or text.startswith("www."):
             return ()
         text = _BLANKS.sub(" ", text[:_MAX_CHARACTERS]).strip()
-        if _HAS_HAN.search(text) and (found := self.han_names(text)):
+        if _HAS_HAN.search(text) and (found := self._han.reporters(text)):
             return found
         return self._split(self._without_introduction(text))
 
@@ -76,7 +74,7 @@ class NameWords:
         Only what begins with "By", "A column by", "作者：" and the like, and goes on with names, is believed.
         """
         head = text[:200]
-        if _HAS_HAN.search(head) and (found := self.han_names(head)):
+        if _HAS_HAN.search(head) and (found := self._han.reporters(head)):
             return found
         if len(text) > _MAX_LINE_CHARACTERS or self._beginnings.isdisjoint(_WORD.findall(head.lower())):
             return ()
@@ -93,12 +91,6 @@ class NameWords:
         if before and self._occasions.isdisjoint(before):
             return ()
         return self._split(self._without_introduction(text))
-
-    def han_names(self, text: str) -> tuple[str, ...]:
-        """Reporters' names out of the forms of Chinese newspapers."""
-        if match := self._wire.search(text) or self._han.search(text):
-            return tuple(name.strip() for name in match[1].split("、"))
-        return ()
 
     def whole(self, texts: Iterable[str]) -> tuple[str, ...]:
         """Organisations as they are stated, not taken apart."""
@@ -161,6 +153,8 @@ class NameWords:
         ):
             return False
         if not any(sign.isalpha() for sign in text):
+            return False
+        if _HAS_HAN.search(text) and (len(text.replace(" ", "")) > _MAX_HAN or not _HAN_SIGNS.isdisjoint(text)):
             return False
         if len(words) == 1:
             return not self.is_address(text)
