@@ -43,6 +43,11 @@ class FetchSettings(Section):
     connect_seconds: float = Field(default=5.0, gt=0, description="Time for the look-up of a name, and for connecting.")
     first_byte_seconds: float = Field(default=15.0, gt=0, description="Time until the head of the response is there.")
     total_seconds: float = Field(default=30.0, gt=0, description="Time for one request, body included.")
+    pages_seconds: float = Field(
+        default=240.0,
+        gt=0,
+        description="Time for all pages that an event asks for at once; below processing.retries.attempt_seconds.",
+    )
     max_bytes: int = Field(
         default=MAX_PAGE_BYTES, ge=1024, le=MAX_PAGE_BYTES, description="Size of a page, before and after unpacking."
     )

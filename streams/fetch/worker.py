@@ -82,10 +82,28 @@ class FetchWorker:
         await self._cache.aclose()
 
     async def fetch(self, need: FetchPages) -> PagesReply:
-        """The pages that were asked for, in that order; a page that did not come has its reason. Never raises."""
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._fetch(url, need.query)) for url in need.urls]
-        return PagesReply(tuple(task.result() for task in tasks))
+        """The pages that were asked for, in that order; a page that did not come has its reason. Never raises.
+
+        What has not come when the time for all of them is up is a time-out, so that a host that is slow keeps no event
+        for longer, and what came is passed on.
+        """
+        if not need.urls:
+            return PagesReply(())
+        tasks = [asyncio.create_task(self._fetch(url, need.query)) for url in need.urls]
+        try:
+            await asyncio.wait(tasks, timeout=self._settings.pages_seconds)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return PagesReply(tuple(self._outcome(url, task) for url, task in zip(need.urls, tasks, strict=True)))
+
+    def _outcome(self, url: str, task: asyncio.Task[FetchedPage | FetchRefused]) -> FetchedPage | FetchRefused:
+        if not task.cancelled():
+            return task.result()
+        refused = FetchRefused(url, FetchFailure.TIMEOUT, "the time for all pages was up")
+        self._count(refused)
+        return refused
 
     async def _fetch(self, url: str, query: str) -> FetchedPage | FetchRefused:
         canonical = canonical_url(url)

@@ -263,6 +263,20 @@ async def test_one_request_at_a_time_to_a_host_and_others_are_not_held_up(web: W
     assert most == 1
 
 
+async def test_when_the_time_for_all_pages_is_up_those_that_came_are_passed_on(web: Web) -> None:
+    async def hang(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(60)
+
+    web.routes["/a"] = PAGE
+    web.routes["/b"] = hang
+    async with FetchWorker(settings(web, "other.example", robots=False, pages_seconds=0.5)) as worker:
+        pages = await fetch(worker, "http://site.example/a", "http://other.example/b", "http://other.example/c")
+        assert await fetch(worker) == ()
+    assert isinstance(pages[0], FetchedPage)
+    assert [page.reason for page in pages[1:] if isinstance(page, FetchRefused)] == [FetchFailure.TIMEOUT] * 2
+    assert web.seen["/c"] == 0
+
+
 async def test_a_long_wish_to_be_left_alone_is_respected_by_all_that_wait(web: Web) -> None:
     web.routes["/a"] = response("later", status=429, Retry_After="86400")
     web.routes["/b"] = web.routes["/c"] = PAGE
