@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborNode
 
 from handlers.page.reading import PageReadingSection
 
-BOILERPLATE, BYLINE, DATE = 1, 2, 4
+BOILERPLATE, BYLINE, DATE, BESIDE = 1, 2, 4, 8
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_a-zA-Z]+")
 _ONLY_LETTERS = bytes(byte if chr(byte).isalpha() and byte < 128 else 32 for byte in range(256))
 _MAX_CHARACTERS = 200
@@ -31,7 +31,8 @@ class Hints:
         self._byline = frozenset(reading.byline_hints)
         self._byline_not = frozenset(reading.byline_not)
         self._date = frozenset(reading.date_hints)
-        self._telling = self._boilerplate | self._byline | self._date
+        self._beside = frozenset(reading.beside_hints)
+        self._telling = self._boilerplate | self._byline | self._date | self._beside
         self.known: dict[str, int] = {}
 
     def of_node(self, node: LexborNode) -> int:
@@ -44,7 +45,7 @@ class Hints:
         return found
 
     def of(self, names: str) -> int:
-        """``BOILERPLATE``, ``BYLINE`` and ``DATE`` as they apply to a class attribute and id."""
+        """``BOILERPLATE``, ``BYLINE``, ``DATE`` and ``BESIDE`` as they apply to a class attribute and id."""
         found = self.known.get(names)
         if found is None:
             found = self._look_up(names[:_MAX_CHARACTERS])
@@ -65,4 +66,6 @@ class Hints:
             found |= BYLINE
         if not self._date.isdisjoint(words):
             found |= DATE
+        if not self._beside.isdisjoint(words):
+            found |= BESIDE
         return found

@@ -54,7 +54,8 @@ class Outline:
         rows: Rows of tables.
         times: Elements ``time``, each with the index of the text after it.
         meta: Contents by lower-case name.
-        item_types: Microdata types.
+        item_types: Types of items in microdata and RDFa.
+        part_types: Types of those that are properties of others.
         json_ld: Texts of JSON-LD scripts.
         title: The window's title.
         language: As declared.
@@ -73,6 +74,7 @@ class Outline:
     times: list[tuple[int, LexborNode]] = field(default_factory=list)
     meta: dict[str, list[str]] = field(default_factory=dict)
     item_types: list[str] = field(default_factory=list)
+    part_types: list[str] = field(default_factory=list)
     json_ld: list[str] = field(default_factory=list)
     title: str = ""
     language: str = ""
@@ -197,3 +199,7 @@ class Outline:
     def is_boilerplate(self, element: int) -> bool:
         """Whether an element is inside of what is hidden."""
         return self._regions.hides(element)
+
+    def is_beside(self, element: int) -> bool:
+        """Whether an element is no part of the text: boilerplate, a credit, a caption or the like."""
+        return self._regions.is_beside(element)

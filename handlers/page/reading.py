@@ -42,6 +42,9 @@ class PageReadingSection(Section):
     byline_hints: Words = Field(description="Parts of class names that mark a byline.")
     byline_not: Words = Field(description="Parts of class names that say it is not the byline itself.")
     date_hints: Words = Field(description="Parts of class names that mark a date.")
+    beside_hints: Words = Field(
+        description="Parts of class names and ids that mark what belongs to the page's story but not to its text."
+    )
     boilerplate_hints: Words = Field(description="Parts of class names and ids that mark boilerplate.")
     reference_headings: Words = Field(description="Headings of a references section, lower case.")
     wire_services: Words = Field(description="Names under which news agencies sign the beginning of a report.")

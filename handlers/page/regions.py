@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from selectolax.lexbor import LexborNode
 
-from handlers.page.hints import BOILERPLATE, Hints
+from handlers.page.hints import BESIDE, BOILERPLATE, Hints
 
 _NAMED = frozenset(("div", "section", "ul", "ol", "dl", "header", "address", "figure", "table"))
 
@@ -31,9 +31,9 @@ class Regions:
         self._said: dict[int, int] = {}
         self._region_of: dict[int, int] = {-1: -1}
         self._held: dict[int, int] = {}
-        self._hidden: dict[int, bool] = {}
         self._total = 0
-        self._believed = False
+        self._hidden: dict[int, bool] = {}
+        self._beside: dict[int, bool] = {}
 
     def hint(self, element: int) -> int:
         """What the class names and the id of a block element say (``handlers.page.hints``)."""
@@ -46,7 +46,8 @@ class Regions:
         """Decides which elements are believed.
 
         Frames and forum posts call themselves widgets and comments too: an element that holds more than half of the
-        running text is none, and where hiding leaves next to nothing, nobody is believed.
+        running text is none, and where hiding leaves next to nothing, nobody is believed. What stands beside the text
+        is less of it than a quarter: where it is more, these are names of posts or products.
 
         Args:
             running: Block elements with running text and its length; an element may come often.
@@ -66,29 +67,41 @@ class Regions:
             if region >= 0:
                 held[self.region(outer[region])] += held[region]
         self._held = held
-        self._hidden = {-1: False}
-        self._believed = self._total > 0
-        if len(held) > 1 or -1 not in held:
-            hidden = sum(length for element, length in running if self.hides(element))
-            self._believed = hidden * 4 < self._total * 3
+        self._hidden, self._beside = {-1: False}, {-1: False}
+        seen = sum(length for element, length in running if not self.hides(element))
+        if seen * 4 <= self._total:
+            self._hidden.clear()
+            seen = self._total
+        text = sum(length for element, length in running if not self.is_beside(element))
+        if text * 4 < seen * 3:
+            self._beside = self._hidden
 
     def hides(self, element: int) -> bool:
         """Whether an element is inside of what is hidden."""
-        if not self._believed:
-            return False
+        return self._is_in(element, BOILERPLATE, self._hidden)
+
+    def is_beside(self, element: int) -> bool:
+        """Whether an element is no part of the text: inside of what is hidden, of a credit, a caption or the like."""
+        return self._is_in(element, BOILERPLATE | BESIDE, self._beside)
+
+    def _is_in(self, element: int, kinds: int, known: dict[int, bool]) -> bool:
+        """Whether an element is in a region of one of the kinds that is believed; in none if ``known`` is empty."""
         region = self.region(element)
-        found = self._hidden.get(region)
-        if found is not None:
-            return found
+        found = known.get(region)
+        if found is not None or not known:
+            return bool(found)
         passed = []
-        while (found := self._hidden.get(region)) is None:
+        while (found := known.get(region)) is None:
             passed.append(region)
-            if self._held.get(region, 0) * 2 <= self._total:
+            if self._held.get(region, 0) * 2 <= self._total and self._kind(region) & kinds:
                 found = True
                 break
             region = self.region(self._outer[region])
-        self._hidden.update(dict.fromkeys(passed, found))
+        known.update(dict.fromkeys(passed, found))
         return found
+
+    def _kind(self, region: int) -> int:
+        return BOILERPLATE if self._tags[region] == "form" else self.hint(region)
 
     def region(self, element: int) -> int:
         """The innermost element around an element, or itself, that calls itself boilerplate; -1 for none."""
@@ -101,7 +114,7 @@ class Regions:
         while (found := known.get(element)) is None:
             passed.append(element)
             tag = tags[element]
-            if tag == "form" or (tag in _NAMED and self.hint(element) & BOILERPLATE):
+            if tag == "form" or (tag in _NAMED and self.hint(element) & (BOILERPLATE | BESIDE)):
                 found = element
                 break
             element = outer[element]

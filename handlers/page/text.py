@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from handlers.page.lines import Block
 from handlers.page.outline import Outline
@@ -21,8 +22,13 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])")
 _GOOD_CHARACTERS = 40
 _GOOD_CJK_CHARACTERS = 20
 _MOSTLY_LINKS = 0.5
+_SHORT = 40
+_LONG = 100
+_MANY = 4
+_SMALL = 0.2
 _SHARE_KEPT = 0.75
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_PROSE = frozenset(("p", "li", "blockquote", "dd"))
 _MAIN_TAGS = frozenset(("article", "main"))
 _CONTAINERS = frozenset(
     ("html", "body", "div", "section", "article", "main", "td", "center", "form", "fieldset", "figure", "table")
@@ -43,7 +49,7 @@ def main_text(outline: Outline, max_characters: int) -> MainText:
     """The main text of a page, one block a line; "" where the page has none."""
     running = _running_text(outline)
     outline.hide_boilerplate([(element, length) for _, element, length in running])
-    seen = [found for found in running if not outline.is_boilerplate(found[1])]
+    seen = [found for found in running if not outline.is_beside(found[1])]
     if not seen:
         seen = [found for found in _running_text(outline, strict=False) if not outline.is_boilerplate(found[1])]
     first, end = _span(outline, seen)
@@ -51,6 +57,8 @@ def main_text(outline: Outline, max_characters: int) -> MainText:
     # A heading at the end, or one that another follows, stands over nothing.
     while kept and kept[-1].tag in _HEADINGS:
         kept.pop()
+    kept = [block for block, after in zip_longest(kept, kept[1:]) if not _leads_to_links(block, after)]
+    kept = _without_tail(kept)
     text = "\n".join(block.text for block in kept)[:max_characters]
     return MainText(text, tuple(kept), first, end)
 
@@ -151,4 +159,21 @@ def _is_body(outline: Outline, element: int) -> bool:
 def _keep(outline: Outline, block: Block) -> bool:
     if block.tag not in _HEADINGS and block.linked > _MOSTLY_LINKS * len(block.text):
         return False
-    return not outline.is_boilerplate(block.element)
+    return block.tag != "figcaption" and not outline.is_beside(block.element)
+
+
+def _leads_to_links(block: Block, after: Block | None) -> bool:
+    """Whether a line such as "Read more:" stood over links, which were left out."""
+    if len(block.text) >= _SHORT or not block.text.endswith((":", "：")):
+        return False
+    return after is None or after.start > block.end
+
+
+def _without_tail(kept: list[Block]) -> list[Block]:
+    """Lines up to the one after the last long one, where these are many and little follows: notes, offers, credits."""
+    long = [index for index, block in enumerate(kept) if len(block.text) >= _LONG and block.tag in _PROSE]
+    if len(long) < _MANY:
+        return kept
+    end = long[-1] + 2
+    tail = sum(len(block.text) for block in kept[end:])
+    return kept[:end] if tail < _SMALL * sum(len(block.text) for block in kept) else kept

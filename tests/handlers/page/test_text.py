@@ -41,6 +41,36 @@ def test_a_walk_that_ends_early_keeps_what_it_saw() -> None:
     assert main_text(outline_of("<p>One.</p>" * 1000, max_nodes=50), 10_000).text.startswith("One.\nOne.")
 
 
+def test_captions_credits_and_notes_on_the_author_are_no_text() -> None:
+    html = f"""<article><div class="entry-meta">By Ada Lovelace, two minutes to read</div><p>{PARAGRAPH}</p>
+        <figure><figcaption>A street under water. Photo: Ada</figcaption></figure><p>{PARAGRAPH}</p><p>{PARAGRAPH}</p>
+        <div class="authorBio">Ada writes about the weather, and has for years.</div></article>"""
+
+    assert main_text(outline_of(html), 10_000).text == "\n".join([PARAGRAPH] * 3)
+
+
+def test_posts_named_for_their_authors_are_text() -> None:
+    posts = "".join(f"<div class=post-author-ada><p>{PARAGRAPH}</p></div>" for _ in range(4))
+
+    assert main_text(outline_of(f"<p>{PARAGRAPH}</p>{posts}"), 10_000).text.count("drought") == 5
+
+
+def test_what_leads_to_links_goes_with_them() -> None:
+    links = "<ul><li><a href=/1>One story</a></li><li><a href=/2>Another</a></li></ul>"
+    html = f"<p>{PARAGRAPH}</p><p>Read more:</p>{links}<p>{PARAGRAPH}</p><h2>Related</h2>{links}"
+
+    assert main_text(outline_of(html), 10_000).text == f"{PARAGRAPH}\n{PARAGRAPH}"
+
+
+def test_little_after_a_long_text_is_left_out() -> None:
+    story = f"<p>{PARAGRAPH} {PARAGRAPH}</p>" * 5
+
+    assert main_text(
+        outline_of(f"{story}<p>Sun tomorrow.</p><p>All rights reserved.</p><p>Buy our paper."), 10_000
+    ).text.endswith("Sun tomorrow.")
+    assert main_text(outline_of("<p>Sun.</p><p>Rain.</p><p>Snow.</p>"), 100).text == "Sun.\nRain.\nSnow."
+
+
 def test_count_words() -> None:
     assert count_words("") == 0
     assert count_words("two words") == 2
