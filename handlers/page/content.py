@@ -78,7 +78,9 @@ class PageReader:
         """
         reading = self._reading
         page = walk_page(tree, self._hints, reading.max_nodes)
-        data = read_structured_data(page.json_ld, page.item_types, self._types, reading.max_structured_characters)
+        data = read_structured_data(
+            page.json_ld, page.item_types, page.part_types, self._types, reading.max_structured_characters
+        )
         body = main_text(page, reading.max_content_characters)
         host = host_of(url)
         site_name = _clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]

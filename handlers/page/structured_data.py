@@ -23,23 +23,11 @@ _LOOSE_AUTHOR = re.compile(
 )
 _ORGANIZATIONS = ("Organization", "Corporation", "Brand")
 _UNRELATED = frozenset(
-    (
-        "comment",
-        "comments",
-        "review",
-        "reviews",
-        "potentialAction",
-        "hasPart",
-        "mentions",
-        "citation",
-        "isBasedOn",
-        "video",
-    )
-)
-
-
+    ("comment", "comments", "review", "reviews", "potentialAction", "hasPart", "mentions", "citation", "isBasedOn",
+     "video", "itemListElement")
+)  # fmt: skip
 _MAIN = frozenset(("@graph", "mainEntity", "mainEntityOfPage"))
-_THING, _PART_ARTICLE, _CONTAINER, _PART = 10_000, 15_000, 20_000, 30_000
+_THING, _PART, _CONTAINER = 10_000, 20_000, 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,28 +73,25 @@ class SchemaTypes:
         return name.lower() in self._article
 
     def rank(self, name: str, *, is_part: bool = False) -> int:
-        """Lower is more telling: the article family in its order, then other things, then containers.
+        """Lower is more telling: the article family in its order, then other things, their parts, and containers.
 
-        What another thing has as a property is not the page's: it counts where it is an article, and the other thing
-        only says where the page is.
+        What another thing has as a property is not the page's: it counts where the other is only a container.
         """
         lower = name.lower()
-        article = self._article.get(lower)
-        if is_part:
-            return _PART if article is None else _PART_ARTICLE + article
         if lower in self._container:
-            return _CONTAINER
-        return _THING if article is None else article
+            return _CONTAINER + is_part
+        return self._article.get(lower, _THING) + is_part * _PART
 
 
 def read_structured_data(
-    scripts: list[str], item_types: list[str], types: SchemaTypes, max_characters: int
+    scripts: list[str], item_types: list[str], part_types: list[str], types: SchemaTypes, max_characters: int
 ) -> StructuredData:
     """The page's main thing as its structured data has it; an empty answer where there is none.
 
     Args:
         scripts: Texts of the JSON-LD scripts, in page order.
-        item_types: Microdata ``itemtype`` values, in page order.
+        item_types: Types of items in microdata and RDFa, in page order.
+        part_types: Types of those that are properties of others.
         types: Which types weigh most.
         max_characters: JSON-LD that is read in all.
     """
@@ -118,15 +103,19 @@ def read_structured_data(
         found += _objects(_load(script))
     objects = [item for item, _ in found]
     typed = [
-        (types.rank(name, is_part=is_part), place, name)
+        (types.rank(name, is_part=is_part), place, order, name)
         for place, (item, is_part) in enumerate(found)
-        for name in _type_names(item)
+        for order, name in enumerate(_type_names(item))
     ]
-    micro = [(types.rank(name), len(objects) + place, name) for place, value in enumerate(item_types)
-             if (name := _local_name(value))]  # fmt: skip
+    micro = [
+        (types.rank(name, is_part=is_part), len(objects), order, name)
+        for is_part, values in ((False, item_types), (True, part_types))
+        for order, value in enumerate(values)
+        if (name := _local_name(value))
+    ]
     candidates = typed + micro
     best = min(candidates, default=None)
-    best_name = best[2] if best else None
+    best_name = best[3] if best else None
     is_article = best_name is not None and types.is_article(best_name)
     if not typed:
         return StructuredData(type=best_name, is_article=is_article)

@@ -30,6 +30,7 @@ MARK_CHARACTERS = 300
 """Of a mark's or heading's text; a byline, a date or a title is shorter."""
 _MAX_SHORT_NODES = 40
 _MAX_RDFA = 400
+_MAIN = frozenset(("mainentity", "mainentityofpage"))
 _MAX_NAMES = 4
 _MAX_ABOVE = 30
 _HEADINGS = {number: int(name[1]) for number, name in NAME_OF.items() if name[0] == "h" and name[1:].isdigit()}
@@ -85,10 +86,17 @@ def _select(found: Outline, root: LexborNode) -> None:
         # A node that two selectors find comes twice.
         if last != (last := node.mem_id):
             found.stated.append(node)
-            if kind := node.attrs.get("itemtype"):
-                found.item_types.append(kind)
-            elif (kind := node.attrs.get("typeof")) and len(found.item_types) < _MAX_RDFA:
-                found.item_types += _rdfa_types(node, kind)
+            attributes = node.attrs
+            if kind := attributes.get("itemtype"):
+                (found.part_types if _is_part(attributes.get("itemprop")) else found.item_types).append(kind)
+            elif (kind := attributes.get("typeof")) and len(found.item_types) + len(found.part_types) < _MAX_RDFA:
+                types = found.part_types if _is_part(attributes.get("property")) else found.item_types
+                types += _rdfa_types(node, kind)
+
+
+def _is_part(names: str | None) -> bool:
+    """Whether an item is a property of another one, and not the thing that a page is about."""
+    return names is not None and _MAIN.isdisjoint(names.lower().replace("schema:", "").split())
 
 
 def _rdfa_types(node: LexborNode, kinds: str) -> list[str]:

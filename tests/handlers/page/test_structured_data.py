@@ -17,9 +17,9 @@ ARTICLE = {
 }
 
 
-def read(*scripts: Any, item_types: tuple[str, ...] = ()) -> StructuredData:
+def read(*scripts: Any, item_types: tuple[str, ...] = (), part_types: tuple[str, ...] = ()) -> StructuredData:
     texts = [script if isinstance(script, str) else json.dumps(script) for script in scripts]
-    return read_structured_data(texts, list(item_types), TYPES, 100_000)
+    return read_structured_data(texts, list(item_types), list(part_types), TYPES, 100_000)
 
 
 @pytest.mark.parametrize(
@@ -81,6 +81,18 @@ def test_an_author_may_be_an_object_in_a_text() -> None:
 def test_microdata_types_count_and_other_vocabularies_do_not() -> None:
     assert read(item_types=("https://schema.org/BlogPosting",)).type == "BlogPosting"
     assert read(item_types=("https://data-vocabulary.org/Review",)).type is None
+
+
+def test_the_parts_of_an_item_are_not_the_page() -> None:
+    product, review = ("https://schema.org/Product",), ("https://schema.org/Review", "https://schema.org/Person")
+
+    assert read(item_types=product, part_types=review).type == "Product"
+    assert read(item_types=("https://schema.org/WebPage",), part_types=review).type == "Review"
+    assert read(part_types=("https://schema.org/Person",)).type == "Person"
+
+
+def test_the_first_of_several_types_wins() -> None:
+    assert read({"@type": ["VideoGame", "MobileApplication"]}).type == "VideoGame"
 
 
 def test_broken_json_still_tells_something() -> None:

@@ -110,7 +110,7 @@ def test_any_page_has_an_outline(parts: list[str]) -> None:
 @pytest.mark.parametrize(
     ("html", "types"),
     [
-        ("<div vocab=https://schema.org/ typeof=Article><p typeof=Person>Ada</div>", ["Article", "Person"]),
+        ("<div vocab=https://schema.org/ typeof=Article><p property=author typeof=Person>Ada</div>", ["Article"]),
         ("<div typeof='schema:Article sioc:Item'>Rain</div>", ["schema:Article"]),
         ("<div vocab=https://example.com/ typeof=Article>Rain</div>", []),
         ("<div typeof=Article>Rain</div>", []),
@@ -122,3 +122,12 @@ def test_rdfa_types_are_those_of_schema_org(html: str, types: list[str]) -> None
 
 def test_metadata_may_stand_in_a_value() -> None:
     assert outline_of("<meta name=author value=Ada>").meta == {"author": ["Ada"]}
+
+
+def test_items_are_told_from_their_parts() -> None:
+    page = outline_of(
+        "<div itemscope itemtype=Product><p itemprop=review itemscope itemtype=Review>Good"
+        "<p itemprop=mainEntity itemscope itemtype=Article>Rain"
+    )
+
+    assert (page.item_types, page.part_types) == (["Product", "Article"], ["Review"])
