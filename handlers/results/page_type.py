@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from handlers.results.address import Address
-from handlers.results.evidence import fold
 from handlers.results.page_shape import PageShape
 from handlers.results.patterns import CompiledPatterns
 from handlers.results.sections import ClassificationSection, CueWeight
+from handlers.results.spans import fold
 from handlers.results.text_shape import TextShape
 from schemas.retrieval import Evidence, ResultType
 

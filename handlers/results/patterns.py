@@ -7,75 +7,19 @@ In: packs of month names, expressions, currencies and word lists, one file a lan
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from schemas.rules import Section
-
-NUMERALS = "〇零一二三四五六七八九十廿卅"
-"""The characters that ideographic numbers below a hundred are written with."""
+from handlers.results.details import DetailPack, DetailPatterns, Expression, compile_details
 
 _WORD = re.compile(r"[^\W\d_\u3400-\u9fff]+|[\u3400-\u9fff]")
-_GROUP_DEPTH = 3
-_PLACEHOLDERS = ("%month%", "%half%", "%currency%", "%amount%", "%number%")
-# Grouped by thousands, the Indian way, or plain; a group of fixed length never runs into the number after it.
-_AMOUNT = r"\d(?:\d{0,2}(?:[.,’' \u00a0]\d{3}){1,4}(?:[.,]\d{1,2})?|\d?(?:,\d\d){1,3},\d{3}|\d{0,8}(?:[.,]\d{1,2})?)"
 
 
-def _compilable(expression: str) -> str:
-    filled = expression
-    for placeholder in _PLACEHOLDERS:
-        filled = filled.replace(placeholder, "x")
-    try:
-        re.compile(filled)
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {expression!r}: {error}") from error
-    return expression
-
-
-Expression = Annotated[str, AfterValidator(_compilable)]
-"""A regular expression; it must run in linear time, since pages are other people's text."""
-
-
-class PatternPack(Section):
+class PatternPack(DetailPack):
     """One file of ``config/patterns``: what a language or a domain writes its details and its pages with."""
 
-    ideographic: bool = Field(
-        default=False,
-        description="Whether every detail of the pack has an ideograph: other texts are spared the search.",
-    )
-    months: tuple[tuple[str, ...], ...] = Field(
-        default=(), max_length=12, description="Names of the twelve months, January first, lower case."
-    )
-    dates: tuple[Expression, ...] = Field(
-        default=(),
-        description="Dates in lower-cased text. Groups: year, month, day, month_name, "
-        "republic_year (years since 1911), "
-        "or first and second where the order of day and month is open.",
-    )
-    times: tuple[Expression, ...] = Field(
-        default=(), description="Clock times in lower-cased text. Groups: hour, minute, half."
-    )
-    halves: dict[str, str] = Field(default={}, description="Words for the half of the day: am or pm.")
-    prices: tuple[Expression, ...] = Field(
-        default=(), description="Prices in lower-cased text. Groups: amount, currency, scale."
-    )
-    free_of_charge: tuple[str, ...] = Field(default=(), description="Phrases that say admission costs nothing.")
-    currencies: dict[str, str] = Field(
-        default={}, description="How a currency is written: its ISO 4217 code, or the sign itself where that is open."
-    )
-    places: tuple[Expression, ...] = Field(
-        default=(), description="Street addresses and postal places, in text as it stands."
-    )
-    place_labels: tuple[str, ...] = Field(
-        default=(), description="Words before the colon of a named place, lower case."
-    )
-    not_dates: tuple[str, ...] = Field(
-        default=(), description="Words after which a number is no date (version, phone)."
-    )
     listing_words: tuple[str, ...] = Field(default=(), description="Words of addresses that name a listing (R-026).")
     listing_parents: tuple[str, ...] = Field(
         default=(), description="Path segments whose next segment selects from a listing, such as category."
@@ -136,30 +80,10 @@ def split_words(text: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class DetailExpressions:
-    """How concrete details are written."""
-
-    dates: tuple[re.Pattern[str], ...]
-    times: tuple[re.Pattern[str], ...]
-    prices: tuple[re.Pattern[str], ...]
-    places: tuple[re.Pattern[str], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class CompiledPatterns:
-    """All packs as one. Attributes are named as the fields of a pack.
+    """All packs as one. Attributes are named as the fields of a pack."""
 
-    ``details_in_letters`` are the expressions that a text without ideographs can match.
-    """
-
-    months: Mapping[str, int]
-    halves: Mapping[str, str]
-    currencies: Mapping[str, str]
-    details: DetailExpressions
-    details_in_letters: DetailExpressions
-    free_of_charge: re.Pattern[str]
-    place_label: re.Pattern[str]
-    not_dates: re.Pattern[str]
+    details: DetailPatterns
     listing_words: frozenset[str]
     listing_parents: frozenset[str]
     navigation_words: frozenset[str]
@@ -180,35 +104,15 @@ class CompiledPatterns:
 def compile_patterns(patterns: Patterns) -> CompiledPatterns:
     """Joins the packs and compiles them; done once for a set of rules, never at import."""
     packs = tuple(patterns.values())
-    months = {name: number for pack in packs for number, names in enumerate(pack.months, 1) for name in names}
-    halves = {word: half for pack in packs for word, half in pack.halves.items()}
-    currencies = {word: code for pack in packs for word, code in pack.currencies.items()}
-    words = {
-        "%month%": _alternatives(months),
-        "%half%": _alternatives(halves),
-        "%currency%": _alternatives(currencies),
-        "%amount%": _AMOUNT,
-        "%number%": f"[{NUMERALS}]{{1,3}}",
-    }
 
-    def compiled(name: str, among: Sequence[PatternPack] = packs) -> tuple[re.Pattern[str], ...]:
-        return tuple(re.compile(_fill(text, words)) for pack in among for text in getattr(pack, name))
-
-    def details(among: Sequence[PatternPack]) -> DetailExpressions:
-        return DetailExpressions(*(compiled(name, among) for name in ("dates", "times", "prices", "places")))
+    def compiled(name: str) -> tuple[re.Pattern[str], ...]:
+        return tuple(re.compile(text) for pack in packs for text in getattr(pack, name))
 
     def joined(name: str) -> frozenset[str]:
         return frozenset(word for pack in packs for word in getattr(pack, name))
 
     return CompiledPatterns(
-        months=months,
-        halves=halves,
-        currencies=currencies,
-        details=details(packs),
-        details_in_letters=details([pack for pack in packs if not pack.ideographic]),
-        free_of_charge=re.compile(rf"(?:{_alternatives(joined('free_of_charge'))})(?![a-zæøåäöüß])"),
-        place_label=re.compile(rf"(?<![a-zæøåäöüß])(?:{_alternatives(joined('place_labels'))})\s{{0,2}}$"),
-        not_dates=re.compile(rf"(?<!\w)(?:{_alternatives(joined('not_dates'))})[.:#\s]{{0,3}}$"),
+        details=compile_details(packs),
         listing_words=joined("listing_words"),
         listing_parents=joined("listing_parents"),
         navigation_words=joined("navigation_words"),
@@ -225,31 +129,3 @@ def compile_patterns(patterns: Patterns) -> CompiledPatterns:
         item_phrases=Phrases(joined("item_phrases")),
         stop_words=joined("stop_words"),
     )
-
-
-def _fill(expression: str, words: Mapping[str, str]) -> str:
-    for placeholder, alternatives in words.items():
-        expression = expression.replace(placeholder, alternatives)
-    return expression
-
-
-def _alternatives(words: Iterable[str]) -> str:
-    """An expression for any of the words, the longest first, so that "nt$" is not read as "nt".
-
-    Words are grouped by their first characters: the engine then looks at a few of them at each place, not at all.
-    """
-    known = sorted(set(words), key=lambda word: (-len(word), word))
-    # No words at all match nothing, where an empty expression would match everywhere.
-    return _grouped(known, 0) if known else r"(?!)"
-
-
-def _grouped(words: list[str], depth: int) -> str:
-    if len(words) == 1 or depth == _GROUP_DEPTH:
-        return "|".join(re.escape(word[depth:]) for word in words)
-    groups: dict[str, list[str]] = {}
-    for word in words:
-        groups.setdefault(word[depth : depth + 1], []).append(word)
-    ends = groups.pop("", None)
-    branches = [f"{re.escape(first)}(?:{_grouped(group, depth + 1)})" for first, group in groups.items()]
-    # A word that ends here is tried after those that go on.
-    return "|".join([*branches, ""] if ends else branches)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from handlers.results.evidence import fold
 from handlers.results.patterns import CompiledPatterns, split_words
+from handlers.results.spans import fold
 
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]{3,200}")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？…]|\n")

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.results.evidence import find_evidence, fold
+from handlers.results.evidence import find_evidence
 from handlers.results.patterns import compile_patterns
+from handlers.results.spans import fold
 from tests.rules import shipped_rules
 
 PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)

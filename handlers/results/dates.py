@@ -1,0 +1,136 @@
+"""Days of the calendar in a text (R-031, R-032, C-06).
+
+In: a text and a number in it. Out: the day that begins there or has its month's name before it. Days that no calendar
+has, version numbers and phone numbers are none.
+"""
+
+from __future__ import annotations
+
+from calendar import monthrange
+
+from handlers.results.details import DetailPatterns
+from handlers.results.numbers import small_number
+from handlers.results.spans import Detail, Reading
+
+_YEARS = range(1800, 2101)
+_LEAP_YEAR = 2024
+_LABEL_REACH = 24
+_LIST_REACH = 6
+_DAYS_BEYOND_MONTHS = 13
+
+
+def read_date(reading: Reading, start: int, floor: int, last_date: int, patterns: DetailPatterns) -> Detail | None:
+    """The day whose first number stands at ``start``; None where there is none.
+
+    The value is ``2024-11-29``, ``--11-29`` without a year, and null where day and month can't be told apart.
+
+    Args:
+        reading: The text.
+        start: Where a number begins.
+        floor: Where the detail before it ends: nothing before belongs to this one.
+        last_date: Where the last day ended; days go on in lists without another cue.
+        patterns: How dates are written.
+    """
+    return _after_month(reading, start, floor, patterns) or _from_number(reading, start, floor, last_date, patterns)
+
+
+def _after_month(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+    gap = start
+    while gap > floor and start - gap < 3 and reading.folded[gap - 1] in " .,-/":
+        gap -= 1
+    name = patterns.months.before(reading.folded, reading.text, gap)
+    first = gap - len(name)
+    if not name or first < floor or not (found := patterns.days.match(reading.folded, start)):
+        return None
+    end, groups = found
+    found_day, value = _date(_year(groups), patterns.months[name], small_number(groups["day"]))
+    if not found_day or not reading.stands_alone(start, end, start):
+        return None
+    return Detail("date", first, end, value)
+
+
+def _from_number(reading: Reading, start: int, floor: int, last_date: int, patterns: DetailPatterns) -> Detail | None:
+    if not (found := patterns.dates.match(reading.folded, start)):
+        return None
+    end, groups = found
+    if "cued" in groups and not _has_cue(reading, start, end, last_date, groups, patterns):
+        return None
+    if not reading.stands_alone(start, end, floor):
+        return None
+    if patterns.not_dates.search(reading.folded, max(floor, start - _LABEL_REACH), start):
+        return None
+    first = start
+    era = (
+        patterns.eras.before(reading.folded, reading.text, reading.skip_blanks_back(start)) if "year" in groups else ""
+    )
+    if era:
+        first = reading.skip_blanks_back(start) - len(era)
+        groups["year"] = f"{small_number(groups['year'][-3:]) + patterns.eras[era]:04d}"
+    found_day, value = _value(reading, start, groups, patterns)
+    return Detail("date", first, end, value) if found_day else None
+
+
+def _value(reading: Reading, start: int, groups: dict[str, str], patterns: DetailPatterns) -> tuple[bool, str | None]:
+    year = _year(groups)
+    if "first" in groups:
+        return _numeric_date(groups, year)
+    if name := groups.get("month_name"):
+        month = _month(reading, start, name, groups, patterns)
+    else:
+        month = small_number(groups["month"])
+    return _date(year, month, small_number(groups["day"]))
+
+
+def _month(reading: Reading, start: int, name: str, groups: dict[str, str], patterns: DetailPatterns) -> int:
+    if name in patterns.months:
+        return patterns.months[name]
+    # A name that is a word too, such as May, is written with a capital, or what stands around it says what it is.
+    place = reading.folded.index(name, start)
+    written = patterns.months.after(reading.folded, reading.text, place)
+    if written or "sure" in groups or groups.get("year"):
+        return patterns.months[written or name.capitalize()]
+    return 0
+
+
+def _has_cue(
+    reading: Reading, start: int, end: int, last_date: int, groups: dict[str, str], patterns: DetailPatterns
+) -> bool:
+    if patterns.all_currencies.after(reading.folded, reading.text, reading.skip_blanks(end)):
+        return False
+    if patterns.date_cues.before(reading.folded, reading.text, reading.skip_blanks_back(start)):
+        return True
+    if 0 < last_date <= start <= last_date + _LIST_REACH:
+        return True
+    # Alone on its line, 29/2 is a day and 2/15 may be a page.
+    line = reading.folded[max(0, start - 2) : start].strip(" \t"), reading.folded[end : end + 2].strip(" \t")
+    is_alone = all(not side or "\n" in side for side in line)
+    return is_alone and groups.get("mark") == "/" and int(groups["first"]) >= _DAYS_BEYOND_MONTHS
+
+
+def _year(groups: dict[str, str]) -> int | None:
+    if not (text := groups.get("year")):
+        return None
+    year = int(text) if text.isdecimal() else int("".join(str(small_number(numeral)) for numeral in text))
+    if len(text) == 2:
+        return year + (2000 if year < 70 else 1900)
+    return year
+
+
+def _numeric_date(groups: dict[str, str], year: int | None) -> tuple[bool, str | None]:
+    mark, first, second = groups["mark"], groups["first"], groups["second"]
+    if mark == "." and len(groups.get("year", "")) == 2 and min(len(first), len(second)) < 2:
+        # 1.2.34 is a version far more often than a day; written out as 01.02.34 it is a day.
+        return False, None
+    day_first, as_day_first = _date(year, int(second), int(first))
+    month_first, as_month_first = _date(year, int(first), int(second))
+    if day_first and month_first and first != second and mark == "/":
+        return True, None
+    return (True, as_day_first) if day_first else (month_first, as_month_first)
+
+
+def _date(year: int | None, month: int, day: int) -> tuple[bool, str | None]:
+    if year is not None and year not in _YEARS:
+        return False, None
+    if not 1 <= month <= 12 or not 1 <= day <= monthrange(year or _LEAP_YEAR, month)[1]:
+        return False, None
+    return True, f"{year:04d}-{month:02d}-{day:02d}" if year else f"--{month:02d}-{day:02d}"

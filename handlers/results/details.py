@@ -1,0 +1,265 @@
+"""How dates, clock times, prices and places are written: the part of the pattern packs that the detectors share.
+
+In: packs, one a language. Out: ``DetailPatterns``, joined and compiled once. Every expression begins with a number;
+what stands before a number is a list of words, since looking at numbers only is much faster than looking everywhere.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from handlers.results.numbers import NUMERALS
+from handlers.results.words import Words
+from schemas.rules import Section
+
+Half = Literal["am", "pm", "noon", "night"]
+
+_GROUP_DEPTH = 3
+_PLACEHOLDERS = ("%month%", "%number%", "%street%")
+_CUED = "(?P<cued>)"
+_GROUP = re.compile(r"\(\?P<(\w+)>")
+
+
+def _compilable(expression: str) -> str:
+    filled = expression
+    for placeholder in _PLACEHOLDERS:
+        filled = filled.replace(placeholder, "x")
+    try:
+        re.compile(_with_own_groups(filled))
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {expression!r}: {error}") from error
+    return expression
+
+
+def _with_own_groups(expression: str) -> str:
+    """The expression with a number after each group's name: a name may stand in several of its branches."""
+    count = itertools.count()
+    return _GROUP.sub(lambda group: f"(?P<{group[1]}_{next(count)}>", expression)
+
+
+Expression = Annotated[str, AfterValidator(_compilable)]
+"""A regular expression; it must run in linear time, since pages are other people's text."""
+
+
+class DetailPack(Section):
+    """What a language writes its details with. Words in capitals count only as written, all others in any case."""
+
+    months: tuple[tuple[str, ...], ...] = Field(
+        default=(), max_length=12, description="Names of the twelve months, January first."
+    )
+    eras: dict[str, int] = Field(
+        default={}, description="Words before a year that is counted from elsewhere: what to add to it."
+    )
+    dates: tuple[Expression, ...] = Field(
+        default=(),
+        description="Dates in folded text, from their first number on. Groups: year, month, day, month_name, or first, "
+        "mark and second where the order of day and month is open; an empty group cued asks for a date cue before.",
+    )
+    days: tuple[Expression, ...] = Field(
+        default=(), description="What follows the name of a month, from the day on. Groups: day, year."
+    )
+    date_cues: tuple[str, ...] = Field(default=(), description="Words before a date that has no year.")
+    not_dates: tuple[str, ...] = Field(
+        default=(), description="Words after which a number is no date (version, phone)."
+    )
+    times: tuple[Expression, ...] = Field(
+        default=(),
+        description="Clock times in folded text, from their first number on. Groups: hour, minute, fives (minutes by "
+        "fives), half_hour; an empty group cued asks for a part of the day beside it, or for a cue before.",
+    )
+    time_cues: tuple[str, ...] = Field(default=(), description="Words before an hour that make it a time: kl.")
+    time_prepositions: tuple[str, ...] = Field(
+        default=(), description="Words that may stand before a time, and before much else: at, um."
+    )
+    halves: dict[str, Half] = Field(
+        default={}, description="Words before or after a time for a part of the day: am, pm, noon or night."
+    )
+    halves_after: dict[str, Half] = Field(default={}, description="The same for words that follow a time only: p.m.")
+    minute_words: dict[str, int] = Field(
+        default={}, description="Words before an hour that add minutes to it, or take them off: half past, halb."
+    )
+    currencies: dict[str, str] = Field(
+        default={},
+        description="Signs and codes before or after an amount: the ISO 4217 code, or the sign where that is open.",
+    )
+    currency_names: dict[str, str] = Field(default={}, description="Names of currencies, which follow an amount.")
+    doubtful_currencies: dict[str, str] = Field(
+        default={}, description="Signs that are words as well: they need decimals or thousands beside them."
+    )
+    three_decimals: tuple[str, ...] = Field(default=(), description="Currencies with three decimals.")
+    scales: dict[str, float] = Field(default={}, description="Words between amount and currency that multiply it.")
+    scale_letters: dict[str, float] = Field(default={}, description="The same for letters close to the amount: 5m.")
+    price_labels: tuple[str, ...] = Field(default=(), description="Words before the colon of a price.")
+    free_of_charge: tuple[str, ...] = Field(default=(), description="Phrases that say admission costs nothing.")
+    places: tuple[Expression, ...] = Field(
+        default=(), description="Street addresses in text as it stands, from their first number on."
+    )
+    street_kinds: tuple[str, ...] = Field(
+        default=(), description="Kinds of street after a name, %street% in places: street, road."
+    )
+    street_endings: tuple[str, ...] = Field(
+        default=(), description="Endings of street names before a house number, lower case: straße, gade."
+    )
+    street_words: tuple[str, ...] = Field(
+        default=(), description="Words that open a street name with its number behind it: rua, via, ul."
+    )
+    box_words: tuple[str, ...] = Field(default=(), description="Words before the number of a post office box.")
+    towns: tuple[Expression, ...] = Field(
+        default=(), description="What stands between a town and the number of a postal code behind it."
+    )
+    place_labels: tuple[str, ...] = Field(default=(), description="Words before the colon of a named place.")
+
+
+class Shapes:
+    """Several expressions tried at one place, the first that matches wins."""
+
+    def __init__(self, expressions: Iterable[str]) -> None:
+        """Joins the expressions; each keeps groups of its own."""
+        # What needs a cue says least: it is tried last.
+        ordered = sorted(expressions, key=lambda expression: _CUED in expression)
+        # No expressions at all match nothing, where an empty one would match everywhere.
+        self._joined = re.compile(_with_own_groups("|".join(f"(?:{text})" for text in ordered) or r"(?!)"))
+        self._groups = {number: group.rpartition("_")[0] for group, number in self._joined.groupindex.items()}
+        counts = [text.count("(?P<") for text in ordered]
+        # By the number of a group, where its expression's groups begin: a match is in one expression only.
+        self._first = [0, *(sum(counts[:n]) + 1 for n, count in enumerate(counts) for _ in range(count))]
+
+    def match(self, text: str, start: int) -> tuple[int, dict[str, str]] | None:
+        r"""Where the match ends and its groups; None without a match.
+
+        >>> Shapes([r"(?P<year>\d{4})-(?P<month>\d\d)"]).match("in 2024-11", 3)
+        (10, {'year': '2024', 'month': '11'})
+        """
+        if (match := self._joined.match(text, start)) is None:
+            return None
+        last, names = match.lastindex or 0, self._groups
+        found = ((names[number], match[number]) for number in range(self._first[last], last + 1) if number)
+        return match.end(), {name: value for name, value in found if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class DetailPatterns:
+    """All packs as one. Attributes are named as the fields of a pack; ``all_currencies`` joins the three kinds."""
+
+    months: Words[int]
+    eras: Words[int]
+    dates: Shapes
+    days: Shapes
+    date_cues: Words[None]
+    not_dates: re.Pattern[str]
+    times: Shapes
+    time_cues: Words[None]
+    time_prepositions: Words[None]
+    halves: Words[Half]
+    halves_after: Words[Half]
+    minute_words: Words[int]
+    currencies: Words[str]
+    all_currencies: Words[str]
+    doubtful_currencies: frozenset[str]
+    three_decimals: frozenset[str]
+    scales: Words[float]
+    scale_letters: Mapping[str, float]
+    price_labels: Words[None]
+    free_of_charge: tuple[str, ...]
+    places: Shapes
+    street_endings: tuple[str, ...]
+    street_words: re.Pattern[str]
+    box_words: re.Pattern[str]
+    towns: re.Pattern[str]
+    place_label: re.Pattern[str]
+
+
+def compile_details(packs: Sequence[DetailPack]) -> DetailPatterns:
+    """Joins the packs and compiles them; done once for a set of rules."""
+    months = {name: number for pack in packs for number, names in enumerate(pack.months, 1) for name in names}
+    either_side = _joined_meanings(packs, "currencies") | _joined_meanings(packs, "doubtful_currencies")
+    fillings = {
+        "%month%": alternatives(name.lower() for name in months),
+        "%number%": f"[{NUMERALS}]{{1,3}}",
+        "%street%": alternatives(_joined_words(packs, "street_kinds")),
+    }
+
+    def shapes(name: str) -> Shapes:
+        return Shapes([_fill(expression, fillings) for pack in packs for expression in getattr(pack, name)])
+
+    def words(name: str) -> Words[None]:
+        return Words(dict.fromkeys(_joined_words(packs, name)))
+
+    def pattern(name: str) -> str:
+        return alternatives(_joined_words(packs, name))
+
+    return DetailPatterns(
+        months=Words(months),
+        eras=Words(_joined_meanings(packs, "eras")),
+        dates=shapes("dates"),
+        days=shapes("days"),
+        date_cues=words("date_cues"),
+        not_dates=re.compile(rf"(?<!\w)(?:{pattern('not_dates')})[.:#\s]{{0,3}}$"),
+        times=shapes("times"),
+        time_cues=words("time_cues"),
+        time_prepositions=words("time_prepositions"),
+        halves=Words(_joined_meanings(packs, "halves")),
+        halves_after=Words(_joined_meanings(packs, "halves_after")),
+        minute_words=Words(_joined_meanings(packs, "minute_words")),
+        currencies=Words(either_side),
+        all_currencies=Words(either_side | _joined_meanings(packs, "currency_names")),
+        doubtful_currencies=frozenset(_joined_words(packs, "doubtful_currencies")),
+        three_decimals=frozenset(_joined_words(packs, "three_decimals")),
+        scales=Words(_joined_meanings(packs, "scales")),
+        scale_letters=_joined_meanings(packs, "scale_letters"),
+        price_labels=words("price_labels"),
+        free_of_charge=tuple(_joined_words(packs, "free_of_charge")),
+        places=shapes("places"),
+        street_endings=tuple(_joined_words(packs, "street_endings")),
+        street_words=re.compile(alternatives(_capitalised(packs))),
+        box_words=re.compile(rf"(?:{pattern('box_words')})[\s#:.]{{0,3}}(?=\d)"),
+        towns=re.compile("|".join(f"(?:{expression})$" for pack in packs for expression in pack.towns) or r"(?!)"),
+        place_label=re.compile(rf"(?<![a-zæøåäöüß])(?:{pattern('place_labels')})\s{{0,2}}$"),
+    )
+
+
+def alternatives(words: Iterable[str]) -> str:
+    """An expression for any of the words, the longest first, so that "nt$" is not read as "nt".
+
+    Words are grouped by their first characters: the engine then looks at a few of them at each place, not at all.
+    """
+    known = sorted(set(words), key=lambda word: (-len(word), word))
+    # No words at all match nothing, where an empty expression would match everywhere.
+    return _grouped(known, 0) if known else r"(?!)"
+
+
+def _capitalised(packs: Sequence[DetailPack]) -> list[str]:
+    words = _joined_words(packs, "street_words")
+    return [form for word in words for form in (word, word.capitalize(), word.upper())]
+
+
+def _joined_words(packs: Sequence[DetailPack], name: str) -> list[str]:
+    return list(dict.fromkeys(word for pack in packs for word in getattr(pack, name)))
+
+
+def _joined_meanings(packs: Sequence[DetailPack], name: str) -> dict[str, Any]:
+    return {word: meaning for pack in packs for word, meaning in getattr(pack, name).items()}
+
+
+def _fill(expression: str, fillings: Mapping[str, str]) -> str:
+    for placeholder, filling in fillings.items():
+        expression = expression.replace(placeholder, filling)
+    return expression
+
+
+def _grouped(words: list[str], depth: int) -> str:
+    if len(words) == 1 or depth == _GROUP_DEPTH:
+        return "|".join(re.escape(word[depth:]) for word in words)
+    groups: dict[str, list[str]] = {}
+    for word in words:
+        groups.setdefault(word[depth : depth + 1], []).append(word)
+    ends = groups.pop("", None)
+    branches = [f"{re.escape(first)}(?:{_grouped(group, depth + 1)})" for first, group in groups.items()]
+    # A word that ends here is tried after those that go on.
+    return "|".join([*branches, ""] if ends else branches)

@@ -1,0 +1,103 @@
+"""Places in a text: street addresses, post office boxes, postal towns, and what follows a label (R-034).
+
+In: a text and a number in it. Out: the address that the number belongs to, which may begin before the number (as in
+``Hauptstraße 5``) or with it (as in ``123 N Main St``). Labelled places are looked for by their colon.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from handlers.results.details import DetailPatterns
+from handlers.results.spans import Detail, Reading
+
+_REACH = 48
+_LABEL_REACH = 24
+_AFTER_COLON = re.compile(r"[:：](?=\s{0,3}([^\s,，;；|·•。、:：][^\n\r,，;；|·•。、:：]{0,79}))")
+_HOUSE = re.compile(r"\d{1,4}(?:\s?[-/]\s?\d{1,4})?(?:\s?[a-z](?![^\W_]))?(?![\d:%,.]*\d)")
+_LONG_NUMBER = re.compile(r"[\d -]{1,20}\d|\d")
+# What may stand between a street word and its house number: up to four words, then a comma or a sign for number.
+_NAME = re.compile(
+    r"(?:[ .]{1,2}|(?<=[./]))(?![a-zß-ÿ]{4})(?:[^\W\d_][\w'’.-]{0,24}[ .]{1,2}){0,4}?[^\W\d_][\w'’.-]{0,24}"
+    r" ?,? ?(?:[nN][º°.] ?)?(?=\d)"
+)
+_NAME_BEFORE = re.compile(r"(?:[^\W\d_][\w.'’-]{0,30}[ \xa0]){0,2}[^\W\d_][\w.'’-]{0,40}$")
+_IDEOGRAPHS_BEFORE = re.compile(r"[\u3040-\u9fff\d]{0,16}$")
+_POSTAL_CODE = re.compile(r"\d{5}(?:-\d{4})?(?!\d)")
+
+
+def read_address(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+    """The address whose first number stands at ``start``; None where there is none. The value is its words.
+
+    Args:
+        reading: The text.
+        start: Where a number begins.
+        floor: Where the address before it ends.
+        patterns: How addresses are written.
+    """
+    if start and reading.folded[start - 1] in ".,:/$€£":
+        return None
+    if found := patterns.places.match(reading.text, start):
+        return _detail(reading, _first(reading, start, floor), found[0])
+    return _after_street(reading, start, floor, patterns) or _town(reading, start, floor, patterns)
+
+
+def named_streets(reading: Reading, patterns: DetailPatterns) -> Iterator[Detail]:
+    """Streets with a word such as "rua" before the name and the number behind it, and post office boxes."""
+    for word in patterns.street_words.finditer(reading.text):
+        if reading.text[word.start() - 1 : word.start()].isalpha() and word.start():
+            continue
+        name = _NAME.match(reading.text, word.end())
+        if name and (house := _HOUSE.match(reading.folded, name.end())):
+            yield _detail(reading, word.start(), house.end())
+    for word in patterns.box_words.finditer(reading.folded):
+        number = _LONG_NUMBER.match(reading.folded, word.end())
+        if number and not (word.start() and reading.folded[word.start() - 1].isalpha()):
+            yield _detail(reading, word.start(), number.end())
+
+
+def labelled_places(reading: Reading, patterns: DetailPatterns) -> Iterator[Detail]:
+    """What stands after a word such as "Venue" and its colon, up to the end of the line or the next comma."""
+    for match in _AFTER_COLON.finditer(reading.text):
+        label = patterns.place_label.search(reading.folded, max(0, match.start() - _LABEL_REACH), match.start())
+        # Another colon right behind it: a form, with one label after the other.
+        is_label = reading.text[match.end(1) : match.end(1) + 1] in (":", "：")
+        if label and not is_label and any(map(str.isalnum, match[1])):
+            yield Detail("place", label.start(), match.end(1), " ".join(match[1].split()))
+
+
+def _first(reading: Reading, start: int, floor: int) -> int:
+    # An address in ideographs begins before its number, with town and street.
+    if start and reading.text[start - 1] > "\u3040" and (lead := _IDEOGRAPHS_BEFORE.search(reading.text, floor, start)):
+        return max(lead.start(), start - 16)
+    return start
+
+
+def _after_street(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+    end = reading.skip_blanks_back(start, 1)
+    if end == start or not reading.folded.endswith(patterns.street_endings, max(0, end - 16), end):
+        return None
+    house = _HOUSE.match(reading.folded, start)
+    name = _NAME_BEFORE.search(reading.text, max(floor, end - _REACH), end)
+    if not house or not name:
+        return None
+    words = re.split(r"(?<=\s)", name.group())
+    # The name goes back as long as its words have capitals; the last one must, or be the kind of street alone.
+    kept = len(words)
+    while kept and (words[kept - 1][0].isupper() or kept == len(words) > 1):
+        kept -= 1
+    if kept == len(words) or not any(word[0].isupper() for word in words[kept:]):
+        return None
+    return _detail(reading, name.end() - sum(map(len, words[kept:])), house.end())
+
+
+def _town(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+    code = _POSTAL_CODE.match(reading.folded, start)
+    if not code or not (town := patterns.towns.search(reading.text, max(floor, start - _REACH), start)):
+        return None
+    return _detail(reading, town.start(), code.end())
+
+
+def _detail(reading: Reading, start: int, end: int) -> Detail:
+    return Detail("place", start, end, " ".join(reading.text[start:end].split()))

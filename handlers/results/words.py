@@ -1,0 +1,93 @@
+"""Words beside a number: the month before a day, the currency after an amount.
+
+In: word lists of the pattern packs. Out: the longest known word that ends or begins at a place in a text. Looking only
+where a number stands is what keeps the search for details fast: most text has no number in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Generic, TypeVar
+
+V = TypeVar("V")
+
+_Entry = tuple[str, str]
+
+
+class Words(Generic[V]):
+    """Known words with what they mean, found by where they end or begin.
+
+    A word written with capitals counts only as written; every other word in any case. A word in letters is not found as
+    a part of a longer word; signs and ideographs are.
+    """
+
+    def __init__(self, meanings: Mapping[str, V]) -> None:
+        """Sorts the words by their first and by their last two characters, the longest first."""
+        self._meanings = dict(meanings)
+        entries = sorted(((word.lower(), word) for word in meanings), key=lambda entry: (-len(entry[0]), entry))
+        self._by_last = _grouped(entries, slice(-2, None))
+        self._by_first = _grouped(entries, slice(2))
+
+    def __getitem__(self, word: str) -> V:
+        """What a word means that was found."""
+        return self._meanings[word]
+
+    def get(self, word: str, default: V) -> V:
+        """What a word means, written as in the list."""
+        return self._meanings.get(word, default)
+
+    def __contains__(self, word: str) -> bool:
+        """Whether the word is known as written."""
+        return word in self._meanings
+
+    def before(self, folded: str, text: str, end: int) -> str:
+        """The longest word that ends there, as in the list; "" where none does.
+
+        >>> Words({"nov": 11, "R": 0}).before("29 nov", "29 Nov", 6)
+        'nov'
+        """
+        known = self._by_last
+        pair = folded[end - 2 : end] if end > 1 else ""
+        for low, word in known.get(pair) or known.get(folded[end - 1 : end], ()):
+            start = end - len(low)
+            if start < 0 or not folded.startswith(low, start) or (start and _joined(folded[start - 1], low[0])):
+                continue
+            if low == word or text.startswith(word, start):
+                return word
+        return ""
+
+    def after(self, folded: str, text: str, start: int) -> str:
+        """The longest word that begins there, as in the list; "" where none does.
+
+        >>> Words({"kr": "kr", "kr.": "kr"}).after("199 kr. i alt", "199 kr. i alt", 4)
+        'kr.'
+        """
+        known = self._by_first
+        for low, word in known.get(folded[start : start + 2]) or known.get(folded[start : start + 1], ()):
+            end = start + len(low)
+            if not folded.startswith(low, start) or (end < len(folded) and _joined(folded[end], low[-1])):
+                continue
+            if low == word or text.startswith(word, start):
+                return word
+        return ""
+
+
+def is_ideographic(character: str) -> bool:
+    """Whether a character is of a script without blanks between words: Chinese, Japanese, Korean."""
+    return "\u3040" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3"
+
+
+def _joined(outside: str, inside: str) -> bool:
+    return outside.isalpha() and inside.isalpha() and not is_ideographic(outside) and not is_ideographic(inside)
+
+
+def _grouped(entries: Iterable[_Entry], pair: slice) -> dict[str, tuple[_Entry, ...]]:
+    """Words by two characters, and each word of a single one under every pair that it may be part of, last."""
+    groups: dict[str, list[_Entry]] = {}
+    singles: dict[str, list[_Entry]] = {}
+    for entry in entries:
+        (groups if len(entry[0]) > 1 else singles).setdefault(entry[0][pair], []).append(entry)
+    place = 0 if pair.start is None else -1
+    for key, group in groups.items():
+        group += singles.get(key[place], [])
+    return {key: tuple(group) for key, group in (singles | groups).items()}
