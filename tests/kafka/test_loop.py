@@ -1,0 +1,297 @@
+"""The loop on a real Kafka and a real web server on loopback: a batch of listings, their details, a better batch."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import ConsumerRecord, TopicPartition
+from aiokafka.structs import OffsetAndMetadata
+
+from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
+from schemas.outcome import FetchFailure
+from schemas.retrieval import ResultsClassified, ResultType, RetrievalBatch, RetrievalEvaluated
+from streams.kafka import make_producer
+from streams.topology import HANDLERS, Handler
+from tests.kafka.installation import CRAWLED, Installation, installed, until
+from tests.streams.fetch.web import Web, response, serving
+
+pytestmark = pytest.mark.kafka
+
+BATCHES, CLASSIFIED, EVALUATED = "retrieval.batches.v1", "results.classified.v1", "retrieval.evaluated.v1"
+ASSAY = Path(sys.executable).parent / "assay"
+NEEDED, COMPLETED = "extraction.needed.v1", "extraction.completed.v1"
+LOOP: tuple[Handler, ...] = tuple(
+    handler for handler in HANDLERS if handler.name in ("classify_results", "fetch_page", "evaluate_retrieval")
+)
+FETCH = next(handler for handler in HANDLERS if handler.name == "fetch_page")
+HOST = "kalender.example"
+QUERY = "concerts in Harbour Town this week"
+
+
+def listing(*paths: str) -> bytes:
+    cards = "".join(
+        f'<li class="card"><article><h3><a href="{path}">Concert {path[1:]}</a></h3><p>Read more</p></article></li>'
+        for path in paths
+    )
+    return response(f"<title>All concerts</title><main><h1>All concerts</h1><ul>{cards}</ul></main>")
+
+
+def detail(number: int) -> bytes:
+    return response(
+        f"<title>Evening {number} with the quartet</title><main><h1>Evening {number} with the quartet</h1>"
+        "<p>Date: November 29, 2026. Time: 8:00 PM. Venue: Blue Heron Hall, 12 Quay Street. Price: $25. The quartet "
+        "plays songs of the sea in the old hall by the harbour, with an interval of twenty minutes and soup.</p></main>"
+    )
+
+
+def batch(*urls: str) -> tuple[bytes, bytes]:
+    """A first attempt that found listings only."""
+    text = "All concerts. View event. Read more. View event. Read more. View event. Next page."
+    contents = [{"url": url, "title": "All concerts", "content": text} for url in urls]
+    event = RetrievalBatch.model_validate({"batchId": "b1", "query": QUERY, "retrievedContent": contents})
+    return b"b1", event.to_json()
+
+
+def needed(host: str) -> tuple[bytes, bytes]:
+    event = ExtractionNeeded(
+        extraction_id=f"e-{host}",
+        batch_id=f"b-{host}",
+        query=QUERY,
+        reason=ExtractionTrigger.AGGREGATOR_DETECTED,
+        target_url=f"http://{host}/concerts",
+        actionable_information=0.2,
+    )
+    return host.encode(), event.to_json()
+
+
+def events(records: Sequence[ConsumerRecord], kind: type[Any]) -> list[Any]:
+    return [kind.model_validate_json(record.value) for record in records]
+
+
+def ids(records: Sequence[ConsumerRecord]) -> list[str]:
+    return sorted(dict(record.headers)["ce_id"].decode() for record in records)
+
+
+def asked_for(web: Web) -> dict[str, int]:
+    return {path: count for path, count in web.seen.items() if path != "/robots.txt"}
+
+
+@pytest.fixture
+async def web() -> AsyncIterator[Web]:
+    async with serving() as running:
+        running.routes["/concerts"] = listing("/concerts/11-quartet", "/concerts/12-quartet", "/concerts/13-quartet")
+        for number in (11, 12, 13):
+            running.routes[f"/concerts/{number}-quartet"] = detail(number)
+        yield running
+
+
+def fetching(web: Web, tmp_path: Path, *hosts: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "resolve": dict.fromkeys((HOST, *hosts), web.place),
+        "min_delay_seconds": 0.0,
+        "first_backoff_seconds": 0.0,
+        "max_backoff_seconds": 0.0,
+        "cache_path": str(tmp_path / "fetch.sqlite"),
+        **changes,
+    }
+
+
+async def install(kafka: str, prefix: str, fetch: dict[str, Any]) -> Installation:
+    return await installed(kafka, prefix, fetch=fetch)
+
+
+async def go_round(assay: Installation, *handlers: Handler) -> None:
+    """Runs handlers that feed each other until nothing moves.
+
+    What was committed shows in the end of a topic only when the transaction's markers have reached it, so in a loop one
+    quiet moment is not the end.
+    """
+    async with assay.running(*handlers) as application:
+        await until(application.caught_up, times=12)
+
+
+async def test_a_listing_leads_to_its_details_and_to_a_better_second_attempt(
+    kafka: str, topic_prefix: str, web: Web, tmp_path: Path
+) -> None:
+    assay = await install(kafka, topic_prefix, fetching(web, tmp_path))
+    await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
+    await go_round(assay, *LOOP)
+
+    first, second = sorted(events(await assay.read(CLASSIFIED), ResultsClassified), key=lambda event: event.attempt)
+    assert (first.counts.aggregator, first.needs_extraction) == (1, True)
+    assert (second.attempt, second.parent_batch_id, second.needs_extraction) == (2, "b1", False)
+    assert {result.result_type for result in second.results} == {ResultType.SPECIFIC_CONTENT}
+    assert second.improvement == pytest.approx(second.actionable_information - first.actionable_information, abs=1e-4)
+    assert second.improvement > 0.3
+    evaluated = {event.attempt: event for event in events(await assay.read(EVALUATED), RetrievalEvaluated)}
+    assert evaluated[2].overall_score > evaluated[1].overall_score
+    assert not evaluated[1].passed
+
+    [completed] = events(await assay.read(COMPLETED), ExtractionCompleted)
+    assert (completed.status, len(completed.fetched), completed.skipped) == ("ok", 3, ())
+    pages = await assay.read(CRAWLED)
+    sent = {detail(number).partition(b"\r\n\r\n")[2] for number in (11, 12, 13)}
+    assert {page.value for page in pages} == sent, "the pages go out raw, as they came"
+    assert {dict(page.headers)["content-type"] for page in pages} == {b"text/html; charset=utf-8"}
+    assert set(asked_for(web).values()) == {1}
+    assert web.seen["/robots.txt"] == 1
+
+
+async def test_details_that_do_not_come_are_named_with_their_reasons(
+    kafka: str, topic_prefix: str, web: Web, tmp_path: Path
+) -> None:
+    web.routes["/robots.txt"] = response("User-agent: *\nDisallow: /concerts/12", content_type="text/plain")
+    web.routes["/concerts/13-quartet"] = response("<title>Page not found</title><p>It is gone.</p>")
+    assay = await install(kafka, topic_prefix, fetching(web, tmp_path))
+    await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
+    await go_round(assay, *LOOP)
+    [completed] = events(await assay.read(COMPLETED), ExtractionCompleted)
+    assert completed.status == "partial"
+    assert [source.url for source in completed.fetched] == [f"http://{HOST}/concerts/11-quartet"]
+    assert {skipped.url[-10:-8]: skipped.reason for skipped in completed.skipped} == {
+        "12": FetchFailure.ROBOTS,
+        "13": FetchFailure.SOFT_404,
+    }
+    assert len(await assay.read(CRAWLED)) == 1
+
+
+async def test_listings_that_lead_to_listings_come_to_an_end(
+    kafka: str, topic_prefix: str, web: Web, tmp_path: Path
+) -> None:
+    for number in (11, 12, 13):
+        web.routes[f"/concerts/{number}-quartet"] = listing(*(f"/concerts/{number}{n}-more" for n in range(5)))
+    assay = await install(kafka, topic_prefix, fetching(web, tmp_path))
+    await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
+    await go_round(assay, *LOOP)
+    assert len(await assay.read(NEEDED)) == 1
+    assert max(event.attempt for event in events(await assay.read(CLASSIFIED), ResultsClassified)) <= 2
+    assert len(asked_for(web)) <= 4
+    # Somebody who goes on by hand is told where the end is.
+    further = ExtractionNeeded.model_validate_json(needed(HOST)[1]).model_copy(update={"hop": 2})
+    await assay.feed([(HOST.encode(), further.to_json())], NEEDED)
+    await go_round(assay, *LOOP)
+    assert {event.failure for event in events(await assay.read(COMPLETED), ExtractionCompleted)} >= {
+        FetchFailure.HOP_LIMIT
+    }
+    assert len(asked_for(web)) <= 4
+
+
+async def test_what_was_fetched_before_a_kill_is_not_fetched_again(
+    kafka: str, topic_prefix: str, web: Web, tmp_path: Path
+) -> None:
+    """The worker dies by SIGKILL with two details fetched and nothing committed; then the group is set back."""
+    released = asyncio.Event()
+    begun = 0
+
+    async def third_waits(page: bytes, writer: asyncio.StreamWriter) -> None:
+        nonlocal begun
+        begun += 1
+        if begun == 3:
+            await released.wait()
+        writer.write(page)
+        await writer.drain()
+
+    for number in (11, 12, 13):
+        web.routes[f"/concerts/{number}-quartet"] = partial(third_waits, detail(number))
+    fetch = fetching(web, tmp_path)
+    assay = await install(kafka, topic_prefix, fetch)
+    await assay.feed([needed(HOST)], NEEDED)
+
+    worker = await asyncio.create_subprocess_exec(
+        str(ASSAY), "run", "fetch_page", env=environment(kafka, topic_prefix, fetch)
+    )
+    try:
+        await until(lambda: begun == 3 or worker.returncode is not None)
+        assert worker.returncode is None, "it still waits for the third"
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            worker.send_signal(signal.SIGKILL)
+        await worker.wait()
+    assert await assay.read(COMPLETED) == []
+    released.set()
+
+    await go_round(assay, FETCH)
+    [completed] = events(await assay.read(COMPLETED), ExtractionCompleted)
+    assert (completed.status, len(completed.fetched)) == ("ok", 3)
+    assert sorted(asked_for(web).values()) == [1, 1, 1, 2], "only the one that never came was asked for again"
+    assert web.seen["/robots.txt"] == 1
+
+    before, outputs = Counter(web.seen), ids(await assay.read(COMPLETED, BATCHES, CRAWLED))
+    await set_back(assay)
+    await go_round(assay, FETCH)
+    assert web.seen == before
+    again = Counter(ids(await assay.read(COMPLETED, BATCHES, CRAWLED)))
+    assert sorted(again) == outputs
+    assert set(again.values()) == {2}, "the same events under the same ids"
+
+
+async def test_a_host_that_is_down_does_not_hold_up_other_hosts(
+    kafka: str, topic_prefix: str, web: Web, tmp_path: Path
+) -> None:
+    down, hosts = "down.example", tuple(f"town{number}.example" for number in range(12))
+    released, hanging = asyncio.Event(), 0
+
+    async def nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal hanging
+        hanging += 1
+        await released.wait()
+        writer.close()
+
+    silent = await asyncio.start_server(nothing, "127.0.0.1", 0)
+    port = silent.sockets[0].getsockname()[1]
+    fetch = fetching(web, tmp_path, *hosts, attempts=1, first_byte_seconds=60.0, total_seconds=60.0)
+    fetch["resolve"][down] = f"127.0.0.1:{port}"
+    assay = await install(kafka, topic_prefix, fetch)
+    async with silent, assay.running(FETCH) as application:
+        await assay.feed([needed(down)], NEEDED)
+        await until(lambda: hanging == 1)
+        await assay.feed([needed(host) for host in hosts], NEEDED)
+        # The others' pages are fetched, also those whose records stand behind the silent one's.
+        await until(lambda: sum(asked_for(web).values()) == 4 * len(hosts))
+        assert hanging == 1, "and nobody else waits for the silent one"
+        released.set()
+        await until(application.caught_up, times=2)
+    partitions = {(record.key or b"").decode(): record.partition for record in await assay.read(NEEDED)}
+    assert partitions[down] in {partitions[host] for host in hosts}, "some do stand behind it"
+    completed = {event.extraction_id: event for event in events(await assay.read(COMPLETED), ExtractionCompleted)}
+    assert {event.status for host in hosts for event in [completed[f"e-{host}"]]} == {"ok"}
+    assert (completed[f"e-{down}"].status, completed[f"e-{down}"].failure) == ("failed", FetchFailure.UNREACHABLE)
+
+
+def environment(kafka: str, prefix: str, fetch: dict[str, Any]) -> dict[str, str]:
+    values = {name: value if isinstance(value, str) else json.dumps(value) for name, value in fetch.items()}
+    return {
+        **os.environ,
+        **{f"ASSAY_FETCH__{name.upper()}": value for name, value in values.items()},
+        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka,
+        "ASSAY_KAFKA__TOPIC_PREFIX": prefix,
+        "ASSAY_KAFKA__SESSION_TIMEOUT_SECONDS": "6",
+        "ASSAY_HTTP__ENABLED": "false",
+    }
+
+
+async def set_back(assay: Installation) -> None:
+    """Sets the group of ``fetch_page`` back to the beginning, as an operator would."""
+    producer = make_producer(assay.settings.kafka, f"{assay.prefix}rewind", "rewind")
+    await producer.start()
+    try:
+        await producer.begin_transaction()
+        topic = assay.prefix + NEEDED
+        offsets = {
+            TopicPartition(topic, number): OffsetAndMetadata(0, "") for number in await assay.committed(FETCH.group)
+        }
+        await producer.send_offsets_to_transaction(offsets, assay.prefix + FETCH.group)
+        await producer.commit_transaction()
+    finally:
+        await producer.stop()
