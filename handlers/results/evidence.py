@@ -43,17 +43,10 @@ def find_evidence(text: str, patterns: CompiledPatterns, limit: int = 20) -> tup
     reading = read_text(text)
     details = patterns.details
     numbers = [match.start() for match in _number(text).finditer(reading.folded)]
-    found = [
-        *_joined([*_moments_and_prices(reading, numbers, details), *_free_admissions(reading, details)]),
-        *_joined(
-            [
-                *_addresses(reading, numbers, details),
-                *named_streets(reading, details),
-                *labelled_places(reading, details),
-            ]
-        ),
-    ]
-    return _as_evidence(text, found, limit)
+    found = [*_moments_and_prices(reading, numbers, details), *_free_admissions(reading, details)]
+    places = [*_addresses(reading, numbers, details), *named_streets(reading, details)]
+    places += labelled_places(reading, details)
+    return _as_evidence(text, [*_joined(found), *_joined(places)], limit)
 
 
 def _number(text: str) -> re.Pattern[str]:

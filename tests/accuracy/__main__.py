@@ -15,13 +15,24 @@ from pathlib import Path
 from typing import Any
 
 from tests import labelled
-from tests.accuracy import contestants, errors, features, goals, main_text, result_types, schema_types, speed, table
+from tests.accuracy import (
+    contestants,
+    errors,
+    evidence,
+    features,
+    goals,
+    main_text,
+    result_types,
+    schema_types,
+    speed,
+    table,
+)
 from tests.accuracy.counting import Tally
 from tests.accuracy.goals import Goal
 from tests.accuracy.labels import SCHEMA_SET, SETS, pages
 from tests.accuracy.speed import Speed
 
-PARTS = ("dates", "authors", "text", "features", "schema", "speed", "results", "errors")
+PARTS = ("dates", "authors", "text", "features", "schema", "speed", "results", "evidence", "errors")
 _OF_PAGES = {"dates", "authors", "text", "features"}
 
 
@@ -96,6 +107,8 @@ def measure(run: Run, parts: set[str], present: list[str]) -> int:
         run.speed = speed.measure(labelled_pages)
         run.tables.append(table.speed_table(run.speed))
         run.goals += goals.speed_goals(run.speed)
+    if "evidence" in parts:
+        run.tables.append("\n".join(evidence.run()))
     if "errors" in parts:
         found = errors.read_all()
         run.tables.append(table.errors_table(found))

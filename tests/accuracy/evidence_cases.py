@@ -309,7 +309,7 @@ def _has_day(written: str, month: int, day: int, *, strictly: bool = False) -> b
 
 
 def _has_time(written: str, hour: int, *, strictly: bool = False) -> bool:
-    """Whether the hour is written as a number with what makes it a time; a part of the day will do outside of ranges."""
+    """Whether the hour is written as a number with what makes it a time, or (outside ranges) beside a part of the day."""
     folded = unicodedata.normalize("NFKC", written).lower()
     hours = {hour, hour % 12 or 12, hour % 12, 24 if hour == 0 else hour}
     if any(re.search(rf"(?<!\d)0?{number}(?!\d){_HOUR_MARK}", folded) for number in hours):
