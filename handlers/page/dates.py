@@ -190,7 +190,7 @@ def _candidates(
     for mark in named:
         if not mark.boilerplate:
             yield from ((text, "date by class name") for text in (mark.value, words.published(mark.text)))
-    lines = list(_lines(outline, near))
+    lines = [line for line in _lines(outline, near) if _DIGIT.search(line)]
     yield from ((words.published(line), "visible date") for line in lines)
     yield from ((mark.value, "time") for mark in timed)
     yield from ((text, "date by class name") for mark in named for text in (mark.value, mark.text))

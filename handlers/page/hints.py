@@ -32,7 +32,8 @@ class Hints:
         self._byline_not = frozenset(reading.byline_not)
         self._date = frozenset(reading.date_hints)
         self._beside = frozenset(reading.beside_hints)
-        self._telling = self._boilerplate | self._byline | self._date | self._beside
+        telling = self._boilerplate | self._byline | self._date | self._beside
+        self._telling_ascii = frozenset(word.encode() for word in telling)
         self.known: dict[str, int] = {}
 
     def of_node(self, node: LexborNode) -> int:
@@ -56,16 +57,17 @@ class Hints:
     def _look_up(self, names: str) -> int:
         if names.isascii() and names.islower():
             # The usual case, and several times as fast: no words run together.
-            words = names.encode().translate(_ONLY_LETTERS).decode().split()
+            found = names.encode().translate(_ONLY_LETTERS).split()
+            if self._telling_ascii.isdisjoint(found):
+                return 0
+            words = [word.decode() for word in found]
         else:
             words = [word.lower() for word in _WORD.findall(names)]
-        if self._telling.isdisjoint(words):
-            return 0
-        found = 0 if self._boilerplate.isdisjoint(words) else BOILERPLATE
+        said = 0 if self._boilerplate.isdisjoint(words) else BOILERPLATE
         if not self._byline.isdisjoint(words) and self._byline_not.isdisjoint(words):
-            found |= BYLINE
+            said |= BYLINE
         if not self._date.isdisjoint(words):
-            found |= DATE
+            said |= DATE
         if not self._beside.isdisjoint(words):
-            found |= BESIDE
-        return found
+            said |= BESIDE
+        return said

@@ -86,11 +86,11 @@ class Regions:
 
     def _is_in(self, element: int, kinds: int, known: dict[int, bool]) -> bool:
         """Whether an element is in a region of one of the kinds that is believed; in none if ``known`` is empty."""
-        region = self.region(element)
-        found = known.get(region)
+        found = known.get(element)
         if found is not None or not known:
             return bool(found)
-        passed = []
+        passed = [element]
+        region = self.region(element)
         while (found := known.get(region)) is None:
             passed.append(region)
             if self._held.get(region, 0) * 2 <= self._total and self._kind(region) & kinds:

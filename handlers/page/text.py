@@ -144,8 +144,8 @@ def _span(outline: Outline, running: list[tuple[int, int, int]]) -> tuple[int, i
         if share >= _SHARE_KEPT:
             best = element
     inside = outline.inside(best)
-    within = [index for index, _, _ in running if inside(index)]
-    first, end = within[0], within[-1] + 1
+    first = next(index for index, _, _ in running if inside(index))
+    end = next(index for index, _, _ in reversed(running) if inside(index)) + 1
     # The texts of an element follow each other.
     first = bisect_left(range(first), True, key=inside)
     end = bisect_left(range(len(outline.texts)), True, lo=end, key=lambda index: not inside(index))
