@@ -29,12 +29,15 @@ from handlers.indexing.rules import (
 from handlers.page.listing import ListingSection
 from handlers.page.reading import PageReadingSection
 from handlers.page.refusals import PageRefusalsSection
+from handlers.prompts.model_tasks import ModelTasks
+from handlers.prompts.template import Prompts
 from handlers.results.extraction import ExtractionSection
 from handlers.results.patterns import Patterns
 from handlers.results.sections import ClassificationSection, RetrievalEvaluationSection
 from schemas.rules import Rules, Section
 from streams.fetch.settings import FetchSettings
 from streams.index.settings import IndexSettings
+from streams.llm.settings import LlmSettings, ModelsSection
 
 R = TypeVar("R", bound=Rules)
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
@@ -160,6 +163,10 @@ class Settings(BaseSettings):
     processing: ProcessingSettings = Field(default=ProcessingSettings(), description="How records are handled.")
     fetch: FetchSettings = Field(default=FetchSettings(), description="Fetching from the open web.")
     index: IndexSettings = Field(default=IndexSettings(), description="Where the index is, and what makes its vectors.")
+    llm: LlmSettings = Field(default=LlmSettings(), description="Where language models are asked, and at what cost.")
+    models: ModelsSection = Field(description="How patiently models are asked, what they take, and their prices.")
+    model_tasks: ModelTasks = Field(description="Which model judges each task, and how it is asked.")
+    prompts: Prompts = Field(default_factory=dict, description="What models are told, one template a task.")
     source_tiers: SourceTiersSection = Field(description="Which sources are of which tier.")
     source_rules: SourceRulesSection = Field(description="How sources are recognised, and what each tier is worth.")
     trust_points: TrustPointsSection = Field(description="What citation and structure are worth.")
@@ -272,13 +279,16 @@ def read_document(directory: Path) -> dict[str, Any]:
 def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     """Each file of a configuration directory with its part of the document, the one that wins last.
 
-    A file of patterns is a key below ``patterns``.
+    A file of patterns is a key below ``patterns``, a prompt one below ``prompts``.
     """
-    named = [path for name in ("assay.yaml", "config_indexing.yaml") if (path := directory / name).is_file()]
+    names = ("assay.yaml", "config_indexing.yaml", "models.yaml")
+    named = [path for name in names if (path := directory / name).is_file()]
     packs = sorted((directory / "patterns").glob("*.yaml"))
+    prompts = sorted((Path(__file__).parent.parent / "handlers" / "prompts").glob("*.md"))
     return [
         *((path, read_yaml(path)) for path in named),
         *((path, {"patterns": {path.stem: read_yaml(path)}}) for path in packs),
+        *((path, {"prompts": {path.stem: path.read_text("utf-8")}}) for path in prompts),
     ]
 
 

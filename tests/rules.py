@@ -11,18 +11,20 @@ import yaml
 from schemas.rules import Rules
 
 CONFIG = Path(__file__).parent.parent / "config"
+PROMPTS = CONFIG.parent / "handlers" / "prompts"
 R = TypeVar("R", bound=Rules)
 
 
 @cache
 def _document() -> dict[str, Any]:
     document: dict[str, Any] = {}
-    for name in ("assay.yaml", "config_indexing.yaml"):
+    for name in ("assay.yaml", "config_indexing.yaml", "models.yaml"):
         if (CONFIG / name).exists():
             document |= yaml.safe_load((CONFIG / name).read_text("utf-8")) or {}
     document["patterns"] = {
         path.stem: yaml.safe_load(path.read_text("utf-8")) for path in sorted((CONFIG / "patterns").glob("*.yaml"))
     }
+    document["prompts"] = {path.stem: path.read_text("utf-8") for path in sorted(PROMPTS.glob("*.md"))}
     return document
 
 

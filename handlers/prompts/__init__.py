@@ -1,0 +1,1 @@
+"""Prompt templates, one file a task, and what renders them."""

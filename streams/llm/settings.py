@@ -1,0 +1,94 @@
+"""The sections ``llm`` and ``models``: where models are, what they may cost, and how much may be asked of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, SecretStr, model_validator
+
+from schemas.rules import Section
+
+LONGEST_ASK_SECONDS = 270.0
+"""Below the time after which the pipeline takes an ask for lost (``processing.retries.attempt_seconds``)."""
+
+
+class LlmSettings(Section):
+    """Where language models are asked. Without ``base_url`` and ``api_key`` the offline judge answers."""
+
+    base_url: str = Field(default="", description="An OpenAI-compatible endpoint; empty with a key: OpenAI's own.")
+    api_key: SecretStr = Field(default=SecretStr(""), description="The key; servers of your own may want none.")
+    model: str = Field(default="", max_length=200, description="The model of tasks that name none.")
+    cache_path: Path | None = Field(
+        default=None, description="File with the answers that were paid for and the day's costs; empty: in memory."
+    )
+    redis_url: SecretStr = Field(
+        default=SecretStr(""), description="A Redis that keeps them instead, for replicas that share no disk."
+    )
+    cache_seconds: float = Field(default=2_592_000.0, ge=0, description="How long an answer is kept.")
+    cache_failed_seconds: float = Field(
+        default=3600.0, ge=0, description="How long a refusal, an empty or a cut off reply is kept; it was paid too."
+    )
+    budget_usd_per_day: float | None = Field(
+        default=None, ge=0, description="Spent in a UTC day at most, all replicas together; empty: no bound."
+    )
+    max_reply_bytes: int = Field(default=1_048_576, ge=1024, description="Of one response; what is longer is refused.")
+    first_backoff_seconds: float = Field(default=0.2, gt=0, description="Upper bound of the first pause between tries.")
+    max_backoff_seconds: float = Field(default=5.0, gt=0, description="Upper bound of any pause between tries.")
+    breaker_failures: int = Field(
+        default=5, ge=1, description="Different questions failing one after another before a model is left alone."
+    )
+    breaker_first_seconds: float = Field(default=5.0, gt=0, description="Pause before the first probe; it doubles.")
+    breaker_max_seconds: float = Field(default=120.0, gt=0, description="Longest pause before a probe.")
+    window_margin: float = Field(
+        default=0.02,
+        gt=0,
+        le=0.5,
+        description="Part of a minute added to the window that limits are kept in, for the network's own delays.",
+    )
+
+    @property
+    def offline(self) -> bool:
+        """Whether nobody is there to ask."""
+        return not self.base_url and not self.api_key.get_secret_value()
+
+
+class TaskPolicy(Section):
+    """How patiently one task is asked."""
+
+    deadline_seconds: float = Field(default=30.0, gt=0, description="Wall time of all calls for one answer.")
+    patience_seconds: float = Field(default=120.0, ge=0, description="Longest wait for a turn, beside the deadline.")
+    attempts: int = Field(default=3, ge=1, le=10, description="Calls for one answer at most.")
+    weight: float = Field(default=1.0, ge=0, description="Its part of its model's limits, against the model's others.")
+
+    @model_validator(mode="after")
+    def _ends(self) -> Self:
+        if self.deadline_seconds + self.patience_seconds > LONGEST_ASK_SECONDS:
+            raise ValueError(f"deadline and patience are more than {LONGEST_ASK_SECONDS:g} s together")
+        return self
+
+
+class ModelLimits(Section):
+    """What one model takes and what it costs."""
+
+    requests_per_minute: int = Field(default=60, ge=1, description="Of the whole fleet, in any 60 seconds.")
+    tokens_per_minute: int = Field(default=100_000, ge=1, description="Of prompts and replies, of the whole fleet.")
+    in_flight: int = Field(default=16, ge=1, description="Calls under way at once, of the whole fleet.")
+    price_in: float | None = Field(default=None, ge=0, description="USD for a million tokens of prompts.")
+    price_out: float | None = Field(default=None, ge=0, description="USD for a million tokens of replies.")
+    structured: bool = Field(default=False, description="Whether the server keeps replies to a JSON Schema.")
+
+
+class ModelsSection(Section):
+    """Tasks and models. A task or model that is not named is taken as ``default`` has it."""
+
+    tasks: dict[str, TaskPolicy] = Field(default_factory=dict, description="By the name of the handler, or default.")
+    limits: dict[str, ModelLimits] = Field(default_factory=dict, description="By the name of the model, or default.")
+
+    def task(self, name: str) -> TaskPolicy:
+        """How a task is asked."""
+        return self.tasks.get(name) or self.tasks.get("default") or TaskPolicy()
+
+    def limits_of(self, model: str) -> ModelLimits:
+        """What a model takes and costs."""
+        return self.limits.get(model) or self.limits.get("default") or ModelLimits()
