@@ -28,6 +28,7 @@ _TEXTS_BELOW_HEADING = 14
 _TEXTS_BEFORE = 3
 _TEXTS_TO_MEMBER = 5
 _MIN_OWN = 4
+_MAX_OWN_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class BylineWords:
     def __init__(self, reading: PageReadingSection) -> None:
         self.names = NameWords(reading)
         self.meta = tuple(reading.author_names)
+        self.publishers = tuple(reading.publisher_names)
         self.labels = frozenset(reading.byline_words)
         self.author_path = _path(reading.author_paths)
         self.user_path = _path(reading.user_paths)
@@ -71,7 +73,8 @@ def find_credit(
         site: The site's name.
         host: The site's host name.
     """
-    own = _Own(words.names, frozenset(map(_squashed, (site, data.publisher))), _squashed(host))
+    said = [host, *(text[:_MAX_OWN_CHARACTERS] for name in words.publishers for text in outline.meta.get(name, ())[:2])]
+    own = _Own(words.names, frozenset(map(_squashed, (site, data.publisher))), " ".join(map(_squashed, said)))
     stated = _best(_stated(outline, data, words, own))
     marks = [mark for mark in stated_marks(outline) if not mark.boilerplate]
     shown = _best(_shown(outline, marks, near, words, own), patient=False)

@@ -36,6 +36,7 @@ class PageReadingSection(Section):
     published_words: Words = Field(description="Words before a visible date of publication.")
     updated_words: Words = Field(description="Words before a visible date of change.")
     author_names: Words = Field(description="Names of an author in meta tags.")
+    publisher_names: Words = Field(description="Names of a publisher or holder of rights in meta tags.")
     description_names: Words = Field(description="Names of a description in meta tags.")
     title_names: Words = Field(description="Names of a title in meta tags.")
     site_names: Words = Field(description="Names of a site's name in meta tags.")

@@ -29,6 +29,13 @@ def credit(html: str, data: StructuredData = NO_DATA) -> Credit:
         ('<meta name="author" content="https://example.com/ada">', (), False, False),
         ('<meta name="author" content="The Example Post">', ("The Example Post",), True, False),
         ('<meta name="author" content="example.com"><p>By Ada Lovelace</p>', ("Ada Lovelace",), True, True),
+        (
+            '<meta name=author content="Rain Weekly"><meta name=copyright content="© Rain Weekly 2024">'
+            "<p>By Ada Lovelace</p>",
+            ("Ada Lovelace",),
+            True,
+            True,
+        ),
         ('<meta name="author" content="admin"><p>By Ada Lovelace</p>', ("Ada Lovelace",), False, True),
         ('<meta name="author" content="ada99"><p class=byline>By Ada Lovelace</p>', ("Ada Lovelace",), True, True),
         ('<span class="byline">By Ada Lovelace</span>', ("Ada Lovelace",), False, True),
