@@ -20,6 +20,7 @@ from tests.accuracy import (
     errors,
     evidence,
     features,
+    fetching,
     goals,
     main_text,
     result_types,
@@ -32,7 +33,7 @@ from tests.accuracy.goals import Goal
 from tests.accuracy.labels import SCHEMA_SET, SETS, pages
 from tests.accuracy.speed import Speed
 
-PARTS = ("dates", "authors", "text", "features", "schema", "speed", "results", "evidence", "errors")
+PARTS = ("dates", "authors", "text", "features", "schema", "speed", "results", "evidence", "errors", "fetching")
 _OF_PAGES = {"dates", "authors", "text", "features"}
 
 
@@ -109,6 +110,9 @@ def measure(run: Run, parts: set[str], present: list[str]) -> int:
         run.goals += goals.speed_goals(run.speed)
     if "evidence" in parts:
         run.tables.append("\n".join(evidence.run()))
+    if "fetching" in parts and (fetched := fetching.measure()).rows:
+        run.tables.append(fetched.table())
+        run.goals += fetched.goals
     if "errors" in parts:
         found = errors.read_all()
         run.tables.append(table.errors_table(found))
