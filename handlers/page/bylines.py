@@ -19,6 +19,7 @@ from handlers.page.structured_data import StructuredData
 from handlers.page.tags import A
 from handlers.page.walk import short_text
 
+_SURNAME_FIRST = re.compile(r"^([^\W\d_][\w'’-]{1,40}), ([^\W\d_][\w.'’ -]{0,40})$")
 _MAX_NAMES = 20
 _MAX_MARKS = 8
 _MAX_LINES = 60
@@ -54,10 +55,17 @@ class BylineWords:
     def __init__(self, reading: PageReadingSection) -> None:
         self.names = NameWords(reading)
         self.meta = tuple(reading.author_names)
+        self._surname_first = frozenset(reading.surname_first_names)
         self.publishers = tuple(reading.publisher_names)
         self.labels = frozenset(reading.byline_words)
         self.author_path = _path(reading.author_paths)
         self.user_path = _path(reading.user_paths)
+
+    def in_order(self, meta_name: str, texts: list[str]) -> list[str]:
+        """Names with the surname last, where a bibliographic entry puts it first: "Lovelace, Ada"."""
+        if meta_name not in self._surname_first:
+            return texts
+        return [_SURNAME_FIRST.sub(r"\2 \1", " ".join(text[:_MAX_MARK_CHARACTERS].split())) for text in texts]
 
 
 def find_credit(
@@ -144,7 +152,7 @@ def _best(found: Iterator[_Named], *, patient: bool = True) -> _Named:
 def _stated(outline: Outline, data: StructuredData, words: BylineWords, own: _Own) -> Iterator[_Named]:
     for texts, seen_in in (
         (data.authors, "json-ld author"),
-        *((outline.meta[name], f"meta {name}") for name in words.meta if name in outline.meta),
+        *((words.in_order(name, outline.meta[name]), f"meta {name}") for name in words.meta if name in outline.meta),
         *_labelled(outline, words),
     ):
         named = [found for text in texts[:_MAX_NAMES] for found in own.named(text, seen_in)]

@@ -93,7 +93,7 @@ class PageReader:
             date=find_date(page, data, url, near, self._dates, fetched_at),
             credit=Credit(tuple(map(_clean, credit.names)), credit.has_author, credit.has_byline, credit.seen_in),
             site_name=site_name,
-            language=find_language(page.language or data.language, body.text),
+            language=find_language(page.language or _first(page, reading.language_names) or data.language, body.text),
             word_count=count_words(body.text),
             citations=find_citations(page, body, self._citations),
             external_links_count=count_external_links(page.hrefs, url),

@@ -5,6 +5,11 @@ from __future__ import annotations
 import re
 
 _SAMPLE = 1500
+_SHORT_SAMPLE = 600
+_MIN_WORDS = 60
+_ONE_IN = 25
+_MANY_ONE_IN = 10
+_FEW = 3
 _LATIN_BYTES = bytes(range(0xC6)) + b"\xe2"
 _SCRIPTS = (
     ("ja", re.compile(r"[\u3040-\u30ff]")),
@@ -42,7 +47,7 @@ _TAG = re.compile(r"[a-zA-Z]{2,3}(?=$|[-_])")
 def find_language(declared: str, text: str) -> str | None:
     """The BCP 47 primary subtag, lower-case; None where nothing says it.
 
-    A declaration that the script contradicts (templates often say ``en`` over Chinese text) is not believed.
+    A declaration that the script or the small words contradict (templates often say ``en``) is not believed.
 
     >>> find_language("zh-Hant-TW", "")
     'zh'
@@ -56,7 +61,20 @@ def find_language(declared: str, text: str) -> str | None:
     stated = match.group().lower() if match else None
     if written is not None and stated in {None, *_SMALL_WORDS}:
         return written
-    return stated or _by_small_words(sample)
+    if stated is None:
+        return _by_small_words(sample, _FEW)
+    if _is_contradicted(stated, sample):
+        return _by_small_words(sample, len(sample.split()) // _MANY_ONE_IN) or stated
+    return stated
+
+
+def _is_contradicted(stated: str, sample: str) -> bool:
+    """Whether a text long enough to tell has next to none of the small words of its declared language."""
+    own = _SMALL_WORDS.get(stated)
+    if own is None:
+        return False
+    words = sample[:_SHORT_SAMPLE].lower().split()
+    return len(words) >= _MIN_WORDS and sum(word in own for word in words) * _ONE_IN < len(words)
 
 
 def _by_script(sample: str) -> str | None:
@@ -68,8 +86,8 @@ def _by_script(sample: str) -> str | None:
     return None
 
 
-def _by_small_words(sample: str) -> str | None:
+def _by_small_words(sample: str, least: int) -> str | None:
     words = sample.lower().split()
     counts = {language: sum(word in small for word in words) for language, small in _SMALL_WORDS.items()}
     best = max(counts, key=lambda language: counts[language])
-    return best if counts[best] >= 3 else None
+    return best if counts[best] >= least else None

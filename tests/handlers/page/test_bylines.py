@@ -26,6 +26,8 @@ def credit(html: str, data: StructuredData = NO_DATA) -> Credit:
             True,
             False,
         ),
+        ("<meta name=citation_author content='Lovelace, Ada'>", ("Ada Lovelace",), True, False),
+        ("<meta name=citation_author content='Ada Lovelace, PhD'>", ("Ada Lovelace",), True, False),
         ('<meta name="author" content="https://example.com/ada">', (), False, False),
         ('<meta name="author" content="The Example Post">', ("The Example Post",), True, False),
         ('<meta name="author" content="example.com"><p>By Ada Lovelace</p>', ("Ada Lovelace",), True, True),

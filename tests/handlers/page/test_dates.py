@@ -144,7 +144,7 @@ def test_the_address_has_the_day_of_the_site_where_universal_time_has_another(pu
     assert found.iso == iso
 
 
-@pytest.mark.parametrize("stated", ["2031-01-01", "1066-10-14"])
+@pytest.mark.parametrize("stated", ["2031-01-01", "2024-05-06", "1066-10-14"])
 def test_absurd_dates_are_none(stated: str) -> None:
     fetched_at = datetime(2024, 5, 4, tzinfo=UTC)
 

@@ -22,3 +22,14 @@ from handlers.page.language import find_language
 )
 def test_find_language(declared: str, text: str, language: str | None) -> None:
     assert find_language(declared, text) == language
+
+
+GERMAN = "Der Regen hat die Dürre beendet, und die Bauern sind froh über das Wasser, das nun im Boden ist. " * 8
+
+
+def test_small_words_tell_more_than_a_template() -> None:
+    assert find_language("en", GERMAN) == "de"
+    assert find_language("de", GERMAN) == "de"
+    assert find_language("sv", GERMAN) == "sv"
+    assert find_language("en", GERMAN[:60]) == "en"
+    assert find_language("en", "1 2 3 " * 200) == "en"
