@@ -8,7 +8,6 @@ proxy from the environment. Connections go to the address that the guard checked
 from __future__ import annotations
 
 import asyncio
-import re
 import ssl
 import zlib
 from collections.abc import Mapping
@@ -22,11 +21,10 @@ from schemas.outcome import FetchFailure, FetchRefused
 from streams.fetch.cache import Version
 from streams.fetch.clock import Clock
 from streams.fetch.guard import Admitted, Target
+from streams.fetch.headers import media_type
 from streams.fetch.settings import FetchSettings
 
 _PLACES_TRIED = 3
-_ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{1,256}"')
-_HTTP_DATE = re.compile(r"[A-Za-z]{3}, [0-9]{2} [A-Za-z]{3} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,19 +152,6 @@ class Client:
             headers=headers,
             extensions={"sni_hostname": target.host, "timeout": limits},
         )
-
-
-def version_in(headers: Mapping[str, str]) -> Version:
-    """The version that a response names. What is no plain header value is not believed: it would be sent back."""
-    etag, last_modified = headers.get("etag", ""), headers.get("last-modified", "")
-    return Version(
-        etag if _ENTITY_TAG.fullmatch(etag) else "", last_modified if _HTTP_DATE.fullmatch(last_modified) else ""
-    )
-
-
-def media_type(content_type: str) -> str:
-    """The media type of a Content-Type header, lower-case and without parameters."""
-    return content_type.partition(";")[0].strip().lower()
 
 
 def _why_not_wanted(headers: Mapping[str, str], wanted: Wanted) -> tuple[FetchFailure, str] | None:

@@ -11,7 +11,9 @@ import asyncio
 import re
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address
 
 import httpx
@@ -30,7 +32,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f\\]")
 _USER = re.compile(r"[a-z][a-z0-9+.-]{0,20}:/{0,8}[^/?#]*@", re.IGNORECASE)
 _SCHEME = re.compile(r"(https?):", re.IGNORECASE)
-_PORT = re.compile(r"https?://[^/?#]*:([^/?#\]]*)(?:[/?#]|$)", re.IGNORECASE)
+_PORT = re.compile(r"https?://[^/?#]*:([^/?#\]:]*)(?:[/?#]|$)", re.IGNORECASE)
 _DOTTED = re.compile(r"https?://([0-9.]{1,260})(?:[:/?#]|$)", re.IGNORECASE)
 
 
@@ -75,10 +77,22 @@ class Admitted:
     places: tuple[tuple[str, int], ...]
 
 
-async def resolve(host: str, port: int) -> Sequence[str]:
-    """All addresses of a name, from the system's resolver."""
-    answers = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(sockaddr[0]) for *_, sockaddr in answers]
+class SystemResolver:
+    """The system's resolver, in threads of its own: names whose servers are silent keep nobody else from working."""
+
+    def __init__(self, threads: int) -> None:
+        """Starts no thread yet."""
+        self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="resolve")
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
+        """All addresses of a name."""
+        look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        answers = await asyncio.get_running_loop().run_in_executor(self._threads, look_up)
+        return [str(sockaddr[0]) for *_, sockaddr in answers]
+
+    def close(self) -> None:
+        """Lets the threads end; does not wait for look-ups that hang."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def parse_target(url: str) -> Target | FetchRefused:

@@ -48,6 +48,9 @@ class FetchSettings(Section):
         gt=0,
         description="Time for all pages that an event asks for at once; below processing.retries.attempt_seconds.",
     )
+    pages_bytes: int = Field(
+        default=33_554_432, ge=1024, description="Size of all pages of one event; what does not fit is over_budget."
+    )
     max_bytes: int = Field(
         default=MAX_PAGE_BYTES, ge=1024, le=MAX_PAGE_BYTES, description="Size of a page, before and after unpacking."
     )

@@ -9,26 +9,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
-from email.utils import parsedate_to_datetime
+from dataclasses import dataclass, replace
 from itertools import count
 from types import TracebackType
 from typing import Self, TypeVar
-from urllib.parse import urljoin
 
 from handlers.page.links import canonical_url
 from schemas.outcome import FetchedPage, FetchFailure, FetchPages, FetchRefused, PagesReply
 from streams.fetch.cache import FetchCache, Versioned
-from streams.fetch.client import Client, Response, Wanted, version_in
+from streams.fetch.client import Client, Response, Wanted
 from streams.fetch.clock import Clock
-from streams.fetch.guard import Resolver, Target, admit, parse_target, resolve
+from streams.fetch.guard import Resolver, SystemResolver, Target, admit, parse_target
+from streams.fetch.headers import location, retry_after, version_in
 from streams.fetch.politeness import Politeness
 from streams.fetch.robots import Robots
 from streams.fetch.settings import FetchSettings
 from streams.locks import KeyedLocks
 from streams.telemetry.metrics import Metrics
 
-_REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _TOO_MANY_REQUESTS = 429
 _WAIT = frozenset((_TOO_MANY_REQUESTS, 503))
 _PASSING = frozenset((FetchFailure.TIMEOUT, FetchFailure.UNREACHABLE, FetchFailure.SERVER_ERROR))
@@ -45,7 +43,7 @@ class FetchWorker:
         self,
         settings: FetchSettings,
         clock: Clock | None = None,
-        resolver: Resolver = resolve,
+        resolver: Resolver | None = None,
         metrics: Metrics | None = None,
     ) -> None:
         """Opens nothing yet.
@@ -53,12 +51,13 @@ class FetchWorker:
         Args:
             settings: Limits, manners and the operator's permissions.
             clock: Time and chance; the system's by default.
-            resolver: Names to addresses.
+            resolver: Names to addresses; the system's by default.
             metrics: Counts outcomes, bytes and waits, where given.
         """
         self._settings = settings
         self._clock = clock or Clock()
-        self._resolver = resolver
+        self._system = SystemResolver(settings.parallel)
+        self._resolver = resolver or self._system
         self._metrics = metrics
         self._client = Client(settings, self._clock)
         self._cache = FetchCache(settings, self._clock)
@@ -77,19 +76,21 @@ class FetchWorker:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Closes connections and the cache."""
+        """Closes connections, threads and the cache."""
+        self._system.close()
         await self._client.aclose()
         await self._cache.aclose()
 
     async def fetch(self, need: FetchPages) -> PagesReply:
         """The pages that were asked for, in that order; a page that did not come has its reason. Never raises.
 
-        What has not come when the time for all of them is up is a time-out, so that a host that is slow keeps no event
-        for longer, and what came is passed on.
+        All of them share a time and a size. What has not come when the time is up is a time-out, so that a host that is
+        slow keeps no event for longer, and what came is passed on.
         """
         if not need.urls:
             return PagesReply(())
-        tasks = [asyncio.create_task(self._fetch(url, need.query)) for url in need.urls]
+        room = _Room(self._settings.pages_bytes)
+        tasks = [asyncio.create_task(self._fetch(url, need.query, room)) for url in need.urls]
         try:
             await asyncio.wait(tasks, timeout=self._settings.pages_seconds)
         finally:
@@ -105,7 +106,7 @@ class FetchWorker:
         self._count(refused)
         return refused
 
-    async def _fetch(self, url: str, query: str) -> FetchedPage | FetchRefused:
+    async def _fetch(self, url: str, query: str, room: _Room) -> FetchedPage | FetchRefused:
         canonical = canonical_url(url)
         if canonical is None:
             refused = parse_target(url)
@@ -121,6 +122,10 @@ class FetchWorker:
                 self._count(known)
                 version = None if isinstance(fetched, FetchRefused) else fetched.version
                 await self._cache.put(query, canonical, known, version)
+        if isinstance(known, FetchedPage):
+            if len(known.body) > room.left:
+                return FetchRefused(url, FetchFailure.OVER_BUDGET, f"above {self._settings.pages_bytes} bytes in all")
+            room.left -= len(known.body)
         return _under(url, known)
 
     async def _get_once(self, url: str) -> Versioned | FetchRefused:
@@ -140,7 +145,7 @@ class FetchWorker:
             response = await self._visit(admitted.target, wanted, permission.crawl_delay)
             if isinstance(response, FetchRefused):
                 return response
-            if (onward := _location(admitted.target, response)) is not None:
+            if (onward := location(admitted.target.url, response.status, response.headers)) is not None:
                 at = onward
                 continue
             if known is not None and response.status == _NOT_MODIFIED:
@@ -191,7 +196,7 @@ class FetchWorker:
 
     def _wish(self, response: Response) -> float | None:
         """How long a host that has had too much wants to be left alone; 0 for no longer than its pause."""
-        wish = retry_after(response.headers.get("retry-after", ""), self._clock)
+        wish = retry_after(response.headers.get("retry-after", ""), self._clock.now())
         if wish is None:
             return 0.0 if response.status == _TOO_MANY_REQUESTS else None
         return min(wish, self._settings.longest_rest_seconds)
@@ -211,7 +216,7 @@ class FetchWorker:
                 return response
             if response.status >= 500:
                 return FetchRefused(url, FetchFailure.SERVER_ERROR, f"status {response.status}")
-            onward = _location(target, response)
+            onward = location(target.url, response.status, response.headers)
             if onward is None:
                 return response
             at = onward
@@ -247,32 +252,11 @@ class FetchWorker:
             self._metrics.fetch_bytes_total.inc(len(result.body))
 
 
-def retry_after(text: str, clock: Clock) -> float | None:
-    """Seconds that a Retry-After header asks for, as a number or as a date (RFC 9110); None where it states nothing.
+@dataclass(slots=True)
+class _Room:
+    """Bytes that the pages of one event may still have."""
 
-    >>> retry_after("120", Clock())
-    120.0
-    >>> retry_after("soon", Clock()) is None
-    True
-    """
-    text = text.strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    try:
-        return max(0.0, (parsedate_to_datetime(text) - clock.now()).total_seconds())
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-
-
-def _location(target: Target, response: Response) -> str | None:
-    """Where a redirect leads; None where the response is none. What it says is checked like any other address."""
-    location = response.headers.get("location", "")
-    if response.status not in _REDIRECTS or not location:
-        return None
-    try:
-        return urljoin(target.url, location)
-    except ValueError:
-        return location
+    left: int
 
 
 def _under(url: str, result: FetchedPage | FetchRefused) -> FetchedPage | FetchRefused:

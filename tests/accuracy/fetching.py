@@ -12,17 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import partial
 
 from protego import Protego
 
 from handlers.fetch_page import FetchPageRules
 from schemas.outcome import FetchedPage, FetchFailure, FetchRefused
-from streams.fetch.clock import Clock
 from streams.fetch.guard import Admitted, admit
+from streams.fetch.headers import retry_after
 from streams.fetch.robots import RobotsRules, rules_for
 from streams.fetch.settings import FetchSettings
-from streams.fetch.worker import retry_after
 from tests import labelled
 from tests.accuracy.goals import Goal
 from tests.rules import shipped_rules
@@ -149,15 +147,11 @@ def _waits(measured: Measured) -> None:
     verdicts = {}
     for case in labelled.cases(WAITS):
         now = parsedate_to_datetime(case["now"].replace("UTC", "GMT"))
-        found = retry_after(case["header"], Clock(now=partial(_same, now)))
+        found = retry_after(case["header"], now)
         # The set says "no wait" for what is past and for what is malformed alike; ours are 0 and none.
         expected = case["expected_seconds"] or (None if case["invalid"] else 0.0)
         verdicts[f"{case['id']} {case['header']}"] = found == expected
     measured.add("Retry-After values", verdicts, 1.0)
-
-
-def _same(instant: datetime) -> datetime:
-    return instant
 
 
 def _real_pages(measured: Measured, name: str) -> None:

@@ -6,18 +6,15 @@ import asyncio
 import gzip
 import zlib
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from schemas.outcome import FetchedPage, FetchFailure, FetchPages, FetchRefused
 from streams.fetch.clock import Clock
 from streams.fetch.settings import FetchSettings
-from streams.fetch.worker import FetchWorker, retry_after
+from streams.fetch.worker import FetchWorker
 from tests.streams.fetch.virtual import VirtualTime
 from tests.streams.fetch.web import HTML, Web, response, serving
 
@@ -229,6 +226,12 @@ async def test_a_dripping_body_ends_in_a_timeout(web: Web) -> None:
         assert await reason(worker, "http://site.example/a") is FetchFailure.TIMEOUT
 
 
+async def test_names_are_looked_up_by_the_system_unless_told_otherwise(web: Web) -> None:
+    web.routes["/a"] = PAGE
+    async with FetchWorker(settings(web, robots=False, allow_private=True)) as worker:
+        assert await reason(worker, f"http://localhost:{web.port}/a") is None
+
+
 async def test_nobody_listens(web: Web) -> None:
     changes = settings(web).model_copy(update={"resolve": {"site.example": "127.0.0.1:1"}, "robots": False})
     async with FetchWorker(changes) as worker:
@@ -275,6 +278,16 @@ async def test_when_the_time_for_all_pages_is_up_those_that_came_are_passed_on(w
     assert isinstance(pages[0], FetchedPage)
     assert [page.reason for page in pages[1:] if isinstance(page, FetchRefused)] == [FetchFailure.TIMEOUT] * 2
     assert web.seen["/c"] == 0
+
+
+async def test_pages_of_one_event_have_a_size_together(web: Web) -> None:
+    for name in "abcd":
+        web.routes[f"/{name}"] = response("x" * 500)
+    async with FetchWorker(settings(web, robots=False, pages_bytes=1024)) as worker:
+        pages = await fetch(worker, *(f"http://site.example/{name}" for name in "abcd"))
+        assert [page.reason if isinstance(page, FetchRefused) else None for page in pages].count(None) == 2
+        assert await reason(worker, "http://site.example/d") is None, "another event has its own"
+    assert {page.reason for page in pages if isinstance(page, FetchRefused)} == {FetchFailure.OVER_BUDGET}
 
 
 async def test_a_long_wish_to_be_left_alone_is_respected_by_all_that_wait(web: Web) -> None:
@@ -368,44 +381,6 @@ async def test_packed_pages_are_unpacked(web: Web, packed: bytes) -> None:
         [page] = await fetch(worker, "http://site.example/a")
     assert isinstance(page, FetchedPage)
     assert page.body == b"<p>ab"
-
-
-NOW = datetime(2026, 11, 3, 11, 0, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("7", 7.0),
-        (" 7 ", 7.0),
-        ("0", 0.0),
-        ("007", 7.0),
-        ("9" * 4000, 999_999_999.0),
-        ("Tue, 03 Nov 2026 11:01:30 GMT", 90.0),
-        ("Tuesday, 03-Nov-26 11:01:30 GMT", 90.0),
-        ("Tue Nov  3 11:01:30 2026", None),
-        ("Tue, 03 Nov 2026 12:01:30 +0100", 90.0),
-        ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
-        ("Tue, 03 Nov 9999 11:00:00 GMT", pytest.approx(2.516e11, rel=1e-3)),
-        ("Tue, 03 Nov 99999 11:00:00 GMT", None),
-        (f"Tue, {'9' * 40} Nov 2026 11:00:00 GMT", None),
-        (f"Tue, 03 Nov 2026 11:00:00 +{'9' * 40}", None),
-        ("-1", None),
-        ("+1", None),
-        ("1.5", None),
-        ("1e3", None),
-        ("²", None),
-        ("soon", None),
-        ("", None),
-    ],
-)
-def test_retry_after_in_its_forms(text: str, seconds: float | None) -> None:
-    assert retry_after(text, Clock(now=lambda: NOW)) == seconds
-
-
-@given(st.text(max_size=60))
-def test_no_retry_after_raises_or_asks_for_the_past(text: str) -> None:
-    assert (retry_after(text, Clock(now=lambda: NOW)) or 0.0) >= 0.0
 
 
 async def test_a_host_is_left_alone_for_as_long_as_it_asks_but_not_for_ever(web: Web) -> None:
