@@ -7,7 +7,7 @@ A page whose text the crawler has extracted is scored by the quality metadata be
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -24,7 +24,7 @@ from handlers.page.content import PageReader
 from handlers.page.extracted import ExtractedReader
 from handlers.page.facts import PageFacts, clean, facts_of
 from handlers.page.html import page_bytes, parse_bytes
-from handlers.page.limits import refusal
+from handlers.page.limits import admitted
 from handlers.page.links import host_of
 from handlers.page.reading import PageReadingSection
 from handlers.page.sniff import not_a_page
@@ -144,10 +144,13 @@ def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
     body = page_bytes(page.body, page.content_type)
     if isinstance(page.body, str) and len(body.utf8) > MAX_PAGE_BYTES:
         return Dead(DeadReason.TOO_LARGE, f"the page has {len(body.utf8)} bytes, more than {MAX_PAGE_BYTES}")
-    if exceeded := refusal(body.utf8, rules.page_reading):
-        return Dead(DeadReason.UNREADABLE_PAGE, exceeded)
+    utf8 = admitted(body.utf8, rules.page_reading)
+    if isinstance(utf8, str):
+        return Dead(DeadReason.UNREADABLE_PAGE, utf8)
     compiled = rules.compiled
-    content = compiled.reader.read(parse_bytes(body).tree, page.final_url or page.url, page.fetched_at)
+    content = compiled.reader.read(
+        parse_bytes(replace(body, utf8=utf8)).tree, page.final_url or page.url, page.fetched_at
+    )
     return facts_of(content, compiled.points.min_headings)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from handlers.page.content import PageContent, PageReader
 from handlers.page.html import page_bytes, parse_bytes
-from handlers.page.limits import refusal
+from handlers.page.limits import admitted
 from handlers.page.reading import PageReadingSection
 from handlers.page.refusals import PageRefusalsSection, why_elsewhere, why_no_content
 from handlers.page.sniff import not_a_page
@@ -74,9 +74,10 @@ class DetailReader:
         if without_scripts:
             # A page that scripts make may say the same to those who run none.
             body = replace(body, utf8=_NOSCRIPT.sub(rb"\1div", body.utf8))
-        if (why := refusal(body.utf8, self._reading)) is not None:
-            return FetchRefused(page.url, FetchFailure.NO_CONTENT, why)
-        tree = parse_bytes(body).tree
+        utf8 = admitted(body.utf8, self._reading)
+        if isinstance(utf8, str):
+            return FetchRefused(page.url, FetchFailure.NO_CONTENT, utf8)
+        tree = parse_bytes(replace(body, utf8=utf8)).tree
         shown = [
             node.text()[:_MAX_TITLE_CHARACTERS] for node in (tree.css_first("title"), tree.css_first("h1")) if node
         ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import Field
@@ -16,7 +16,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.page.blocks import Blocks, name_words
 from handlers.page.html import page_bytes, parse_bytes
-from handlers.page.limits import refusal
+from handlers.page.limits import admitted
 from handlers.page.links import absolute_url, canonical_url, host_of, registrable_domain
 from handlers.page.paging import PageLink, PagingSection, next_page, page_number
 from handlers.page.reading import PageReadingSection
@@ -88,9 +88,10 @@ def follow_listing(
         reading: Limits within which a page is parsed at all.
     """
     body = page_bytes(html)
-    if refusal(body.utf8, reading) is not None:
+    utf8 = admitted(body.utf8, reading)
+    if isinstance(utf8, str):
         return Listing((), None)
-    tree = parse_bytes(body).tree
+    tree = parse_bytes(replace(body, utf8=utf8)).tree
     base = _base(tree, url)
     nodes = tree.css("a[href]")[: section.max_anchors]
     blocks = Blocks(tree, nodes, section)

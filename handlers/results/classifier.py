@@ -6,7 +6,7 @@ a batch.
 
 from __future__ import annotations
 
-from handlers.page.limits import refusal
+from handlers.page.limits import admitted
 from handlers.page.reading import PageReadingSection
 from handlers.results.actionable import actionable_score
 from handlers.results.address import read_address
@@ -76,6 +76,9 @@ class ResultClassifier:
 
     def _page(self, html: str | None) -> PageShape | None:
         kept = (html or "")[: self._section.max_html_characters]
-        if not kept or refusal(kept.encode("utf-8", "replace"), self._reading) is not None:
+        if not kept:
             return None
-        return measure_page(kept, self._patterns, self._section.max_characters)
+        utf8 = admitted(kept.encode("utf-8", "replace"), self._reading)
+        if isinstance(utf8, str):
+            return None
+        return measure_page(utf8.decode("utf-8", "replace"), self._patterns, self._section.max_characters)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from handlers.page.html import page_bytes, parse_bytes
-from handlers.page.limits import refusal
+from handlers.page.limits import admitted
 from handlers.score_page import ScorePageRules, score_page
 from schemas.pages import CrawledPage
 from tests.accuracy.contestants import ask_trafilatura, decoded, versions
@@ -76,7 +76,7 @@ def _stages(body: bytes, url: str, rules: ScorePageRules) -> dict[str, float]:
     utf8 = page_bytes(body)
     whole = _fastest(lambda: score_page(page, rules))
     parse = _fastest(lambda: parse_bytes(page_bytes(body)))
-    guard = _fastest(lambda: refusal(utf8.utf8, rules.page_reading))
+    guard = _fastest(lambda: admitted(utf8.utf8, rules.page_reading))
     read = _fastest(lambda tree: reader.read(tree, url, None), lambda: parse_bytes(utf8).tree)
     return {
         "whole page": whole,
