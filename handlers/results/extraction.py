@@ -16,7 +16,7 @@ class ExtractionSection(Section):
         default=2, ge=1, le=10, description="Pages of one listing that are read while details are still wanted."
     )
     batch_budget: int = Field(
-        default=30, ge=2, le=1000, description="Pages that one batch may cost, its listings shared out (R-070)."
+        default=60, ge=2, le=1000, description="Pages that one batch may cost, its listings shared out (R-070)."
     )
     max_text_characters: int = Field(
         default=20_000, ge=100, description="Text kept of a result in events that carry it on."
