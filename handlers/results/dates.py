@@ -20,7 +20,7 @@ _DAYS_BEYOND_MONTHS = 13
 
 
 def read_date(reading: Reading, start: int, floor: int, last_date: int, patterns: DetailPatterns) -> Detail | None:
-    """The day whose first number stands at ``start``; None where there is none.
+    """The day that begins with the number at ``start``; None where there is none.
 
     The value is ``2024-11-29``, ``--11-29`` without a year, and null where day and month can't be told apart.
 
@@ -31,25 +31,6 @@ def read_date(reading: Reading, start: int, floor: int, last_date: int, patterns
         last_date: Where the last day ended; days go on in lists without another cue.
         patterns: How dates are written.
     """
-    return _after_month(reading, start, floor, patterns) or _from_number(reading, start, floor, last_date, patterns)
-
-
-def _after_month(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
-    gap = start
-    while gap > floor and start - gap < 3 and reading.folded[gap - 1] in " .,-/":
-        gap -= 1
-    name = patterns.months.before(reading.folded, reading.text, gap)
-    first = gap - len(name)
-    if not name or first < floor or not (found := patterns.days.match(reading.folded, start)):
-        return None
-    end, groups = found
-    found_day, value = _date(_year(groups), patterns.months[name], small_number(groups["day"]))
-    if not found_day or not reading.stands_alone(start, end, start):
-        return None
-    return Detail("date", first, end, value)
-
-
-def _from_number(reading: Reading, start: int, floor: int, last_date: int, patterns: DetailPatterns) -> Detail | None:
     if not (found := patterns.dates.match(reading.folded, start)):
         return None
     end, groups = found
@@ -68,6 +49,22 @@ def _from_number(reading: Reading, start: int, floor: int, last_date: int, patte
         groups["year"] = f"{small_number(groups['year'][-3:]) + patterns.eras[era]:04d}"
     found_day, value = _value(reading, start, groups, patterns)
     return Detail("date", first, end, value) if found_day else None
+
+
+def date_after_month(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+    """The day whose month's name stands before the number at ``start``: Nov 29. None where there is none."""
+    gap = start
+    while gap > floor and start - gap < 3 and reading.folded[gap - 1] in " .,-/":
+        gap -= 1
+    name = patterns.months.before(reading.folded, reading.text, gap)
+    first = gap - len(name)
+    if not name or first < floor or not (found := patterns.days.match(reading.folded, start)):
+        return None
+    end, groups = found
+    found_day, value = _date(_year(groups), patterns.months[name], small_number(groups["day"]))
+    if not found_day or not reading.stands_alone(start, end, start):
+        return None
+    return Detail("date", first, end, value)
 
 
 def _value(reading: Reading, start: int, groups: dict[str, str], patterns: DetailPatterns) -> tuple[bool, str | None]:

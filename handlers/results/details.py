@@ -22,6 +22,10 @@ Half = Literal["am", "pm", "noon", "night"]
 
 _GROUP_DEPTH = 3
 _PLACEHOLDERS = ("%month%", "%number%", "%street%")
+_HALVES = ("halves", "halves_after")
+_LEADS = ("eras", "time_cues", "time_prepositions", "minute_words", "halves", "currencies", "doubtful_currencies")
+_LEADS += ("price_labels",)
+_FOLLOWERS = ("currencies", "doubtful_currencies", "currency_names", "scales", "scale_letters")
 _CUED = "(?P<cued>)"
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 
@@ -70,8 +74,8 @@ class DetailPack(Section):
     )
     times: tuple[Expression, ...] = Field(
         default=(),
-        description="Clock times in folded text, from their first number on. Groups: hour, minute, fives (minutes by "
-        "fives), half_hour; an empty group cued asks for a part of the day beside it, or for a cue before.",
+        description="What follows the hour of a time, in folded text. Groups: minute, fives (minutes by fives), "
+        "half_hour; an empty group cued asks for a part of the day beside it, or for a cue before.",
     )
     time_cues: tuple[str, ...] = Field(default=(), description="Words before an hour that make it a time: kl.")
     time_prepositions: tuple[str, ...] = Field(
@@ -145,8 +149,15 @@ class Shapes:
 
 @dataclass(frozen=True, slots=True)
 class DetailPatterns:
-    """All packs as one. Attributes are named as the fields of a pack; ``all_currencies`` joins the three kinds."""
+    """All packs as one. Attributes are named as the fields of a pack.
 
+    ``all_currencies`` joins signs, names and doubtful ones; ``leads`` are all words that stand before the number of a
+    date, time or price, ``followers`` those behind an amount, ``all_halves`` those behind a time.
+    """
+
+    leads: Words[None]
+    followers: Words[None]
+    all_halves: Words[None]
     months: Words[int]
     eras: Words[int]
     dates: Shapes
@@ -166,13 +177,13 @@ class DetailPatterns:
     scales: Words[float]
     scale_letters: Mapping[str, float]
     price_labels: Words[None]
-    free_of_charge: tuple[str, ...]
+    free_of_charge: re.Pattern[str]
     places: Shapes
     street_endings: tuple[str, ...]
     street_words: re.Pattern[str]
-    box_words: re.Pattern[str]
+    box_words: Words[None]
     towns: re.Pattern[str]
-    place_label: re.Pattern[str]
+    place_labels: Words[None]
 
 
 def compile_details(packs: Sequence[DetailPack]) -> DetailPatterns:
@@ -195,6 +206,9 @@ def compile_details(packs: Sequence[DetailPack]) -> DetailPatterns:
         return alternatives(_joined_words(packs, name))
 
     return DetailPatterns(
+        leads=Words(dict.fromkeys([*months, *(word for name in _LEADS for word in _joined_words(packs, name))])),
+        followers=Words(dict.fromkeys(word for name in _FOLLOWERS for word in _joined_words(packs, name))),
+        all_halves=Words(dict.fromkeys(word for name in _HALVES for word in _joined_words(packs, name))),
         months=Words(months),
         eras=Words(_joined_meanings(packs, "eras")),
         dates=shapes("dates"),
@@ -214,13 +228,13 @@ def compile_details(packs: Sequence[DetailPack]) -> DetailPatterns:
         scales=Words(_joined_meanings(packs, "scales")),
         scale_letters=_joined_meanings(packs, "scale_letters"),
         price_labels=words("price_labels"),
-        free_of_charge=tuple(_joined_words(packs, "free_of_charge")),
+        free_of_charge=re.compile(pattern("free_of_charge")),
         places=shapes("places"),
         street_endings=tuple(_joined_words(packs, "street_endings")),
         street_words=re.compile(alternatives(_capitalised(packs))),
-        box_words=re.compile(rf"(?:{pattern('box_words')})[\s#:.]{{0,3}}(?=\d)"),
+        box_words=words("box_words"),
         towns=re.compile("|".join(f"(?:{expression})$" for pack in packs for expression in pack.towns) or r"(?!)"),
-        place_label=re.compile(rf"(?<![a-zæøåäöüß])(?:{pattern('place_labels')})\s{{0,2}}$"),
+        place_labels=words("place_labels"),
     )
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from handlers.results.dates import read_date
+from handlers.results.dates import date_after_month, read_date
 from handlers.results.details import DetailPatterns
 from handlers.results.numbers import NUMERALS
 from handlers.results.patterns import CompiledPatterns
-from handlers.results.places import labelled_places, named_streets, read_address
+from handlers.results.places import labelled_places, read_address
 from handlers.results.prices import read_price
 from handlers.results.spans import Detail, Kind, Reading, read_text
 from handlers.results.times import read_time
@@ -23,6 +23,7 @@ from schemas.retrieval import Evidence
 _NUMBER = re.compile(r"\d+")
 # Ideographic numbers are too common in prose to look at each; days and times that use them have one of these signs.
 _ANY_NUMBER = re.compile(rf"[\d{NUMERALS}](?:(?<=\d)\d*|(?<!\d)[{NUMERALS}]{{0,3}}(?=\s?[年月点點时時]))")
+_LEAD_REACH = 4
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -42,10 +43,9 @@ def find_evidence(text: str, patterns: CompiledPatterns, limit: int = 20) -> tup
         return ()
     reading = read_text(text)
     details = patterns.details
-    numbers = [match.start() for match in _number(text).finditer(reading.folded)]
+    numbers = [match.span() for match in _number(text).finditer(reading.folded)]
     found = [*_moments_and_prices(reading, numbers, details), *_free_admissions(reading, details)]
-    places = [*_addresses(reading, numbers, details), *named_streets(reading, details)]
-    places += labelled_places(reading, details)
+    places = [*_addresses(reading, numbers, details), *labelled_places(reading, details)]
     return _as_evidence(text, [*_joined(found), *_joined(places)], limit)
 
 
@@ -53,15 +53,20 @@ def _number(text: str) -> re.Pattern[str]:
     return _NUMBER if text.isascii() or not _IDEOGRAPH.search(text) else _ANY_NUMBER
 
 
-def _moments_and_prices(reading: Reading, numbers: Iterable[int], patterns: DetailPatterns) -> Iterator[Detail]:
+def _moments_and_prices(
+    reading: Reading, numbers: Iterable[tuple[int, int]], patterns: DetailPatterns
+) -> Iterator[Detail]:
     floor, last_date = 0, 0
-    for start in numbers:
-        if start < floor:
+    for start, end in numbers:
+        if start < floor or _is_inside(reading.folded, start, floor):
             continue
+        has_lead = _has_lead(reading, start, patterns)
+        may_be_hour = end - start < 3 or not reading.folded[start].isdecimal()
         detail = (
-            read_date(reading, start, floor, last_date, patterns)
-            or read_price(reading, start, floor, patterns)
-            or read_time(reading, start, floor, patterns)
+            (date_after_month(reading, start, floor, patterns) if has_lead else None)
+            or (read_date(reading, start, floor, last_date, patterns) if end - start < 5 else None)
+            or read_price(reading, start, floor, patterns, has_lead=has_lead)
+            or (read_time(reading, start, end, floor, patterns, has_lead=has_lead) if may_be_hour else None)
         )
         if detail:
             floor = detail.end
@@ -69,9 +74,24 @@ def _moments_and_prices(reading: Reading, numbers: Iterable[int], patterns: Deta
             yield detail
 
 
-def _addresses(reading: Reading, numbers: Iterable[int], patterns: DetailPatterns) -> Iterator[Detail]:
+def _is_inside(folded: str, start: int, floor: int) -> bool:
+    """Whether a number goes on with one before it, as the decimals of 3.5, of which nothing came."""
+    return start > floor + 1 and folded[start - 1] in ".,:/" and folded[start - 2].isdecimal()
+
+
+def _has_lead(reading: Reading, start: int, patterns: DetailPatterns) -> bool:
+    """Whether a word that says what a number is may stand before it: what most numbers have not."""
+    end = reading.skip_blanks_back(start)
+    if patterns.leads.may_end(reading.folded, end):
+        return True
+    while end > 0 and start - end < _LEAD_REACH and reading.folded[end - 1] in " .,-/':\n":
+        end -= 1
+    return patterns.leads.may_end(reading.folded, end)
+
+
+def _addresses(reading: Reading, numbers: Iterable[tuple[int, int]], patterns: DetailPatterns) -> Iterator[Detail]:
     floor = 0
-    for start in numbers:
+    for start, _ in numbers:
         if start >= floor and (detail := read_address(reading, start, floor, patterns)):
             floor = detail.end
             yield detail
@@ -79,14 +99,11 @@ def _addresses(reading: Reading, numbers: Iterable[int], patterns: DetailPattern
 
 def _free_admissions(reading: Reading, patterns: DetailPatterns) -> Iterator[Detail]:
     folded = reading.folded
-    for phrase in patterns.free_of_charge:
-        start = folded.find(phrase)
-        while start >= 0:
-            end = start + len(phrase)
-            begins_inside = bool(start) and folded[start - 1].isalpha() and not is_ideographic(folded[start])
-            if not begins_inside and not (folded[end : end + 1].isalpha() and not is_ideographic(folded[end])):
-                yield Detail("price", start, end, "0")
-            start = folded.find(phrase, end)
+    for match in patterns.free_of_charge.finditer(folded):
+        start, end = match.span()
+        begins_inside = bool(start) and folded[start - 1].isalpha() and not is_ideographic(folded[start])
+        if not begins_inside and not (folded[end : end + 1].isalpha() and not is_ideographic(folded[end])):
+            yield Detail("price", start, end, "0")
 
 
 def _joined(details: list[Detail]) -> list[Detail]:

@@ -13,14 +13,14 @@ from handlers.results.details import DetailPatterns
 from handlers.results.spans import Detail, Reading
 
 _REACH = 48
-_LABEL_REACH = 24
-_AFTER_COLON = re.compile(r"[:：](?=\s{0,3}([^\s,，;；|·•。、:：][^\n\r,，;；|·•。、:：]{0,79}))")
+_BOX_MARKS = 3
+_AFTER_COLON = re.compile(r"\s{0,3}([^\s,，;；|·•。、:：][^\n\r,，;；|·•。、:：]{0,79})")
 _HOUSE = re.compile(r"\d{1,4}(?:\s?[-/]\s?\d{1,4})?(?:\s?[a-z](?![^\W_]))?(?![\d:%,.]*\d)")
 _LONG_NUMBER = re.compile(r"[\d -]{1,20}\d|\d")
 # What may stand between a street word and its house number: up to four words, then a comma or a sign for number.
 _NAME = re.compile(
     r"(?:[ .]{1,2}|(?<=[./]))(?![a-zß-ÿ]{4})(?:[^\W\d_][\w'’.-]{0,24}[ .]{1,2}){0,4}?[^\W\d_][\w'’.-]{0,24}"
-    r" ?,? ?(?:[nN][º°.] ?)?(?=\d)"
+    r" ?,? ?(?:[nN][º°.] ?)?"
 )
 _NAME_BEFORE = re.compile(r"(?:[^\W\d_][\w.'’-]{0,30}[ \xa0]){0,2}[^\W\d_][\w.'’-]{0,40}$")
 _IDEOGRAPHS_BEFORE = re.compile(r"[\u3040-\u9fff\d]{0,16}$")
@@ -40,31 +40,26 @@ def read_address(reading: Reading, start: int, floor: int, patterns: DetailPatte
         return None
     if found := patterns.places.match(reading.text, start):
         return _detail(reading, _first(reading, start, floor), found[0])
-    return _after_street(reading, start, floor, patterns) or _town(reading, start, floor, patterns)
-
-
-def named_streets(reading: Reading, patterns: DetailPatterns) -> Iterator[Detail]:
-    """Streets with a word such as "rua" before the name and the number behind it, and post office boxes."""
-    for word in patterns.street_words.finditer(reading.text):
-        if reading.text[word.start() - 1 : word.start()].isalpha() and word.start():
-            continue
-        name = _NAME.match(reading.text, word.end())
-        if name and (house := _HOUSE.match(reading.folded, name.end())):
-            yield _detail(reading, word.start(), house.end())
-    for word in patterns.box_words.finditer(reading.folded):
-        number = _LONG_NUMBER.match(reading.folded, word.end())
-        if number and not (word.start() and reading.folded[word.start() - 1].isalpha()):
-            yield _detail(reading, word.start(), number.end())
+    return (
+        _after_street(reading, start, floor, patterns)
+        or _after_word(reading, start, floor, patterns)
+        or _box(reading, start, floor, patterns)
+        or _town(reading, start, floor, patterns)
+    )
 
 
 def labelled_places(reading: Reading, patterns: DetailPatterns) -> Iterator[Detail]:
     """What stands after a word such as "Venue" and its colon, up to the end of the line or the next comma."""
-    for match in _AFTER_COLON.finditer(reading.text):
-        label = patterns.place_label.search(reading.folded, max(0, match.start() - _LABEL_REACH), match.start())
-        # Another colon right behind it: a form, with one label after the other.
-        is_label = reading.text[match.end(1) : match.end(1) + 1] in (":", "：")
-        if label and not is_label and any(map(str.isalnum, match[1])):
-            yield Detail("place", label.start(), match.end(1), " ".join(match[1].split()))
+    colon = reading.folded.find(":")
+    while colon >= 0:
+        end = reading.skip_blanks_back(colon)
+        label = patterns.place_labels.before(reading.folded, reading.text, end)
+        if label and (place := _AFTER_COLON.match(reading.text, colon + 1)):
+            # Another colon right behind it: a form, with one label after the other.
+            is_label = reading.folded[place.end() : place.end() + 1] == ":"
+            if not is_label and any(map(str.isalnum, place[1])):
+                yield Detail("place", end - len(label), place.end(), " ".join(place[1].split()))
+        colon = reading.folded.find(":", colon + 1)
 
 
 def _first(reading: Reading, start: int, floor: int) -> int:
@@ -90,6 +85,30 @@ def _after_street(reading: Reading, start: int, floor: int, patterns: DetailPatt
     if kept == len(words) or not any(word[0].isupper() for word in words[kept:]):
         return None
     return _detail(reading, name.end() - sum(map(len, words[kept:])), house.end())
+
+
+def _after_word(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+    """A street with a word such as "rua" before its name and the number behind it."""
+    words = reading.text[max(floor, start - _REACH) : start].split()
+    # A name with a capital stands before the number, and perhaps a sign for number or for street.
+    if not words or not any(word[0].isupper() or not word[0].isalpha() for word in words[-2:]):
+        return None
+    for word in patterns.street_words.finditer(reading.text, max(floor, start - _REACH), start):
+        if word.start() and reading.text[word.start() - 1].isalpha():
+            continue
+        if _NAME.fullmatch(reading.text, word.end(), start) and (house := _HOUSE.match(reading.folded, start)):
+            return _detail(reading, word.start(), house.end())
+    return None
+
+
+def _box(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+    end = start
+    while end > floor and start - end < _BOX_MARKS and reading.folded[end - 1] in " #:.\n":
+        end -= 1
+    word = patterns.box_words.before(reading.folded, reading.text, end)
+    if not word or end - len(word) < floor or not (number := _LONG_NUMBER.match(reading.folded, start)):
+        return None
+    return _detail(reading, end - len(word), number.end())
 
 
 def _town(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:

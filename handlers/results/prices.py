@@ -13,12 +13,13 @@ from handlers.results.numbers import AMOUNT, decimal_amount
 from handlers.results.spans import Detail, Reading
 
 _ROUND = re.compile(r",-{1,2}|\.-{1,2}|,—|\.?/-")
+_ROUND_MARKS = frozenset(",./")
 _CENTS = re.compile(r"\d\d(?![\d.,])")
 _EXACT = re.compile(r"[.,]\d\d")
 _LABEL_REACH = 3
 
 
-def read_price(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+def read_price(reading: Reading, start: int, floor: int, patterns: DetailPatterns, *, has_lead: bool) -> Detail | None:
     """The price whose amount begins at ``start``; None where there is none.
 
     The value is the amount as a plain decimal number and the currency, as ``25 $`` or ``199.50 DKK``.
@@ -28,11 +29,15 @@ def read_price(reading: Reading, start: int, floor: int, patterns: DetailPattern
         start: Where a number begins.
         floor: Where the detail before it ends: nothing before belongs to this one.
         patterns: How prices are written.
+        has_lead: Whether a word may stand before the amount.
     """
     folded = reading.folded
     if not (match := AMOUNT.match(folded, start)):
         return None
     written, end = match.group(), match.end()
+    may_follow = folded[end : end + 1] in _ROUND_MARKS or patterns.followers.may_begin(folded, reading.skip_blanks(end))
+    if not has_lead and not may_follow:
+        return None
     if folded[start - 1 : start] == "." and not folded[start - 2 : start - 1].isdecimal():
         # A decimal mark with nothing before it: $.75.
         written, start = f"0.{written}", start - 1
@@ -74,7 +79,7 @@ def _before(reading: Reading, start: int, floor: int, patterns: DetailPatterns) 
 def _after(reading: Reading, end: int, patterns: DetailPatterns) -> tuple[int, float, str]:
     """Where an amount ends with its scale and currency, the scale, and the currency; the scale may stand last."""
     folded, text = reading.folded, reading.text
-    if folded[end : end + 1] in (",", ".", "/") and (rounded := _ROUND.match(folded, end)):
+    if folded[end : end + 1] in _ROUND_MARKS and (rounded := _ROUND.match(folded, end)):
         end = rounded.end()
     end, scale = _scales(reading, end, patterns)
     place = reading.skip_blanks(end)

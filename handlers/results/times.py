@@ -6,6 +6,7 @@ In: a text and a number in it. Out: the time whose hour stands there, in 24 hour
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from handlers.results.details import DetailPatterns, Half
 from handlers.results.numbers import small_number
@@ -13,10 +14,15 @@ from handlers.results.spans import Detail, Reading
 from handlers.results.words import is_ideographic
 
 _BARE_HOUR = re.compile(r"\d{1,2}(?![\d:.,%/]*\d)")
+_GOES_ON = re.compile(r"[:.,/]?\d|\s?[点點时時]")
+# An hour with nothing behind it that makes it a time.
+_BARE = {"cued": ""}
 _DAY_MINUTES = 24 * 60
 
 
-def read_time(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+def read_time(
+    reading: Reading, start: int, hour_end: int, floor: int, patterns: DetailPatterns, *, has_lead: bool
+) -> Detail | None:
     """The clock time whose hour stands at ``start``; None where there is none. The value is ``20:00``.
 
     A part of the day may stand before it or after it ("7 in the evening", ``下午3:30``). A bare hour needs one, or a
@@ -25,26 +31,32 @@ def read_time(reading: Reading, start: int, floor: int, patterns: DetailPatterns
     Args:
         reading: The text.
         start: Where a number begins.
+        hour_end: Where it ends.
         floor: Where the detail before it ends: nothing before belongs to this one.
         patterns: How times are written.
+        has_lead: Whether a word may stand before the time.
     """
-    before = reading.skip_blanks_back(start)
-    if word := patterns.minute_words.before(reading.folded, reading.text, before):
-        return _around_the_hour(reading, start, before - len(word), patterns.minute_words[word], patterns)
-    if not (found := patterns.times.match(reading.folded, start)):
+    if has_lead:
+        before = reading.skip_blanks_back(start)
+        if word := patterns.minute_words.before(reading.folded, reading.text, before):
+            return _around_the_hour(reading, start, before - len(word), patterns.minute_words[word], patterns)
+    end, groups = patterns.times.match(reading.folded, hour_end) or (hour_end, _BARE)
+    may_follow = patterns.all_halves.may_begin(reading.folded, reading.skip_blanks(end, 1))
+    if "cued" in groups and not has_lead and not may_follow:
         return None
-    end, groups = found
-    after, half_after = _half_after(reading, end, patterns)
-    first, half_before, is_cued, has_preposition = _lead(reading, start, floor, patterns)
-    is_a_time = half_after or half_before or is_cued or (has_preposition and "minute" in groups)
-    if "cued" in groups and not is_a_time:
+    after, half = _half_after(reading, end, patterns) if may_follow else (end, None)
+    lead = _lead(reading, start, floor, patterns) if has_lead else _Lead(start)
+    is_said = bool(half or lead.has_cue or (lead.half and (groups is not _BARE or lead.is_joined)))
+    if "cued" in groups and not is_said and not (lead.has_preposition and "minute" in groups):
         return None
-    value = _value(groups, half_after or half_before)
+    if groups is _BARE and _GOES_ON.match(reading.folded, end):
+        return None
+    value = _value(reading.folded[start:hour_end], groups, half or lead.half)
     # Times come in ranges: 3-8pm.
     is_end = reading.folded[start - 1 : start] == "-"
     if value is None or not reading.stands_alone(start, after, start if is_end else floor):
         return None
-    return Detail("time", first, after, value)
+    return Detail("time", lead.start, after, value)
 
 
 def _half_after(reading: Reading, end: int, patterns: DetailPatterns) -> tuple[int, Half | None]:
@@ -57,21 +69,39 @@ def _half_after(reading: Reading, end: int, patterns: DetailPatterns) -> tuple[i
     return end, None
 
 
-def _lead(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> tuple[int, Half | None, bool, bool]:
-    """What stands before a time: where it begins, the part of the day, whether a cue and whether a preposition does."""
-    first = start
+@dataclass(frozen=True, slots=True)
+class _Lead:
+    """What stands before a time.
+
+    Attributes:
+        start: Where the time begins with it.
+        half: The part of the day.
+        has_cue: A word stands there that makes any hour a time.
+        has_preposition: A word stands there that may also stand before other numbers.
+        is_joined: The part of the day belongs to the hour: through a preposition, or without a blank.
+    """
+
+    start: int
+    half: Half | None = None
+    has_cue: bool = False
+    has_preposition: bool = False
+    is_joined: bool = False
+
+
+def _lead(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> _Lead:
     end = reading.skip_blanks_back(start)
     cue = patterns.time_cues.before(reading.folded, reading.text, end)
     preposition = "" if cue else patterns.time_prepositions.before(reading.folded, reading.text, end)
-    if word := cue or preposition:
-        if end - len(word) < floor:
-            return start, None, False, False
-        first = end - len(word) if cue else start
+    word = cue or preposition
+    if word and end - len(word) < floor:
+        return _Lead(start)
+    first = end - len(word) if cue else start
+    if word:
         end = reading.skip_blanks_back(end - len(word))
     half = patterns.halves.before(reading.folded, reading.text, end)
-    if half and end - len(half) >= floor:
-        return end - len(half), patterns.halves[half], bool(cue), bool(preposition)
-    return first, None, bool(cue), bool(preposition)
+    if not half or end - len(half) < floor:
+        return _Lead(first, None, bool(cue), bool(preposition))
+    return _Lead(end - len(half), patterns.halves[half], bool(cue), bool(preposition), bool(word) or end == start)
 
 
 def _around_the_hour(reading: Reading, start: int, first: int, minutes: int, patterns: DetailPatterns) -> Detail | None:
@@ -85,10 +115,10 @@ def _around_the_hour(reading: Reading, start: int, first: int, minutes: int, pat
     return Detail("time", first, after, f"{total // 60:02d}:{total % 60:02d}")
 
 
-def _value(groups: dict[str, str], half: Half | None) -> str | None:
+def _value(hour_text: str, groups: dict[str, str], half: Half | None) -> str | None:
     minute = small_number(groups.get("minute", "")) + 5 * small_number(groups.get("fives", ""))
     minute += int("half_hour" in groups) * 30
-    number = small_number(groups["hour"])
+    number = small_number(hour_text)
     hour = _hour(number, half)
     if hour is None or minute > 59 or (number == 24 and minute):
         return None
