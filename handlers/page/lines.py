@@ -96,10 +96,7 @@ def _linked(outline: Outline, first: int, end: int, is_linked: bool) -> int:
     found = 0
     for index in range(first, end):
         if is_linked or outline.links[index]:
-            above = outline.nodes[index].parent
-            while above is not None and (tag := above.tag_id) not in NAME_OF and tag != A:
-                above = above.parent
-            is_linked = above is not None and above.tag_id == A
+            is_linked = outline.holder(outline.nodes[index])[2]
             if is_linked:
                 found += len(outline.texts[index])
     return found

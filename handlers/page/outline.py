@@ -18,6 +18,9 @@ from handlers.page.lines import Block, lines_of
 from handlers.page.regions import Regions
 from handlers.page.tags import LEAVES, NAME_OF, A
 
+_FEW = 8
+"""Elements within a line that are around a text, mostly fewer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -82,6 +85,7 @@ class Outline:
     tags: list[str] = field(default_factory=list)
     outer: list[int] = field(default_factory=list)
     entered: dict[int, int] = field(default_factory=dict)
+    _holders: dict[int, tuple[int, int, bool]] = field(default_factory=dict)
     _lines: list[Block] | None = None
     _firsts: list[int] = field(default_factory=list)
     _regions: Regions = field(init=False)
@@ -133,16 +137,37 @@ class Outline:
         """
         node = text.parent
         is_linked = False
-        while node is not None and (tag := node.tag_id) not in NAME_OF:
+        steps = _FEW
+        while node is not None:
+            tag = node.tag_id
+            if tag in NAME_OF:
+                if tag in LEAVES and (above := node.parent) is not None:
+                    node = above
+                place = self.entered.get(node.mem_id)
+                return tag, self.place(node) if place is None else place, is_linked
+            if not steps:
+                tag, place, is_above = self._far_holder(node)
+                return tag, place, is_linked or is_above
+            steps -= 1
             is_linked |= tag == A
             node = node.parent
-        if node is None:
-            return 0, -2, is_linked
-        if tag in LEAVES and (above := node.parent) is not None:
-            node = above
-        place = self.entered.get(node.mem_id)
-        if place is None:
-            place = self.place(node)
+        return 0, -2, is_linked
+
+    def _far_holder(self, inline: LexborNode) -> tuple[int, int, bool]:
+        """The same for an element within a line, it included; remembered, for thousands can be inside each other."""
+        passed: list[LexborNode] = []
+        found: tuple[int, int, bool] | None = None
+        node: LexborNode | None = inline
+        while node is not None and (found := self._holders.get(node.mem_id)) is None:
+            passed.append(node)
+            node = node.parent
+            if node is not None and node.tag_id in NAME_OF:
+                found = self.holder(passed[-1])
+                break
+        tag, place, is_linked = found or (0, -2, False)
+        for element in reversed(passed):
+            is_linked |= element.tag_id == A
+            self._holders[element.mem_id] = (tag, place, is_linked)
         return tag, place, is_linked
 
     def element_of(self, index: int) -> int:

@@ -29,6 +29,7 @@ from handlers.page.tags import (
 MARK_CHARACTERS = 300
 """Of a mark's or heading's text; a byline, a date or a title is shorter."""
 _MAX_SHORT_NODES = 40
+_MAX_SELECTED = 20_000
 _MAX_RDFA = 400
 _MAIN = frozenset(("mainentity", "mainentityofpage"))
 _MAX_NAMES = 4
@@ -76,13 +77,13 @@ def short_text(node: LexborNode) -> str:
 def _select(found: Outline, root: LexborNode) -> None:
     """Links, headings and microdata, wherever on the page."""
     found.hrefs = [href for link in root.css("a[href]") if (href := link.attrs.get("href"))]
-    for node in root.css("h1,h2,h3"):
+    for node in root.css("h1,h2,h3")[:_MAX_SELECTED]:
         if text := short_text(node):
             level = _HEADINGS[node.tag_id]
             found.headings.append((level, text))
             found.headings_count += level > 1
     last = 0
-    for node in root.css("[itemprop],[itemtype],[typeof],a[rel~=author]"):
+    for node in root.css("[itemprop],[itemtype],[typeof],a[rel~=author]")[:_MAX_SELECTED]:
         # A node that two selectors find comes twice.
         if last != (last := node.mem_id):
             found.stated.append(node)

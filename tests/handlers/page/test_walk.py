@@ -79,6 +79,7 @@ def test_a_page_without_text_has_no_blocks(html: str) -> None:
         ("<ul><li><a href=/x>x</a></li><li>words</li></ul>", ["words"]),
         ("<h2><a href=/x>Title</a></h2>", ["Title"]),
         ("<a href=/x><div>card</div></a>", ["card"]),
+        ("<h2>" + "<b>" * 30 + "x<i>y</i></h2>z", ["xy", "z"]),
     ],
 )
 def test_lines(html: str, lines: list[str]) -> None:
@@ -89,6 +90,25 @@ def test_depth_does_not_matter() -> None:
     page = outline_of("<div class=menu>" * 3000 + PARAGRAPH + "</div>" * 3000 + PARAGRAPH, max_nodes=100_000)
 
     assert main_text(page, 10_000).text
+
+
+def test_many_lines_in_deep_formatting_are_read_in_one_climb() -> None:
+    page = outline_of("<p>" + "<b>" * 3000 + "x<br>" * 20_000 + "<a href=/x>y</a> z", max_nodes=100_000)
+
+    lines = page.blocks()
+    assert (len(lines), lines[-1].text, lines[-1].linked) == (20_001, "y z", 1)
+
+
+@pytest.mark.parametrize("depth", range(1, 20))
+def test_the_block_element_is_found_from_any_depth(depth: int) -> None:
+    page = outline_of("<ul><li>" + "<b>" * depth + "x<br>" + "<a href=/x>y</a> and z</ul>")
+
+    assert [(block.text, block.tag, block.linked) for block in page.blocks()] == [("x", "li", 0), ("y and z", "li", 1)]
+    assert {page.tags[block.element] for block in page.blocks()} == {"ul"}
+
+
+def test_a_picture_may_hold_links() -> None:
+    assert outline_of("<svg><a xlink:href=/x>y</a></svg><a href=/z>z</a>").hrefs == ["/z"]
 
 
 @given(
