@@ -1,0 +1,77 @@
+"""The client over TLS: the connection goes to the checked address, the certificate is the name's."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from schemas.outcome import FetchFailure, FetchRefused
+from streams.fetch.client import Client, Response, Wanted
+from streams.fetch.clock import Clock
+from streams.fetch.guard import Admitted, Target
+from streams.fetch.settings import FetchSettings
+from tests.streams.fetch.web import response
+
+CERTIFICATE = Path(__file__).parent / "site.example.pem"
+"""Made for these tests, for the name ``site.example`` alone; its key opens nothing else."""
+WANTED = Wanted(("text/html",), 4096)
+
+
+@pytest.fixture
+async def served() -> AsyncIterator[tuple[int, list[str | None]]]:
+    """A port that speaks TLS, and the names that clients asked it for."""
+    names: list[str | None] = []
+
+    def note(connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
+        names.append(name)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(response("<p>safe"))
+        await writer.drain()
+        writer.close()
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    context.sni_callback = note
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context)
+    async with server:
+        yield server.sockets[0].getsockname()[1], names
+
+
+async def get(port: int, host: str, trusting: bool = True) -> Response | FetchRefused:
+    trusted = ssl.create_default_context(cafile=str(CERTIFICATE)) if trusting else None
+    async with Client(FetchSettings(), Clock(), trusted) as client:
+        target = Target("https", host, 443, "/")
+        return await client.get(Admitted(target, (("127.0.0.1", port),)), WANTED)
+
+
+async def test_the_name_that_was_asked_for_is_the_one_in_the_handshake(served: tuple[int, list[str | None]]) -> None:
+    port, names = served
+    found = await get(port, "site.example")
+    assert isinstance(found, Response)
+    assert (found.status, found.body) == (200, b"<p>safe")
+    assert names == ["site.example"]
+
+
+async def test_a_certificate_for_another_name_on_the_same_address_is_none(
+    served: tuple[int, list[str | None]],
+) -> None:
+    port, _ = served
+    for host, trusting in (("other.example", True), ("127.0.0.1", True), ("site.example", False)):
+        found = await get(port, host, trusting)
+        assert isinstance(found, FetchRefused)
+        assert found.reason is FetchFailure.UNREACHABLE
+
+
+async def test_the_next_address_is_tried_where_nobody_answers(served: tuple[int, list[str | None]]) -> None:
+    port, _ = served
+    trusted = ssl.create_default_context(cafile=str(CERTIFICATE))
+    async with Client(FetchSettings(), Clock(), trusted) as client:
+        places = (("127.0.0.1", 1), ("127.0.0.1", port))
+        found = await client.get(Admitted(Target("https", "site.example", 443, "/"), places), WANTED)
+    assert isinstance(found, Response)
