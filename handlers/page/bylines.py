@@ -25,7 +25,6 @@ _MAX_MARKS = 8
 _MAX_LINES = 60
 _MAX_MARK_CHARACTERS = 200
 _MAX_ABOVE = 4
-_TEXTS_BELOW_HEADING = 14
 _TEXTS_BEFORE = 3
 _TEXTS_TO_MEMBER = 5
 _MIN_OWN = 4
@@ -190,10 +189,6 @@ def _candidates(outline: Outline, stated: list[Mark], near: Near, words: BylineW
     named = [mark for mark in near.named if mark.name == "hint:byline"]
     yield from ((mark.text, mark.name) for mark in named[:_MAX_MARKS] if not mark.boilerplate)
     yield from ((text, "author's link") for text in _linked(outline, near, words.author_path))
-    if near.heading >= 0:
-        # What stands between the heading and the text is the byline, whatever is around it.
-        hidden = [mark for mark in named if mark.boilerplate and mark.distance < _TEXTS_BELOW_HEADING]
-        yield from ((mark.text, mark.name) for mark in hidden[:_MAX_MARKS])
 
 
 def _linked(outline: Outline, near: Near, path: re.Pattern[str], end: int | None = None) -> Iterator[str]:
@@ -207,8 +202,8 @@ def _linked(outline: Outline, near: Near, path: re.Pattern[str], end: int | None
                 if node is None:
                     break
                 if node.tag_id == A:
-                    if path.search(node.attributes.get("href") or "") and not outline.is_boilerplate(
-                        outline.element_of(index)
+                    if path.search(node.attributes.get("href") or "") and (
+                        near.is_head(index) or not outline.is_boilerplate(outline.element_of(index))
                     ):
                         yield short_text(node)
                     break
@@ -218,8 +213,7 @@ def _linked(outline: Outline, near: Near, path: re.Pattern[str], end: int | None
 def _lines(outline: Outline, near: Near, words: BylineWords) -> Iterator[tuple[str, ...]]:
     for place in near.places:
         for block in outline.blocks(place.start, place.stop)[:_MAX_LINES]:
-            below = block.start - near.heading
-            if outline.is_boilerplate(block.element) and not (near.heading >= 0 and 0 < below < _TEXTS_BELOW_HEADING):
+            if outline.is_boilerplate(block.element) and not near.is_head(block.start):
                 continue
             if names := words.names.line_names(block.text):
                 yield names

@@ -183,15 +183,16 @@ def _candidates(
     for name in _PROPERTIES:
         yield from ((text, name) for mark in stated if mark.name == name for text in (mark.value, mark.text))
     yield data.created, "json-ld dateCreated"
-    timed = times(outline, near)
-    yield from ((mark.value, "time") for mark in timed if not mark.boilerplate and mark.distance <= _NEAR_TEXTS)
+    timed = [mark for mark in times(outline, near) if not mark.boilerplate]
+    yield from ((mark.value, "time") for mark in timed if mark.name == "time" and mark.distance <= _NEAR_TEXTS)
     yield in_url, "url"
-    named = [mark for mark in near.named if mark.name == "hint:date" and len(mark.text) <= _MAX_MARK_CHARACTERS]
+    named = [mark for mark in near.named if mark.name == "hint:date" and not mark.boilerplate]
+    named = [mark for mark in named if len(mark.text) <= _MAX_MARK_CHARACTERS]
     for mark in named:
-        if not mark.boilerplate:
-            yield from ((text, "date by class name") for text in (mark.value, words.published(mark.text)))
+        yield from ((text, "date by class name") for text in (mark.value, words.published(mark.text)))
     lines = [line for line in _lines(outline, near) if _DIGIT.search(line)]
     yield from ((words.published(line), "visible date") for line in lines)
+    yield from ((mark.value, "time") for mark in timed if mark.name == "time")
     yield from ((mark.value, "time") for mark in timed)
     yield from ((text, "date by class name") for mark in named for text in (mark.value, mark.text))
     yield data.modified, "json-ld dateModified"
@@ -221,8 +222,12 @@ def _is_other_side_of_midnight(iso: str, day: str) -> bool:
 def _lines(outline: Outline, near: Near) -> Iterator[str]:
     """Short lines around the heading and the beginning of the main text, and how its first paragraphs begin."""
     for place in near.places:
-        blocks = outline.blocks(place.start, place.stop)[:_MAX_LINES]
-        blocks.sort(key=lambda block: (outline.is_boilerplate(block.element), near.distance(block.start)))
+        blocks = [
+            block
+            for block in outline.blocks(place.start, place.stop)[:_MAX_LINES]
+            if near.is_head(block.start) or not outline.is_boilerplate(block.element)
+        ]
+        blocks.sort(key=lambda block: near.distance(block.start))
         yield from (block.text for block in blocks if len(block.text) <= _MAX_LINE_CHARACTERS)
         yield from (block.text[:_DATELINE_CHARACTERS] for block in blocks if len(block.text) > _MAX_LINE_CHARACTERS)
 

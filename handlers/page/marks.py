@@ -20,6 +20,8 @@ _TEXTS_BEFORE = 16
 _TEXTS_AFTER = 12
 _TEXTS_BEFORE_HEADING = 4
 _TEXTS_AFTER_HEADING = 20
+_TEXTS_IN_HEAD = 14
+_LONG_TEXT = 250
 _MAX_STATED = 400
 _MAX_ABOVE = 12
 _CHANGED = ("modified", "updated")
@@ -37,14 +39,21 @@ class Near:
     Attributes:
         first: Index of the text with which the main text begins.
         heading: Index of the text with which the page's heading begins; -1 where there is none.
+        body: Index of the first long text below the heading; what is between the two is the story's own, whatever
+            the elements around it are called.
         places: Stretches of texts around the two.
         named: What calls itself a byline or a date there, the nearest first, boilerplate last.
     """
 
     first: int
     heading: int
+    body: int
     places: tuple[range, ...]
     named: tuple[Mark, ...]
+
+    def is_head(self, index: int) -> bool:
+        """Whether a text stands between the heading and the story."""
+        return 0 <= self.heading < index < self.body
 
     def distance(self, index: int) -> int:
         """How many texts away from the heading or the main text a text is."""
@@ -56,13 +65,21 @@ def look_near(outline: Outline, content_first: int) -> Near:
     """Finds the page's heading and what stands around it and the beginning of the main text."""
     heading = _heading(outline, content_first)
     places = _places(len(outline.texts), content_first, heading)
-    near = Near(content_first, heading, places, ())
+    body = heading + _TEXTS_IN_HEAD if heading >= 0 else -1
+    length = 0
+    for index in range(heading + 1, min(body, len(outline.texts))):
+        # One that is not too long may be the story in a nutshell, with the byline below.
+        length += len(outline.texts[index])
+        if length >= _LONG_TEXT:
+            body = index
+            break
+    near = Near(content_first, heading, body, places, ())
     found: list[Mark] = []
     seen: set[int] = set()
     for place in places:
         _collect(outline, place, near, seen, found)
     found.sort(key=lambda mark: (mark.boilerplate, mark.distance))
-    return Near(content_first, heading, places, tuple(found))
+    return Near(content_first, heading, body, places, tuple(found))
 
 
 def stated_marks(outline: Outline) -> list[Mark]:
@@ -88,14 +105,15 @@ def stated_marks(outline: Outline) -> list[Mark]:
 
 
 def times(outline: Outline, near: Near) -> list[Mark]:
-    """Elements ``time``, the nearest to the main text first; boilerplate and dates of change last."""
+    """Elements ``time``, and those that call themselves one of a change, the nearest to the main text first."""
     found = []
     for index, node in outline.times[:_MAX_STATED]:
         attributes = node.attributes
         if value := _value(attributes) or short_text(node):
             names = f"{attributes.get('class') or ''} {attributes.get('itemprop') or ''}".lower()
-            hidden = outline.is_boilerplate(outline.place(node) >> 1) or any(word in names for word in _CHANGED)
-            found.append(Mark("time", value, "", near.distance(index), hidden))
+            hidden = outline.is_boilerplate(outline.place(node) >> 1) and not near.is_head(index)
+            name = "time:changed" if any(word in names for word in _CHANGED) else "time"
+            found.append(Mark(name, value, "", near.distance(index), hidden))
     return sorted(found, key=lambda mark: (mark.boilerplate, mark.distance))
 
 
@@ -155,7 +173,7 @@ def _collect(outline: Outline, place: range, near: Near, seen: set[int], found: 
             nodes.append((outline.elements[around], outline.hint(around)))
         for node, hint in nodes:
             if hint & (BYLINE | DATE):
-                hidden = outline.is_boilerplate(element)
+                hidden = outline.is_boilerplate(element) and not near.is_head(index)
                 value, distance = _value(node.attributes), near.distance(index)
                 if hint & BYLINE:
                     found.append(Mark("hint:byline", value, _apart(node), distance, hidden))

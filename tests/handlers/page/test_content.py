@@ -53,3 +53,28 @@ def test_external_links(links: str, count: int) -> None:
 
 def test_headings_are_counted_where_they_have_text() -> None:
     assert read("<h1>a</h1><h2>b</h2><h3> </h3><h3>c</h3><h4>d</h4>").headings_count == 2
+
+
+HEADING = "<h1>Rain ends the drought</h1>"
+STORY = "<p>" + "Three days of heavy rain have ended the drought, they said. " * 6 + "</p>"
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "<div class=related><div class=card><p class=byline>By Mary Shelley</p></div></div>",
+        "<div class=comments><p><a rel=author href=/u/1>Mary Shelley</a> 3 May 2021</p></div>",
+        "<aside><p class=author-bio>Mary Shelley writes.</p><time datetime=2021-05-03></time></aside>",
+        "<footer><p class=author>Mary Shelley</p><p>3 May 2021</p></footer>",
+        "<ul class=popular><li><a href=/author/mary>Mary Shelley</a></li></ul>",
+        "<div itemscope itemtype=https://schema.org/Comment><b itemprop=author>Mary Shelley</b></div>",
+    ],
+)
+def test_authors_and_dates_beside_the_story_are_others(around: str) -> None:
+    byline = "<p>By Ada Lovelace</p><p>4 June 2022</p>"
+
+    page = read(f"<article>{HEADING}{STORY}</article>{around}")
+    credited = read(f"<article>{HEADING}{byline}{STORY}</article>{around}")
+
+    assert (page.credit.names, page.date) == ((), None)
+    assert (credited.credit.names, credited.date and credited.date.iso) == (("Ada Lovelace",), "2022-06-04")
