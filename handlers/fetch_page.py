@@ -49,13 +49,11 @@ class FetchPageRules(Rules):
 
 
 def fetch_page(event: ExtractionNeeded, rules: FetchPageRules) -> Outcome | Ask:
-    """Asks for the target, unless there is none or it is one too many.
+    """Asks for the target, unless it is one too many.
 
-    A URL that is none ends the extraction at once (R-273), and so does one that extractions led to which led too far
-    already, or for which its batch has no page left (R-070, C-11).
+    It is one too many where the extractions that led to it led too far already, or where its batch has no page left for
+    it (R-070, C-11). What is no address, or none that may be visited, is for the worker to say (R-273).
     """
-    if canonical_url(event.target_url) is None:
-        return Emit((_completed(event, rules, failure=FetchFailure.INVALID_URL),))
     if event.hop > rules.extraction.hop_limit:
         return Emit((_completed(event, rules, failure=FetchFailure.HOP_LIMIT),))
     if event.max_details == 0:

@@ -266,10 +266,15 @@ def test_snippets_bring_pages_and_no_batch() -> None:
     assert not of_type(outcome, RetrievalBatch)
 
 
-def test_an_address_that_is_none_is_not_asked_for() -> None:
-    outcome, asked = run(needed(target_url="javascript:alert(1)"), detail)
-    assert asked == []
-    assert completed(outcome).failure is FetchFailure.INVALID_URL
+@pytest.mark.parametrize("follow", [True, False])
+@pytest.mark.parametrize("failure", [FetchFailure.INVALID_URL, FetchFailure.FORBIDDEN_SCHEME])
+def test_what_the_worker_refuses_ends_the_extraction_with_its_reason(follow: bool, failure: FetchFailure) -> None:
+    target = "javascript:alert(1)"
+    outcome, asked = run(needed(target_url=target, follow=follow), lambda url: FetchRefused(url, failure))
+    assert asked == [(target,)]
+    event = completed(outcome)
+    assert (event.status, event.failure) == (ExtractionStatus.FAILED, failure)
+    assert [(skipped.url, skipped.reason) for skipped in event.skipped] == [(target, failure)]
 
 
 def test_a_redelivery_writes_the_same() -> None:
