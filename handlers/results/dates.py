@@ -12,10 +12,12 @@ from handlers.results.details import DetailPatterns
 from handlers.results.numbers import small_number
 from handlers.results.spans import Detail, Reading
 
+LIST_REACH = 6
+"""How far the next day of a list stands from the one before it."""
+
 _YEARS = range(1800, 2101)
 _LEAP_YEAR = 2024
 _LABEL_REACH = 24
-_LIST_REACH = 6
 _DAYS_BEYOND_MONTHS = 13
 
 
@@ -96,7 +98,7 @@ def _has_cue(
         return False
     if patterns.date_cues.before(reading.folded, reading.text, reading.skip_blanks_back(start)):
         return True
-    if 0 < last_date <= start <= last_date + _LIST_REACH:
+    if 0 < last_date <= start <= last_date + LIST_REACH:
         return True
     # Alone on its line, 29/2 is a day and 2/15 may be a page.
     line = reading.folded[max(0, start - 2) : start].strip(" \t"), reading.folded[end : end + 2].strip(" \t")

@@ -23,8 +23,10 @@ Half = Literal["am", "pm", "noon", "night"]
 _GROUP_DEPTH = 3
 _PLACEHOLDERS = ("%month%", "%number%", "%street%")
 _HALVES = ("halves", "halves_after")
-_LEADS = ("eras", "time_cues", "time_prepositions", "minute_words", "halves", "currencies", "doubtful_currencies")
-_LEADS += ("price_labels",)
+_LEADS = (
+    *("eras", "time_cues", "time_prepositions", "minute_words", "halves", "price_labels"),
+    *("currencies", "doubtful_currencies"),
+)
 _FOLLOWERS = ("currencies", "doubtful_currencies", "currency_names", "scales", "scale_letters")
 _CUED = "(?P<cued>)"
 _GROUP = re.compile(r"\(\?P<(\w+)>")
@@ -152,12 +154,14 @@ class DetailPatterns:
     """All packs as one. Attributes are named as the fields of a pack.
 
     ``all_currencies`` joins signs, names and doubtful ones; ``leads`` are all words that stand before the number of a
-    date, time or price, ``followers`` those behind an amount, ``all_halves`` those behind a time.
+    date, time or price, ``followers`` those behind an amount, ``all_halves`` those behind a time, ``place_leads`` what
+    stands before the number of a house or box.
     """
 
     leads: Words[None]
     followers: Words[None]
     all_halves: Words[None]
+    place_leads: Words[None]
     months: Words[int]
     eras: Words[int]
     dates: Shapes
@@ -180,6 +184,7 @@ class DetailPatterns:
     free_of_charge: re.Pattern[str]
     places: Shapes
     street_endings: tuple[str, ...]
+    street_openers: frozenset[str]
     street_words: re.Pattern[str]
     box_words: Words[None]
     towns: re.Pattern[str]
@@ -209,6 +214,9 @@ def compile_details(packs: Sequence[DetailPack]) -> DetailPatterns:
         leads=Words(dict.fromkeys([*months, *(word for name in _LEADS for word in _joined_words(packs, name))])),
         followers=Words(dict.fromkeys(word for name in _FOLLOWERS for word in _joined_words(packs, name))),
         all_halves=Words(dict.fromkeys(word for name in _HALVES for word in _joined_words(packs, name))),
+        place_leads=Words(
+            dict.fromkeys([*_joined_words(packs, "street_endings"), *_joined_words(packs, "box_words"), "#", ":", "."])
+        ),
         months=Words(months),
         eras=Words(_joined_meanings(packs, "eras")),
         dates=shapes("dates"),
@@ -231,6 +239,7 @@ def compile_details(packs: Sequence[DetailPack]) -> DetailPatterns:
         free_of_charge=re.compile(pattern("free_of_charge")),
         places=shapes("places"),
         street_endings=tuple(_joined_words(packs, "street_endings")),
+        street_openers=frozenset(word.lower().split()[0] for word in _joined_words(packs, "street_words")),
         street_words=re.compile(alternatives(_capitalised(packs))),
         box_words=words("box_words"),
         towns=re.compile("|".join(f"(?:{expression})$" for pack in packs for expression in pack.towns) or r"(?!)"),

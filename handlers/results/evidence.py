@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from handlers.results.dates import date_after_month, read_date
+from handlers.results.dates import LIST_REACH, date_after_month, read_date
 from handlers.results.details import DetailPatterns
 from handlers.results.numbers import NUMERALS
 from handlers.results.patterns import CompiledPatterns
@@ -24,6 +24,8 @@ _NUMBER = re.compile(r"\d+")
 # Ideographic numbers are too common in prose to look at each; days and times that use them have one of these signs.
 _ANY_NUMBER = re.compile(rf"[\d{NUMERALS}](?:(?<=\d)\d*|(?<!\d)[{NUMERALS}]{{0,3}}(?=\s?[年月点點时時]))")
 _LEAD_REACH = 4
+_BLANKS = frozenset((" ", "\n", "\t", ""))
+_CLOSING = frozenset(')([]{}|<>;!?%·•"“”》）】、。「」')
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -61,6 +63,8 @@ def _moments_and_prices(
         if start < floor or _is_inside(reading.folded, start, floor):
             continue
         has_lead = _has_lead(reading, start, patterns)
+        if not has_lead and not 0 < last_date <= start <= last_date + LIST_REACH and _ends_bare(reading, end, patterns):
+            continue
         may_be_hour = end - start < 3 or not reading.folded[start].isdecimal()
         detail = (
             (date_after_month(reading, start, floor, patterns) if has_lead else None)
@@ -89,10 +93,19 @@ def _has_lead(reading: Reading, start: int, patterns: DetailPatterns) -> bool:
     return patterns.leads.may_end(reading.folded, end)
 
 
+def _ends_bare(reading: Reading, end: int, patterns: DetailPatterns) -> bool:
+    """Whether nothing can follow a number that says what it is: a bracket, the end of a sentence."""
+    after = reading.folded[end : end + 1]
+    if after in ".,":
+        is_end = reading.folded[end + 1 : end + 2] in _BLANKS
+        return is_end and not patterns.months.may_begin(reading.folded, end + 2)
+    return after in _CLOSING or (after in _BLANKS and reading.folded[end + 1 : end + 2] in _CLOSING)
+
+
 def _addresses(reading: Reading, numbers: Iterable[tuple[int, int]], patterns: DetailPatterns) -> Iterator[Detail]:
     floor = 0
-    for start, _ in numbers:
-        if start >= floor and (detail := read_address(reading, start, floor, patterns)):
+    for start, end in numbers:
+        if start >= floor and (detail := read_address(reading, start, end, floor, patterns)):
             floor = detail.end
             yield detail
 

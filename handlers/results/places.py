@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from handlers.results.details import DetailPatterns
 from handlers.results.spans import Detail, Reading
+from handlers.results.words import is_ideographic
 
 _REACH = 48
 _BOX_MARKS = 3
@@ -24,28 +25,39 @@ _NAME = re.compile(
 )
 _NAME_BEFORE = re.compile(r"(?:[^\W\d_][\w.'’-]{0,30}[ \xa0]){0,2}[^\W\d_][\w.'’-]{0,40}$")
 _IDEOGRAPHS_BEFORE = re.compile(r"[\u3040-\u9fff\d]{0,16}$")
+_AFTER_HOUSE = frozenset(" \xa0,-–|#") | frozenset("abcdefghABCDEFGH号號丁番巷弄")
+_HOUSE_DIGITS = 6
+_POSTAL_DIGITS = 5
 _POSTAL_CODE = re.compile(r"\d{5}(?:-\d{4})?(?!\d)")
 
 
-def read_address(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+def read_address(reading: Reading, start: int, number_end: int, floor: int, patterns: DetailPatterns) -> Detail | None:
     """The address whose first number stands at ``start``; None where there is none. The value is its words.
 
     Args:
         reading: The text.
         start: Where a number begins.
+        number_end: Where it ends.
         floor: Where the address before it ends.
         patterns: How addresses are written.
     """
-    if start and reading.folded[start - 1] in ".,:/$€£":
+    text = reading.text
+    before = text[start - 1] if start else " "
+    if before in ":/$€£" or (before in ".," and text[start - 2 : start - 1].isdecimal()):
         return None
-    if found := patterns.places.match(reading.text, start):
+    may_go_on = text[number_end : number_end + 1] in _AFTER_HOUSE or is_ideographic(before)
+    if may_go_on and number_end - start <= _HOUSE_DIGITS and (found := patterns.places.match(text, start)):
         return _detail(reading, _first(reading, start, floor), found[0])
-    return (
-        _after_street(reading, start, floor, patterns)
-        or _after_word(reading, start, floor, patterns)
-        or _box(reading, start, floor, patterns)
-        or _town(reading, start, floor, patterns)
-    )
+    end = reading.skip_blanks_back(start, 1)
+    detail = None
+    if patterns.place_leads.may_end(reading.folded, end):
+        detail = _after_street(reading, start, floor, patterns) or _box(reading, start, floor, patterns)
+    # A name has a capital, or a sign stands between it and the number.
+    if not detail and (before in ",.°º" or text[text.rfind(" ", floor, end) + 1].isupper()):
+        detail = _after_word(reading, start, floor, patterns)
+    if not detail and number_end - start == _POSTAL_DIGITS:
+        detail = _town(reading, start, floor, patterns)
+    return detail
 
 
 def labelled_places(reading: Reading, patterns: DetailPatterns) -> Iterator[Detail]:
@@ -89,9 +101,7 @@ def _after_street(reading: Reading, start: int, floor: int, patterns: DetailPatt
 
 def _after_word(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
     """A street with a word such as "rua" before its name and the number behind it."""
-    words = reading.text[max(floor, start - _REACH) : start].split()
-    # A name with a capital stands before the number, and perhaps a sign for number or for street.
-    if not words or not any(word[0].isupper() or not word[0].isalpha() for word in words[-2:]):
+    if patterns.street_openers.isdisjoint(reading.folded[max(floor, start - _REACH) : start].split()):
         return None
     for word in patterns.street_words.finditer(reading.text, max(floor, start - _REACH), start):
         if word.start() and reading.text[word.start() - 1].isalpha():
