@@ -23,7 +23,7 @@ _GOOD_CHARACTERS = 40
 _GOOD_CJK_CHARACTERS = 20
 _MOSTLY_LINKS = 0.5
 _SHORT = 40
-_LONG = 100
+_LONG = 60
 _MANY = 4
 _SMALL = 0.2
 _SHARE_KEPT = 0.75
@@ -170,10 +170,10 @@ def _leads_to_links(block: Block, after: Block | None) -> bool:
 
 
 def _without_tail(kept: list[Block]) -> list[Block]:
-    """Lines up to the one after the last long one, where these are many and little follows: notes, offers, credits."""
+    """Lines up to the last long one, where these are many and little follows: notes, offers, credits."""
     long = [index for index, block in enumerate(kept) if len(block.text) >= _LONG and block.tag in _PROSE]
     if len(long) < _MANY:
         return kept
-    end = long[-1] + 2
+    end = long[-1] + 1
     tail = sum(len(block.text) for block in kept[end:])
     return kept[:end] if tail < _SMALL * sum(len(block.text) for block in kept) else kept
