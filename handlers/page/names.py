@@ -57,6 +57,7 @@ class NameWords:
         self._roles = frozenset(reading.role_words)
         self._occasions = frozenset(reading.byline_occasions)
         self._organizations = tuple(reading.organization_endings)
+        self._place_words = frozenset(reading.byline_place_words)
         self._particles = frozenset(reading.name_particles)
 
     def names(self, text: str) -> tuple[str, ...]:
@@ -94,7 +95,7 @@ class NameWords:
 
     def whole(self, texts: Iterable[str]) -> tuple[str, ...]:
         """Organisations as they are stated, not taken apart."""
-        found = dict.fromkeys(" ".join(text.split()) for text in texts)
+        found = dict.fromkeys(" ".join(text.partition(" (")[0].split()) for text in texts)
         return tuple(
             text
             for text in found
@@ -117,8 +118,8 @@ class NameWords:
         return text
 
     def _split(self, text: str) -> tuple[str, ...]:
-        parts = [self._without_role(_TAIL.sub("", part)) for part in _SPLIT.split(text)[:_MAX_NAMES]]
-        parts = [part for part in parts if part]
+        pieces = (_TAIL.sub("", part.strip(_EDGE)) for part in _SPLIT.split(text)[:_MAX_NAMES])
+        parts = [part for place, piece in enumerate(pieces) if (part := self._person(piece, is_first=place == 0))]
         if len(parts) == 2 and "\n" in text and not any(" " in part for part in parts):
             # A given name and a surname in elements of their own.
             parts = [" ".join(parts)]
@@ -130,13 +131,21 @@ class NameWords:
             names = []
         return tuple({name.casefold(): name for name in reversed(names)}.values())[::-1]
 
-    def _without_role(self, text: str) -> str:
+    def _person(self, text: str, *, is_first: bool) -> str:
+        """A part of a credit without what the person is and where: "Jane Doe in Berlin", "Jane Doe Reporter"."""
         all_words = words = text.strip(_EDGE).split()
+        place = next((index for index, word in enumerate(words) if word in self._place_words), 0)
+        if place > 1:
+            all_words = words = words[:place]
         while words and words[-1].casefold() in self._roles:
             words = words[:-1]
-        # "Guardian staff reporter" names nobody; scripts without capitals write names as one word.
-        is_rest = len(words) == 1 < len(all_words) and words[0].lower() != words[0].upper()
-        return "" if is_rest else " ".join(words)
+        if words == all_words:
+            return " ".join(words)
+        if not words or words[0].lower() == words[0].upper():
+            # Scripts without capitals write names as one word, and have no long titles.
+            return " ".join(words)
+        # "Guardian staff reporter" and the "Senior Health Writer" after a name name nobody.
+        return " ".join(words) if is_first and len(words) > 1 else ""
 
     def _is_name(self, text: str) -> bool:
         """Whether a text can be the name of somebody.

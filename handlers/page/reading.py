@@ -63,6 +63,7 @@ class PageReadingSection(Section):
     byline_occasions: Words = Field(
         description='Words that may stand before a "by" within a line that credits somebody.'
     )
+    byline_place_words: Words = Field(description="Words between a name and a place.")
     role_words: Words = Field(description="Words for what an author is, which are no part of the name.")
     organization_endings: Words = Field(
         description="Ends of names of organisations, in lower case; of words where they begin with a blank."
