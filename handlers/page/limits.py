@@ -162,58 +162,36 @@ def _has_many_roots(body: bytes) -> bool:
 
 
 def _rewritten(body: bytes, limits: PageReadingSection) -> bytes | str:
-    """Reads every tag once. The stack of open elements is the parser's own, as near as matters here."""
+    """Reads every tag once. The stack of open elements is the parser's own, as near as matters here.
+
+    The loop is long on purpose: a hostile page has a million tags, and a call costs as much as the work.
+    """
     kept: list[bytes] = []
     stack: list[bytes] = []
     formatting: dict[bytes, int] = {}  # unclosed, by name
     tables: list[tuple[int, dict[bytes, int]]] = []  # depth and formatting where each open table began
+    kind_of = _KINDS.get
+    max_depth, max_steps, many_bytes = limits.max_depth, limits.max_steps, 2 * limits.max_attributes
     steps = unclosed = reopened = roots = done = 0
     position: int | None = 0
     while position is not None:
-        start, position = position, None
-        for match in _MARKUP.finditer(body, start):
-            kept.append(body[done : match.start()])
-            done = match.end()
-            closed, opened, attributes = match.groups()
+        begin, position = position, None
+        for match in _MARKUP.finditer(body, begin):
             steps += len(stack)
-            if reopened > limits.max_reopened:
-                return f"more than {limits.max_reopened} elements would come of unclosed formatting"
-            if steps > limits.max_steps:
-                return f"its parse would take more than {limits.max_steps} steps, for depth and number of elements"
-            if opened:
-                kept.append(match[0])
-                reopened += unclosed
-                name = opened.lower()
-                kind = _KINDS.get(name, _OTHER)
-                if len(attributes) > 2 * limits.max_attributes and _has_more_attributes(
-                    attributes, limits.max_attributes
-                ):
-                    return f"an element has more than {limits.max_attributes} attributes"
-                if name in _ROOTS:
-                    roots += sum(1 for _ in _ATTRIBUTE.finditer(attributes))
-                    if roots > limits.max_attributes:
-                        return f"its html or body element would have more than {limits.max_attributes} attributes"
-                if kind in _NOT_NESTED:
-                    if kind == _CELL and tables:
-                        _end_cell(stack, tables[-1][0])
+            which = match.lastindex
+            if which is None:  # a comment or the like
+                kept.append(body[done : match.start()])
+                done = match.end()
+            elif which == 1:
+                name = match[1].lower()
+                start, end = match.span()
+                if end - start > len(name) + 3:  # with attributes, which say nothing
+                    kept += (body[done:start], b"</", name, b">")
+                    done = end
+                if stack and stack[-1] == name and name not in _KINDS:
+                    stack.pop()
                     continue
-                if kind == _RAW_TEXT:
-                    position = _end_of_raw_text(body, done, name)
-                    kept.append(_without_tags(body[done:position], name, attributes))
-                    done = position
-                    break
-                stack.append(name)
-                if len(stack) > limits.max_depth:
-                    return f"elements are nested more than {limits.max_depth} deep"
-                if kind == _FORMATTING and attributes.strip():
-                    formatting[name] = formatting.get(name, 0) + 1
-                    unclosed += 1
-                elif kind == _TABLE:
-                    tables.append((len(stack), formatting.copy()))
-            elif closed:
-                kept.append(b"</" + closed + b">")
-                name = closed.lower()
-                kind = _KINDS.get(name, _OTHER)
+                kind = kind_of(name, _OTHER)
                 if kind == _FORMATTING and formatting.get(name):
                     formatting[name] -= 1
                     unclosed -= 1
@@ -224,8 +202,45 @@ def _rewritten(body: bytes, limits: PageReadingSection) -> bytes | str:
                     unclosed = sum(formatting.values())
                 if kind not in _NOT_NESTED:
                     _close(stack, name)
+            else:
+                name, attributes = match[2].lower(), match[3]
+                kind = kind_of(name, _OTHER)
+                if steps > max_steps:
+                    return f"its parse would take more than {max_steps} steps, for depth and number of elements"
+                if unclosed and (reopened := reopened + unclosed) > limits.max_reopened:
+                    return f"more than {limits.max_reopened} elements would come of unclosed formatting"
+                if len(attributes) > many_bytes and _has_more_attributes(attributes, limits.max_attributes):
+                    return f"an element has more than {limits.max_attributes} attributes"
+                if kind == _OTHER:
+                    stack.append(name)
+                    if len(stack) > max_depth:
+                        return f"elements are nested more than {max_depth} deep"
+                elif kind in _NOT_NESTED:
+                    if name in _ROOTS and (roots := roots + _count_attributes(attributes)) > limits.max_attributes:
+                        return f"its html or body element would have more than {limits.max_attributes} attributes"
+                    if kind == _CELL and tables:
+                        _end_cell(stack, tables[-1][0])
+                elif kind == _RAW_TEXT:
+                    end = match.end()
+                    position = _end_of_raw_text(body, end, name)
+                    kept += (body[done:end], _without_tags(body[end:position], name, attributes))
+                    done = position
+                    break
+                else:
+                    stack.append(name)
+                    if len(stack) > max_depth:
+                        return f"elements are nested more than {max_depth} deep"
+                    if kind == _TABLE:
+                        tables.append((len(stack), formatting.copy()))
+                    elif attributes.strip():
+                        formatting[name] = formatting.get(name, 0) + 1
+                        unclosed += 1
     kept.append(body[done:])
     return b"".join(kept)
+
+
+def _count_attributes(attributes: bytes) -> int:
+    return sum(1 for _ in _ATTRIBUTE.finditer(attributes))
 
 
 def _has_more_attributes(attributes: bytes, than: int) -> bool:
