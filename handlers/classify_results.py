@@ -95,7 +95,8 @@ def _extractions(
             attempt=batch.attempt,
             actionable_information=verdict.actionable_information,
             hop=batch.attempt,
-            max_details=details,
+            max_details=max(1, details),
+            over_budget=not details,
         )
         for (canonical, url), details in zip(reversed(targets.items()), shares, strict=True)
     ]

@@ -56,7 +56,7 @@ def fetch_page(event: ExtractionNeeded, rules: FetchPageRules) -> Outcome | Ask:
     """
     if event.hop > rules.extraction.hop_limit:
         return Emit((_completed(event, rules, failure=FetchFailure.HOP_LIMIT),))
-    if event.max_details == 0:
+    if event.over_budget:
         return Emit((_completed(event, rules, failure=FetchFailure.OVER_BUDGET),))
     return Ask(FetchPages((event.target_url,), event.query))
 

@@ -36,7 +36,8 @@ class ExtractionNeeded(Event):
         attempt: The attempt of the batch that triggered.
         actionable_information: That batch's score, against which the next attempt is measured.
         hop: How many extractions led here; classification stops triggering at its limit (C-11).
-        max_details: How many detail pages at most; 0 where the batch's budget had no page left for this one.
+        max_details: How many detail pages at most.
+        over_budget: Whether the batch's budget had no page left for this one: it is answered and not fetched.
     """
 
     extraction_id: Text = Field(min_length=1, max_length=512)
@@ -50,7 +51,8 @@ class ExtractionNeeded(Event):
     attempt: int = Field(default=1, ge=1)
     actionable_information: Score | None = None
     hop: int = Field(default=1, ge=0)
-    max_details: int = Field(default=5, ge=0, le=100)
+    max_details: int = Field(default=5, ge=1, le=100)
+    over_budget: bool = False
 
 
 class FetchedSource(Event):

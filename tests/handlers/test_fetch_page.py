@@ -204,7 +204,7 @@ def test_what_came_in_the_place_of_a_listing_is_not_followed(html: str, failure:
     [
         ({"hop": 2}, FetchFailure.HOP_LIMIT),
         ({"hop": 99, "follow": False}, FetchFailure.HOP_LIMIT),
-        ({"max_details": 0}, FetchFailure.OVER_BUDGET),
+        ({"over_budget": True}, FetchFailure.OVER_BUDGET),
     ],
 )
 def test_what_is_one_too_many_is_not_asked_for(fields: dict[str, object], failure: FetchFailure) -> None:

@@ -44,4 +44,5 @@ def test_listings_beyond_the_budget_are_told_so_and_not_forgotten() -> None:
     assert isinstance(outcome, Emit)
     needed = [event for event in outcome.events if isinstance(event, ExtractionNeeded)]
     assert [event.target_url for event in needed] == [content.url for content in listings]
-    assert {event.max_details for event in needed} == {0, 1}
+    assert [event.over_budget for event in needed] == [False] * 20 + [True] * 10
+    assert {event.max_details for event in needed} == {1}
