@@ -21,6 +21,7 @@ _TEXTS_AFTER = 12
 _TEXTS_BEFORE_HEADING = 4
 _TEXTS_AFTER_HEADING = 20
 _TEXTS_IN_HEAD = 14
+_TEXTS_TO_HEADING = 60
 _LONG_TEXT = 250
 _MAX_STATED = 400
 _MAX_ABOVE = 12
@@ -129,16 +130,24 @@ def _heading(outline: Outline, first: int) -> int:
     word = text.partition(" ")[0]
     if not word:
         return -1
+    # Menus and crumbs may repeat it: the one that is near the text is meant.
+    near = range(max(0, first - _TEXTS_TO_HEADING), min(first + _TEXTS_TO_HEADING, len(outline.texts)))
+    found = _find(outline.texts, near, text, word, first)
+    return found if found >= 0 else _find(outline.texts, range(len(outline.texts)), text, word, first)
+
+
+def _find(texts: list[str], places: range, text: str, word: str, first: int) -> int:
+    """Where a heading stands as a whole, next to the main text, else where a large part of it does; -1 for nowhere."""
     begins = -1
     whole: list[int] = []
-    for index, piece in enumerate(outline.texts):
+    for index in places:
+        piece = texts[index]
         if word in piece and piece.lstrip().startswith(word):
             line = " ".join(piece[:MARK_CHARACTERS].split())
             if line == text:
                 whole.append(index)
             elif begins < 0 and len(line) * 2 > len(text) and text.startswith(line):
                 begins = index
-    # Menus and crumbs may repeat it.
     return min(whole, key=lambda index: abs(index - first), default=begins)
 
 
@@ -156,8 +165,11 @@ def _places(end: int, first: int, heading: int) -> tuple[range, ...]:
 def _collect(outline: Outline, place: range, near: Near, seen: set[int], found: list[Mark]) -> None:
     """Elements that call themselves a byline or a date, the inner ones before those around them."""
     for index in place:
+        begins = place.start and index == place.start
+        if len(outline.texts[index]) > _LONG_TEXT and not begins:
+            continue
         element = outline.element_of(index)
-        if place.start and index == place.start:
+        if begins:
             # These began before, and are too large for what is looked for.
             seen.update(outline.around(element))
         nodes: list[tuple[LexborNode, int]] = []
