@@ -13,11 +13,12 @@ _BLOCKS = (
     "html body div section article main td th tr table tbody thead tfoot ul ol li dl dt dd p h1 h2 h3 h4 h5 h6 "
     "blockquote pre header address figure figcaption form fieldset details summary center caption"
 )
-STARTS_LINE, LINK, ROW, NO_TEXT, SCRIPT, META, TITLE, TIME = range(8)
+STARTS_LINE, LINK, ROW, NO_TEXT, NO_SCRIPT, SCRIPT, META, TITLE, TIME = range(9)
 _EFFECTS = {
     STARTS_LINE: _BLOCKS + " br hr",
-    NO_TEXT: "style svg noscript iframe object canvas audio video math textarea datalist map select button template "
+    NO_TEXT: "style svg iframe object canvas audio video math textarea datalist map select button template "
     "nav footer aside menu dialog label",
+    NO_SCRIPT: "noscript",
     SCRIPT: "script",
     META: "meta",
     TITLE: "title",

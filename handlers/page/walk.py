@@ -17,6 +17,7 @@ from handlers.page.tags import (
     LINK,
     META,
     NAME_OF,
+    NO_SCRIPT,
     NO_TEXT,
     ROW,
     SCRIPT,
@@ -29,6 +30,9 @@ from handlers.page.tags import (
 MARK_CHARACTERS = 300
 """Of a mark's or heading's text; a byline, a date or a title is shorter."""
 _MAX_SHORT_NODES = 40
+_MAX_NO_SCRIPT = 50
+_MAX_NO_SCRIPT_NODES = 200
+_NO_SCRIPT_TEXT = 500
 _MAX_SELECTED = 20_000
 _MAX_RDFA = 400
 _MAIN = frozenset(("mainentity", "mainentityofpage"))
@@ -123,6 +127,7 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
     texts, nodes, starts, links = found.texts, found.nodes, found.starts, found.links
     effect_of = EFFECT_OF.get
     starts_line, in_link = True, False
+    without_scripts = 0
     for node in islice(body.traverse(include_text=True, skip_empty=True), max_nodes):
         tag = node.tag_id
         if tag == TEXT:
@@ -149,11 +154,25 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
         if effect == TIME:
             found.times.append((len(texts), node))
             continue
-        if effect != NO_TEXT:
+        if effect == NO_SCRIPT:
+            without_scripts += 1
+            if without_scripts <= _MAX_NO_SCRIPT and _holds_text(node):
+                starts_line = True
+                continue
+        elif effect != NO_TEXT:
             _note(found, node, effect)
         # The traversal reads a node's children when it goes on from it: without any, it goes past.
         while (child := node.first_child) is not None:
             child.decompose(recursive=False)
+
+
+def _holds_text(node: LexborNode) -> bool:
+    """Whether an element for those without scripts holds a page's text, and not just a picture or a request."""
+    length = 0
+    for part in islice(node.traverse(include_text=True, skip_empty=True), _MAX_NO_SCRIPT_NODES):
+        if part.tag_id == TEXT:
+            length += len(part.text_content or "")
+    return length >= _NO_SCRIPT_TEXT
 
 
 def _note(found: Outline, node: LexborNode, effect: int | None) -> None:

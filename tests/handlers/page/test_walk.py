@@ -107,6 +107,11 @@ def test_the_block_element_is_found_from_any_depth(depth: int) -> None:
     assert {page.tags[block.element] for block in page.blocks()} == {"ul"}
 
 
+def test_text_for_those_without_scripts_counts_where_it_is_a_page() -> None:
+    assert outline_of(f"<body><noscript>{PARAGRAPH * 20}</noscript>").blocks()
+    assert not outline_of("<body><noscript><p>Please switch scripts on.</p></noscript>").blocks()
+
+
 def test_a_picture_may_hold_links() -> None:
     assert outline_of("<svg><a xlink:href=/x>y</a></svg><a href=/z>z</a>").hrefs == ["/z"]
 
