@@ -16,6 +16,7 @@ _CHARSET_IN_META = re.compile(rb"<meta[^>]{0,400}?charset\s*=\s*[\"']?\s*([\w.:-
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _HEAD_BYTES = 4096
 _SAMPLE_BYTES = 64 * 1024
+_TELLING_BYTES = 8
 _READ_AS = {  # what browsers read under a label that names a narrower set (WHATWG Encoding)
     "iso8859-1": "cp1252", "ascii": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874",
     "gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs", "cp950": "big5hkscs", "shift_jis": "cp932",
@@ -107,8 +108,22 @@ def _find_encoding(body: bytes, content_type: str | None) -> tuple[str, str]:
     in_meta = _CHARSET_IN_META.search(body[:_HEAD_BYTES])
     if in_meta and (codec := _codec(in_meta.group(1).decode("ascii", "replace"))):
         # A declaration that can be read as ASCII can't be in UTF-16.
-        return ("utf-8" if codec.startswith("utf-16") else codec), "meta"
+        if codec == "utf-8" or codec.startswith("utf-16"):
+            return "utf-8", "meta"
+        # Pages are saved and sent on as UTF-8 under their old declaration; text in another encoding is never valid UTF-8
+        # by chance, once it has more than a few characters beyond ASCII.
+        return ("utf-8", "detected") if _is_utf8_beyond_ascii(body) else (codec, "meta")
     return _detect(body[:_SAMPLE_BYTES])
+
+
+def _is_utf8_beyond_ascii(body: bytes) -> bool:
+    if body.isascii():
+        return False
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return False
+    return len(body) - len(text) >= _TELLING_BYTES
 
 
 def _detect(sample: bytes) -> tuple[str, str]:

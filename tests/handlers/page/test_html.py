@@ -45,3 +45,16 @@ def test_lone_surrogates_stand_for_no_character() -> None:
 @given(st.binary(max_size=200), st.one_of(st.none(), st.text(max_size=40)))
 def test_any_bytes_can_be_parsed(body: bytes, content_type: str | None) -> None:
     assert parse_page(body, content_type).tree.html is not None
+
+
+def test_utf8_under_an_old_declaration_is_utf8() -> None:
+    text = '<meta charset="gb2312"><title>台北的天氣與交通</title>'
+    assert page_bytes(text.encode()).encoding_from == "detected"
+    assert page_bytes(text.encode()).utf8 == text.encode()
+    read = page_bytes(text.encode("gb18030"))
+    assert (read.encoding, read.encoding_from, read.utf8) == ("gb18030", "meta", text.encode())
+
+
+def test_two_bytes_that_could_be_utf8_are_what_the_page_says() -> None:
+    page = page_bytes('<meta charset="iso-8859-1"><p>Ã©'.encode("latin-1"))
+    assert (page.encoding, page.encoding_from) == ("cp1252", "meta")
