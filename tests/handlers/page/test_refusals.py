@@ -49,6 +49,9 @@ TEASERS = "The bridge opens in May. The library stays shut. Five new buses. " * 
         ("安全验证", "请拖动滑块完成拼图", CHALLENGE),
         ("港口", "系統偵測到異常流量，請輸入驗證碼", CHALLENGE),
         ("Harbour", "Please log in to continue reading.", CHALLENGE),
+        ("Harbour Shop", "Enter the characters you see below. Sorry, we just need to make sure.", CHALLENGE),
+        ("港口", "当前环境异常，完成验证后即可继续访问。", CHALLENGE),
+        ("港口", "该内容已被发布者删除", SOFT_404),
         (
             "Before you continue to the Harbour",
             "We use cookies to deliver our services. Accept all. Reject all. More options. " + "Partner 17. " * 80,
