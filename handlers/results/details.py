@@ -25,9 +25,9 @@ _PLACEHOLDERS = ("%month%", "%number%", "%street%")
 _HALVES = ("halves", "halves_after")
 _LEADS = (
     *("eras", "time_cues", "time_prepositions", "minute_words", "halves", "price_labels"),
-    *("currencies", "doubtful_currencies"),
+    "currencies",
 )
-_FOLLOWERS = ("currencies", "doubtful_currencies", "currency_names", "scales", "scale_letters")
+_FOLLOWERS = ("currencies", "currency_names", "scales", "scale_letters")
 _CUED = "(?P<cued>)"
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 
@@ -95,8 +95,9 @@ class DetailPack(Section):
         description="Signs and codes before or after an amount: the ISO 4217 code, or the sign where that is open.",
     )
     currency_names: dict[str, str] = Field(default={}, description="Names of currencies, which follow an amount.")
-    doubtful_currencies: dict[str, str] = Field(
-        default={}, description="Signs that are words as well: they need decimals or thousands beside them."
+    doubtful_currencies: tuple[str, ...] = Field(
+        default=(),
+        description="Those of them that are words or codes as well: they need decimals, thousands or a scale.",
     )
     three_decimals: tuple[str, ...] = Field(default=(), description="Currencies with three decimals.")
     scales: dict[str, float] = Field(default={}, description="Words between amount and currency that multiply it.")
@@ -153,7 +154,7 @@ class Shapes:
 class DetailPatterns:
     """All packs as one. Attributes are named as the fields of a pack.
 
-    ``all_currencies`` joins signs, names and doubtful ones; ``leads`` are all words that stand before the number of a
+    ``all_currencies`` joins signs and names; ``leads`` are all words that stand before the number of a
     date, time or price, ``followers`` those behind an amount, ``all_halves`` those behind a time, ``place_leads`` what
     stands before the number of a house or box.
     """
@@ -194,7 +195,7 @@ class DetailPatterns:
 def compile_details(packs: Sequence[DetailPack]) -> DetailPatterns:
     """Joins the packs and compiles them; done once for a set of rules."""
     months = {name: number for pack in packs for number, names in enumerate(pack.months, 1) for name in names}
-    either_side = _joined_meanings(packs, "currencies") | _joined_meanings(packs, "doubtful_currencies")
+    either_side = _joined_meanings(packs, "currencies")
     fillings = {
         "%month%": alternatives(name.lower() for name in months),
         "%number%": f"[{NUMERALS}]{{1,3}}",

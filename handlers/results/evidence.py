@@ -97,7 +97,7 @@ def _ends_bare(reading: Reading, end: int, patterns: DetailPatterns) -> bool:
     """Whether nothing can follow a number that says what it is: a bracket, the end of a sentence."""
     after = reading.folded[end : end + 1]
     if after in ".,":
-        is_end = reading.folded[end + 1 : end + 2] in _BLANKS
+        is_end = reading.folded[end + 1 : end + 2] in _BLANKS and not reading.folded[end + 2 : end + 3].isdecimal()
         return is_end and not patterns.months.may_begin(reading.folded, end + 2)
     return after in _CLOSING or (after in _BLANKS and reading.folded[end + 1 : end + 2] in _CLOSING)
 

@@ -37,7 +37,7 @@ def small_number(text: str) -> int:
     return total
 
 
-def decimal_amount(text: str, *, decimals: int = 2) -> str | None:
+def decimal_amount(text: str, *, decimals: int = 2) -> str:
     """A plain decimal number, with the decimals as they stand.
 
     The last mark is the decimal one where it differs from the marks before it, where other than three digits follow,
@@ -60,7 +60,5 @@ def decimal_amount(text: str, *, decimals: int = 2) -> str | None:
     else:
         head, tail = digits, ""
     head = re.sub(r"[.,]", "", head)
-    if not head.isdecimal() or (tail and not tail.isdecimal()):
-        return None
     fraction = "".join(str(int(digit)) for digit in tail)
     return f"{int(head)}.{fraction}" if fraction else str(int(head))

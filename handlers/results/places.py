@@ -53,7 +53,7 @@ def read_address(reading: Reading, start: int, number_end: int, floor: int, patt
     if patterns.place_leads.may_end(reading.folded, end):
         detail = _after_street(reading, start, floor, patterns) or _box(reading, start, floor, patterns)
     # A name has a capital, or a sign stands between it and the number.
-    if not detail and (before in ",.°º" or text[text.rfind(" ", floor, end) + 1].isupper()):
+    if not detail and (text[end - 1 : end] in (",", ".", "°", "º") or text[text.rfind(" ", floor, end) + 1].isupper()):
         detail = _after_word(reading, start, floor, patterns)
     if not detail and number_end - start == _POSTAL_DIGITS:
         detail = _town(reading, start, floor, patterns)
@@ -76,8 +76,9 @@ def labelled_places(reading: Reading, patterns: DetailPatterns) -> Iterator[Deta
 
 def _first(reading: Reading, start: int, floor: int) -> int:
     # An address in ideographs begins before its number, with town and street.
-    if start and reading.text[start - 1] > "\u3040" and (lead := _IDEOGRAPHS_BEFORE.search(reading.text, floor, start)):
-        return max(lead.start(), start - 16)
+    end = reading.skip_blanks_back(start, 1)
+    if end and is_ideographic(reading.text[end - 1]) and (lead := _IDEOGRAPHS_BEFORE.search(reading.text, floor, end)):
+        return lead.start()
     return start
 
 

@@ -45,13 +45,13 @@ def read_price(reading: Reading, start: int, floor: int, patterns: DetailPattern
     after, scale, name = _after(reading, end, patterns)
     name = name if not sign or _says_more(sign, name, patterns) else ""
     word = name or sign
-    if word in patterns.doubtful_currencies and not _EXACT.search(written):
+    if word in patterns.doubtful_currencies and scale == 1 and not _EXACT.search(written):
         return None
     if not word and not _has_label(reading, start, floor, patterns):
         return None
     code = patterns.all_currencies[word] if word else ""
     amount = decimal_amount(written, decimals=3 if code in patterns.three_decimals else 2)
-    if amount is None or not _is_whole(reading, first, start, end, floor, sign):
+    if not _is_whole(reading, first, start, end, floor, sign):
         return None
     if not name and scale == 1:
         after = end
@@ -100,6 +100,8 @@ def _scales(reading: Reading, end: int, patterns: DetailPatterns) -> tuple[int, 
         place = reading.skip_blanks(end)
         word = patterns.scales.after(reading.folded, reading.text, place)
         if not word:
+            if patterns.all_currencies.after(reading.folded, reading.text, place):
+                break
             letter = reading.folded[place : place + 1]
             # A letter close by, as in $5m, or with the currency behind it, as in 30 MUSD.
             if letter in patterns.scale_letters and _is_end(reading, place + 1, patterns, needs_currency=place > end):
@@ -136,8 +138,8 @@ def _has_label(reading: Reading, start: int, floor: int, patterns: DetailPattern
 def _is_whole(reading: Reading, first: int, start: int, end: int, floor: int, sign: str) -> bool:
     """Whether an amount is no part of a longer number or word."""
     folded = reading.folded
-    if not sign and start > floor + 1 and folded[start].isdecimal():
-        before = folded[start - 1 : start]
+    if start and not sign and (start > floor + 1 or not floor) and folded[start].isdecimal():
+        before = folded[start - 1]
         if (before.isalnum() and before.isascii()) or (before in ".,:/" and folded[start - 2 : start - 1].isdecimal()):
             return False
     if first and folded[first].isalpha() and folded[first - 1].isdecimal() and first > floor:

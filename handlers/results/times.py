@@ -93,8 +93,6 @@ def _lead(reading: Reading, start: int, floor: int, patterns: DetailPatterns) ->
     cue = patterns.time_cues.before(reading.folded, reading.text, end)
     preposition = "" if cue else patterns.time_prepositions.before(reading.folded, reading.text, end)
     word = cue or preposition
-    if word and end - len(word) < floor:
-        return _Lead(start)
     first = end - len(word) if cue else start
     if word:
         end = reading.skip_blanks_back(end - len(word))
@@ -139,5 +137,4 @@ def _hour(hour: int, half: Half | None) -> int | None:
             return hour % 12 if hour == 12 or hour < 6 else hour + 12 if hour < 12 else hour % 24
         case "noon":
             return hour + 12 if hour < 6 else hour % 24
-        case None:
-            return hour % 24
+    return hour % 24

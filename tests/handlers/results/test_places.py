@@ -1,0 +1,87 @@
+"""Places: streets whose number stands before or behind them, boxes, towns, and what follows a label."""
+
+from __future__ import annotations
+
+import pytest
+
+from handlers.classify_results import ClassifyResultsRules
+from handlers.results.evidence import find_evidence
+from handlers.results.patterns import compile_patterns
+from tests.rules import shipped_rules
+
+PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
+
+
+def places(text: str) -> list[str | None]:
+    return [found.value for found in find_evidence(text, PATTERNS) if found.kind == "place"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("at 8170 S. Harbour Blvd. Suite 210 today", "8170 S. Harbour Blvd. Suite 210"),
+        ("see 12 West 9th Street, #6C", "12 West 9th Street, #6C"),
+        ("our 308 W 72nd home", "308 W 72nd"),
+        ("112 W16700 Larch Road", "112 W16700 Larch Road"),
+        ("5320 - Birch Road", "5320 - Birch Road"),
+        ("1776 Broadway", "1776 Broadway"),
+        ("435 W 116TH ST.", "435 W 116TH ST."),
+        ("86-90 Paul Street", "86-90 Paul Street"),
+        ("188 e 64 Street", "188 e 64 Street"),
+        ("1300 Elm Avenue, N.W.", "1300 Elm Avenue, N.W."),
+        ("Box: P.O. Box 12646 only", "P.O. Box 12646"),
+        ("write to Postfach 12 34 56", "Postfach 12 34 56"),
+        ("am Alten Markt 7 steht", "Alten Markt 7"),
+        ("Gerhart-Hauptmann-Straße 12a", "Gerhart-Hauptmann-Straße 12a"),
+        ("Straße der Einheit 135", "Straße der Einheit 135"),
+        ("in Norrgatan 6 och", "Norrgatan 6"),
+        ("Lindestraat 1", "Lindestraat 1"),
+        ("Rua José Coutinho, nº 608", "Rua José Coutinho, nº 608"),
+        ("Via Roma 5", "Via Roma 5"),
+        ("ul. Zielona 51", "ul. Zielona 51"),
+        ("rua, xrua Alta, rua Alta 5", "rua Alta 5"),
+        ("Venue: 12 Main Street, Suite 5", "12 Main Street, Suite 5"),
+        ("25, avenue de la Paix", "25, avenue de la Paix"),
+        ("台北市信義路五段7號3樓", "台北市信義路五段7號3樓"),
+        ("中山路 12号", "中山路 12号"),
+        ("東京都港区芝公園4丁目2番8号", "東京都港区芝公園4丁目2番8号"),
+        ("港区三田3-5-27", "港区三田3-5-27"),
+        ("Boise, ID 83701-1234", "Boise, ID 83701-1234"),
+        ("会場：　中央ホール、二階", "中央ホール"),
+    ],
+)
+def test_one_place(text: str, value: str) -> None:
+    assert value in places(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "280 square metres",
+        "called for 7 days",
+        "via email 5 times",
+        "For The Spring 12",
+        "I have 2",
+        "Address:\nCity:\nState:",
+        "im Jahr 2024",
+        "nowhere: here",
+        "$5 Main",
+        "auf dem weg 5",
+        "weg 5",
+        "a box 7 of",
+        "rua",
+        "Platz1",
+        "45201 people",
+        "Straße 5:30",
+        "123456789 Main Street",
+        "Box #:",
+        "Venue: ***",
+    ],
+)
+def test_no_place(text: str) -> None:
+    assert places(text) in ([], ["box 7"])
+
+
+def test_a_form_has_labels_only() -> None:
+    assert places("Location:\nBlue Note") == ["Blue Note"]
+    assert places("Location:\nPhone:") == []
