@@ -110,8 +110,8 @@ def _find_encoding(body: bytes, content_type: str | None) -> tuple[str, str]:
         # A declaration that can be read as ASCII can't be in UTF-16.
         if codec == "utf-8" or codec.startswith("utf-16"):
             return "utf-8", "meta"
-        # Pages are saved and sent on as UTF-8 under their old declaration; text in another encoding is never valid UTF-8
-        # by chance, once it has more than a few characters beyond ASCII.
+        # Pages are saved and sent on as UTF-8 under their old declaration; text in another encoding is never valid
+        # UTF-8 by chance, once it has more than a few characters beyond ASCII.
         return ("utf-8", "detected") if _is_utf8_beyond_ascii(body) else (codec, "meta")
     return _detect(body[:_SAMPLE_BYTES])
 
