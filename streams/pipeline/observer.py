@@ -9,7 +9,7 @@ from prometheus_client import Counter
 
 from schemas.documents import DocumentIndexed
 from schemas.event import Event
-from schemas.extraction import ExtractionNeeded
+from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.outcome import DeadReason, RetryReason, Stage
 from schemas.pages import ScoredPage
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
@@ -118,7 +118,7 @@ class Observer:
                         log.warning(message, batch_id=event.batch_id)
                     if event.improvement is not None:
                         metrics.actionable_improvement.observe(event.improvement)
-                case ExtractionNeeded():
+                case ExtractionNeeded() if not _is_sent_on(event):
                     metrics.extractions_triggered_total.labels(event.reason).inc()
                 case RetrievalEvaluated():
                     metrics.batches_total.labels("passed" if event.passed else "failed").inc()
@@ -136,3 +136,8 @@ class Observer:
                 if counter is None:
                     counter = self._features[name] = metrics.page_features_total.labels(name)
                 counter.inc()
+
+
+def _is_sent_on(event: ExtractionNeeded) -> bool:
+    """Whether an extraction sends one of its listing's items on to another domain; no batch triggered that one."""
+    return event.reason is ExtractionTrigger.AGGREGATOR_DETECTED and not event.follow

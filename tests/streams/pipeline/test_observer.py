@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from schemas.documents import DocumentIndexed
 from schemas.event import Event
-from schemas.extraction import ExtractionCompleted, ExtractionNeeded
+from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
 from schemas.pages import ScoredPage
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from streams.pipeline.observer import Observer
@@ -76,6 +76,9 @@ def test_a_listing_that_should_be_followed_is_a_warning_in_the_words_of_the_requ
 def test_extractions_are_counted_by_what_triggered_them() -> None:
     event: ExtractionNeeded = example(ExtractionNeeded, "extraction.needed.v1/aarhus_listing")
     assert told(event) == {"assay_extractions_triggered_total aggregator_detected": 1}
+    assert told(event.model_copy(update={"follow": False})) == {}, "an item that is sent on was triggered before"
+    asked = event.model_copy(update={"follow": False, "reason": ExtractionTrigger.SNIPPET_REQUESTED})
+    assert told(asked) == {"assay_extractions_triggered_total snippet_requested": 1}
 
 
 @pytest.mark.parametrize(("passed", "label"), [(True, "passed"), (False, "failed")])
