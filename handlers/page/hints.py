@@ -1,4 +1,4 @@
-"""What class names and ids say an element is: navigation or the like, a byline, a date.
+"""What class names and ids say an element is: navigation or the like, beside the text, a byline, a date.
 
 The attribute's text goes in, a bit set comes out. Names are taken apart into words (``entry-date``, ``pubDate``) and
 looked up in the configured lists; what a site calls its elements is no rule here, only words that many sites share.
@@ -57,17 +57,17 @@ class Hints:
     def _look_up(self, names: str) -> int:
         if names.isascii() and names.islower():
             # The usual case, and several times as fast: no words run together.
-            found = names.encode().translate(_ONLY_LETTERS).split()
-            if self._telling_ascii.isdisjoint(found):
+            parts = names.encode().translate(_ONLY_LETTERS).split()
+            if self._telling_ascii.isdisjoint(parts):
                 return 0
-            words = [word.decode() for word in found]
+            words = [part.decode() for part in parts]
         else:
             words = [word.lower() for word in _WORD.findall(names)]
-        said = 0 if self._boilerplate.isdisjoint(words) else BOILERPLATE
+        found = 0 if self._boilerplate.isdisjoint(words) else BOILERPLATE
         if not self._byline.isdisjoint(words) and self._byline_not.isdisjoint(words):
-            said |= BYLINE
+            found |= BYLINE
         if not self._date.isdisjoint(words):
-            said |= DATE
+            found |= DATE
         if not self._beside.isdisjoint(words):
-            said |= BESIDE
-        return said
+            found |= BESIDE
+        return found

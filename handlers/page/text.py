@@ -1,7 +1,8 @@
 """Main text without boilerplate: an outline goes in, the blocks that are the page's own text come out.
 
 Blocks earn points for running text and lose them for links; containers collect what is inside them, and the smallest
-container that holds nearly everything good is the text's. Within it, navigation, link lists and crumbs are left out.
+container that holds nearly everything good is the text's. Within it, navigation, link lists and crumbs are left out, and
+what is beside the text: captions, credits, lines that lead to links, and notes behind its end.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])")
 _GOOD_CHARACTERS = 40
 _GOOD_CJK_CHARACTERS = 20
 _MOSTLY_LINKS = 0.5
-_SHORT = 40
-_LONG = 60
-_MANY = 4
-_SMALL = 0.2
+_SHORT = 40  # of a line that leads to links
+_LONG = 60  # of a line that is the text's beyond doubt
+_LONG_CJK = 20
+_MANY = 4  # long lines of an article
+_SMALL = 0.2  # of the text, for what may be cut off behind it
 _SHARE_KEPT = 0.75
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _PROSE = frozenset(("p", "li", "blockquote", "dd"))
@@ -171,9 +173,13 @@ def _leads_to_links(block: Block, after: Block | None) -> bool:
 
 def _without_tail(kept: list[Block]) -> list[Block]:
     """Lines up to the last long one, where these are many and little follows: notes, offers, credits."""
-    long = [index for index, block in enumerate(kept) if len(block.text) >= _LONG and block.tag in _PROSE]
+    long = [index for index, block in enumerate(kept) if block.tag in _PROSE and _is_long(block.text)]
     if len(long) < _MANY:
         return kept
     end = long[-1] + 1
     tail = sum(len(block.text) for block in kept[end:])
     return kept[:end] if tail < _SMALL * sum(len(block.text) for block in kept) else kept
+
+
+def _is_long(line: str) -> bool:
+    return len(line) >= _LONG or (len(line) >= _LONG_CJK and has_cjk(line))

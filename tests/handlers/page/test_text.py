@@ -69,6 +69,10 @@ def test_little_after_a_long_text_is_left_out() -> None:
     assert main_text(outline_of(story + tail), 10_000).text.endswith("office said.")
     assert main_text(outline_of(f"<p>{PARAGRAPH}</p>{tail}"), 10_000).text.endswith("Buy our paper.")
 
+    chinese = "<p>中央氣象署今天發布豪雨特報，提醒民眾注意山區坍方落石及低窪地區淹水，各地雨量持續增加當中。</p>" * 5
+    last = "氣象署說，這一波降雨可能持續到週末以後。"
+    assert main_text(outline_of(f"{chinese}<p>{last}</p><p>版權所有</p>"), 10_000).text.endswith(last)
+
 
 def test_count_words() -> None:
     assert count_words("") == 0
