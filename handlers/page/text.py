@@ -1,8 +1,8 @@
 """Main text without boilerplate: an outline goes in, the blocks that are the page's own text come out.
 
 Blocks earn points for running text and lose them for links; containers collect what is inside them, and the smallest
-container that holds nearly everything good is the text's. Within it, navigation, link lists and crumbs are left out, and
-what is beside the text: captions, credits, lines that lead to links, and notes behind its end.
+container that holds nearly everything good is the text's. Within it, navigation, link lists and crumbs are left out,
+and what is beside the text: captions, credits, lines that lead to links, and notes behind its end.
 """
 
 from __future__ import annotations
