@@ -77,10 +77,9 @@ def read_pages(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: 
         return Emit((_completed(event, rules, failure=refused.reason, skipped=[refused]),))
     if len(replies) == walk.pages_read and walk.next_page:
         return Ask(FetchPages((walk.next_page,), event.query))
-    own = registrable_domain(host_of(first.final_url))
     chosen = [link.url for link in walk.links[: _most_details(event, rules)]]
-    near = [url for url in chosen if registrable_domain(host_of(url)) == own]
-    far = [url for url in chosen if registrable_domain(host_of(url)) != own]
+    near = [url for url in chosen if _same_domain(url, first.final_url)]
+    far = [url for url in chosen if not _same_domain(url, first.final_url)]
     if not chosen:
         return Emit((_completed(event, rules, failure=FetchFailure.NO_ITEM_LINKS, skipped=walk.skipped),))
     if not near:
@@ -123,7 +122,7 @@ def _walk(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: Fetch
         listing = _listing_of(page, event, rules)
         for link in listing.links:
             links.setdefault(_canonical(link.url), link)
-        onward = listing.next_page
+        onward = listing.next_page if _same_domain(listing.next_page, page.final_url) else None
         enough = len(links) >= _most_details(event, rules) or pages_read >= rules.extraction.max_listing_pages
         if onward and not enough and _canonical(onward) not in seen:
             wanted = onward
@@ -134,6 +133,11 @@ def _walk(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: Fetch
 def _most_details(event: ExtractionNeeded, rules: FetchPageRules) -> int:
     """What the event asks for, within what one batch may cost."""
     return min(event.max_details, rules.extraction.batch_budget)
+
+
+def _same_domain(url: str | None, other: str) -> bool:
+    """Whether two addresses are of one registrable domain, which one worker at a time visits."""
+    return url is not None and registrable_domain(host_of(url)) == registrable_domain(host_of(other))
 
 
 def _canonical(url: str) -> str:

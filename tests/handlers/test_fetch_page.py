@@ -158,6 +158,13 @@ def test_a_next_page_that_does_not_come_is_named() -> None:
     assert len(event.fetched) == 2
 
 
+def test_a_next_page_on_another_domain_is_left_alone() -> None:
+    pager = '<a rel="next" href="https://elsewhere.example/events?page=2">Next</a>'
+    listing = page(f"{HOST}/events", cards("/event/1", "/event/2", extra=pager))
+    _, asked = run(needed(), lambda url: listing if url.endswith("/events") else detail(url))
+    assert [len(urls) for urls in asked] == [1, 2]
+
+
 def test_as_many_listing_pages_as_configured_and_none_twice() -> None:
     def web(url: str) -> FetchedPage:
         if "events" not in url:
