@@ -38,7 +38,7 @@ def read_date(reading: Reading, start: int, floor: int, last_date: int, patterns
     end, groups = found
     if "cued" in groups and not _has_cue(reading, start, end, last_date, groups, patterns):
         return None
-    if not reading.stands_alone(start, end, floor):
+    if not reading.stands_alone(start, end, floor) or _goes_on(reading.folded, start, end):
         return None
     if patterns.not_dates.search(reading.folded, max(floor, start - _LABEL_REACH), start):
         return None
@@ -67,6 +67,11 @@ def date_after_month(reading: Reading, start: int, floor: int, patterns: DetailP
     if not found_day or not reading.stands_alone(start, end, start):
         return None
     return Detail("date", first, end, value)
+
+
+def _goes_on(folded: str, start: int, end: int) -> bool:
+    """Whether a date with hyphens has one more number behind another hyphen: a part number, a build's stamp."""
+    return folded[end : end + 1] == "-" and folded[end + 1 : end + 2].isdecimal() and "-" in folded[start:end]
 
 
 def _value(reading: Reading, start: int, groups: dict[str, str], patterns: DetailPatterns) -> tuple[bool, str | None]:

@@ -20,7 +20,7 @@ _HOUSE = re.compile(r"\d{1,4}(?:\s?[-/]\s?\d{1,4})?(?:\s?[a-z](?![^\W_]))?(?![\d
 _LONG_NUMBER = re.compile(r"[\d -]{1,20}\d|\d")
 # What may stand between a street word and its house number: up to four words, then a comma or a sign for number.
 _NAME = re.compile(
-    r"(?:[ .]{1,2}|(?<=[./]))(?![a-zß-ÿ]{4})(?:[^\W\d_][\w'’.-]{0,24}[ .]{1,2}){0,4}?[^\W\d_][\w'’.-]{0,24}"
+    r"(?:[ .]{1,2}|(?<=[./]))(?![a-zß-ÿ]{4})(?:[^\W\d_][\w'’-]{0,24}[ .]{1,2}){0,4}[^\W\d_][\w'’-]{0,24}"
     r" ?,? ?(?:[nN][º°.] ?)?"
 )
 _NAME_BEFORE = re.compile(r"(?:[^\W\d_][\w.'’-]{0,30}[ \xa0]){0,2}[^\W\d_][\w.'’-]{0,40}$")
@@ -77,7 +77,11 @@ def labelled_places(reading: Reading, patterns: DetailPatterns) -> Iterator[Deta
 def _first(reading: Reading, start: int, floor: int) -> int:
     # An address in ideographs begins before its number, with town and street.
     end = reading.skip_blanks_back(start, 1)
-    if end and is_ideographic(reading.text[end - 1]) and (lead := _IDEOGRAPHS_BEFORE.search(reading.text, floor, end)):
+    if (
+        end
+        and is_ideographic(reading.text[end - 1])
+        and (lead := _IDEOGRAPHS_BEFORE.search(reading.text, max(floor, end - 16), end))
+    ):
         return lead.start()
     return start
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 
 from handlers.classify_results import ClassifyResultsRules
@@ -17,8 +17,9 @@ from handlers.results.evidence import find_evidence
 from handlers.results.patterns import CompiledPatterns, compile_patterns
 from schemas.retrieval import Evidence
 from tests import labelled
-from tests.accuracy import evidence_cases
-from tests.accuracy.evidence_cases import Case, Expected
+from tests.accuracy import evidence_cases, written_moments
+from tests.accuracy.evidence_cases import Case
+from tests.accuracy.written_moments import Expected
 from tests.rules import shipped_rules
 
 SETS: dict[str, Callable[[], Iterator[Case]]] = {
@@ -106,7 +107,7 @@ def is_right(found: Evidence, expected: Expected, patterns: CompiledPatterns) ->
     match expected.kind:
         case "date":
             if value is None:
-                numbers = evidence_cases.numbers(found.text)
+                numbers = written_moments.numbers(found.text)
                 return {int(expected.value[-5:-3]), int(expected.value[-2:])} <= numbers
             return value.endswith(expected.value.removeprefix("XX"))
         case "price":
@@ -162,8 +163,3 @@ def _joined(text: str, like: str) -> str:
 
 def _is_code(text: str) -> bool:
     return len(text) == 3 and text.isascii() and text.isupper()
-
-
-def report(lines: Iterable[str]) -> str:
-    """The lines as one text."""
-    return "\n".join(lines)

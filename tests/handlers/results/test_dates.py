@@ -89,6 +89,7 @@ def test_several_days(text: str, values: list[str]) -> None:
         "ISBN 12-11-2024",
         "A29-11-2024",
         "29-11-2024x",
+        "29-11-2024-22",
         "12.11.2024.3",
         "30 Feb 2024",
         "1 Maybe 2024",

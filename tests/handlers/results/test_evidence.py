@@ -150,3 +150,27 @@ def test_offsets_hold_for_any_text(text: str) -> None:
     assert all(text[detail.start : detail.end] == detail.text for detail in found)
     assert found == find_evidence(text, PATTERNS)
     assert len(fold(text)) == len(text)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "1 ",
+        "1,111",
+        "$1",
+        "1 Aa Aa Aa ",
+        "rua a.a.a.a.a 1 ",
+        "路1",
+        "年1月",
+        "1:",
+        "Venue: ",
+        "Nov 1 ",
+        "P.O. Box 1 ",
+        "1-",
+        "kr kr 1",
+    ],
+)
+def test_a_long_text_of_one_kind_comes_to_an_end(piece: str) -> None:
+    text = piece * (20_000 // len(piece))
+    found = find_evidence(text, PATTERNS)
+    assert all(text[detail.start : detail.end] == detail.text for detail in found)
