@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from schemas.outcome import FetchedPage, FetchFailure, FetchPages, FetchRefused
 from streams.fetch.clock import Clock
 from streams.fetch.settings import FetchSettings
 from streams.fetch.worker import FetchWorker
+from streams.telemetry.metrics import Metrics
 from tests.streams.fetch.virtual import VirtualTime
 from tests.streams.fetch.web import HTML, Web, response, serving
 
@@ -584,3 +586,38 @@ async def test_a_page_without_a_content_type_comes_and_one_that_lies_is_told_apa
     async with FetchWorker(settings(web)) as worker:
         pages = await fetch(worker, "http://site.example/a", "http://site.example/b")
     assert [page.content_type for page in pages if isinstance(page, FetchedPage)] == ["", HTML]
+
+
+async def test_robots_txt_that_is_moved_for_ever_or_to_nowhere(web: Web) -> None:
+    web.routes["/a"] = PAGE
+    web.routes["/robots.txt"] = response("", status=302, Location="/robots.txt")
+    async with FetchWorker(settings(web)) as worker:
+        assert await reason(worker, "http://site.example/a") is None, "as if there were none (RFC 9309, 2.3.1.2)"
+    web.routes["/robots.txt"] = response("", status=302, Location="ftp://site.example/robots.txt")
+    async with FetchWorker(settings(web)) as worker:
+        assert await reason(worker, "http://site.example/a") is FetchFailure.ROBOTS
+
+
+async def test_a_server_that_stays_in_trouble_is_given_up(web: Web) -> None:
+    web.routes["/a"] = response("", status=502)
+    async with FetchWorker(settings(web)) as worker:
+        assert await reason(worker, "http://site.example/a") is FetchFailure.SERVER_ERROR
+    assert web.seen["/a"] == 3
+
+
+async def test_what_came_and_what_did_not_is_counted(web: Web) -> None:
+    web.routes["/a"] = PAGE
+    registry = CollectorRegistry()
+    async with FetchWorker(settings(web), metrics=Metrics(registry)) as worker:
+        urls = [f"http://site.example/{name}" for name in ("a", "gone")]
+        await fetch(worker, *urls, "ftp://site.example/", "http://10.0.0.1/")
+        await fetch(worker, *urls)
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(name, labels)
+
+    assert value("assay_fetches_total", outcome="ok") == 1, "what is known already is no fetch"
+    for failure in ("client_error", "forbidden_scheme", "forbidden_address"):
+        assert value("assay_fetches_total", outcome=failure) == 1
+    assert value("assay_fetch_bytes_total") == len("<h1>Hello</h1>")
+    assert value("assay_fetch_wait_seconds_count") == 3
