@@ -36,7 +36,19 @@ class FetchSettings(Section):
         description="Host to address:port, as with curl's --resolve: the operator's permission for exactly that host.",
     )
     local_suffixes: tuple[str, ...] = Field(
-        default=("localhost", "local", "localdomain", "internal", "intranet", "lan", "corp", "home", "home.arpa"),
+        default=(
+            "localhost",
+            "local",
+            "localdomain",
+            "internal",
+            "intranet",
+            "lan",
+            "corp",
+            "home",
+            "home.arpa",
+            "svc",
+            "onion",
+        ),
         description="Names that only mean something inside a network; refused before they are looked up.",
     )
 

@@ -53,6 +53,8 @@ async def judge(url: str, *answers: str, **settings: Any) -> Admitted | FetchRef
         ("http://metadata/", FORBIDDEN),
         ("http://metadata.service.internal/", FORBIDDEN),
         ("http://printer.local./", FORBIDDEN),
+        ("http://kubernetes.default.svc/", FORBIDDEN),
+        ("http://hidden.onion/", FORBIDDEN),
         ("http://example.com:22/", FORBIDDEN),
         ("http://256.256.256.256/", INVALID),
         ("http://1.2.3.4.5/", INVALID),
