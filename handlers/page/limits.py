@@ -14,7 +14,7 @@ from itertools import islice
 
 from handlers.page.reading import PageReadingSection
 
-_HARMLESS_TAGS = 3000
+_HARMLESS_TAGS = 4000
 _HARMLESS_BYTES = 64 * 1024
 _PROBED = 4_000_000_000
 """Over a page's size, half the bytes of the longest tag that is let through unread. The parse of a page full of such
@@ -85,7 +85,7 @@ def admitted(body: bytes, limits: PageReadingSection) -> bytes | str:
     if (
         (brackets > limits.max_depth and _could_be_deep(body, brackets, limits))
         or (brackets > _HARMLESS_TAGS and _has_much_formatting(body, limits.max_reopened // brackets))
-        or (len(body) > _HARMLESS_BYTES and _has_many_roots(body))
+        or (brackets > _HARMLESS_TAGS and _has_many_roots(body))
     ):
         return _rewritten(body, limits)
     return body
