@@ -76,8 +76,9 @@ class DetailPack(Section):
     )
     times: tuple[Expression, ...] = Field(
         default=(),
-        description="What follows the hour of a time, in folded text. Groups: minute, fives (minutes by fives), "
-        "half_hour; an empty group cued asks for a part of the day beside it, or for a cue before.",
+        description="What follows the hour of a time, in folded text. Groups: minute, fives and quarters "
+        "(minutes by five and fifteen), half_hour; an empty group cued asks for a part of the day beside it, or for a "
+        "cue before.",
     )
     time_cues: tuple[str, ...] = Field(default=(), description="Words before an hour that make it a time: kl.")
     time_prepositions: tuple[str, ...] = Field(

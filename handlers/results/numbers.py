@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-NUMERALS = "〇零一二三四五六七八九十廿卅"
+NUMERALS = "〇零一二三四五六七八九十廿卅两兩"
 """The characters that ideographic numbers below a hundred are written with."""
 
 # Grouped by thousands, the Indian way, or plain. Groups have a fixed length: one never runs into the number after it.
@@ -17,7 +17,7 @@ AMOUNT = re.compile(
 )
 
 _TENS = {"十": 1, "廿": 2, "卅": 3}
-_DIGITS = {"零": 0, **{sign: value for value, sign in enumerate("〇一二三四五六七八九")}}
+_DIGITS = {"零": 0, "两": 2, "兩": 2, **{sign: value for value, sign in enumerate("〇一二三四五六七八九")}}
 
 
 def small_number(text: str) -> int:

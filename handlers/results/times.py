@@ -115,7 +115,7 @@ def _around_the_hour(reading: Reading, start: int, first: int, minutes: int, pat
 
 def _value(hour_text: str, groups: dict[str, str], half: Half | None) -> str | None:
     minute = small_number(groups.get("minute", "")) + 5 * small_number(groups.get("fives", ""))
-    minute += int("half_hour" in groups) * 30
+    minute += 15 * small_number(groups.get("quarters", "")) + 30 * ("half_hour" in groups)
     number = small_number(hour_text)
     hour = _hour(number, half)
     if hour is None or minute > 59 or (number == 24 and minute):

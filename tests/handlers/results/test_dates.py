@@ -76,6 +76,7 @@ def test_several_days(text: str, values: list[str]) -> None:
         "page 2/15",
         "2/15",
         "4/5 stars",
+        "24/7",
         "on 4/5 €",
         "ab 3.10 EUR",
         "ratio 16/9/2",

@@ -64,6 +64,9 @@ def prices(text: str) -> list[str | None]:
         ("-$5.00 off", "5.00 $"),
         ("1 trillion dollars", "1000000000000 $"),
         ("5 $USD", "5 USD"),
+        ("99¢", "99 cents"),
+        ("Rs. 1,499/-", "1499 ₨"),
+        ("kr. 150,-", "150 kr"),
         ("3 hundred thousand dollars", "300000 $"),
     ],
 )
