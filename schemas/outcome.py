@@ -321,8 +321,8 @@ class VectorsUnavailable:
     detail: str
 
 
-Need = FetchPages | IndexDocument
-Reply = PagesReply | IndexReply | IndexUnavailable
+Need = FetchPages | IndexDocument | AskModel
+Reply = PagesReply | IndexReply | IndexUnavailable | ModelReply | ModelFailed | ModelUnavailable
 
 
 @dataclass(frozen=True, slots=True)

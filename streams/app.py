@@ -125,6 +125,7 @@ class Application:
         observer = Observer(self.metrics, handler.name)
         retry = retry_of(handler, settings.processing.retries)
         rules = settings.rules(handler.rules)
+        self._own_world.shares.expect(handler.name, [its.topic for its in subscriptions(handler)])
         breaker = Breaker(settings.processing.breaker, self._clock)
         breaker.listen(lambda: observer.breaker(breaker.closed))
         decider = Decider(
@@ -139,6 +140,7 @@ class Application:
                 self._clock,
                 observer,
                 breaker,
+                lambda its, held, of: self._own_world.shares.told(its.handler.name, its.topic, held, of),
             )
             for subscription in subscriptions(handler)
         ]

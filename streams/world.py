@@ -1,15 +1,24 @@
-"""What handlers may ask for, provided: pages from the web, documents in the index."""
+"""What handlers may ask for, provided: pages from the web, documents in the index, answers of language models."""
 
 from __future__ import annotations
 
+import random
+from typing import TYPE_CHECKING
+
 from handlers.indexing.estimate import estimate_documents
-from schemas.outcome import FetchPages, IndexDocument, Need, Reply
+from schemas.outcome import AskModel, FetchPages, IndexDocument, ModelFailed, ModelReply, ModelUnavailable, Need, Reply
 from streams.clock import SystemClock
 from streams.fetch.worker import FetchWorker
 from streams.index.ports import StoreCounts
 from streams.index.worker import IndexWorker
+from streams.llm.observer import LlmObserver
+from streams.llm.offline import answer_offline
+from streams.llm.shares import Shares
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
+
+if TYPE_CHECKING:
+    from streams.llm.gateway import Gateway
 
 
 class LiveWorld:
@@ -21,6 +30,10 @@ class LiveWorld:
         self._metrics = metrics
         self._fetcher: FetchWorker | None = None
         self._indexer: IndexWorker | None = None
+        self._gateway: Gateway | None = None
+        self._models = {name: task.model or settings.llm.model for name, task in settings.model_tasks.items()}
+        self.shares = Shares(self._models, {name: settings.models.task(name).weight for name in self._models})
+        """This process's parts of the models' limits; told by the consumer groups."""
 
     async def answer(self, need: Need, run: str | None) -> Reply:
         """What was asked for, or why it did not come."""
@@ -31,6 +44,8 @@ class LiveWorld:
                 return await self._fetcher.fetch(need)
             case IndexDocument():
                 return await self._index_worker().index(need, run)
+            case AskModel():
+                return await self._judge(need)
 
     async def open_index(self) -> None:
         """Opens the index now instead of with the first document.
@@ -49,6 +64,24 @@ class LiveWorld:
         indexer, self._indexer = self._indexer, None
         if indexer is not None:
             await indexer.aclose()
+        gateway, self._gateway = self._gateway, None
+        if gateway is not None:
+            await gateway.aclose()
+
+    async def _judge(self, need: AskModel) -> ModelReply | ModelFailed | ModelUnavailable:
+        """A model's answer, or the offline judge's where no model is configured."""
+        settings = self._settings
+        if settings.llm.offline:
+            reply = answer_offline(need)
+            LlmObserver(self._metrics).offline(need.task, reply.call.outcome)
+            return reply
+        if self._gateway is None:
+            from streams.llm.gateway import Gateway
+
+            self._gateway = Gateway(
+                settings.llm, settings.models, self._models, self.shares, SystemClock(), random.random, self._metrics
+            )
+        return await self._gateway.answer(need)
 
     def _index_worker(self) -> IndexWorker:
         if self._indexer is None:

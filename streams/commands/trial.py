@@ -47,9 +47,8 @@ class HandlerTrial:
         self._world = _World(settings)
         self._handler = handler
         self.rules = settings.rules(handler.rules)
-        self._decider = Decider(
-            handler, self.rules, retry, self._world, clock, random.random, Breaker(settings.processing.breaker, clock)
-        )
+        breaker = _ClosedBreaker(settings.processing.breaker, clock)
+        self._decider = Decider(handler, self.rules, retry, self._world, clock, random.random, breaker)
 
     def decode(self, line: bytes) -> Event | Dead:
         """The event of a line."""
@@ -68,6 +67,13 @@ class HandlerTrial:
     def close(self) -> None:
         """Closes what the handler's needs have opened."""
         self._runner.run(self._world.aclose())
+
+
+class _ClosedBreaker(Breaker):
+    """A trial has an answer for each line; it doesn't wait until what is down is up again."""
+
+    def open(self, after_seconds: float | None) -> None:
+        """Stays closed."""
 
 
 class _World:

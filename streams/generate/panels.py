@@ -34,7 +34,14 @@ class Panel:
 
 def rows() -> tuple[tuple[str, tuple[Panel, ...]], ...]:
     """The rows in order, each a title and its panels."""
-    return (("Flow", _flow()), ("Pipeline", _pipeline()), ("Trust", _trust()), ("Index", _index()), ("Results and extraction", _results()))
+    return (
+        ("Flow", _flow()),
+        ("Pipeline", _pipeline()),
+        ("Trust", _trust()),
+        ("Index", _index()),
+        ("Results and extraction", _results()),
+        ("Language models", _models()),
+    )
 
 
 def _flow() -> tuple[Panel, ...]:
@@ -115,6 +122,25 @@ def _results() -> tuple[Panel, ...]:
     )
 
 
+def _models() -> tuple[Panel, ...]:
+    answered = f"sum by (task) (rate({defs.LLM_TOKENS.name}[{SPAN}]))"
+    cost = f"sum by (task, model) (increase({defs.LLM_COST.name}[$__range]))"
+    free = f"sum by (task) (rate({defs.LLM_CACHED.name}[{SPAN}]))"
+    offline = f"sum by (task) (rate({defs.LLM_OFFLINE.name}[{SPAN}]))"
+    return (
+        _counted("Requests, by outcome", defs.LLM_REQUESTS, "task", "outcome", form="stack"),
+        Panel("Time of a request, 99 in 100", "s", ((_quantile(0.99, defs.LLM_REQUEST_SECONDS, "task"), "{{task}}"),)),
+        Panel("Waiting for a turn, 99 in 100", "s", ((_quantile(0.99, defs.LLM_QUEUE_SECONDS, "task"), "{{task}}"),)),
+        _level("Requests a minute allowed", "short", "sum", defs.LLM_ALLOWED, "task", "model"),
+        Panel("Tokens a second", "short", ((answered, "{{task}}"),), form="stack"),
+        Panel("Costs in USD", "currencyUSD", ((cost, "{{task}} {{model}}"),), form="bars"),
+        _level("Budget left today, USD", "currencyUSD", "max", defs.LLM_BUDGET_LEFT),
+        Panel("Answers from the journal, and offline", "cps", ((free, "{{task}} kept"), (offline, "{{task}} offline"))),
+        _counted("Nobody could be asked", defs.LLM_UNAVAILABLE, "task", "cause"),
+        _level("Models left alone", "short", "max", defs.LLM_BREAKER_OPEN, "model"),
+    )
+
+
 def _counted(title: str, metric: MetricDef, *by: str, form: Literal["lines", "stack"] = "lines") -> Panel:
     """How often a second a counter counted, by labels."""
     expression = f"sum by ({', '.join(by)}) (rate({metric.name}{_selector(metric)}[{SPAN}]))"
@@ -124,7 +150,9 @@ def _counted(title: str, metric: MetricDef, *by: str, form: Literal["lines", "st
 def _level(title: str, unit: str, aggregate: Literal["sum", "max"], metric: MetricDef, *by: str) -> Panel:
     """Where a gauge stands, by labels."""
     expression = f"{aggregate} by ({', '.join(by)}) ({metric.name}{_selector(metric)})"
-    return Panel(title, unit, ((expression, _legend(by)),))
+    if not by:
+        expression = f"{aggregate}({metric.name})"
+    return Panel(title, unit, ((expression, _legend(by) or title),))
 
 
 def _quantile(quantile: float, metric: MetricDef, *by: str) -> str:

@@ -6,7 +6,7 @@
 
 It opens when several *different* records have failed one after another: one bad record that fails again and again must
 come to its end, and must not hold up the others. Those that wait take turns as probes, so one bad record can't keep the
-breaker open either.
+breaker open either. Where it is known that nobody can be served, it is opened at once.
 """
 
 from __future__ import annotations
@@ -95,6 +95,14 @@ class Breaker:
         self._failed.add(record)
         if not probe and (not self.closed or len(self._failed) < self._settings.failures):
             return
+        self._rest(after_seconds)
+
+    def open(self, after_seconds: float | None) -> None:
+        """What the handler needs is known to be unavailable to every record: nobody has to find out by failing."""
+        if self.closed:
+            self._rest(after_seconds)
+
+    def _rest(self, after_seconds: float | None) -> None:
         was_closed = self.closed
         pause = min(self._settings.max_seconds, self._settings.first_seconds * 2**self._openings)
         self._openings = min(self._openings + 1, 30)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from schemas.event import Event
-from schemas.outcome import Ask, Dead, DeadReason, Need, Outcome, Reply, Retry, RetryReason
+from schemas.outcome import Ask, Dead, DeadReason, ModelUnavailable, Need, Outcome, Reply, Retry, RetryReason
 from schemas.rules import Rules
 from streams.clock import Clock
 from streams.codec import MAX_DETAIL
@@ -147,6 +147,9 @@ class Decider:
                 # Expected trouble is part of a reply. What is left (a full disk, a bug) must not hold the partition up.
                 return Retry(RetryReason.UNAVAILABLE, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
             answer = self._guarded(lambda: read(event, replies, self.rules))  # noqa: B023 - called at once
+        if isinstance(answer, Retry) and isinstance(replies[-1], ModelUnavailable):
+            # The gateway knows of all questions; a record must not use its tries up to find out the same.
+            self._breaker.open(answer.after_seconds)
         return answer
 
     def _pause(self, attempt: int, wanted: Retry) -> float | None:

@@ -35,6 +35,7 @@ from streams.settings import PipelineSettings
 
 log = structlog.get_logger(__name__)
 
+Told = Callable[[Subscription, int, int], None]
 StageFactory = Callable[[TopicPartition, CountingConsumer], CommitStage]
 _SLICE_SECONDS = 0.005
 """Work done before the event loop gets a turn."""
@@ -52,8 +53,12 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         clock: Clock,
         observer: Observer,
         breaker: Breaker,
+        on_held: Told | None = None,
     ) -> None:
-        """Prepares the membership; partitions come with the first rebalance."""
+        """Prepares the membership; partitions come with the first rebalance.
+
+        ``on_held`` is told after each rebalance how many of the topic's partitions are here, and how many there are.
+        """
         self.subscription = subscription
         self.handler = subscription.handler
         self.partitions: dict[TopicPartition, Partition] = {}
@@ -68,6 +73,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self._clock = clock
         self._observer = observer
         self._breaker = breaker
+        self._on_held = on_held
         self._ready: deque[tuple[Partition, Held]] = deque()
         self._later: list[tuple[float, int, Partition, Held]] = []
         self._numbers = count()
@@ -120,6 +126,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
             self.partitions[key] = partition
             partition.open()
         self.rebalancing = False
+        self._tell_held(consumer)
         self._observer.rebalanced()
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
@@ -233,6 +240,13 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
             self._ready.append((partition, entry))
         self._wake.set()
 
+    def _tell_held(self, consumer: CountingConsumer) -> None:
+        if self._on_held is None:
+            return
+        topics = {key.topic for key in self.partitions}
+        there = sum(len(consumer.partitions_for_topic(topic) or ()) for topic in topics)
+        self._on_held(self.subscription, len(self.partitions), max(there, len(self.partitions)))
+
     def _breaker_changed(self) -> None:
         for partition in self.partitions.values():
             partition.rest(not self._breaker.closed)
@@ -287,6 +301,9 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
     async def _let_go(self, keys: Sequence[TopicPartition], drain_seconds: float) -> None:
         leaving = [partition for key in keys if (partition := self.partitions.pop(key, None)) is not None]
         await asyncio.gather(*(partition.close(drain_seconds) for partition in leaving))
+        # Only now: what was drained may have needed its share.
+        if self.consumer is not None:
+            self._tell_held(self.consumer)
         gone = set(map(id, leaving))
         self._ready = deque(item for item in self._ready if id(item[0]) not in gone)
         self._later = [item for item in self._later if id(item[2]) not in gone]

@@ -37,7 +37,7 @@ class MetricDef:
 LABELS = {
     "handler": "A handler of the topology.",
     "topic": "A logical topic, without prefix.",
-    "outcome": "What an input or a fetch came to: emit, drop, retry, dead; a fetch: ok or its failure.",
+    "outcome": "What came of it: emit, drop, retry, dead; a fetch: ok or its failure; a model: as in an event's llm.",
     "reason": "The enum value that a refusal, a retry or a trigger carries; empty for an emit.",
     "stage": "Where a record was refused: decode, handle, encode.",
     "lane": "live for ordinary traffic, replay for a replay or backfill.",
@@ -49,6 +49,10 @@ LABELS = {
     "plan": "full for every document chunked in full, tiered for each as its tier has it.",
     "result_type": "SPECIFIC_CONTENT, AGGREGATOR, NAVIGATION.",
     "verdict": "passed or failed.",
+    "task": "What a language model is asked for: the name of a handler.",
+    "model": "A language model as the configuration names it; offline for the offline judge.",
+    "direction": "in for prompts, out for replies.",
+    "cause": "Why nobody could be asked: settings, journal, breaker, limit, budget, shut, down.",
     "version": "The installed version of Assay.",
 }
 """Every label there is, and the values it takes. A metric with another label fails the tests."""
@@ -275,6 +279,84 @@ FETCH_WAIT = MetricDef(
     unit="seconds",
     buckets=DURATION_BUCKETS,
 )
+LLM_REQUESTS = MetricDef(
+    name="assay_llm_requests_total",
+    kind="counter",
+    meaning="Requests sent to language models, by how each ended (R-270).",
+    unit="requests",
+    labels=("task", "model", "outcome"),
+)
+LLM_REQUEST_SECONDS = MetricDef(
+    name="assay_llm_request_seconds",
+    kind="histogram",
+    meaning="Time of a request to a language model, without the wait for its turn.",
+    unit="seconds",
+    labels=("task", "model"),
+    buckets=DURATION_BUCKETS,
+)
+LLM_QUEUE_SECONDS = MetricDef(
+    name="assay_llm_queue_seconds",
+    kind="histogram",
+    meaning="Time a question waited for its turn, because of the model's limits.",
+    unit="seconds",
+    labels=("task", "model"),
+    buckets=DURATION_BUCKETS,
+)
+LLM_ALLOWED = MetricDef(
+    name="assay_llm_allowed_requests_per_minute",
+    kind="gauge",
+    meaning="Requests a minute that this process may send: its share of the limit, as configured and as learnt.",
+    unit="requests",
+    labels=("task", "model"),
+)
+LLM_TOKENS = MetricDef(
+    name="assay_llm_tokens_total",
+    kind="counter",
+    meaning="Tokens of answers, as the server counted them.",
+    unit="tokens",
+    labels=("task", "model", "direction"),
+)
+LLM_COST = MetricDef(
+    name="assay_llm_cost_usd_total",
+    kind="counter",
+    meaning="What answers cost by the configured prices; models without a price cost nothing here.",
+    unit="USD",
+    labels=("task", "model"),
+)
+LLM_CACHED = MetricDef(
+    name="assay_llm_cached_total",
+    kind="counter",
+    meaning="Answers that were in the journal already and cost nothing.",
+    unit="answers",
+    labels=("task",),
+)
+LLM_OFFLINE = MetricDef(
+    name="assay_llm_offline_total",
+    kind="counter",
+    meaning="Answers of the offline judge, which stands in where no model is configured.",
+    unit="answers",
+    labels=("task", "outcome"),
+)
+LLM_UNAVAILABLE = MetricDef(
+    name="assay_llm_unavailable_total",
+    kind="counter",
+    meaning="Questions that nobody could be asked, so that nothing was judged, by the cause.",
+    unit="questions",
+    labels=("task", "model", "cause"),
+)
+LLM_BREAKER_OPEN = MetricDef(
+    name="assay_llm_breaker_open",
+    kind="gauge",
+    meaning="1 while a model is left alone because it failed question after question, else 0.",
+    unit="1",
+    labels=("model",),
+)
+LLM_BUDGET_LEFT = MetricDef(
+    name="assay_llm_budget_left_usd",
+    kind="gauge",
+    meaning="What is left of the day's budget for language models, all replicas together.",
+    unit="USD",
+)
 BUILD_INFO = MetricDef(
     name="assay_build_info",
     kind="gauge",
@@ -315,6 +397,17 @@ METRICS: tuple[MetricDef, ...] = (
     FETCHES,
     FETCH_BYTES,
     FETCH_WAIT,
+    LLM_REQUESTS,
+    LLM_REQUEST_SECONDS,
+    LLM_QUEUE_SECONDS,
+    LLM_ALLOWED,
+    LLM_TOKENS,
+    LLM_COST,
+    LLM_CACHED,
+    LLM_OFFLINE,
+    LLM_UNAVAILABLE,
+    LLM_BREAKER_OPEN,
+    LLM_BUDGET_LEFT,
     BUILD_INFO,
 )
 """All of them, in the order of the documentation."""

@@ -48,6 +48,17 @@ class Metrics:
         self.fetches_total = _counter(defs.FETCHES, registry)
         self.fetch_bytes_total = _counter(defs.FETCH_BYTES, registry)
         self.fetch_wait_seconds = _histogram(defs.FETCH_WAIT, registry)
+        self.llm_requests_total = _counter(defs.LLM_REQUESTS, registry)
+        self.llm_request_seconds = _histogram(defs.LLM_REQUEST_SECONDS, registry)
+        self.llm_queue_seconds = _histogram(defs.LLM_QUEUE_SECONDS, registry)
+        self.llm_allowed_requests_per_minute = _gauge(defs.LLM_ALLOWED, registry)
+        self.llm_tokens_total = _counter(defs.LLM_TOKENS, registry)
+        self.llm_cost_usd_total = _counter(defs.LLM_COST, registry)
+        self.llm_cached_total = _counter(defs.LLM_CACHED, registry)
+        self.llm_offline_total = _counter(defs.LLM_OFFLINE, registry)
+        self.llm_unavailable_total = _counter(defs.LLM_UNAVAILABLE, registry)
+        self.llm_breaker_open = _gauge(defs.LLM_BREAKER_OPEN, registry)
+        self.llm_budget_left_usd = _gauge(defs.LLM_BUDGET_LEFT, registry)
         self.build_info = _gauge(defs.BUILD_INFO, registry)
 
 

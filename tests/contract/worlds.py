@@ -6,8 +6,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from schemas.event import Event
+from schemas.llm import CallOutcome
 from schemas.outcome import (
     Ask,
+    AskModel,
     FetchedPage,
     FetchFailure,
     FetchRefused,
@@ -19,6 +21,8 @@ from schemas.outcome import (
     Reply,
 )
 from schemas.rules import Rules
+from streams.llm.answers import Kept, reply_of
+from streams.llm.offline import answer_offline
 from streams.topology import Handler
 
 World = Callable[[Need], Reply]
@@ -36,14 +40,21 @@ follows the river to the old mill, with songs on the way, and ends with soup for
 
 
 def generous(need: Need) -> Reply:
-    """Every page comes; what looks like an item is a detail page, anything else a listing. Every point is written."""
+    """Every page comes; what looks like an item is a detail page, anything else a listing. Every point is written.
+
+    The offline judge answers.
+    """
+    if isinstance(need, AskModel):
+        return answer_offline(need)
     if isinstance(need, IndexDocument):
         return IndexReply(len(need.points), len(need.points), 0, False, "maker")
     return PagesReply(tuple(_page(url) for url in need.urls))
 
 
 def barren(need: Need) -> Reply:
-    """No page comes, each for another reason. The index had everything already."""
+    """No page comes, each for another reason. The index had everything already. Models have nothing to say."""
+    if isinstance(need, AskModel):
+        return reply_of(Kept(text="", outcome=CallOutcome.EMPTY), need, "model")
     if isinstance(need, IndexDocument):
         return IndexReply(len(need.points), 0, 0, False, "maker")
     reasons = list(FetchFailure)
@@ -53,7 +64,9 @@ def barren(need: Need) -> Reply:
 
 
 def broken(need: Need) -> Reply:
-    """Every page comes, and none is one. The index has newer versions."""
+    """Every page comes, and none is one. The index has newer versions. Models talk nonsense."""
+    if isinstance(need, AskModel):
+        return reply_of(Kept(text='{"score": NaN} or 0.7 or 0.8', outcome=CallOutcome.OK), need, "model")
     if isinstance(need, IndexDocument):
         return IndexReply(len(need.points), 0, 0, True, "maker")
     return PagesReply(tuple(_page(url, b"\xff\xfe\x00<<<a href=\x80") for url in need.urls))

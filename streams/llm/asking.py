@@ -1,0 +1,50 @@
+"""A question on its way to a model: what it has used of its deadline, its patience and the budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.outcome import AskModel
+from streams.llm.prices import cost_of
+from streams.llm.settings import ModelLimits, TaskPolicy
+
+
+@dataclass(slots=True)
+class Asking:
+    """One question on its way.
+
+    Attributes:
+        need: The question.
+        model: Whom it is for.
+        key: Of its answer in the journal.
+        limits: The model's.
+        policy: The task's.
+        prompt_tokens: About as many as the prompt has.
+        day: On which costs are booked ahead; "" where none are.
+        booked: USD booked ahead.
+        spent: Seconds of the deadline that are used: calls, and pauses between them.
+        latency: Seconds of calls.
+        waited: Seconds of the patience that are used.
+        attempts: Requests sent.
+        adapted: Those of them after which a parameter was left out.
+        lost: Those that may have been paid and brought nothing.
+    """
+
+    need: AskModel
+    model: str
+    key: str
+    limits: ModelLimits
+    policy: TaskPolicy
+    prompt_tokens: int
+    day: str = ""
+    booked: float = 0.0
+    spent: float = 0.0
+    latency: float = 0.0
+    waited: float = 0.0
+    attempts: int = 0
+    adapted: int = 0
+    lost: int = 0
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
+        """USD of an answer and of the requests that were lost on the way to it; None where the model has no price."""
+        return cost_of(self.limits, prompt_tokens + self.lost * self.prompt_tokens, completion_tokens)

@@ -1,0 +1,78 @@
+"""A circuit breaker for one model: while it fails question after question, nobody else is sent there.
+
+It opens when several *different* questions have failed one after another. While it is open, askers are told at once how
+long it rests; after the pause one of them is let through, whose success closes it and whose failure doubles the pause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streams.llm.settings import LlmSettings
+
+
+class ModelBreaker:
+    """Lets questions through to one model, or says how long not."""
+
+    def __init__(
+        self, settings: LlmSettings, monotonic: Callable[[], float], on_change: Callable[[bool], None] = lambda _: None
+    ) -> None:
+        """Starts closed; ``on_change`` is told whenever it opens (True) or closes."""
+        self._settings = settings
+        self._monotonic = monotonic
+        self._on_change = on_change
+        self._failed: set[str] = set()
+        self._openings = 0
+        self._until: float | None = None
+        self._probe: str | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether questions go through freely."""
+        return self._until is None
+
+    def rest(self) -> float | None:
+        """Seconds until a question may be tried; None where it may now."""
+        if self._until is None:
+            return None
+        left = self._until - self._monotonic()
+        if left <= 0 and self._probe is None:
+            return None
+        return max(left, 1.0)
+
+    def enter(self, question: str) -> float | None:
+        """As ``rest``; a question that is let through while it is open is the probe until it has ``left``."""
+        rest = self.rest()
+        if rest is None and self._until is not None:
+            self._probe = question
+        return rest
+
+    def left(self, question: str) -> None:
+        """A question is over, whatever came of it."""
+        if self._probe == question:
+            self._probe = None
+
+    def succeeded(self) -> None:
+        """The model answered."""
+        self._failed.clear()
+        if self._until is not None:
+            self._until, self._openings = None, 0
+            self._on_change(False)
+
+    def failed(self, question: str) -> None:
+        """A question failed in a way that may be the model's."""
+        self._failed.add(question)
+        if self._until is None and len(self._failed) < self._settings.breaker_failures:
+            return
+        if self._until is not None and self._probe != question:
+            return
+        self.open(None)
+
+    def open(self, seconds: float | None) -> None:
+        """Rests for the next pause, or for so many seconds if that is longer."""
+        settings = self._settings
+        if self._until is None:
+            self._on_change(True)
+        pause = min(settings.breaker_max_seconds, settings.breaker_first_seconds * 2**self._openings)
+        self._openings = min(self._openings + 1, 30)
+        self._until = self._monotonic() + max(pause, min(seconds or 0.0, settings.breaker_max_seconds))

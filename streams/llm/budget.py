@@ -1,0 +1,54 @@
+"""The money of a day: booked before a call, set right after it, shared by all replicas and kept over restarts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time, timedelta
+
+import structlog
+
+from streams.clock import Clock
+from streams.llm.cache import AnswerStore
+from streams.telemetry.metrics import Metrics
+
+log = structlog.get_logger(__name__)
+
+
+class Budget:
+    """Keeps a day's costs below a bound, as far as prices are known. A day is one of UTC."""
+
+    def __init__(self, usd_per_day: float | None, store: AnswerStore, clock: Clock, metrics: Metrics | None) -> None:
+        """Takes the bound, None for no bound, and where costs are kept."""
+        self._most = usd_per_day
+        self._store = store
+        self._clock = clock
+        self._metrics = metrics
+        self._told = ""
+
+    def day(self) -> str:
+        """Today."""
+        return self._clock.now().astimezone(UTC).date().isoformat()
+
+    async def book(self, day: str, usd: float) -> float | None:
+        """Books the costs of a call that is about to be made; seconds until midnight where they are too much.
+
+        Raises:
+            StoreError: Costs can't be kept, so none may arise.
+        """
+        booked, total = await self._store.book(day, usd, self._most)
+        self.show(total)
+        if booked:
+            return None
+        if self._told != day:
+            self._told = day
+            log.warning("the day's budget for language models is spent", usd=round(total, 4), budget=self._most)
+        return self._until_midnight()
+
+    def show(self, total: float) -> None:
+        """Sets the gauge of what is left."""
+        if self._metrics is not None and self._most is not None:
+            self._metrics.llm_budget_left_usd.set(max(0.0, self._most - total))
+
+    def _until_midnight(self) -> float:
+        now = self._clock.now().astimezone(UTC)
+        midnight = datetime.combine(now.date() + timedelta(days=1), time(), UTC)
+        return (midnight - now).total_seconds()

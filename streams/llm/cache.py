@@ -1,0 +1,179 @@
+"""The journal of answers that were paid for, and the costs of each day, in one SQLite file that replicas may share.
+
+An answer is written before anybody is given it, so neither a crash nor a replay pays for it twice. Costs stand beside
+it and are booked ahead, so that all replicas together keep one budget.
+
+SQLite in WAL mode, in a thread of its own; values are JSON. What can't be read or written raises, and the gateway then
+asks nobody: without a journal money would be spent that nobody counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+_FORGET_EVERY = 1000
+"""Answers written between two looks for old ones."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, expires REAL NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS answers_by_age ON answers (expires);
+CREATE TABLE IF NOT EXISTS costs (day TEXT PRIMARY KEY, usd REAL NOT NULL) WITHOUT ROWID;
+"""
+_BOOK = """
+INSERT INTO costs VALUES (?1, max(0, ?2))
+ON CONFLICT (day) DO UPDATE SET usd = max(0, usd + ?2) RETURNING usd
+"""
+
+
+class StoreError(Exception):
+    """The journal can't be read or written now."""
+
+
+class AnswerStore(Protocol):
+    """Answers by key and costs by day. Every method raises ``StoreError`` where it can't do its work."""
+
+    async def get(self, key: str, now: float) -> str | None:
+        """The answer that was kept, as JSON; None where there is none."""
+        ...
+
+    async def keep(self, key: str, answer: str, now: float, seconds: float, day: str, usd: float) -> float:
+        """Keeps an answer for so long and books costs, both or neither; returns the day's costs then."""
+        ...
+
+    async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
+        """Books costs unless the day's would come above ``most``; returns whether, and the day's costs then."""
+        ...
+
+    async def aclose(self) -> None:
+        """Closes what is open, after what is under way."""
+        ...
+
+
+class SqliteStore:
+    """An ``AnswerStore`` in a file, or in memory."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Opens nothing yet.
+
+        Args:
+            path: The file; None keeps everything in memory, which ends with the process.
+        """
+        self._path = path
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="llm-answers")
+        self._database: sqlite3.Connection | None = None
+        self._kept = 0
+
+    async def get(self, key: str, now: float) -> str | None:
+        """The answer that was kept, as JSON; None where there is none."""
+
+        def read(database: sqlite3.Connection) -> str | None:
+            query = "SELECT answer FROM answers WHERE key = ? AND expires > ?"
+            row = database.execute(query, (key, now)).fetchone()
+            return None if row is None else str(row[0])
+
+        return await self._do(read)
+
+    async def keep(self, key: str, answer: str, now: float, seconds: float, day: str, usd: float) -> float:
+        """Keeps an answer for so long and books costs, both or neither; returns the day's costs then."""
+
+        def write(database: sqlite3.Connection) -> float:
+            with _transaction(database):
+                database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, now + seconds, answer))
+                if self._kept % _FORGET_EVERY == 0:
+                    database.execute("DELETE FROM answers WHERE expires <= ?", (now,))
+                self._kept += 1
+                return _booked(database, day, usd)
+
+        return await self._do(write)
+
+    async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
+        """Books costs unless the day's would come above ``most``; returns whether, and the day's costs then."""
+
+        def write(database: sqlite3.Connection) -> tuple[bool, float]:
+            with _transaction(database):
+                before = _booked(database, day, 0.0)
+                if most is not None and usd > 0 and before + usd > most:
+                    return False, before
+                return True, _booked(database, day, usd)
+
+        return await self._do(write)
+
+    async def aclose(self) -> None:
+        """Closes the file, after what is under way."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._close, True)
+        self._thread.shutdown(wait=False)
+
+    async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Does one thing in the thread; what has been handed over is done even if the caller is cancelled."""
+        running = asyncio.get_running_loop().run_in_executor(self._thread, self._run, work)
+        return await asyncio.shield(running)
+
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            if self._database is None:
+                self._database = _opened(self._path)
+            return work(self._database)
+        except (sqlite3.Error, OSError) as error:
+            self._close()
+            raise StoreError(f"{self._path}: {error}") from error
+
+    def _close(self, for_good: bool = False) -> None:
+        # After trouble a file is opened anew; what is in memory would be lost.
+        if for_good or self._path is not None:
+            database, self._database = self._database, None
+        else:
+            database = None
+        if database is not None:
+            with contextlib.suppress(sqlite3.Error):
+                database.close()
+
+
+def make_store(cache_path: Path | None, redis_url: str) -> AnswerStore:
+    """Redis where one is named, else the file.
+
+    Raises:
+        StoreError: Redis is named and its client is not installed.
+    """
+    if not redis_url:
+        return SqliteStore(cache_path)
+    from streams.llm.redis_store import RedisStore
+
+    return RedisStore(redis_url)
+
+
+@contextlib.contextmanager
+def _transaction(database: sqlite3.Connection) -> Iterator[None]:
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        database.execute("ROLLBACK")
+        raise
+    database.execute("COMMIT")
+
+
+def _booked(database: sqlite3.Connection, day: str, usd: float) -> float:
+    [(total,)] = database.execute(_BOOK, (day, usd)).fetchall()
+    return float(total)
+
+
+def _opened(path: Path | None) -> sqlite3.Connection:
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    database = sqlite3.connect(path or ":memory:", check_same_thread=False, timeout=10.0, isolation_level=None)
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        # An answer that was given out must be there after a power cut too.
+        database.execute("PRAGMA synchronous = FULL")
+        database.executescript(_SCHEMA)
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database

@@ -1,0 +1,236 @@
+"""One request to an OpenAI-compatible server: an answer out, or what went wrong and whether it may pass.
+
+The client library neither retries nor follows redirects here, and what it reads of a response is bounded before it is
+parsed. Parameters that a model refuses are left out from then on, which the caller is told by ``Trouble.ADAPT``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from enum import Enum
+from typing import Any
+
+import httpx2
+import openai
+
+from schemas.outcome import AskModel, Message
+from streams.llm.replies import Completion, read_completion
+from streams.llm.settings import LlmSettings
+
+OPENAI = "https://api.openai.com/v1"
+_PATH = "/chat/completions"
+_REFUSABLE = ("response_format", "temperature", "max_tokens")
+
+
+class Trouble(Enum):
+    """What kind of trouble a request met."""
+
+    REQUEST = "the server does not take this request"
+    LIMITED = "too many requests"
+    PASSING = "the server failed"
+    TIMEOUT = "no answer in time"
+    DOWN = "nobody can be asked"
+    SHUT = "the server takes no request of ours"
+    ADAPT = "a parameter is left out from now on"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A request without an answer.
+
+    Attributes:
+        kind: What kind of trouble.
+        detail: For people; no prompt and no key.
+        after_seconds: How long the server wants to be left alone, if it said so.
+    """
+
+    kind: Trouble
+    detail: str
+    after_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A completion, and the limits that its headers state (a minute's requests and tokens)."""
+
+    completion: Completion
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+
+class ResponseTooLargeError(Exception):
+    """A response that is longer than is read."""
+
+
+class Client:
+    """Sends single requests. ``aclose`` closes what is open."""
+
+    def __init__(self, settings: LlmSettings, now: Callable[[], datetime]) -> None:
+        """Opens nothing yet.
+
+        Args:
+            settings: Endpoint, key and bounds.
+            now: The date and time, to read Retry-After by.
+        """
+        self._most = settings.max_reply_bytes
+        self._now = now
+        self._left_out: dict[str, set[str]] = {}
+        self._openai = openai.AsyncOpenAI(
+            base_url=settings.base_url or OPENAI,
+            api_key=settings.api_key.get_secret_value() or "none",
+            max_retries=0,
+            timeout=None,
+            default_headers={"Accept-Encoding": "identity"},
+            http_client=httpx2.AsyncClient(
+                timeout=None,
+                follow_redirects=False,
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=32),
+                event_hooks={"response": [self._bound]},
+            ),
+        )
+
+    async def aclose(self) -> None:
+        """Closes connections."""
+        await self._openai.close()
+
+    async def ask(self, need: AskModel, model: str, structured: bool) -> Answer | Failure:
+        """One request. Trouble is a value; cancellation passes through and closes the connection.
+
+        Args:
+            need: What is asked.
+            model: Whom.
+            structured: Whether the reply's schema is sent along.
+        """
+        body = self._body(need, model, structured)
+        try:
+            response = await self._openai.post(_PATH, cast_to=httpx2.Response, body=body)
+        except openai.APIStatusError as error:
+            return self._refused(error, model, body)
+        except openai.APITimeoutError as error:
+            return Failure(Trouble.TIMEOUT, type(error).__name__)
+        except openai.APIConnectionError as error:
+            cause = error.__cause__
+            kind = Trouble.DOWN if isinstance(cause, httpx2.ConnectError) else Trouble.PASSING
+            return Failure(kind, f"{type(cause or error).__name__}: {cause or error}"[:300].rstrip(": "))
+        except openai.OpenAIError as error:
+            return Failure(Trouble.PASSING, f"{type(error).__name__}: {error}"[:300])
+        completion = read_completion(response.content)
+        if completion is None:
+            return Failure(Trouble.PASSING, "the response is no completion")
+        return Answer(
+            completion,
+            _number(response.headers.get("x-ratelimit-limit-requests", "")),
+            _number(response.headers.get("x-ratelimit-limit-tokens", "")),
+        )
+
+    def _body(self, need: AskModel, model: str, structured: bool) -> dict[str, Any]:
+        without = self._left_out.get(model, set())
+        body: dict[str, Any] = {"model": model, "messages": [_message(message) for message in need.messages]}
+        # Models that refuse the old name of the bound know the new one.
+        body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = need.max_tokens
+        if "temperature" not in without:
+            body["temperature"] = need.temperature
+        if need.tools:
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "function": {
+                        "name": tool.name,
+                        "description": tool.description,
+                        "parameters": dict(tool.parameters),
+                    },
+                }
+                for tool in need.tools
+            ]
+        if need.schema is not None and structured and "response_format" not in without:
+            schema = {"name": need.task, "schema": dict(need.schema), "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return body
+
+    def _refused(self, error: openai.APIStatusError, model: str, body: Mapping[str, Any]) -> Failure:
+        status, headers = error.status_code, error.response.headers
+        detail = f"status {status}: {error}"[:300]
+        wish = retry_after(headers, self._now())
+        if status == 429 or (status in (503, 529) and wish is not None):
+            return Failure(Trouble.LIMITED, detail, wish)
+        if status in (400, 422):
+            for name in _REFUSABLE:
+                if name in body and _is_about(name, str(error)):
+                    self._left_out.setdefault(model, set()).add(name)
+                    return Failure(Trouble.ADAPT, detail)
+        if status in (401, 403, 404, 407) or 300 <= status < 400:
+            return Failure(Trouble.SHUT, detail, wish)
+        if status >= 500 or status in (408, 409, 425):
+            return Failure(Trouble.PASSING, detail, wish)
+        return Failure(Trouble.REQUEST, detail)
+
+    async def _bound(self, response: httpx2.Response) -> None:
+        """Puts a bound on a response's body before anybody reads it."""
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise ResponseTooLargeError("packed, so its size is not known")
+        stream = response.stream
+        if isinstance(stream, httpx2.AsyncByteStream):
+            response.stream = _Bounded(stream, self._most)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A stream that ends with an error where it is longer than it may be."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
+        self._stream = stream
+        self._room = most
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            self._room -= len(chunk)
+            if self._room < 0:
+                raise ResponseTooLargeError("longer than llm.max_reply_bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Seconds that a server wants to be left alone: ``retry-after-ms``, or ``retry-after`` as a number or a date.
+
+    >>> retry_after({"retry-after": "1.5"}, datetime.now(UTC))
+    1.5
+    >>> retry_after({"retry-after": "some day"}, datetime.now(UTC)) is None
+    True
+    """
+    for name, size in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        text = headers.get(name, "").strip()
+        if text[:1].isdigit() and text.isascii() and text.replace(".", "", 1).isdigit():
+            return float(text[:12]) / size
+    try:
+        moment = parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(0.0, ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds())
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def _is_about(name: str, complaint: str) -> bool:
+    """Whether a parameter is refused altogether, and not only its value."""
+    if name == "response_format":
+        return name in complaint or "json_schema" in complaint
+    return name in complaint and "support" in complaint.lower()
+
+
+def _message(message: Message) -> dict[str, Any]:
+    sent: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        sent["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id:
+        sent["tool_call_id"] = message.tool_call_id
+    return sent
+
+
+def _number(text: str) -> int | None:
+    return int(text[:12]) if text.isascii() and text.isdigit() and int(text[:12]) > 0 else None

@@ -1,0 +1,327 @@
+"""The gateway to language models: a question in, an answer out, or why there is none.
+
+An answer is looked for in the journal first; two askers of one question share one call. Then the question waits for its
+turn, within its task's patience, and is asked, within its task's deadline: the wall time of all its calls and of the
+pauses between them. What was answered is in the journal before anybody is given it.
+
+Three kinds of trouble are told apart. What is the question's own fails (``ModelFailed``), and the handler judges that.
+What is the model's fails too, until several questions have failed one after another. What is everybody's (nobody there,
+the key refused, too many requests, the budget spent, the breaker open) is ``ModelUnavailable``: nothing was judged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import structlog
+
+from schemas.llm import CallOutcome, LlmCall
+from schemas.outcome import AskModel, ModelFailed, ModelReply, ModelUnavailable
+from streams.clock import Clock
+from streams.llm.answers import Kept, KeptCall, answer_key, from_journal, reply_of
+from streams.llm.asking import Asking
+from streams.llm.breaker import ModelBreaker
+from streams.llm.budget import Budget
+from streams.llm.cache import AnswerStore, StoreError, make_store
+from streams.llm.client import Answer, Client, Failure, Trouble
+from streams.llm.limits import Limiter, NoTurn, Turn
+from streams.llm.observer import Cause, LlmObserver
+from streams.llm.prices import cost_of, prompt_tokens_of
+from streams.llm.settings import LlmSettings, ModelsSection
+from streams.llm.shares import Shares
+from streams.locks import KeyedLocks
+from streams.telemetry.metrics import Metrics
+
+log = structlog.get_logger(__name__)
+
+Replied = ModelReply | ModelFailed | ModelUnavailable
+_ADAPTATIONS = 3
+"""Parameters that a model may refuse, one after another."""
+_OUTCOMES = {
+    Trouble.REQUEST: CallOutcome.ERROR,
+    Trouble.LIMITED: CallOutcome.RATE_LIMITED,
+    Trouble.PASSING: CallOutcome.ERROR,
+    Trouble.TIMEOUT: CallOutcome.TIMEOUT,
+    Trouble.DOWN: CallOutcome.ERROR,
+    Trouble.SHUT: CallOutcome.ERROR,
+    Trouble.ADAPT: CallOutcome.ERROR,
+}
+
+
+class Gateway:
+    """Asks models within limits, deadlines and a budget. ``aclose`` closes what is open."""
+
+    def __init__(
+        self,
+        llm: LlmSettings,
+        models: ModelsSection,
+        names: Mapping[str, str],
+        shares: Shares,
+        clock: Clock,
+        chance: Callable[[], float],
+        metrics: Metrics | None = None,
+        store: AnswerStore | None = None,
+    ) -> None:
+        """Opens nothing yet.
+
+        Args:
+            llm: Where, and at what cost.
+            models: How patiently, and within which limits.
+            names: The model of each task.
+            shares: This process's part of the limits.
+            clock: Time.
+            chance: A number in [0, 1), for jitter.
+            metrics: Counts, where given.
+            store: Keeps answers and costs; as the settings say by default.
+
+        Raises:
+            StoreError: The store that is configured can't be had.
+        """
+        self._llm = llm
+        self._models = models
+        self._names = dict(names)
+        self._shares = shares
+        self._clock = clock
+        self._chance = chance
+        self._observer = LlmObserver(metrics)
+        self._store = store or make_store(llm.cache_path, llm.redis_url.get_secret_value())
+        self._budget = Budget(llm.budget_usd_per_day, self._store, clock, metrics)
+        self._client = Client(llm, clock.now)
+        self._flights = KeyedLocks()
+        self._limiters: dict[str, Limiter] = {}
+        self._breakers: dict[str, ModelBreaker] = {}
+
+    async def aclose(self) -> None:
+        """Closes connections and the journal."""
+        await self._client.aclose()
+        await self._store.aclose()
+
+    async def answer(self, need: AskModel) -> Replied:
+        """The model's reply, from the journal where it stands there.
+
+        Trouble is a value; cancellation passes through and leaves no call behind.
+        """
+        model = self._names.get(need.task) or self._llm.model
+        limits = self._models.limits_of(model)
+        if not model:
+            return self._unavailable(need, "", "settings", "no model is named: set llm.model (ASSAY_LLM__MODEL)")
+        if self._llm.budget_usd_per_day is not None and cost_of(limits, 0, 0) is None:
+            problem = f"{model} has no prices in models.limits, so llm.budget_usd_per_day can't be kept"
+            return self._unavailable(need, model, "settings", problem)
+        asking = Asking(
+            need, model, answer_key(need, model), limits, self._models.task(need.task), prompt_tokens_of(need)
+        )
+        try:
+            async with self._flights.hold(asking.key):
+                kept = await self._store.get(asking.key, self._clock.now().timestamp())
+                if kept is not None and (known := from_journal(kept)) is not None:
+                    self._observer.cached(need.task)
+                    return reply_of(known, need, model, cached=True)
+                return await self._ask(asking)
+        except StoreError as error:
+            return self._unavailable(need, model, "journal", str(error)[:300])
+
+    async def _ask(self, asking: Asking) -> Replied:
+        """Asks until there is an answer, or no time or hope is left."""
+        breaker = self._breaker(asking.model)
+        if (rest := breaker.rest()) is not None:
+            return self._resting(asking, rest)
+        while True:
+            entered = await self._enter(asking, breaker)
+            if isinstance(entered, ModelUnavailable):
+                await self._settle(asking)
+                return entered
+            try:
+                result = await self._call(asking, entered)
+                done = await self._judge(asking, result, breaker)
+            finally:
+                breaker.left(asking.key)
+            if done is not None:
+                return done
+
+    async def _enter(self, asking: Asking, breaker: ModelBreaker) -> Turn | ModelUnavailable:
+        """Waits for a turn, and books the costs of the call before it is made."""
+        need, policy = asking.need, asking.policy
+        tokens = asking.prompt_tokens + need.max_tokens
+        turn = await self._limiter(asking).turn(need.task, tokens, policy.patience_seconds - asking.waited)
+        asking.waited += turn.waited
+        self._observer.waited(need.task, asking.model, turn.waited, self._limiter(asking).allowed(need.task))
+        if isinstance(turn, NoTurn):
+            detail = f"{asking.model}: no turn within {policy.patience_seconds:g} s"
+            return self._unavailable(need, asking.model, "limit", detail, turn.after_seconds)
+        try:
+            if (rest := breaker.enter(asking.key)) is not None:
+                turn.over(0)
+                return self._resting(asking, rest)
+            if not asking.day:
+                day = self._budget.day()
+                cost = cost_of(asking.limits, asking.prompt_tokens, need.max_tokens) or 0.0
+                if (after := await self._budget.book(day, cost)) is not None:
+                    turn.over(0)
+                    breaker.left(asking.key)
+                    return self._unavailable(need, asking.model, "budget", "the day's budget is spent", after)
+                asking.day, asking.booked = day, cost
+        except BaseException:
+            turn.over(0)
+            breaker.left(asking.key)
+            raise
+        return turn
+
+    async def _call(self, asking: Asking, turn: Turn) -> Answer | Failure:
+        """One request, cut off at the deadline."""
+        used: int | None = None
+        began = self._clock.monotonic()
+        asking.attempts += 1
+        left = asking.policy.deadline_seconds - asking.spent
+        try:
+            async with asyncio.timeout(left):
+                result = await self._client.ask(asking.need, asking.model, asking.limits.structured)
+            if isinstance(result, Answer) and (usage := result.completion.usage) is not None:
+                used = usage.prompt_tokens + usage.completion_tokens
+        except TimeoutError:
+            result = Failure(Trouble.TIMEOUT, f"no answer within {asking.policy.deadline_seconds:g} s")
+        finally:
+            turn.over(used)
+            took = self._clock.monotonic() - began
+            asking.spent += took
+            asking.latency += took
+        outcome = result.completion.outcome if isinstance(result, Answer) else _OUTCOMES[result.kind]
+        self._observer.requested(asking.need.task, asking.model, outcome, took)
+        return result
+
+    async def _judge(self, asking: Asking, result: Answer | Failure, breaker: ModelBreaker) -> Replied | None:
+        """What a request came to; None for another try."""
+        if isinstance(result, Answer):
+            breaker.succeeded()
+            self._limiter(asking).stated(result.requests_per_minute, result.tokens_per_minute)
+            return await self._keep(asking, result)
+        match result.kind:
+            case Trouble.ADAPT if asking.adapted < _ADAPTATIONS:
+                asking.adapted += 1
+                log.warning("model refuses a parameter, asking without it", model=asking.model, detail=result.detail)
+                return None
+            case Trouble.LIMITED:
+                return await self._limited(asking, result)
+            case Trouble.SHUT:
+                breaker.open(result.after_seconds)
+                await self._settle(asking)
+                return self._unavailable(asking.need, asking.model, "shut", result.detail, result.after_seconds)
+            case Trouble.REQUEST | Trouble.ADAPT:
+                breaker.succeeded()
+                return await self._failed(asking, CallOutcome.ERROR, result.detail)
+        if result.kind is not Trouble.DOWN:
+            asking.lost += 1
+        if await self._may_try_again(asking):
+            return None
+        breaker.failed(asking.key)
+        if result.kind is Trouble.DOWN or not breaker.closed:
+            await self._settle(asking)
+            return self._unavailable(asking.need, asking.model, "down", result.detail, result.after_seconds)
+        outcome = CallOutcome.TIMEOUT if result.kind is Trouble.TIMEOUT else CallOutcome.ERROR
+        return await self._failed(asking, outcome, result.detail)
+
+    async def _limited(self, asking: Asking, result: Failure) -> ModelUnavailable | None:
+        """Everybody rests, as long as the server wishes; who may wait no longer is told so."""
+        rest = self._backoff(asking.attempts) if result.after_seconds is None else result.after_seconds
+        self._limiter(asking).pressed(rest)
+        if asking.attempts < asking.policy.attempts and asking.waited + rest <= asking.policy.patience_seconds:
+            return None
+        await self._settle(asking)
+        return self._unavailable(asking.need, asking.model, "limit", result.detail, rest)
+
+    async def _may_try_again(self, asking: Asking) -> bool:
+        """Pauses before another try, with full jitter, where the deadline leaves room for one."""
+        pause = self._backoff(asking.attempts)
+        if (
+            asking.attempts - asking.adapted >= asking.policy.attempts
+            or asking.spent + pause >= asking.policy.deadline_seconds
+        ):
+            return False
+        await self._clock.sleep(pause)
+        asking.spent += pause
+        return True
+
+    def _backoff(self, attempts: int) -> float:
+        llm = self._llm
+        ceiling: float = min(llm.max_backoff_seconds, llm.first_backoff_seconds * 2 ** min(attempts - 1, 30))
+        return self._chance() * ceiling
+
+    async def _keep(self, asking: Asking, answer: Answer) -> ModelReply | ModelFailed:
+        """Writes an answer and what it cost into the journal, then hands it out."""
+        completion, llm = answer.completion, self._llm
+        usage = completion.usage
+        kept = Kept(
+            text=completion.text,
+            tool_calls=tuple(KeptCall(id=c.id, name=c.name, arguments=c.arguments) for c in completion.tool_calls),
+            outcome=completion.outcome,
+            prompt_tokens=usage.prompt_tokens if usage else asking.prompt_tokens,
+            completion_tokens=usage.completion_tokens if usage else len(completion.text.encode("utf-8")) // 4 + 1,
+        )
+        cost = asking.cost(kept.prompt_tokens, kept.completion_tokens)
+        seconds = llm.cache_seconds if kept.outcome is CallOutcome.OK else llm.cache_failed_seconds
+        now = self._clock.now().timestamp()
+        try:
+            journal = kept.model_dump_json()
+            total = await self._store.keep(asking.key, journal, now, seconds, asking.day, (cost or 0.0) - asking.booked)
+            self._budget.show(total)
+        except StoreError as error:
+            # It is paid already; not to hand it out would mean to pay again for certain.
+            log.error("an answer could not be kept", task=asking.need.task, model=asking.model, error=str(error)[:300])
+        self._observer.used(asking.need.task, asking.model, kept.prompt_tokens, kept.completion_tokens, cost)
+        return reply_of(
+            kept,
+            asking.need,
+            asking.model,
+            attempts=asking.attempts,
+            latency_ms=round(asking.latency * 1000),
+            cost_usd=cost,
+        )
+
+    async def _failed(self, asking: Asking, outcome: CallOutcome, detail: str) -> ModelFailed:
+        cost = await self._settle(asking)
+        call = LlmCall(
+            judged_by="model",
+            model=asking.model,
+            prompt_version=asking.need.prompt_version,
+            temperature=asking.need.temperature,
+            attempts=asking.attempts,
+            latency_ms=round(asking.latency * 1000),
+            cost_usd=cost,
+            outcome=outcome,
+        )
+        log.warning("a model did not answer", task=asking.need.task, model=asking.model, outcome=outcome, detail=detail)
+        return ModelFailed(call, detail)
+
+    async def _settle(self, asking: Asking) -> float | None:
+        """Sets what was booked right where no answer came: prompts that may have been read are taken for paid."""
+        cost = asking.cost(0, 0)
+        if asking.day:
+            _, total = await self._store.book(asking.day, (cost or 0.0) - asking.booked, None)
+            self._budget.show(total)
+            asking.day, asking.booked = "", 0.0
+        return cost
+
+    def _resting(self, asking: Asking, rest: float) -> ModelUnavailable:
+        detail = f"{asking.model} has failed question after question and is left alone"
+        return self._unavailable(asking.need, asking.model, "breaker", detail, rest)
+
+    def _unavailable(
+        self, need: AskModel, model: str, cause: Cause, detail: str, after_seconds: float | None = None
+    ) -> ModelUnavailable:
+        self._observer.unavailable(need.task, model, cause)
+        return ModelUnavailable(detail, after_seconds)
+
+    def _limiter(self, asking: Asking) -> Limiter:
+        if (limiter := self._limiters.get(asking.model)) is None:
+            limiter = Limiter(asking.limits, self._shares.of, self._llm.window_margin, self._clock)
+            self._limiters[asking.model] = limiter
+        return limiter
+
+    def _breaker(self, model: str) -> ModelBreaker:
+        if (breaker := self._breakers.get(model)) is None:
+            breaker = ModelBreaker(
+                self._llm, self._clock.monotonic, lambda is_open: self._observer.breaker(model, is_open)
+            )
+            self._breakers[model] = breaker
+        return breaker

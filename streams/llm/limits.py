@@ -1,0 +1,224 @@
+"""Limits of a model: requests and tokens a minute, and calls under way, never more than this process's share.
+
+Two rules hold at once. *The window*: in any 60 seconds (and a margin, for what the network delays) no more is taken
+than the limit, exactly, as a log of what was taken shows. *The pace*: takings are spread over the minute, so that at
+any moment the rates of all processes come to the limit at most; then no window holds too much even while shares move
+from one process to another. A task whose share has grown begins with a pause, not with a burst.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from streams.clock import Clock
+from streams.llm.settings import ModelLimits
+
+MINUTE = 60.0
+_LOOK_AGAIN_SECONDS = 1.0
+"""How long a share that has changed may go unnoticed by those that wait."""
+_CUT_SECONDS = 5.0
+"""Complaints within so many seconds are one."""
+_LEAST_FACTOR = 0.05
+_RECOVERY_PER_MINUTE = 0.2
+
+
+class Pace:
+    """One thing that is so much a minute: requests, or tokens."""
+
+    def __init__(self, margin: float) -> None:
+        """Nothing may be taken until ``limit`` says how much.
+
+        Args:
+            margin: Part of a minute added to the window; half of it is what lateness is made up for.
+        """
+        self._window = MINUTE * (1 + margin)
+        self._tolerance = MINUTE * margin / 2
+        self._limit = 0.0
+        self._due = -math.inf
+        self._log: deque[tuple[float, float]] = deque()
+        self._taken = 0.0
+
+    def limit(self, amount: float, now: float, fresh: bool) -> None:
+        """Sets what a minute has; ``fresh`` begins with the pause that one taking costs."""
+        self._limit = amount
+        if fresh and amount > 0:
+            self._due = max(self._due, now + self._tolerance + self._window / amount)
+
+    def pause(self, amount: float, now: float) -> float:
+        """Seconds until the amount may be taken; infinity while nothing may."""
+        if self._limit <= 0:
+            return math.inf
+        self._forget(now)
+        part = amount / self._limit
+        wait = self._due - self._tolerance - now
+        excess = self._taken + part - 1.0 - 1e-9
+        # What is more than a minute's whole amount is let through alone.
+        for moment, taken in self._log:
+            if excess <= 0:
+                break
+            excess -= taken
+            wait = max(wait, moment + self._window - now)
+        return max(0.0, wait)
+
+    def take(self, amount: float, now: float) -> None:
+        """Takes the amount now; what was taken stays in the log as the part of the limit that it was."""
+        part = amount / self._limit if self._limit > 0 else 1.0
+        self._log.append((now, part))
+        self._taken += part
+        self._due = max(self._due, now) + self._window * part
+
+    def correct(self, amount: float) -> None:
+        """So much more than was taken was used, or less."""
+        if self._limit > 0 and self._log:
+            moment, taken = self._log[-1]
+            part = max(amount / self._limit, -taken)
+            self._log[-1] = (moment, taken + part)
+            self._taken += part
+            self._due += self._window * part
+
+    def spacing(self) -> float:
+        """Seconds from one taking of 1 to the next."""
+        return self._window / self._limit if self._limit > 0 else math.inf
+
+    def _forget(self, now: float) -> None:
+        while self._log and self._log[0][0] + self._window <= now:
+            self._taken -= self._log.popleft()[1]
+        if not self._log:
+            self._taken = 0.0
+
+
+class Lane:
+    """One task's part of a model's limits, and those that wait for it."""
+
+    def __init__(self, margin: float) -> None:
+        self.requests = Pace(margin)
+        self.tokens = Pace(margin)
+        self.in_flight = 0
+        self.most_in_flight = 0
+        self.waiting: deque[object] = deque()
+        self.changed = asyncio.Event()
+        self.share = -1.0
+
+    def wake(self) -> None:
+        """Lets those that wait look again."""
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+
+@dataclass(slots=True)
+class Turn:
+    """A call that may be made now; ``over`` must be called after it."""
+
+    lane: Lane
+    tokens: int
+    waited: float
+
+    def over(self, tokens: int | None) -> None:
+        """The call has ended and used so many tokens, None where that isn't known."""
+        self.lane.in_flight -= 1
+        if tokens is not None:
+            self.lane.tokens.correct(tokens - self.tokens)
+        self.lane.wake()
+
+
+@dataclass(frozen=True, slots=True)
+class NoTurn:
+    """No call may be made within the patience."""
+
+    waited: float
+    after_seconds: float
+
+
+class Limiter:
+    """Who may ask one model when. Limits are learnt: a server's headers and complaints lower them."""
+
+    def __init__(self, limits: ModelLimits, share: Callable[[str], float], margin: float, clock: Clock) -> None:
+        """Takes what the model takes from the whole fleet, and each task's share of it in this process."""
+        self._limits = limits
+        self._share = share
+        self._margin = margin
+        self._clock = clock
+        self._lanes: dict[str, Lane] = {}
+        self._rest_until = -math.inf
+        self._factor = 1.0
+        self._cut_at = -math.inf
+        self._stated: Mapping[str, int] = {}
+
+    async def turn(self, task: str, tokens: int, patience: float) -> Turn | NoTurn:
+        """Waits for a turn, first come, first served in each task; refuses at once what would wait for too long."""
+        lane = self._lanes.setdefault(task, Lane(self._margin))
+        asked = self._clock.monotonic()
+        ticket = object()
+        lane.waiting.append(ticket)
+        try:
+            while True:
+                now = self._clock.monotonic()
+                self._adjust(task, lane, now)
+                waited = now - asked
+                pause = self._pause(lane, tokens, now)
+                first = lane.waiting[0] is ticket
+                if first and pause <= 0 and lane.in_flight < lane.most_in_flight:
+                    lane.requests.take(1, now)
+                    lane.tokens.take(tokens, now)
+                    lane.in_flight += 1
+                    return Turn(lane, tokens, waited)
+                ahead = 0 if first else lane.waiting.index(ticket) * lane.requests.spacing()
+                # Without a share there is nothing to foresee: it may come with the next rebalance.
+                foreseen = pause + ahead if math.isfinite(pause) else 0.0
+                if waited + foreseen > patience or waited >= patience:
+                    return NoTurn(waited, max(foreseen, 1.0))
+                await self._wait(lane, pause if first and pause > 0 else patience - waited)
+        finally:
+            lane.waiting.remove(ticket)
+            lane.wake()
+
+    def pressed(self, seconds: float) -> None:
+        """The server complained of too much: rests for so long, and takes half from now on, growing again slowly."""
+        now = self._clock.monotonic()
+        self._rest_until = max(self._rest_until, now + seconds)
+        if now - self._cut_at > _CUT_SECONDS:
+            self._factor = max(_LEAST_FACTOR, self._factor_at(now) / 2)
+            self._cut_at = now
+
+    def stated(self, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
+        """The limits in a response's headers: believed where they are lower than those configured."""
+        named = {"requests": requests_per_minute, "tokens": tokens_per_minute}
+        self._stated = {**self._stated, **{name: value for name, value in named.items() if value is not None}}
+
+    def allowed(self, task: str) -> float:
+        """Requests a minute of a task in this process at this moment."""
+        return self._minute(self._limits.requests_per_minute, "requests", self._share(task), self._clock.monotonic())
+
+    def _adjust(self, task: str, lane: Lane, now: float) -> None:
+        share = self._share(task)
+        alone = lane.share < 0 and share >= 1
+        fresh = share > lane.share and not alone
+        lane.requests.limit(self._minute(self._limits.requests_per_minute, "requests", share, now), now, fresh)
+        lane.tokens.limit(self._minute(self._limits.tokens_per_minute, "tokens", share, now), now, False)
+        lane.most_in_flight = max(1, math.floor(self._limits.in_flight * share)) if share > 0 else 0
+        lane.share = share
+
+    def _minute(self, configured: int, name: str, share: float, now: float) -> float:
+        amount = min(configured, self._stated.get(name, configured)) * self._factor_at(now) * share
+        # Whole requests, for parts of them would add up to one too many over the fleet.
+        return float(math.floor(amount + 1e-9)) if amount >= 1 else amount
+
+    def _factor_at(self, now: float) -> float:
+        if self._factor >= 1:
+            return 1.0
+        return min(1.0, self._factor + (now - self._cut_at) / MINUTE * _RECOVERY_PER_MINUTE)
+
+    def _pause(self, lane: Lane, tokens: int, now: float) -> float:
+        return max(lane.requests.pause(1, now), lane.tokens.pause(tokens, now), self._rest_until - now)
+
+    async def _wait(self, lane: Lane, seconds: float) -> None:
+        """Waits for so long, or until something has changed."""
+        changed = lane.changed
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(max(seconds, 0.0), _LOOK_AGAIN_SECONDS)):
+                await changed.wait()

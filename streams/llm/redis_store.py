@@ -1,0 +1,71 @@
+"""Answers and costs in Redis, for replicas that share no disk (extra ``redis``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streams.llm.cache import StoreError
+
+PREFIX = "assay:llm:"
+_COSTS_SECONDS = 3 * 86_400
+"""A day's costs are of use until the day is over everywhere."""
+
+
+class RedisStore:
+    """An ``AnswerStore`` in Redis. Durable as far as the server is: give it ``appendonly yes``."""
+
+    def __init__(self, url: str, client: Any = None) -> None:
+        """Opens nothing yet.
+
+        Args:
+            url: Such as redis://localhost:6379/0.
+            client: Stands in for the one that is made from the URL.
+
+        Raises:
+            StoreError: The client library is not installed.
+        """
+        try:
+            import redis.asyncio
+            from redis.exceptions import RedisError
+        except ImportError as error:
+            raise StoreError("llm.redis_url needs the extra `redis`: pip install 'assay[redis]'") from error
+        self._trouble: tuple[type[Exception], ...] = (RedisError, OSError)
+        self._redis = client or redis.asyncio.Redis.from_url(url, decode_responses=True, socket_timeout=10.0)
+
+    async def get(self, key: str, now: float) -> str | None:  # noqa: ARG002 - the server forgets by its own clock
+        """The answer that was kept, as JSON; None where there is none."""
+        try:
+            answer = await self._redis.get(f"{PREFIX}answer:{key}")
+        except self._trouble as error:
+            raise StoreError(f"redis: {type(error).__name__}") from error
+        return None if answer is None else str(answer)
+
+    async def keep(self, key: str, answer: str, now: float, seconds: float, day: str, usd: float) -> float:  # noqa: ARG002
+        """Keeps an answer for so long and books costs, both or neither; returns the day's costs then."""
+        try:
+            async with self._redis.pipeline(transaction=True) as both:
+                if seconds >= 1:
+                    both.set(f"{PREFIX}answer:{key}", answer, ex=int(seconds))
+                both.incrbyfloat(f"{PREFIX}costs:{day}", usd)
+                both.expire(f"{PREFIX}costs:{day}", _COSTS_SECONDS)
+                *_, total, _ = await both.execute()
+        except self._trouble as error:
+            raise StoreError(f"redis: {type(error).__name__}") from error
+        return float(total)
+
+    async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
+        """Books costs unless the day's would come above ``most``; returns whether, and the day's costs then."""
+        name = f"{PREFIX}costs:{day}"
+        try:
+            total = float(await self._redis.incrbyfloat(name, usd))
+            await self._redis.expire(name, _COSTS_SECONDS)
+            if most is None or usd <= 0 or total <= most:
+                return True, total
+            # Others may be refused for a moment by what is taken back here, and nobody is let through too many.
+            return False, float(await self._redis.incrbyfloat(name, -usd))
+        except self._trouble as error:
+            raise StoreError(f"redis: {type(error).__name__}") from error
+
+    async def aclose(self) -> None:
+        """Closes connections."""
+        await self._redis.aclose()

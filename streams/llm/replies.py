@@ -1,0 +1,101 @@
+"""The body of a model server's response to a completion, whatever was sent.
+
+In: bytes. Out: text, calls of tools, how it ended and what it used; None where the body is no completion. Nothing
+raises and nothing is believed: a count that is none is no count, a call without a name is none.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from pydantic_core import from_json
+
+from schemas.llm import CallOutcome
+from schemas.outcome import ToolCall
+
+_MOST_TOKENS = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens, as the server counted them."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What came.
+
+    Attributes:
+        text: The reply, or what was said in refusing it; "" where there was none.
+        tool_calls: Tools that the model wants called.
+        outcome: ``OK``, ``TRUNCATED``, ``REFUSED`` or ``EMPTY``.
+        usage: None where the server didn't say.
+    """
+
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    outcome: CallOutcome
+    usage: Usage | None
+
+
+def read_completion(body: bytes) -> Completion | None:
+    """A completion from its JSON; None where it is none."""
+    try:
+        content = from_json(body, allow_inf_nan=False)
+    except ValueError:
+        return None
+    choices = content.get("choices") if isinstance(content, dict) else None
+    if not isinstance(choices, list):
+        return None
+    usage = _usage(content.get("usage"))
+    if not choices:
+        return Completion("", (), CallOutcome.EMPTY, usage)
+    choice = choices[0]
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(message, dict):
+        return None
+    text, refusal = message.get("content"), message.get("refusal")
+    if text is not None and not isinstance(text, str):
+        return None
+    calls = _tool_calls(message.get("tool_calls"))
+    finish_reason = choice.get("finish_reason")
+    if isinstance(refusal, str) and refusal:
+        return Completion(refusal, (), CallOutcome.REFUSED, usage)
+    if finish_reason == "content_filter":
+        return Completion(text or "", (), CallOutcome.REFUSED, usage)
+    if finish_reason == "length":
+        return Completion(text or "", calls, CallOutcome.TRUNCATED, usage)
+    if not calls and not (text or "").strip():
+        return Completion("", (), CallOutcome.EMPTY, usage)
+    return Completion(text or "", calls, CallOutcome.OK, usage)
+
+
+def _tool_calls(value: Any) -> tuple[ToolCall, ...]:
+    return tuple(call for item in value if (call := _tool_call(item))) if isinstance(value, list) else ()
+
+
+def _tool_call(value: Any) -> ToolCall | None:
+    function = value.get("function") if isinstance(value, dict) else None
+    if not isinstance(function, dict) or not isinstance(name := function.get("name"), str):
+        return None
+    arguments = function.get("arguments")
+    if not isinstance(arguments, str):
+        # Some servers send an object instead of its text.
+        arguments = json.dumps(arguments)
+    return ToolCall(str(value.get("id") or ""), name, arguments)
+
+
+def _usage(value: Any) -> Usage | None:
+    if not isinstance(value, dict):
+        return None
+    prompt, completion = value.get("prompt_tokens"), value.get("completion_tokens")
+    return Usage(prompt, completion) if _is_count(prompt) and _is_count(completion) else None
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS

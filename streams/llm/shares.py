@@ -1,0 +1,39 @@
+"""How much of a model's limits is this process's: without a coordinator, by the partitions it holds.
+
+A task's part of its model is its weight against those of the model's other tasks; a process's part of the task is that
+of the partitions of the handler's topics (its own and its retry topics) which are assigned to it. As every partition
+has one owner, the parts of all processes never come to more than the whole, not during a rebalance either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+
+class Shares:
+    """This process's parts. A process that holds no partitions because it reads no topics has everything."""
+
+    def __init__(self, models: Mapping[str, str], weights: Mapping[str, float]) -> None:
+        """Takes each task's model and weight."""
+        self._models = dict(models)
+        self._weights = dict(weights)
+        self._topics: dict[str, dict[str, float]] = {}
+
+    def expect(self, task: str, topics: Sequence[str]) -> None:
+        """From now on the task's part is what is ``told`` of these topics, nothing before that."""
+        self._topics[task] = dict.fromkeys(topics, 0.0)
+
+    def told(self, task: str, topic: str, held: int, of: int) -> None:
+        """This process holds so many of the topic's partitions now."""
+        parts = self._topics.get(task)
+        if parts is not None and topic in parts:
+            parts[topic] = min(1.0, held / of) if of > 0 else 0.0
+
+    def of(self, task: str) -> float:
+        """The task's part of its model's limits in this process, 0 to 1."""
+        model = self._models.get(task)
+        rivals = [self._weights.get(other, 1.0) for other, its in self._models.items() if its == model]
+        weight = self._weights.get(task, 1.0)
+        part = weight / sum(rivals) if model is not None and sum(rivals) > 0 else 1.0
+        parts = self._topics.get(task)
+        return part if parts is None else part * sum(parts.values()) / len(parts)
