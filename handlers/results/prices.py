@@ -41,13 +41,13 @@ def read_price(reading: Reading, start: int, floor: int, patterns: DetailPattern
     if folded[start - 1 : start] == "." and not folded[start - 2 : start - 1].isdecimal():
         # A decimal mark with nothing before it: $.75.
         written, start = f"0.{written}", start - 1
-    first, sign = _before(reading, start, floor, patterns)
-    after, scale, name = _after(reading, end, patterns)
+    first, sign = _before(reading, start, floor, patterns) if has_lead else (start, "")
+    after, scale, name = _after(reading, end, patterns) if may_follow else (end, 1.0, "")
     name = name if not sign or _says_more(sign, name, patterns) else ""
     word = name or sign
     if word in patterns.doubtful_currencies and scale == 1 and not _EXACT.search(written):
         return None
-    if not word and not _has_label(reading, start, floor, patterns):
+    if not word and not (has_lead and _has_label(reading, start, floor, patterns)):
         return None
     code = patterns.all_currencies[word] if word else ""
     amount = decimal_amount(written, decimals=3 if code in patterns.three_decimals else 2)
