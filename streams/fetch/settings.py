@@ -56,7 +56,7 @@ class FetchSettings(Section):
     first_byte_seconds: float = Field(default=15.0, gt=0, description="Time until the head of the response is there.")
     total_seconds: float = Field(default=30.0, gt=0, description="Time for one request, body included.")
     pages_seconds: float = Field(
-        default=240.0,
+        default=180.0,
         gt=0,
         description="Time for all pages that an event asks for at once; below processing.retries.attempt_seconds.",
     )
