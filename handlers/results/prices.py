@@ -15,6 +15,8 @@ from handlers.results.spans import Detail, Reading
 _ROUND = re.compile(r",-{1,2}|\.-{1,2}|,—|\.?/-")
 _ROUND_MARKS = frozenset(",./")
 _CENTS = re.compile(r"\d\d(?![\d.,])")
+# Decimals in an element of their own: $ 24 . 99.
+_APART = re.compile(r"\s\.\s(\d\d)(?!\d)")
 _EXACT = re.compile(r"[.,]\d\d")
 _LABEL_REACH = 3
 
@@ -57,6 +59,8 @@ def read_price(reading: Reading, start: int, floor: int, patterns: DetailPattern
         after = end
     if "." not in amount and folded[end : end + 1] == "€" and (cents := _CENTS.match(folded, end + 1)):
         amount, after = f"{amount}.{cents.group()}", cents.end()
+    elif sign and after == end and "." not in amount and (cents := _APART.match(folded, end)):
+        amount, after = f"{amount}.{cents.group(1)}", cents.end()
     if scale != 1:
         amount = f"{float(amount) * scale:.12g}" if float(amount) * scale < 1e12 else f"{float(amount) * scale:.0f}"
     return Detail("price", first, after, f"{amount} {code}".rstrip())

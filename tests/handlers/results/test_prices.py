@@ -65,6 +65,7 @@ def prices(text: str) -> list[str | None]:
         ("1 trillion dollars", "1000000000000 $"),
         ("5 $USD", "5 USD"),
         ("99¢", "99 cents"),
+        ("$ 24 . 99 each", "24.99 $"),
         ("Rs. 1,499/-", "1499 ₨"),
         ("kr. 150,-", "150 kr"),
         ("3 hundred thousand dollars", "300000 $"),
