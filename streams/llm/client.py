@@ -115,7 +115,7 @@ class Client:
             cause = error.__cause__
             kind = Trouble.DOWN if isinstance(cause, httpx2.ConnectError) else Trouble.PASSING
             return Failure(kind, f"{type(cause or error).__name__}: {cause or error}"[:300].rstrip(": "))
-        except openai.OpenAIError as error:
+        except (openai.OpenAIError, httpx2.HTTPError, ResponseTooLargeError, OSError) as error:
             return Failure(Trouble.PASSING, f"{type(error).__name__}: {error}"[:300])
         completion = read_completion(response.content)
         if completion is None:

@@ -1,0 +1,68 @@
+"""Questions for tests of the gateway, and gateways with limits that don't hinder."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from schemas.outcome import AskModel, Message
+from streams.clock import Clock, SystemClock
+from streams.llm.cache import AnswerStore
+from streams.llm.gateway import Gateway
+from streams.llm.settings import LlmSettings, ModelLimits, ModelsSection, TaskPolicy
+from streams.llm.shares import Shares
+from streams.telemetry.metrics import Metrics
+
+TASK = "judge_relevance"
+MODEL = "model-1"
+FREE = ModelLimits(requests_per_minute=1_000_000, tokens_per_minute=10**9, in_flight=1000, price_in=1.0, price_out=2.0)
+HASTY = TaskPolicy(deadline_seconds=0.4, patience_seconds=1.0, attempts=2)
+
+
+def question(text: str = "Is it?", **changes: Any) -> AskModel:
+    """A question with this text."""
+    fields: dict[str, Any] = {
+        "task": TASK,
+        "prompt_version": "0123456789ab",
+        "messages": (Message("system", "Say a number."), Message("user", text)),
+        "facts": {"text": text},
+        "max_tokens": 10,
+        "temperature": 0.0,
+    }
+    return AskModel(**(fields | changes))
+
+
+@asynccontextmanager
+async def gateway_at(
+    base_url: str,
+    policy: TaskPolicy = HASTY,
+    limits: ModelLimits = FREE,
+    clock: Clock | None = None,
+    shares: Shares | None = None,
+    store: AnswerStore | None = None,
+    cache_path: Path | None = None,
+    weights: Mapping[str, float] | None = None,
+    metrics: Metrics | None = None,
+    **llm: Any,
+) -> AsyncIterator[Gateway]:
+    """A gateway to one server, closed after the block."""
+    hasty = {"first_backoff_seconds": 0.02, "max_backoff_seconds": 0.05}
+    fields: dict[str, Any] = {"model": MODEL, "cache_path": cache_path, **hasty, **llm}
+    gateway = Gateway(
+        LlmSettings(base_url=base_url, **fields),
+        ModelsSection(tasks={"default": policy}, limits={"default": limits}),
+        {},
+        shares or Shares({}, weights or {}),
+        clock or SystemClock(),
+        lambda: 0.5,
+        metrics or Metrics(CollectorRegistry()),
+        store,
+    )
+    try:
+        yield gateway
+    finally:
+        await gateway.aclose()

@@ -1,0 +1,333 @@
+"""The gateway against a server that misbehaves: every answer is a value, nothing hangs, nothing is paid twice."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from schemas.llm import CallOutcome
+from schemas.outcome import ModelFailed, ModelReply, ModelUnavailable, ToolSpec
+from streams.llm.cache import SqliteStore, StoreError
+from streams.llm.settings import ModelLimits, TaskPolicy
+from streams.telemetry.metrics import Metrics
+from tests.kafka.installation import until
+from tests.streams.llm.model_server import (
+    ANSWERED,
+    FAULTS,
+    Behaviour,
+    calls_tools,
+    hangs,
+    model_server,
+    refuses_parameter,
+    resets,
+    says,
+    slow,
+    status,
+)
+from tests.streams.llm.questions import FREE, HASTY, MODEL, gateway_at, question
+
+UNAVAILABLE = {"429", "429, retry soon", "429, retry later", "429, retry some day", "401"}
+FAILED = {
+    "hangs": CallOutcome.TIMEOUT,
+    "hangs in the body": CallOutcome.TIMEOUT,
+    "drips": CallOutcome.TIMEOUT,
+    "empty choices": CallOutcome.EMPTY,
+    "empty text": CallOutcome.EMPTY,
+    "null text": CallOutcome.EMPTY,
+    "refusal": CallOutcome.REFUSED,
+    "content filter": CallOutcome.REFUSED,
+    "cut off": CallOutcome.TRUNCATED,
+}
+
+
+async def test_an_answer() -> None:
+    async with model_server(says("0.7")) as server, gateway_at(server.base_url, api_key="sesame") as gateway:
+        reply = await gateway.answer(question(temperature=0.1))
+    assert isinstance(reply, ModelReply)
+    assert (reply.text, reply.tool_calls) == ("0.7", ())
+    call = reply.call
+    assert (call.judged_by, call.model, call.outcome, call.raw) == ("model", MODEL, CallOutcome.OK, "0.7")
+    assert (call.attempts, call.cached, call.temperature, call.prompt_version) == (1, False, 0.1, "0123456789ab")
+    assert call.cost_usd == pytest.approx((call.prompt_tokens * 1.0 + call.completion_tokens * 2.0) / 1e6)
+    [asked] = server.asked
+    assert asked.headers["authorization"] == "Bearer sesame"
+    assert asked.body["max_tokens"] == 10
+    assert asked.messages[1] == {"role": "user", "content": "Is it?"}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_every_fault_is_a_value_in_time(fault: str) -> None:
+    """No call hangs, none raises, and no connection is left open."""
+    async with model_server(FAULTS[fault]) as server, gateway_at(server.base_url) as gateway:
+        async with asyncio.timeout(20):
+            reply = await gateway.answer(question())
+        if fault in ANSWERED:
+            assert isinstance(reply, ModelReply)
+        elif fault in UNAVAILABLE:
+            assert isinstance(reply, ModelUnavailable)
+        else:
+            assert isinstance(reply, ModelFailed)
+            assert reply.call.outcome is FAILED.get(fault, CallOutcome.ERROR)
+            assert reply.call.latency_ms <= 1000 * HASTY.deadline_seconds + 300
+        assert len(server.asked) <= HASTY.attempts
+    assert "sesame" not in repr(reply)
+
+
+@pytest.mark.parametrize("fault", ["hangs", "hangs in the body", "drips"])
+async def test_at_the_deadline_the_call_is_really_ended(fault: str) -> None:
+    async with model_server(FAULTS[fault]) as server, gateway_at(server.base_url) as gateway:
+        await gateway.answer(question())
+        await until(lambda: not server.connections)
+        assert [asked.ended for asked in server.asked] == ["abandoned"]
+
+
+async def test_a_cancelled_asker_leaves_no_call() -> None:
+    async with model_server(hangs()) as server, gateway_at(server.base_url, TaskPolicy()) as gateway:
+        asking = asyncio.create_task(gateway.answer(question()))
+        await until(lambda: bool(server.asked))
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        await until(lambda: not server.connections)
+        server.behave = says("0.7")
+        assert isinstance(await gateway.answer(question()), ModelReply)
+
+
+@pytest.mark.parametrize("first", [status(500), resets(), status(429), status(429, retry_after="0.1")])
+async def test_what_may_pass_is_tried_again(first: Behaviour) -> None:
+    async with model_server(says("0.7")) as server, gateway_at(server.base_url) as gateway:
+        server.script = [first]
+        reply = await gateway.answer(question())
+    assert isinstance(reply, ModelReply)
+    assert reply.call.attempts == len(server.asked) == 2
+
+
+async def test_a_wish_is_granted() -> None:
+    async with model_server(says("0.7")) as server, gateway_at(server.base_url) as gateway:
+        server.script = [status(429, retry_after="0.3")]
+        assert isinstance(await gateway.answer(question()), ModelReply)
+    first, second = server.asked
+    assert second.at - first.at >= 0.3
+
+
+async def test_a_wish_longer_than_the_patience() -> None:
+    """Nobody asks before it is over, and everybody is told how long that is."""
+    async with model_server(status(429, retry_after="3600")) as server, gateway_at(server.base_url) as gateway:
+        first = await gateway.answer(question("one"))
+        second = await gateway.answer(question("two"))
+    assert isinstance(first, ModelUnavailable)
+    assert first.after_seconds == 3600
+    assert isinstance(second, ModelUnavailable)
+    assert second.after_seconds == pytest.approx(3600, abs=30)
+    assert len(server.asked) == 1
+
+
+async def test_nobody_there() -> None:
+    async with model_server() as server:
+        base_url = server.base_url
+    async with gateway_at(base_url) as gateway:
+        assert isinstance(await gateway.answer(question()), ModelUnavailable)
+
+
+async def test_the_breaker_opens_and_closes() -> None:
+    """The question that opens it is not decided wrongly; while it is open nobody is asked; a probe closes it."""
+    async with (
+        model_server(status(500)) as server,
+        gateway_at(server.base_url, breaker_failures=3, breaker_first_seconds=0.3) as gateway,
+    ):
+        replies = [await gateway.answer(question(str(number))) for number in range(5)]
+        assert [type(reply) for reply in replies] == [ModelFailed, ModelFailed, *[ModelUnavailable] * 3]
+        asked = len(server.asked)
+        assert asked == 3 * HASTY.attempts
+        server.behave = says("0.7")
+        await asyncio.sleep(0.35)
+        assert isinstance(await gateway.answer(question("x")), ModelReply)
+        assert isinstance(await gateway.answer(question("y")), ModelReply)
+
+
+async def test_one_bad_question_opens_no_breaker() -> None:
+    async with model_server(status(500)) as server, gateway_at(server.base_url, breaker_failures=3) as gateway:
+        replies = [await gateway.answer(question("the same")) for _ in range(5)]
+    assert {type(reply) for reply in replies} == {ModelFailed}
+
+
+async def test_the_same_question_is_paid_once(tmp_path: Path) -> None:
+    kept = tmp_path / "deep" / "llm.sqlite"
+    async with model_server(slow(0.05, says("0.7"))) as server:
+        async with gateway_at(server.base_url, cache_path=kept) as gateway:
+            replies = await asyncio.gather(*(gateway.answer(question()) for _ in range(5)))
+        async with gateway_at(server.base_url, cache_path=kept) as gateway:
+            replies.append(await gateway.answer(question()))
+            assert isinstance(await gateway.answer(question(try_number=2)), ModelReply)
+    assert len(server.asked) == 2
+    calls = [reply.call for reply in replies if isinstance(reply, ModelReply)]
+    assert len(calls) == 6
+    assert sorted(call.cached for call in calls) == [False, *[True] * 5]
+    assert {call.cost_usd for call in calls if call.cached} == {0.0}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"task": "evaluate_search"},
+        {"prompt_version": "ffffffffffff"},
+        {"temperature": 0.5},
+        {"max_tokens": 11},
+        {"schema": {"type": "object"}},
+        {"tools": (ToolSpec("search", "Searches.", {}),)},
+        {"text": "Was it?"},
+    ],
+)
+async def test_another_question_is_another(other: dict[str, Any]) -> None:
+    async with model_server() as server, gateway_at(server.base_url) as gateway:
+        await gateway.answer(question())
+        await gateway.answer(question(**other))
+    assert len(server.asked) == 2
+
+
+async def test_failures_are_asked_anew_and_paid_replies_are_not() -> None:
+    async with model_server(says("0.7")) as server, gateway_at(server.base_url) as gateway:
+        server.script = [status(400), says("0.7 or", "length")]
+        outcomes = [await gateway.answer(question()) for _ in range(3)]
+    assert [reply.call.outcome for reply in outcomes if isinstance(reply, ModelFailed)] == [
+        CallOutcome.ERROR,
+        CallOutcome.TRUNCATED,
+        CallOutcome.TRUNCATED,
+    ]
+    assert len(server.asked) == 2
+
+
+async def test_tools_pass_through() -> None:
+    tool = ToolSpec("search", "Searches.", {"type": "object"})
+    async with (
+        model_server(calls_tools(("search", '{"query": "x"}'), ("other", "{"))) as server,
+        gateway_at(server.base_url) as gateway,
+    ):
+        replies = [await gateway.answer(question(tools=(tool,))) for _ in range(2)]
+    for reply in replies:
+        assert isinstance(reply, ModelReply)
+        assert [(call.name, call.arguments) for call in reply.tool_calls] == [
+            ("search", '{"query": "x"}'),
+            ("other", "{"),
+        ]
+    assert server.asked[0].body["tools"][0]["function"]["name"] == "search"
+
+
+@pytest.mark.parametrize("name", ["response_format", "max_tokens", "temperature"])
+async def test_a_parameter_that_is_refused_is_left_out_from_then_on(name: str) -> None:
+    limits = ModelLimits(**{**FREE.model_dump(), "structured": True})
+    async with (
+        model_server(refuses_parameter(name, says("{}"))) as server,
+        gateway_at(server.base_url, limits=limits) as gateway,
+    ):
+        for number in range(2):
+            reply = await gateway.answer(question(str(number), schema={"type": "object"}))
+            assert isinstance(reply, ModelReply)
+    assert [name in asked.body for asked in server.asked] == [True, False, False]
+    if name == "max_tokens":
+        assert server.asked[1].body["max_completion_tokens"] == 10
+
+
+async def test_a_schema_goes_along_where_the_model_takes_one() -> None:
+    limits = ModelLimits(**{**FREE.model_dump(), "structured": True})
+    async with model_server() as server:
+        for taken in (limits, FREE):
+            async with gateway_at(server.base_url, limits=taken) as gateway:
+                await gateway.answer(question(schema={"type": "object"}))
+    first, second = server.asked
+    assert first.body["response_format"]["json_schema"]["strict"] is True
+    assert "response_format" not in second.body
+
+
+async def test_the_budget_of_a_day(tmp_path: Path) -> None:
+    """Replicas and restarts share it: what is spent is spent, until midnight."""
+    usage = {"prompt_tokens": 10, "completion_tokens": 0}
+    kept = tmp_path / "llm.sqlite"
+    reached: list[object] = []
+    async with model_server(says("0.7", usage=usage)) as server:
+        for replica in range(3):
+            async with gateway_at(server.base_url, cache_path=kept, budget_usd_per_day=60e-6) as gateway:
+                reached += [await gateway.answer(question(f"{replica} {number}")) for number in range(2)]
+    # A question costs 10 millionths; before it is asked, about 55 are booked, with the longest reply.
+    assert [type(reply) for reply in reached] == [
+        *[ModelReply] * len(server.asked),
+        *[ModelUnavailable] * (6 - len(server.asked)),
+    ]
+    assert 1 <= len(server.asked) < 6
+    refused = reached[-1]
+    assert isinstance(refused, ModelUnavailable)
+    assert refused.after_seconds is not None
+    assert 0 < refused.after_seconds <= 86_400
+
+
+async def test_a_budget_needs_prices() -> None:
+    limits = ModelLimits(**{**FREE.model_dump(), "price_in": None})
+    async with model_server() as server, gateway_at(server.base_url, limits=limits, budget_usd_per_day=1.0) as gateway:
+        reply = await gateway.answer(question())
+    assert isinstance(reply, ModelUnavailable)
+    assert "prices" in reply.detail
+    assert not server.asked
+
+
+async def test_without_a_price_the_cost_is_not_known() -> None:
+    limits = ModelLimits(**{**FREE.model_dump(), "price_out": None})
+    async with model_server() as server, gateway_at(server.base_url, limits=limits) as gateway:
+        reply = await gateway.answer(question())
+    assert isinstance(reply, ModelReply)
+    assert reply.call.cost_usd is None
+
+
+async def test_no_journal_no_call(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    async with (
+        model_server() as server,
+        gateway_at(server.base_url, cache_path=tmp_path / "file" / "llm.sqlite") as gateway,
+    ):
+        assert isinstance(await gateway.answer(question()), ModelUnavailable)
+    assert not server.asked
+
+
+class FullStore(SqliteStore):
+    async def keep(self, *_: Any) -> float:
+        raise StoreError("disk full")
+
+
+async def test_a_paid_answer_that_can_t_be_kept_is_handed_out() -> None:
+    async with model_server() as server, gateway_at(server.base_url, store=FullStore(None)) as gateway:
+        assert isinstance(await gateway.answer(question()), ModelReply)
+
+
+async def test_limits_learnt_from_headers() -> None:
+    headers = {"x-ratelimit-limit-requests": "120", "x-ratelimit-limit-tokens": "soon"}
+    registry = CollectorRegistry()
+    async with (
+        model_server(says("0.7", headers=headers)) as server,
+        gateway_at(server.base_url, metrics=Metrics(registry)) as gateway,
+    ):
+        for number in range(2):
+            await gateway.answer(question(str(number)))
+    labels = {"task": "judge_relevance", "model": MODEL}
+    assert registry.get_sample_value("assay_llm_allowed_requests_per_minute", labels) == 120
+    assert registry.get_sample_value("assay_llm_requests_total", {**labels, "outcome": "ok"}) == 2
+
+
+async def test_no_model_is_named() -> None:
+    async with model_server() as server, gateway_at(server.base_url, model="") as gateway:
+        reply = await gateway.answer(question())
+    assert isinstance(reply, ModelUnavailable)
+    assert "ASSAY_LLM__MODEL" in reply.detail
+
+
+async def test_the_next_of_a_crowd_gets_no_turn_in_time() -> None:
+    """More than the patience has room for is refused at once, not after it."""
+    limits = ModelLimits(**{**FREE.model_dump(), "requests_per_minute": 60})
+    async with model_server() as server, gateway_at(server.base_url, limits=limits) as gateway:
+        began = asyncio.get_running_loop().time()
+        replies = await asyncio.gather(*(gateway.answer(question(str(number))) for number in range(10)))
+        assert asyncio.get_running_loop().time() - began < 5
+    assert 1 <= sum(isinstance(reply, ModelReply) for reply in replies) <= 2
+    assert all(isinstance(reply, ModelReply | ModelUnavailable) for reply in replies)
+    assert server.asked
