@@ -24,7 +24,7 @@ _GROUP_DEPTH = 3
 _PLACEHOLDERS = ("%month%", "%number%", "%street%")
 _HALVES = ("halves", "halves_after")
 _LEADS = (
-    *("eras", "time_cues", "time_prepositions", "minute_words", "halves", "price_labels"),
+    *("eras", "time_cues", "time_prepositions", "minute_words", "halves", "halves_before", "price_labels"),
     "currencies",
 )
 _FOLLOWERS = ("currencies", "currency_names", "scales", "scale_letters")
@@ -87,7 +87,11 @@ class DetailPack(Section):
     halves: dict[str, Half] = Field(
         default={}, description="Words before or after a time for a part of the day: am, pm, noon or night."
     )
+    halves_before: dict[str, Half] = Field(
+        default={}, description="The same for words that stand before a time only: evening at 8."
+    )
     halves_after: dict[str, Half] = Field(default={}, description="The same for words that follow a time only: p.m.")
+    range_words: tuple[str, ...] = Field(default=(), description="What stands between two times of a range: to, bis.")
     minute_words: dict[str, int] = Field(
         default={}, description="Words before an hour that add minutes to it, or take them off: half past, halb."
     )
@@ -155,9 +159,9 @@ class Shapes:
 class DetailPatterns:
     """All packs as one. Attributes are named as the fields of a pack.
 
-    ``all_currencies`` joins signs and names; ``leads`` are all words that stand before the number of a
-    date, time or price, ``followers`` those behind an amount, ``all_halves`` those behind a time, ``place_leads`` what
-    stands before the number of a house or box.
+    ``all_currencies`` joins signs and names; ``leads`` are all words that stand before the number of a date, time or
+    price, ``followers`` those behind an amount, ``all_halves`` those behind a time, ``halves_ahead`` those before it,
+    ``place_leads`` what stands before the number of a house or box.
     """
 
     leads: Words[None]
@@ -174,7 +178,9 @@ class DetailPatterns:
     time_cues: Words[None]
     time_prepositions: Words[None]
     halves: Words[Half]
+    halves_ahead: Words[Half]
     halves_after: Words[Half]
+    range_words: frozenset[str]
     minute_words: Words[int]
     currencies: Words[str]
     all_currencies: Words[str]
@@ -229,7 +235,9 @@ def compile_details(packs: Sequence[DetailPack]) -> DetailPatterns:
         time_cues=words("time_cues"),
         time_prepositions=words("time_prepositions"),
         halves=Words(_joined_meanings(packs, "halves")),
+        halves_ahead=Words(_joined_meanings(packs, "halves") | _joined_meanings(packs, "halves_before")),
         halves_after=Words(_joined_meanings(packs, "halves_after")),
+        range_words=frozenset(_joined_words(packs, "range_words")),
         minute_words=Words(_joined_meanings(packs, "minute_words")),
         currencies=Words(either_side),
         all_currencies=Words(either_side | _joined_meanings(packs, "currency_names")),

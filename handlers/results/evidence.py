@@ -16,7 +16,7 @@ from handlers.results.patterns import CompiledPatterns
 from handlers.results.places import labelled_places, read_address
 from handlers.results.prices import read_price
 from handlers.results.spans import Detail, Kind, Reading, read_text
-from handlers.results.times import read_time
+from handlers.results.times import join_range, read_time
 from handlers.results.words import is_ideographic
 from schemas.retrieval import Evidence
 
@@ -55,10 +55,9 @@ def _number(text: str) -> re.Pattern[str]:
     return _NUMBER if text.isascii() or not _IDEOGRAPH.search(text) else _ANY_NUMBER
 
 
-def _moments_and_prices(
-    reading: Reading, numbers: Iterable[tuple[int, int]], patterns: DetailPatterns
-) -> Iterator[Detail]:
+def _moments_and_prices(reading: Reading, numbers: Iterable[tuple[int, int]], patterns: DetailPatterns) -> list[Detail]:
     floor, last_date = 0, 0
+    found: list[Detail] = []
     for start, end in numbers:
         if start < floor or _is_inside(reading.folded, start, floor):
             continue
@@ -73,9 +72,12 @@ def _moments_and_prices(
             or (read_time(reading, start, end, floor, patterns, has_lead=has_lead) if may_be_hour else None)
         )
         if detail:
+            if found and detail.kind == found[-1].kind == "time":
+                found[-1], detail = join_range(reading, found[-1], detail, patterns)
+            found.append(detail)
             floor = detail.end
             last_date = floor if detail.kind == "date" else last_date
-            yield detail
+    return found
 
 
 def _is_inside(folded: str, start: int, floor: int) -> bool:

@@ -59,6 +59,33 @@ def read_time(
     return Detail("time", lead.start, after, value)
 
 
+def join_range(reading: Reading, first: Detail, second: Detail, patterns: DetailPatterns) -> tuple[Detail, Detail]:
+    """Two times of a range, where only a word such as "to" stands between them; what one leaves out the other says.
+
+    "From 10 to 4 o'clock" ends in the afternoon, and so does 午後5時から6時: an end without a half of the day lies
+    behind its beginning. In "8:30 to 9 pm" the half is that of both. Hours that are counted to 24 stay as they are.
+    """
+    between = reading.folded[first.end : second.start].strip()
+    if between not in patterns.range_words:
+        return first, second
+    begin, end = int(str(first.value)[:2]), int(str(second.value)[:2])
+    if _has_half(reading, second, patterns):
+        if not _has_half(reading, first, patterns) and begin < 12 <= end and begin + 12 <= end:
+            first = Detail("time", first.start, first.end, f"{begin + 12:02d}{str(first.value)[2:]}")
+        return first, second
+    counts_to_24 = (begin > 12 and not _has_half(reading, first, patterns)) or reading.folded[second.start] == "0"
+    if not counts_to_24 and end < begin < end + 12 < 24:
+        second = Detail("time", second.start, second.end, f"{end + 12:02d}{str(second.value)[2:]}")
+    return first, second
+
+
+def _has_half(reading: Reading, time: Detail, patterns: DetailPatterns) -> bool:
+    folded, text = reading.folded, reading.text
+    return bool(
+        patterns.halves_ahead.after(folded, text, time.start) or patterns.all_halves.before(folded, text, time.end)
+    )
+
+
 def _half_after(reading: Reading, end: int, patterns: DetailPatterns) -> tuple[int, Half | None]:
     place = reading.skip_blanks(end, 1)
     for words in (patterns.halves_after, patterns.halves):
@@ -96,10 +123,10 @@ def _lead(reading: Reading, start: int, floor: int, patterns: DetailPatterns) ->
     first = end - len(word) if cue else start
     if word:
         end = reading.skip_blanks_back(end - len(word))
-    half = patterns.halves.before(reading.folded, reading.text, end)
+    half = patterns.halves_ahead.before(reading.folded, reading.text, end)
     if not half or end - len(half) < floor:
         return _Lead(first, None, bool(cue), bool(preposition))
-    return _Lead(end - len(half), patterns.halves[half], bool(cue), bool(preposition), bool(word) or end == start)
+    return _Lead(end - len(half), patterns.halves_ahead[half], bool(cue), bool(preposition), bool(word) or end == start)
 
 
 def _around_the_hour(reading: Reading, start: int, first: int, minutes: int, patterns: DetailPatterns) -> Detail | None:
