@@ -25,6 +25,8 @@ _WORD = re.compile(r"\s+|(?<=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])")
 _ENDS_SENTENCE = tuple('。！？；.!?…：:"”」』)）')
 _HEADING_CHARACTERS = 60
 _WORD_CHARACTERS = 32
+_ACCENTS = 32
+"""That a letter may bear: a text of nothing but accents is cut like any other, or it would take its square in time."""
 _SMALL = 4
 """A last chunk below a quarter of the size takes over from the one before it."""
 
@@ -131,8 +133,8 @@ def _cut_anywhere(text: str, max_size: int, measure: Callable[[str], int]) -> It
     most = max_size if measure is len else _WORD_CHARACTERS * max_size
     start = 0
     while start < len(text):
-        end = min(start + most, len(text))
-        while start + 1 < end < len(text) and unicodedata.combining(text[end]):
+        end = furthest = min(start + most, len(text))
+        while max(start + 1, furthest - _ACCENTS) < end < len(text) and unicodedata.combining(text[end]):
             end -= 1
         while measure(text[start:end]) > max_size:
             end = start + max(1, (end - start) // 2)

@@ -3,9 +3,9 @@
 The document as it should be and what the index holds of it go in; points to write and to remove come out. Pure, so that
 crossing tiers, late versions and a crash between two writes can be tried by the thousand.
 
-The first point of a document remembers what else there is, so that nothing is ever searched for. It is written before the
-others, and remembers all that may be there until everything is written and removed: whoever dies in between leaves a
-document that the next write puts right.
+The first point of a document remembers what else there is, so that nothing is ever searched for. It is written before
+the others, and remembers all that may be there until everything is written and removed: whoever dies in between leaves
+a document that the next write puts right.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from handlers.indexing.points import CHUNK, SINGLE_KINDS, point_id
@@ -58,7 +59,7 @@ def plan_write(
         embedder: What makes the vectors; another one makes every point new.
         stored: Payloads of those of ``places_to_read`` that are there, by id.
     """
-    version = (document.fetched_at.isoformat() if document.fetched_at else "", run or "")
+    version = (_instant(document.fetched_at), run or "")
     memories = [memory for payload in stored.values() if isinstance(memory := payload.get(MEMORY), Mapping)]
     if any(_version(memory) > version for memory in memories):
         return WritePlan(outdated=True)
@@ -81,6 +82,16 @@ def plan_write(
         return WritePlan(write=document.points, memory=settled)
     unsettled = {**settled, "fingerprint": "", "chunks": seen}
     return WritePlan(write=document.points, memory=unsettled, remove=remove, settle=settled)
+
+
+def _instant(at: datetime | None) -> str:
+    """An instant as text that sorts by time, in whatever zone it was told; "" for none."""
+    if at is None:
+        return ""
+    try:
+        return (at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)).isoformat()
+    except OverflowError:  # within a day of the calendar's ends
+        return at.replace(tzinfo=UTC).isoformat()
 
 
 def _version(memory: Mapping[str, Any]) -> tuple[str, str]:

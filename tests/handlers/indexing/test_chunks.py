@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,6 +64,15 @@ def test_a_word_without_end_is_cut_anywhere() -> None:
 
 def test_accents_stay_with_their_letters() -> None:
     assert chunk_text("aaae\u0301bbb", 4) == ("aaa", "e\u0301bb", "b")
+
+
+@pytest.mark.parametrize("unit", ["characters", "words"])
+def test_accents_without_end_are_cut_in_time(unit: ChunkUnit) -> None:
+    # Each is looked at a few times at most, and not once for every place in its chunk: 40 s for a page of them.
+    began = time.perf_counter()
+    chunks = chunk_text("\u0301" * 100_000, 512, unit)
+    assert time.perf_counter() - began < 3
+    assert "".join(chunks) == "\u0301" * 100_000
 
 
 def test_a_heading_goes_with_what_follows() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -146,6 +147,24 @@ def test_of_one_fetch_a_replay_is_newer_than_live_traffic() -> None:
     index = Index()
     index.put(version("A", 60, 0), run="replay-1")
     assert index.put(version("C", 60, 0)).outdated
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("2026-01-01T08:00:00+08:00", "2026-01-01T01:00:00+00:00"),
+        ("2026-01-01T00:00:00+00:00", "2026-01-01T00:00:00.000001+00:00"),
+        ("2026-01-01T08:00:00+08:00", "2026-01-01T00:30:00"),
+        ("0001-01-01T00:00:00+14:00", "2026-01-01T00:00:00-05:00"),
+    ],
+)
+def test_versions_are_ordered_by_time_whatever_the_zone(older: str, newer: str) -> None:
+    index = Index()
+    index.put(replace(version("C", 5, 0), fetched_at=datetime.fromisoformat(older)))
+    put = replace(version("A", 5, 0), fetched_at=datetime.fromisoformat(newer))
+    assert not index.put(put).outdated
+    assert is_just(index, put)
+    assert index.put(replace(version("C", 5, 0), fetched_at=datetime.fromisoformat(older))).outdated
 
 
 def test_another_embedder_makes_every_point_new() -> None:

@@ -17,7 +17,7 @@ from schemas.outcome import IndexDocument, IndexReply, IndexUnavailable
 from schemas.pages import Tier
 from streams.clock import SystemClock
 from streams.index.hashed_ngrams import HashedNgrams
-from streams.index.ports import IndexDownError, StoreCounts, Vector
+from streams.index.ports import IndexDownError, StoreCounts, StoredPoint, Vector
 from streams.index.qdrant import QdrantStore
 from streams.index.settings import IndexSettings
 from streams.index.worker import IndexWorker
@@ -110,6 +110,45 @@ async def test_an_embedder_that_is_down_leaves_the_index_as_it_was(bench: Bench)
     assert await bench.points() == first.points
     bench.embedder.fails = False
     assert (await bench.put("C", 1)).removed == first.points - 1
+
+
+async def test_a_long_page_is_written_in_requests_of_bounded_size(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    write = bench.store.write
+
+    async def watched(points: Sequence[StoredPoint]) -> None:
+        sizes.append(len(points))
+        await write(points)
+
+    monkeypatch.setattr(bench.store, "write", watched)
+    long = "\n".join(f"{number} {'x' * 500}" for number in range(300))
+    reply = await bench.put("A", content=long)
+    assert reply.written == reply.points == sum(sizes) == 301
+    assert max(sizes) <= 128
+    assert await bench.points() == 301
+
+
+async def test_an_embedder_that_fails_half_way_loses_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = "\n".join(f"{number} {'x' * 500}" for number in range(300))
+    embed, calls = bench.embedder.embed, 0
+
+    async def failing(texts: Sequence[str]) -> list[Vector]:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise IndexDownError("no vectors any more")
+        return await embed(texts)
+
+    monkeypatch.setattr(bench.embedder, "embed", failing)
+    page = scored_page("A", long, url="https://a.example/1")
+    points = points_of(page, RULES.tiered_indexing, RULES.index_points)
+    document = IndexDocument(document_id_of(page.url), points, START)
+    assert isinstance(await bench.worker.index(document, None), IndexUnavailable)
+    assert (await bench.put("A", content=long)).written == len(points)
+    assert (await bench.put("C", 1)).removed == len(points) - 1
+    assert await bench.points() == 1
 
 
 async def test_a_store_that_is_down_is_no_exception() -> None:
