@@ -100,14 +100,13 @@ class Lane:
         self.tokens = Pace(margin)
         self.in_flight = 0
         self.most_in_flight = 0
-        self.waiting: deque[object] = deque()
-        self.changed = asyncio.Event()
+        self.waiting: deque[asyncio.Event] = deque()
         self.share = -1.0
 
     def wake(self) -> None:
-        """Lets those that wait look again."""
-        self.changed.set()
-        self.changed = asyncio.Event()
+        """Lets the first of those that wait look again."""
+        if self.waiting:
+            self.waiting[0].set()
 
 
 @dataclass(slots=True)
@@ -153,7 +152,7 @@ class Limiter:
         """Waits for a turn, first come, first served in each task; refuses at once what would wait for too long."""
         lane = self._lanes.setdefault(task, Lane(self._margin))
         asked = self._clock.monotonic()
-        ticket = object()
+        ticket = asyncio.Event()
         lane.waiting.append(ticket)
         try:
             while True:
@@ -172,7 +171,13 @@ class Limiter:
                 foreseen = pause + ahead if math.isfinite(pause) else 0.0
                 if waited + foreseen > patience or waited >= patience:
                     return NoTurn(waited, max(foreseen, 1.0))
-                await self._wait(lane, pause if first and pause > 0 else patience - waited)
+                seconds = patience - waited
+                if first:
+                    seconds = min(seconds, _LOOK_AGAIN_SECONDS, pause if pause > 0 else seconds)
+                ticket.clear()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(seconds):
+                        await ticket.wait()
         finally:
             lane.waiting.remove(ticket)
             lane.wake()
@@ -215,10 +220,3 @@ class Limiter:
 
     def _pause(self, lane: Lane, tokens: int, now: float) -> float:
         return max(lane.requests.pause(1, now), lane.tokens.pause(tokens, now), self._rest_until - now)
-
-    async def _wait(self, lane: Lane, seconds: float) -> None:
-        """Waits for so long, or until something has changed."""
-        changed = lane.changed
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(min(max(seconds, 0.0), _LOOK_AGAIN_SECONDS)):
-                await changed.wait()

@@ -1,0 +1,74 @@
+"""The breaker of one model."""
+
+from streams.llm.breaker import ModelBreaker
+from streams.llm.settings import LlmSettings
+from tests.streams.doubles import VirtualClock
+
+SETTINGS = LlmSettings(breaker_failures=3, breaker_first_seconds=10, breaker_max_seconds=30)
+
+
+def opened() -> tuple[ModelBreaker, VirtualClock, list[bool]]:
+    clock = VirtualClock()
+    told: list[bool] = []
+    breaker = ModelBreaker(SETTINGS, clock.monotonic, told.append)
+    for question in ("a", "b", "c"):
+        assert breaker.enter(question) is None
+        breaker.failed(question)
+    return breaker, clock, told
+
+
+def test_different_questions_open_it() -> None:
+    breaker, _, told = opened()
+    assert not breaker.closed
+    assert breaker.enter("d") == 10
+    assert told == [True]
+
+
+def test_one_question_opens_nothing_and_a_success_begins_anew() -> None:
+    breaker = ModelBreaker(SETTINGS, VirtualClock().monotonic)
+    for question in ("a", "a", "a", "b"):
+        breaker.failed(question)
+    breaker.succeeded()
+    breaker.failed("c")
+    assert breaker.closed
+
+
+def test_one_probe_at_a_time() -> None:
+    breaker, clock, _ = opened()
+    clock.seconds = 10
+    assert breaker.enter("d") is None
+    assert breaker.enter("e") is not None
+    breaker.left("d")
+    assert breaker.enter("e") is None
+
+
+def test_a_probe_that_works_closes_it() -> None:
+    breaker, clock, told = opened()
+    clock.seconds = 10
+    breaker.enter("d")
+    breaker.succeeded()
+    breaker.left("d")
+    assert breaker.closed
+    assert breaker.enter("e") is None
+    assert told == [True, False]
+
+
+def test_a_probe_that_fails_doubles_the_pause_up_to_a_bound() -> None:
+    breaker, clock, _ = opened()
+    rests = []
+    for _ in range(3):
+        clock.seconds += breaker.rest() or 0
+        assert breaker.enter("d") is None
+        breaker.failed("late")  # a call from before does not count
+        breaker.failed("d")
+        breaker.left("d")
+        rests.append(breaker.rest())
+    assert rests == [20, 30, 30]
+
+
+def test_it_can_be_opened_at_once() -> None:
+    breaker = ModelBreaker(SETTINGS, VirtualClock().monotonic)
+    breaker.open(25)
+    assert breaker.rest() == 25
+    breaker.open(3600)
+    assert breaker.rest() == 30

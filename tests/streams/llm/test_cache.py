@@ -1,0 +1,93 @@
+"""The journal of answers and costs."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from streams.llm.cache import AnswerStore, SqliteStore, StoreError, make_store
+
+DAY = "2025-01-02"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "llm.sqlite"
+
+
+async def test_an_answer_is_there_after_a_restart(path: Path) -> None:
+    store = SqliteStore(path)
+    assert await store.get("k", 0) is None
+    assert await store.keep("k", "{}", 0, 100, DAY, 0.5) == 0.5
+    await store.aclose()
+    store = SqliteStore(path)
+    assert await store.get("k", 99) == "{}"
+    assert await store.get("k", 100) is None
+    assert await store.book(DAY, 0.0, None) == (True, 0.5)
+    await store.aclose()
+
+
+@pytest.mark.parametrize("kept", [True, False])
+async def test_costs(path: Path, kept: bool) -> None:
+    store = SqliteStore(path if kept else None)
+    assert await store.book(DAY, 0.6, 1.0) == (True, 0.6)
+    assert await store.book(DAY, 0.6, 1.0) == (False, 0.6)
+    assert await store.book("2025-01-03", 0.6, 1.0) == (True, 0.6)
+    _, total = await store.book(DAY, -0.5, 1.0)
+    assert total == pytest.approx(0.1)
+    assert await store.book(DAY, -5.0, 1.0) == (True, 0.0)
+    await store.aclose()
+
+
+async def test_replicas_share_one_file(path: Path) -> None:
+    """None of them books what the others have left nothing for."""
+    stores = [SqliteStore(path) for _ in range(3)]
+
+    async def books(store: AnswerStore) -> int:
+        return sum([(await store.book(DAY, 1.0, 50.0))[0] for _ in range(30)])
+
+    assert sum(await asyncio.gather(*(books(store) for store in stores))) == 50
+    await asyncio.gather(*(store.aclose() for store in stores))
+
+
+async def test_what_was_handed_over_is_written_even_if_the_caller_is_cancelled(path: Path) -> None:
+    store = SqliteStore(path)
+    keeping = [asyncio.create_task(store.keep(f"k{number}", "{}", 0, 100, DAY, 1.0)) for number in range(20)]
+    await asyncio.sleep(0)
+    for task in keeping:
+        task.cancel()
+    await asyncio.gather(*keeping, return_exceptions=True)
+    assert await store.book(DAY, 0.0, None) == (True, 20.0)
+    await store.aclose()
+
+
+async def test_old_answers_are_forgotten(path: Path) -> None:
+    store = SqliteStore(path)
+    await store.keep("old", "{}", 0, 10, DAY, 0)
+    await store.aclose()
+    store = SqliteStore(path)
+    await store.keep("new", "{}", 20, 10, DAY, 0)
+    await store.aclose()
+    with sqlite3.connect(path) as database:
+        assert database.execute("SELECT key FROM answers").fetchall() == [("new",)]
+    database.close()
+
+
+def test_a_file_that_is_none_is_told_and_is_looked_for_again(path: Path) -> None:
+    path.write_bytes(b"no database at all" * 100)
+    store = SqliteStore(path)
+    with asyncio.Runner() as runner:
+        with pytest.raises(StoreError):
+            runner.run(store.get("k", 0))
+        path.unlink()
+        assert runner.run(store.get("k", 0)) is None
+        runner.run(store.aclose())
+
+
+async def test_what_the_settings_name(path: Path) -> None:
+    store = make_store(path, "")
+    assert isinstance(store, SqliteStore)
+    await store.aclose()

@@ -1,0 +1,271 @@
+"""Limits in virtual time: never over in any minute, however processes come and go, and well used."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streams.llm.limits import MINUTE, Limiter, NoTurn, Pace, Turn
+from streams.llm.settings import ModelLimits
+from streams.llm.shares import Shares
+from tests.streams.pipeline.virtual_time import LoopClock, VirtualLoop
+
+MARGIN = 0.02
+LIMITS = ModelLimits(requests_per_minute=600, tokens_per_minute=10**9, in_flight=4000)
+
+
+def virtually(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Runs in a loop whose time passes only while nobody has anything to do."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(work())
+
+
+def most_in_a_minute(moments: list[float]) -> int:
+    """The most in any window of 60 seconds, wherever it begins, its end included."""
+    moments = sorted(moments)
+    most = first = 0
+    for last, moment in enumerate(moments):
+        while moment - moments[first] >= MINUTE:
+            first += 1
+        most = max(most, last - first + 1)
+    return most
+
+
+def limiter(limits: ModelLimits, share: Callable[[str], float] = lambda _: 1.0) -> Limiter:
+    return Limiter(limits, share, MARGIN, LoopClock())
+
+
+class Fleet:
+    """Processes that always have something to ask, each with its own limiter, and a server that notes arrivals."""
+
+    def __init__(self, limits: ModelLimits, parts: list[float], delay: float = 0.0, askers: int = 40) -> None:
+        self.parts = parts
+        self.arrivals: list[float] = []
+        self.under_way = 0
+        self.most_under_way = 0
+        self._delay = delay
+        self._askers = askers
+        self._chance = random.Random(7)
+        self._limiters = [limiter(limits, partial(self._part, number)) for number in range(len(parts))]
+
+    def _part(self, number: int, _: str) -> float:
+        return self.parts[number]
+
+    async def run(self, seconds: float) -> None:
+        """Asks for so long."""
+        tasks = [asyncio.create_task(self._ask(each)) for each in self._limiters for _ in range(self._askers)]
+        await asyncio.sleep(seconds)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _ask(self, each: Limiter) -> None:
+        while True:
+            turn = await each.turn("task", 100, 10**9)
+            assert isinstance(turn, Turn)
+            # A request arrives a little later than it was sent, each by another time.
+            self.arrivals.append(asyncio.get_running_loop().time() + self._chance.random() * self._delay)
+            self.under_way += 1
+            self.most_under_way = max(self.most_under_way, self.under_way)
+            try:
+                await asyncio.sleep(0.5 * self._chance.lognormvariate(0.0, 1.0))
+            finally:
+                self.under_way -= 1
+                turn.over(None)
+
+    def used(self, begin: float, end: float) -> float:
+        """Requests a minute between two moments."""
+        return sum(begin <= moment < end for moment in self.arrivals) / (end - begin) * MINUTE
+
+
+@pytest.mark.parametrize("parts", [[1.0], [0.25] * 4, [0.5, 0.3, 0.2]])
+def test_never_over_and_well_used(parts: list[float]) -> None:
+    async def work() -> None:
+        fleet = Fleet(LIMITS, parts, delay=0.3)
+        await fleet.run(240)
+        assert most_in_a_minute(fleet.arrivals) <= 600
+        assert fleet.used(60, 240) >= 0.95 * 600
+
+    virtually(work)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_never_over_while_partitions_move(seed: int) -> None:
+    """Every few seconds all processes give everything back, and then get other parts; at most everything is held."""
+    chance = random.Random(seed)
+
+    async def work() -> None:
+        fleet = Fleet(LIMITS, [0.25] * 4, delay=0.3, askers=80)
+
+        async def rebalance() -> None:
+            while True:
+                await asyncio.sleep(chance.uniform(5, 40))
+                fleet.parts[:] = [0.0] * 4
+                await asyncio.sleep(chance.uniform(0, 1))
+                cuts = sorted(chance.randint(0, 12) for _ in range(3))
+                ends = [0, *cuts, 12]
+                for number in range(4):
+                    await asyncio.sleep(chance.uniform(0, 0.3))
+                    fleet.parts[number] = (ends[number + 1] - ends[number]) / 12
+
+        moving = asyncio.create_task(rebalance())
+        await fleet.run(400)
+        moving.cancel()
+        assert most_in_a_minute(fleet.arrivals) <= 600
+        assert fleet.used(60, 400) >= 0.8 * 600
+
+    virtually(work)
+
+
+def test_never_over_where_little_is_allowed() -> None:
+    """Parts of requests don't add up to one too many."""
+
+    async def work() -> None:
+        fleet = Fleet(ModelLimits(requests_per_minute=10, tokens_per_minute=10**9, in_flight=100), [0.25] * 4)
+        await fleet.run(600)
+        assert most_in_a_minute(fleet.arrivals) <= 10
+        assert fleet.used(120, 600) >= 7
+
+    virtually(work)
+
+
+def test_calls_under_way() -> None:
+    async def work() -> None:
+        limits = ModelLimits(requests_per_minute=100_000, tokens_per_minute=10**9, in_flight=8)
+        fleet = Fleet(limits, [0.5, 0.5])
+        await fleet.run(30)
+        assert fleet.most_under_way == 8
+
+    virtually(work)
+
+
+def test_tokens_are_a_limit_too() -> None:
+    """What was estimated is set right by what was used."""
+
+    async def work() -> None:
+        each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=60_000, in_flight=100))
+        used: list[float] = []
+        while asyncio.get_running_loop().time() < 240:
+            turn = await each.turn("task", 500, 10**9)
+            assert isinstance(turn, Turn)
+            used += [asyncio.get_running_loop().time()] * 1000
+            await asyncio.sleep(0.01)
+            turn.over(1000)
+        assert most_in_a_minute(used) <= 60_000
+        assert len(used) / 4 >= 0.95 * 60_000
+
+    virtually(work)
+
+
+def test_more_than_a_minute_s_tokens_at_once_goes_alone() -> None:
+    async def work() -> None:
+        each = limiter(ModelLimits(requests_per_minute=100, tokens_per_minute=1000, in_flight=100))
+        for _ in range(3):
+            turn = await each.turn("task", 5000, 10**9)
+            assert isinstance(turn, Turn)
+            turn.over(None)
+        assert asyncio.get_running_loop().time() >= 2 * 5 * MINUTE
+
+    virtually(work)
+
+
+def test_patience() -> None:
+    """What can't come in time is refused at once; who waits is served in order."""
+
+    async def work() -> None:
+        each = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=100))
+        turns = await asyncio.gather(*(each.turn("task", 1, 5.0) for _ in range(12)))
+        served = [turn.waited for turn in turns if isinstance(turn, Turn)]
+        refused = [turn for turn in turns if isinstance(turn, NoTurn)]
+        assert served == sorted(served)
+        assert len(served) in (5, 6)
+        assert all(turn.waited < 0.01 for turn in refused)
+        assert all(turn.after_seconds > 4 for turn in refused)
+
+    virtually(work)
+
+
+def test_without_a_share_nobody_is_served_and_a_share_that_comes_is_noticed() -> None:
+    shares = Shares({"task": "m"}, {})
+    shares.expect("task", ["topic"])
+
+    async def work() -> None:
+        each = limiter(LIMITS, shares.of)
+        assert isinstance(await each.turn("task", 1, 3.0), NoTurn)
+        waiting = asyncio.create_task(each.turn("task", 1, 100.0))
+        await asyncio.sleep(10)
+        assert not waiting.done()
+        shares.told("task", "topic", 3, 6)
+        assert isinstance(await waiting, Turn)
+        assert 10 < asyncio.get_running_loop().time() - 3 < 12.5
+
+    virtually(work)
+
+
+def test_complaints_halve_the_pace_and_it_grows_again() -> None:
+    async def work() -> None:
+        each = limiter(LIMITS)
+        turn = await each.turn("task", 1, 100.0)
+        assert isinstance(turn, Turn)
+        each.pressed(30.0)
+        each.pressed(1.0)
+        assert each.allowed("task") == 300
+        next_turn = await each.turn("task", 1, 100.0)
+        assert next_turn.waited == pytest.approx(30, abs=0.1)
+        await asyncio.sleep(60)
+        assert 450 <= each.allowed("task") < 600
+        await asyncio.sleep(120)
+        assert each.allowed("task") == 600
+
+    virtually(work)
+
+
+def test_limits_that_a_server_states_are_believed_where_they_are_lower() -> None:
+    async def work() -> None:
+        each = limiter(LIMITS)
+        each.stated(100_000, None)
+        assert each.allowed("task") == 600
+        each.stated(100, 5)
+        assert each.allowed("task") == 100
+
+    virtually(work)
+
+
+def test_a_cancelled_asker_takes_no_turn() -> None:
+    async def work() -> None:
+        each = limiter(ModelLimits(requests_per_minute=6, tokens_per_minute=10**9, in_flight=1))
+        first = await each.turn("task", 1, 100.0)
+        waiting = [asyncio.create_task(each.turn("task", 1, 100.0)) for _ in range(2)]
+        await asyncio.sleep(1)
+        waiting[0].cancel()
+        assert isinstance(first, Turn)
+        first.over(None)
+        second = await waiting[1]
+        assert isinstance(second, Turn)
+        assert second.waited < 15
+
+    virtually(work)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.floats(0, 20), st.integers(1, 40)), max_size=200), st.integers(1, 100))
+def test_the_window_holds_exactly(steps: list[tuple[float, int]], limit: int) -> None:
+    """Whoever asks when, and however late he comes."""
+    pace = Pace(MARGIN)
+    now, taken = 0.0, []
+    pace.limit(limit, now, fresh=True)
+    for late, many in steps:
+        for _ in range(many):
+            if pace.pause(1, now) > 0:
+                break
+            pace.take(1, now)
+            taken.append(now)
+        now += late
+    assert most_in_a_minute(taken) <= limit

@@ -1,0 +1,51 @@
+"""The offline judge: marked as what it is, and never an outage."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from schemas.llm import CallOutcome
+from schemas.outcome import ModelFailed, ModelReply
+from streams.llm.offline import OFFLINE_JUDGES, answer_offline
+from streams.settings import load_settings
+from streams.world import LiveWorld
+from tests.streams.llm.questions import question
+
+
+def shouts(facts: Mapping[str, Any]) -> str:
+    return str(facts["text"]).upper()
+
+
+def test_it_says_who_it_is() -> None:
+    reply = answer_offline(question("yes"), {"judge_relevance": shouts})
+    assert isinstance(reply, ModelReply)
+    assert reply.text == "YES"
+    call = reply.call
+    assert (call.judged_by, call.model, call.attempts, call.cost_usd, call.cached) == (
+        "offline",
+        "offline",
+        0,
+        0.0,
+        False,
+    )
+
+
+def test_a_judge_that_stumbles_and_one_that_is_not_there() -> None:
+    for need, judges in (
+        (question(facts={}), {"judge_relevance": shouts}),
+        (question(task="nothing"), {"judge_relevance": shouts}),
+    ):
+        reply = answer_offline(need, judges)
+        assert isinstance(reply, ModelFailed)
+        assert (reply.call.judged_by, reply.call.outcome) == ("offline", CallOutcome.ERROR)
+
+
+def test_judges_are_tasks_of_the_configuration() -> None:
+    assert OFFLINE_JUDGES.keys() <= load_settings().model_tasks.keys()
+
+
+async def test_without_a_server_and_a_key_it_answers() -> None:
+    world = LiveWorld(load_settings())
+    reply = await world.answer(question(), None)
+    assert isinstance(reply, ModelReply | ModelFailed)
+    assert reply.call.judged_by == "offline"
+    await world.aclose()

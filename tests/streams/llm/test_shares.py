@@ -1,0 +1,50 @@
+"""A process's part of a model's limits: all parts of all processes are the whole at most."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.llm.shares import Shares
+
+MODELS = {"gate": "small", "claims": "large", "search": "large"}
+
+
+def test_weights_count_against_the_same_model_s() -> None:
+    shares = Shares(MODELS, {"gate": 5.0, "claims": 3.0, "search": 1.0})
+    assert (shares.of("gate"), shares.of("claims"), shares.of("search")) == (1.0, 0.75, 0.25)
+
+
+def test_a_task_without_weight_leaves_its_part_to_the_others() -> None:
+    shares = Shares(MODELS, {"claims": 1.0, "search": 0.0})
+    assert (shares.of("claims"), shares.of("search")) == (1.0, 0.0)
+
+
+def test_a_task_that_nobody_configured_has_the_whole() -> None:
+    assert Shares({}, {}).of("anything") == 1.0
+
+
+def test_partitions() -> None:
+    shares = Shares(MODELS, {})
+    shares.expect("gate", ["own", "retry"])
+    assert shares.of("gate") == 0.0
+    shares.told("gate", "own", 3, 6)
+    assert shares.of("gate") == 0.25
+    shares.told("gate", "retry", 6, 6)
+    assert shares.of("gate") == 0.75
+    shares.told("gate", "own", 0, 0)
+    shares.told("gate", "somebody else's", 6, 6)
+    shares.told("nobody", "own", 6, 6)
+    assert shares.of("gate") == 0.5
+
+
+@given(st.lists(st.integers(0, 3), min_size=12, max_size=12), st.lists(st.integers(0, 3), min_size=6, max_size=6))
+def test_all_parts_together_are_the_whole(own: list[int], retry: list[int]) -> None:
+    """Whoever of four processes owns which partition."""
+    total = 0.0
+    for process in range(4):
+        shares = Shares(MODELS, {"claims": 3.0, "search": 1.0})
+        for task in ("claims", "search"):
+            shares.expect(task, ["own", "retry"])
+            shares.told(task, "own", own.count(process), 12)
+            shares.told(task, "retry", retry.count(process), 6)
+            total += shares.of(task)
+    assert abs(total - 1.0) < 1e-9
