@@ -68,6 +68,7 @@ class Application:
         self.metrics.build_info.labels(installed_version()).set(1)
         self._clock = clock or SystemClock()
         self._own_world = LiveWorld(settings, self.metrics)
+        self.shares = self._own_world.shares
         world = world or self._own_world
         self.groups = tuple(group for handler in handlers for group in self._groups(handler, chance, world))
         self.health = Health(self.groups, settings, self._clock, self.metrics)
@@ -125,7 +126,7 @@ class Application:
         observer = Observer(self.metrics, handler.name)
         retry = retry_of(handler, settings.processing.retries)
         rules = settings.rules(handler.rules)
-        self._own_world.shares.expect(handler.name, [its.topic for its in subscriptions(handler)])
+        self.shares.expect(handler.name, [its.topic for its in subscriptions(handler)])
         breaker = Breaker(settings.processing.breaker, self._clock)
         breaker.listen(lambda: observer.breaker(breaker.closed))
         decider = Decider(
@@ -140,7 +141,7 @@ class Application:
                 self._clock,
                 observer,
                 breaker,
-                lambda its, held, of: self._own_world.shares.told(its.handler.name, its.topic, held, of),
+                lambda its, held, of: self.shares.told(its.handler.name, its.topic, held, of),
             )
             for subscription in subscriptions(handler)
         ]

@@ -82,7 +82,7 @@ def reply_of(
         cost_usd=cost_usd,
         cached=cached,
         outcome=kept.outcome,
-        raw=raw[:RAW_CHARACTERS] if kept.text or kept.tool_calls else None,
+        raw=raw.replace("\x00", "")[:RAW_CHARACTERS] if kept.text or kept.tool_calls else None,
     )
     if kept.outcome is not CallOutcome.OK:
         return ModelFailed(call, f"the reply was {kept.outcome}")

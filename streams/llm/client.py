@@ -43,7 +43,7 @@ class Failure:
 
     Attributes:
         kind: What kind of trouble.
-        detail: For people; no prompt and no key.
+        detail: For people. What stands after the first colon are the server's words, which may repeat the question.
         after_seconds: How long the server wants to be left alone, if it said so.
     """
 
@@ -77,10 +77,11 @@ class Client:
         """
         self._most = settings.max_reply_bytes
         self._now = now
+        self._key = settings.api_key.get_secret_value() or "no-key"
         self._left_out: dict[str, set[str]] = {}
         self._openai = openai.AsyncOpenAI(
             base_url=settings.base_url or OPENAI,
-            api_key=settings.api_key.get_secret_value() or "none",
+            api_key=self._key,
             max_retries=0,
             timeout=None,
             default_headers={"Accept-Encoding": "identity"},
@@ -152,7 +153,7 @@ class Client:
 
     def _refused(self, error: openai.APIStatusError, model: str, body: Mapping[str, Any]) -> Failure:
         status, headers = error.status_code, error.response.headers
-        detail = f"status {status}: {error}"[:300]
+        detail = f"status {status} {_code(error)}: {error.message}".replace(self._key, "***")[:300]
         wish = retry_after(headers, self._now())
         if status == 429 or (status in (503, 529) and wish is not None):
             return Failure(Trouble.LIMITED, detail, wish)
@@ -211,6 +212,12 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
         return max(0.0, ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds())
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
+
+
+def _code(error: openai.APIStatusError) -> str:
+    """The server's name for what is wrong, if it is a name."""
+    code = error.code or error.type or ""
+    return code if code.replace("_", "").isalnum() and len(code) <= 60 else ""
 
 
 def _is_about(name: str, complaint: str) -> bool:

@@ -91,6 +91,7 @@ class Gateway:
         self._flights = KeyedLocks()
         self._limiters: dict[str, Limiter] = {}
         self._breakers: dict[str, ModelBreaker] = {}
+        self._last_trouble: dict[str, str] = {}
 
     async def aclose(self) -> None:
         """Closes connections and the journal."""
@@ -196,10 +197,11 @@ class Gateway:
             breaker.succeeded()
             self._limiter(asking).stated(result.requests_per_minute, result.tokens_per_minute)
             return await self._keep(asking, result)
+        self._last_trouble[asking.model] = result.detail.partition(":")[0]
         match result.kind:
             case Trouble.ADAPT if asking.adapted < _ADAPTATIONS:
                 asking.adapted += 1
-                log.warning("model refuses a parameter, asking without it", model=asking.model, detail=result.detail)
+                log.warning("model refuses a parameter, asking without it", model=asking.model)
                 return None
             case Trouble.LIMITED:
                 return await self._limited(asking, result)
@@ -290,7 +292,8 @@ class Gateway:
             cost_usd=cost,
             outcome=outcome,
         )
-        log.warning("a model did not answer", task=asking.need.task, model=asking.model, outcome=outcome, detail=detail)
+        milliseconds = round(asking.latency * 1000)
+        log.debug("no answer", task=asking.need.task, model=asking.model, outcome=outcome, milliseconds=milliseconds)
         return ModelFailed(call, detail)
 
     async def _settle(self, asking: Asking) -> float | None:
@@ -320,8 +323,14 @@ class Gateway:
 
     def _breaker(self, model: str) -> ModelBreaker:
         if (breaker := self._breakers.get(model)) is None:
-            breaker = ModelBreaker(
-                self._llm, self._clock.monotonic, lambda is_open: self._observer.breaker(model, is_open)
-            )
+            breaker = ModelBreaker(self._llm, self._clock.monotonic, lambda opened: self._turned(model, opened))
             self._breakers[model] = breaker
         return breaker
+
+    def _turned(self, model: str, opened: bool) -> None:
+        """A model is left alone, or asked again; why is told without the server's words."""
+        self._observer.breaker(model, opened)
+        if opened:
+            log.warning("a model is left alone", model=model, last_trouble=self._last_trouble.get(model, ""))
+        else:
+            log.info("a model answers again", model=model)

@@ -176,3 +176,15 @@ async def test_a_record_that_fails_alone_comes_to_its_end_while_others_pass() ->
     assert isinstance(first, Ask)
     tried = await decider.finish(PAGE, first, "bad")
     assert (type(tried.outcome), tried.attempts) == (Retry, 4)
+
+
+async def test_where_it_is_known_that_nobody_is_served_it_opens_at_once() -> None:
+    clock = VirtualClock()
+    breaker = breaker_of(clock)
+    told: list[bool] = []
+    breaker.listen(lambda: told.append(breaker.closed))
+    breaker.open(12)
+    breaker.open(15)
+    assert told == [False]
+    assert await breaker.turn()
+    assert clock.seconds == 12

@@ -16,6 +16,7 @@ from schemas.outcome import (
     DropReason,
     Emit,
     FetchPages,
+    ModelUnavailable,
     Need,
     Outcome,
     PagesReply,
@@ -25,7 +26,7 @@ from schemas.outcome import (
 )
 from streams.codec import MAX_DETAIL
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.decide import Decider, exhausted, retry_of
+from streams.pipeline.decide import Decider, Tried, exhausted, retry_of
 from streams.settings import BreakerSettings, RetrySettings
 from streams.topology import Handler, InPlaceRetry
 from tests.streams.doubles import PAGE, NoRules, VirtualClock, handler_of, scored
@@ -271,3 +272,26 @@ async def test_cancellation_passes(answer: Ask | Retry) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_where_no_model_can_be_asked_a_record_waits_and_uses_no_try_up() -> None:
+    """One record is enough for intake to rest; it goes on when the model is back, after more tries than it has."""
+    clock, unavailable = VirtualClock(), 20
+
+    class Models:
+        async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+            nonlocal unavailable
+            unavailable -= 1
+            return ModelUnavailable("nobody there") if unavailable else PagesReply(())
+
+    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
+        return UNAVAILABLE if isinstance(replies[-1], ModelUnavailable) else DROP
+
+    breaker = Breaker(BreakerSettings(), clock)
+    told: list[bool] = []
+    breaker.listen(lambda: told.append(breaker.closed))
+    handler = handler_of(lambda *_: ask(), read, rounds=1)
+    decider = Decider(handler, NoRules(), PATIENCE, Models(), clock, lambda: 0.5, breaker)
+    tried = await decider.finish(PAGE, ask(), record=1)
+    assert tried == Tried(DROP, 1)
+    assert told == [False, True]

@@ -1,0 +1,140 @@
+"""A handler that asks a model, through a real Kafka: outages, limits by partitions, and answers that are paid once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.outcome import (
+    Ask,
+    AskModel,
+    Emit,
+    Message,
+    ModelFailed,
+    ModelReply,
+    ModelUnavailable,
+    Outcome,
+    Reply,
+    Retry,
+    RetryReason,
+)
+from schemas.pages import CrawledPage, ScoredPage
+from schemas.rules import Rules
+from streams.app import Application
+from streams.topology import HANDLERS, Handler
+from tests.kafka.installation import DEAD, SCORED, Installation, NoRules, installed, page, scored, until
+from tests.streams.llm.model_server import Behaviour, model_server, resets, says, slow, status
+
+pytestmark = pytest.mark.kafka
+PAGES = 6
+
+
+def ask(event: CrawledPage, _: Rules) -> Ask:
+    """Asks about every page."""
+    return Ask(AskModel("score_page", "0123456789ab", (Message("user", event.url),), {"url": event.url}, 10, 0.0))
+
+
+def conclude(event: CrawledPage, replies: tuple[Reply, ...], rules: Rules) -> Outcome:
+    """The reply as the page's content; nothing is decided while nobody can be asked."""
+    reply = replies[-1]
+    if isinstance(reply, ModelUnavailable):
+        return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
+    answer = scored(event, rules)
+    assert isinstance(answer, Emit)
+    [output] = answer.events
+    text = reply.text if isinstance(reply, ModelReply) else str(isinstance(reply, ModelFailed))
+    return Emit((output.model_copy(update={"content": text}),))
+
+
+def asker() -> Handler:
+    return replace(
+        HANDLERS[0], fn=ask, read=conclude, rules=NoRules, rounds=1, concurrency=8, lane="llm", replay="paid"
+    )
+
+
+async def settled(kafka: str, prefix: str, base_url: str, folder: Path, **llm: Any) -> Installation:
+    """An installation whose breakers rest shortly."""
+    return await installed(
+        kafka,
+        prefix,
+        [asker()],
+        llm={
+            "base_url": base_url,
+            "model": "m",
+            "cache_path": folder / "llm.sqlite",
+            "breaker_first_seconds": 0.2,
+            **llm,
+        },
+        processing={"breaker": {"first_seconds": 0.2, "max_seconds": 0.5}},
+        models={
+            "limits": {"default": {"requests_per_minute": 60_000, "tokens_per_minute": 10_000_000, "in_flight": 48}}
+        },
+    )
+
+
+async def contents(place: Installation) -> list[str]:
+    return [ScoredPage.model_validate_json(record.value or b"").content for record in await place.read(SCORED)]
+
+
+@pytest.mark.parametrize("trouble", [status(401), status(429, retry_after="200"), status(503, retry_after="200"), None])
+async def test_in_an_outage_nothing_is_decided_and_nothing_dies(
+    kafka: str, topic_prefix: str, tmp_path: Path, trouble: Behaviour | None
+) -> None:
+    """Also where there are fewer records than open a breaker by failing."""
+    async with model_server(trouble or says("fine")) as server:
+        place = await settled(kafka, topic_prefix, server.base_url if trouble else "http://127.0.0.1:9/v1", tmp_path)
+        await place.feed([page(number) for number in range(2)])
+        async with place.running(asker()) as application:
+            await until(lambda: resting(application))
+            assert await place.read(SCORED) == []
+            assert await place.read(DEAD) == []
+            assert application.health.alive().well
+
+
+async def test_after_an_outage_everything_goes_on(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    async with model_server(status(401)) as server:
+        place = await settled(kafka, topic_prefix, server.base_url, tmp_path)
+        await place.feed([page(number) for number in range(PAGES)])
+        async with place.running(asker()) as application:
+            await until(lambda: resting(application))
+            server.behave = says("fine")
+            await until(application.caught_up, times=2)
+            assert not resting(application)
+        assert await contents(place) == ["fine"] * PAGES
+        assert await place.read(DEAD) == []
+
+
+async def test_a_model_that_fails_for_one_page_holds_up_nobody(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    async with model_server(says("fine")) as server:
+        place = await settled(kafka, topic_prefix, server.base_url, tmp_path)
+        server.script = [resets()]
+        await place.feed([page(number) for number in range(PAGES)])
+        await place.drain(asker())
+        assert sorted(await contents(place)) == ["fine"] * PAGES
+
+
+async def test_each_process_has_the_share_of_its_partitions(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    async with model_server(slow(0.01, says("fine"))) as server:
+        place = await settled(kafka, topic_prefix, server.base_url, tmp_path)
+        async with place.running(asker()) as first:
+            await until(lambda: share(first) == 1.0)
+            async with place.running(asker()) as second:
+                await until(lambda: share(first) == share(second) == 0.5)
+                await place.feed([page(number) for number in range(20)])
+                await until(first.caught_up, times=2)
+                await until(second.caught_up, times=2)
+            await until(lambda: share(first) == 1.0)
+        assert share(first) == 0.0
+        assert len(await contents(place)) == 20
+
+
+def share(application: Application) -> float:
+    return application.shares.of("score_page")
+
+
+def resting(application: Application) -> bool:
+    [group] = application.groups
+    return application.registry.get_sample_value("assay_breaker_open", {"handler": group.handler.name}) == 1
