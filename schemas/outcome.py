@@ -156,6 +156,10 @@ class PagesReply:
     pages: tuple[FetchedPage | FetchRefused, ...]
 
 
+Collection = Literal["documents", "utterances"]
+"""What is kept apart in the index: pages, and utterances that claims are compared with."""
+
+
 @dataclass(frozen=True, slots=True)
 class IndexPoint:
     """A vector to be: what is embedded, and what is kept beside it.
@@ -181,11 +185,13 @@ class IndexDocument:
         document_id: The document.
         points: All of its points; the first one also remembers what else there is.
         fetched_at: When this version was fetched; of two, the newer one stays.
+        collection: Where the points are.
     """
 
     document_id: str
     points: tuple[IndexPoint, ...]
     fetched_at: datetime | None
+    collection: Collection = "documents"
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +300,7 @@ class ModelUnavailable:
 class SearchVectors:
     """Asks for the points of a collection that are nearest to a text."""
 
-    collection: str
+    collection: Collection
     text: str
     limit: int
 
@@ -321,8 +327,17 @@ class VectorsUnavailable:
     detail: str
 
 
-Need = FetchPages | IndexDocument | AskModel
-Reply = PagesReply | IndexReply | IndexUnavailable | ModelReply | ModelFailed | ModelUnavailable
+Need = FetchPages | IndexDocument | AskModel | SearchVectors
+Reply = (
+    PagesReply
+    | IndexReply
+    | IndexUnavailable
+    | ModelReply
+    | ModelFailed
+    | ModelUnavailable
+    | VectorsReply
+    | VectorsUnavailable
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariableError
 
+from handlers.claims.sections import ClaimsSection, ModelSection, ThresholdSection, ToolsSection
 from handlers.indexing.rules import (
     IndexPointsSection,
     SourceRulesSection,
@@ -34,6 +35,7 @@ from handlers.prompts.template import Prompts
 from handlers.results.extraction import ExtractionSection
 from handlers.results.patterns import Patterns
 from handlers.results.sections import ClassificationSection, RetrievalEvaluationSection
+from handlers.search.sections import SearchEvaluationSection
 from schemas.rules import Rules, Section
 from streams.fetch.settings import FetchSettings
 from streams.index.settings import IndexSettings
@@ -166,6 +168,10 @@ class Settings(BaseSettings):
     llm: LlmSettings = Field(default=LlmSettings(), description="Where language models are asked, and at what cost.")
     models: ModelsSection = Field(description="How patiently models are asked, what they take, and their prices.")
     model_tasks: ModelTasks = Field(description="Which model judges each task, and how it is asked.")
+    model: ModelSection = Field(default=ModelSection(), description="Models of the steps that make claims.")
+    tools: ToolsSection = Field(description="Tools that judges may call, by the role of their user.")
+    threshold: ThresholdSection = Field(description="From which quality on a claim may be promoted.")
+    claims: ClaimsSection = Field(description="How claims are judged and utterances kept.")
     prompts: Prompts = Field(default_factory=dict, description="What models are told, one template a task.")
     source_tiers: SourceTiersSection = Field(description="Which sources are of which tier.")
     source_rules: SourceRulesSection = Field(description="How sources are recognised, and what each tier is worth.")
@@ -182,6 +188,7 @@ class Settings(BaseSettings):
     retrievalEvaluation: RetrievalEvaluationSection = Field(  # noqa: N815 - the key's name comes from the source document
         description="When a batch of results passes."
     )
+    search_evaluation: SearchEvaluationSection = Field(description="When a search is done, and how that is counted.")
 
     def rules(self, kind: type[R]) -> R:
         """The rules of a handler: its view on this document.
@@ -193,6 +200,11 @@ class Settings(BaseSettings):
             return kind.model_validate({name: getattr(self, name) for name in kind.model_fields})
         except ValidationError as error:
             raise SettingsError(explain(error)) from None
+
+    def model_of(self, task: str) -> str:
+        """The model of a task: the one named for it, else that of all; "" where none is named."""
+        own = self.model.claimify.decontextualization if task == "decontextualize_claim" else ""
+        return own or self.model_tasks[task].model or self.llm.model
 
     def with_kafka(self) -> Settings:
         """These settings with a Kafka named: the usual local one where nobody named another."""

@@ -6,7 +6,18 @@ import random
 from typing import TYPE_CHECKING
 
 from handlers.indexing.estimate import estimate_documents
-from schemas.outcome import AskModel, FetchPages, IndexDocument, ModelFailed, ModelReply, ModelUnavailable, Need, Reply
+from schemas.outcome import (
+    AskModel,
+    Collection,
+    FetchPages,
+    IndexDocument,
+    ModelFailed,
+    ModelReply,
+    ModelUnavailable,
+    Need,
+    Reply,
+    SearchVectors,
+)
 from streams.clock import SystemClock
 from streams.fetch.worker import FetchWorker
 from streams.index.ports import StoreCounts
@@ -30,8 +41,9 @@ class LiveWorld:
         self._metrics = metrics
         self._fetcher: FetchWorker | None = None
         self._indexer: IndexWorker | None = None
+        self._utterances: IndexWorker | None = None
         self._gateway: Gateway | None = None
-        self._models = {name: task.model or settings.llm.model for name, task in settings.model_tasks.items()}
+        self._models = {name: settings.model_of(name) for name in settings.model_tasks}
         self.shares = Shares(self._models, {name: settings.models.task(name).weight for name in self._models})
         """This process's parts of the models' limits; told by the consumer groups."""
 
@@ -43,7 +55,9 @@ class LiveWorld:
                     self._fetcher = FetchWorker(self._settings.fetch, metrics=self._metrics)
                 return await self._fetcher.fetch(need)
             case IndexDocument():
-                return await self._index_worker().index(need, run)
+                return await self._collection(need.collection).index(need, run)
+            case SearchVectors():
+                return await self._collection(need.collection).search(need)
             case AskModel():
                 return await self._judge(need)
 
@@ -61,6 +75,7 @@ class LiveWorld:
         fetcher, self._fetcher = self._fetcher, None
         if fetcher is not None:
             await fetcher.aclose()
+        self._utterances = None
         indexer, self._indexer = self._indexer, None
         if indexer is not None:
             await indexer.aclose()
@@ -92,7 +107,13 @@ class LiveWorld:
             embedder = make_embedder(index.embedder)
             store = QdrantStore(index, embedder.name, embedder.dimensions)
             self._indexer = IndexWorker(store, embedder, SystemClock(), index.count_seconds, self._show)
+            beside = store.beside(index.utterances)
+            self._utterances = IndexWorker(beside, embedder, SystemClock(), index.count_seconds)
         return self._indexer
+
+    def _collection(self, name: Collection) -> IndexWorker:
+        pages = self._index_worker()
+        return pages if name == "documents" or self._utterances is None else self._utterances
 
     def _show(self, counts: StoreCounts) -> None:
         """What is in the index, beside what the plan's arithmetic says of as many documents (C-35)."""

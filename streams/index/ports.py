@@ -62,6 +62,10 @@ class VectorStore(Protocol):
         """Removes points; those that are not there are no error."""
         ...
 
+    async def search(self, vector: Vector, limit: int) -> list[tuple[float, dict[str, Any]]]:
+        """Cosine and payload of the nearest points, nearest first."""
+        ...
+
     async def count(self) -> StoreCounts:
         """Counts points, and documents by tier."""
         ...

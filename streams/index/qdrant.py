@@ -18,7 +18,7 @@ from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
 from handlers.indexing.write_plan import MEMORY
-from streams.index.ports import IndexDownError, IndexSettingsError, StoreCounts, StoredPoint
+from streams.index.ports import IndexDownError, IndexSettingsError, StoreCounts, StoredPoint, Vector
 from streams.index.settings import IndexSettings
 
 _FILTERED = {
@@ -52,9 +52,18 @@ class QdrantStore:
         self._embedder = embedder
         self._dimensions = dimensions
         self._client: QdrantClient | None = None
+        self._owner: QdrantStore | None = None
         # Embedded, the files belong to the thread that opened them.
         self._threads = ThreadPoolExecutor(settings.parallel if settings.url else 1, "index")
         self._opening = asyncio.Lock()
+
+    def beside(self, collection: str) -> QdrantStore:
+        """Another collection in the same place; embedded, only one may own it, and this one stays the owner."""
+        other = QdrantStore(
+            self._settings.model_copy(update={"collection": collection}), self._embedder, self._dimensions
+        )
+        other._threads, other._owner = self._threads, self
+        return other
 
     async def read(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Payloads of those points that are there, by id."""
@@ -82,6 +91,12 @@ class QdrantStore:
         selected = models.PointIdsList(points=list(ids))
         await self._call(lambda client: client.delete(self._settings.collection, selected, wait=True))
 
+    async def search(self, vector: Vector, limit: int) -> list[tuple[float, dict[str, Any]]]:
+        """Cosine and payload of the nearest points, nearest first."""
+        name = self._settings.collection
+        found = await self._call(lambda client: client.query_points(name, list(vector), limit=limit, with_payload=True))
+        return [(point.score, point.payload or {}) for point in found.points]
+
     async def count(self) -> StoreCounts:
         """Counts points, and documents by tier: each has one point that remembers."""
         name = self._settings.collection
@@ -97,6 +112,8 @@ class QdrantStore:
     async def aclose(self) -> None:
         """Closes connections and files."""
         client, self._client = self._client, None
+        if self._owner is not None:
+            return
         if client is not None:
             await asyncio.get_running_loop().run_in_executor(self._threads, client.close)
         self._threads.shutdown(wait=False)
@@ -110,7 +127,13 @@ class QdrantStore:
         """
         async with self._opening:
             if self._client is None:
-                self._client = await self._guarded(lambda: self._opened(make=True))
+                self._client = await (self._connected() if self._owner is None else self._joined(self._owner))
+
+    async def _connected(self) -> QdrantClient:
+        return await self._guarded(lambda: self._opened(make=True))
+
+    async def _joined(self, owner: QdrantStore) -> QdrantClient:
+        return await owner._call(lambda client: self._prepared(client, make=True))
 
     async def examine(self) -> None:
         """Whether ``open`` would work, without making anything. Raises what it would raise."""
@@ -156,13 +179,16 @@ class QdrantStore:
                     "(ASSAY_INDEX__URL=http://…), or another folder (ASSAY_INDEX__PATH=…)"
                 ) from error
         try:
-            if client.collection_exists(settings.collection):
-                self._check(client)
-            elif make:
-                self._make(client)
+            return self._prepared(client, make=make)
         except BaseException:
             client.close()
             raise
+
+    def _prepared(self, client: QdrantClient, *, make: bool) -> QdrantClient:
+        if client.collection_exists(self._settings.collection):
+            self._check(client)
+        elif make:
+            self._make(client)
         return client
 
     def _make(self, client: QdrantClient) -> None:

@@ -51,6 +51,9 @@ class IndexSettings(Section):
     collection: str = Field(
         default="documents", pattern=r"^[A-Za-z0-9._-]{1,200}$", description="Collection that pages go to."
     )
+    utterances: str = Field(
+        default="utterances", pattern=r"^[A-Za-z0-9._-]{1,200}$", description="Collection that utterances go to."
+    )
     timeout_seconds: float = Field(default=10.0, gt=0, description="For one request to the server.")
     parallel: int = Field(default=8, ge=1, le=64, description="Requests to the server under way at once.")
     count_seconds: float = Field(

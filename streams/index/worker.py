@@ -6,9 +6,24 @@ import contextlib
 from collections.abc import Callable
 
 from handlers.indexing.write_plan import MEMORY, WritePlan, places_to_read, plan_write
-from schemas.outcome import IndexDocument, IndexReply, IndexUnavailable
+from schemas.outcome import (
+    IndexDocument,
+    IndexReply,
+    IndexUnavailable,
+    SearchVectors,
+    VectorHit,
+    VectorsReply,
+    VectorsUnavailable,
+)
 from streams.clock import Clock
-from streams.index.ports import Embedder, IndexDownError, StoreCounts, StoredPoint, VectorStore
+from streams.index.ports import (
+    Embedder,
+    IndexDownError,
+    IndexSettingsError,
+    StoreCounts,
+    StoredPoint,
+    VectorStore,
+)
 from streams.locks import KeyedLocks
 
 _BATCH = 128
@@ -63,6 +78,15 @@ class IndexWorker:
             return IndexUnavailable(str(error), error.after_seconds)
         await self._count()
         return IndexReply(len(document.points), len(plan.write), len(plan.remove), plan.outdated, self._embedder.name)
+
+    async def search(self, need: SearchVectors) -> VectorsReply | VectorsUnavailable:
+        """The points whose texts are nearest to a text; an index that can't be used finds nothing, and says so."""
+        try:
+            [vector] = await self._embedder.embed([need.text])
+            found = await self._store.search(vector, need.limit)
+        except (IndexDownError, IndexSettingsError) as error:
+            return VectorsUnavailable(str(error))
+        return VectorsReply(tuple(VectorHit(round(score, 4), payload) for score, payload in found))
 
     async def aclose(self) -> None:
         """Closes the store and the embedder."""

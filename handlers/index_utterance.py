@@ -1,0 +1,73 @@
+"""Keeps an utterance where claims are compared with it: the collection that ``vector_search_utterances`` searches.
+
+In: ``UtteranceRecorded``. It asks for the utterance's one point to be in the collection; out: ``UtteranceIndexed``. The
+same utterance twice changes nothing; another text under the same id takes the place of the first.
+"""
+
+from __future__ import annotations
+
+from handlers.claims.sections import ClaimsSection
+from handlers.indexing.points import ARTICLE, point_id
+from schemas.claims import UtteranceIndexed, UtteranceRecorded
+from schemas.documents import IndexChange
+from schemas.event import derive_id
+from schemas.outcome import (
+    Ask,
+    Collection,
+    Drop,
+    DropReason,
+    Emit,
+    IndexDocument,
+    IndexPoint,
+    IndexReply,
+    IndexUnavailable,
+    Outcome,
+    Retry,
+    RetryReason,
+)
+from schemas.rules import Rules
+
+COLLECTION: Collection = "utterances"
+
+
+class IndexUtteranceRules(Rules):
+    """Everything that ``index_utterance`` decides by."""
+
+    claims: ClaimsSection
+
+
+def index_utterance(utterance: UtteranceRecorded, rules: IndexUtteranceRules) -> Outcome | Ask:
+    """Asks for the utterance's point (R-144, C-24); one without text has none."""
+    text = utterance.text.strip()[: rules.claims.claim_characters]
+    if not text:
+        return Drop(DropReason.NOTHING_TO_DO)
+    document_id = derive_id("utterance", utterance.utterance_id)
+    context = (utterance.context or "")[: rules.claims.source_characters]
+    payload = {
+        "document_id": document_id,
+        "utterance_id": utterance.utterance_id,
+        "source_id": utterance.source_id,
+        "kind": "utterance",
+        "text": text,
+        "context": context,
+    }
+    point = IndexPoint(point_id(document_id, ARTICLE), ARTICLE, text, payload)
+    return Ask(IndexDocument(document_id, (point,), None, COLLECTION))
+
+
+def read_index(
+    utterance: UtteranceRecorded, replies: tuple[IndexReply | IndexUnavailable, ...], rules: IndexUtteranceRules
+) -> Outcome:
+    """Goes on with what the index did; where it could not, the utterance is tried again and nothing is lost."""
+    reply = replies[-1]
+    if isinstance(reply, IndexUnavailable):
+        return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
+    change = IndexChange.WRITTEN if reply.written or reply.removed else IndexChange.UNCHANGED
+    event = UtteranceIndexed(
+        utterance_id=utterance.utterance_id,
+        source_id=utterance.source_id,
+        change=IndexChange.OUTDATED if reply.outdated else change,
+        embedder=reply.embedder,
+        config_version=rules.config_version,
+    )
+    return Emit((event,))
