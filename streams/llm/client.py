@@ -79,14 +79,16 @@ class Client:
         self._now = now
         self._key = settings.api_key.get_secret_value() or "no-key"
         self._left_out: dict[str, set[str]] = {}
+        # The caller's deadline bounds the whole; who can't even be reached is found out sooner.
+        patience = httpx2.Timeout(None, connect=settings.connect_seconds)
         self._openai = openai.AsyncOpenAI(
             base_url=settings.base_url or OPENAI,
             api_key=self._key,
             max_retries=0,
-            timeout=None,
+            timeout=patience,
             default_headers={"Accept-Encoding": "identity"},
             http_client=httpx2.AsyncClient(
-                timeout=None,
+                timeout=patience,
                 follow_redirects=False,
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=32),
                 event_hooks={"response": [self._bound]},
@@ -110,11 +112,9 @@ class Client:
             response = await self._openai.post(_PATH, cast_to=httpx2.Response, body=body)
         except openai.APIStatusError as error:
             return self._refused(error, model, body)
-        except openai.APITimeoutError as error:
-            return Failure(Trouble.TIMEOUT, type(error).__name__)
         except openai.APIConnectionError as error:
             cause = error.__cause__
-            kind = Trouble.DOWN if isinstance(cause, httpx2.ConnectError) else Trouble.PASSING
+            kind = Trouble.DOWN if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout) else Trouble.PASSING
             return Failure(kind, f"{type(cause or error).__name__}: {cause or error}"[:300].rstrip(": "))
         except (openai.OpenAIError, httpx2.HTTPError, ResponseTooLargeError, OSError) as error:
             return Failure(Trouble.PASSING, f"{type(error).__name__}: {error}"[:300])
@@ -162,9 +162,10 @@ class Client:
                 if name in body and _is_about(name, str(error)):
                     self._left_out.setdefault(model, set()).add(name)
                     return Failure(Trouble.ADAPT, detail)
-        if status in (401, 403, 404, 407) or 300 <= status < 400:
+        if status in (401, 402, 404, 407) or 300 <= status < 400:
             return Failure(Trouble.SHUT, detail, wish)
-        if status >= 500 or status in (408, 409, 425):
+        # 403 may be said of the key, and of a question that a filter does not like.
+        if status >= 500 or status in (403, 408, 409, 425):
             return Failure(Trouble.PASSING, detail, wish)
         return Failure(Trouble.REQUEST, detail)
 

@@ -32,6 +32,7 @@ class LlmSettings(Section):
     budget_usd_per_day: float | None = Field(
         default=None, ge=0, description="Spent in a UTC day at most, all replicas together; empty: no bound."
     )
+    connect_seconds: float = Field(default=2.0, gt=0, description="Time for connecting; beyond it nobody is there.")
     max_reply_bytes: int = Field(default=1_048_576, ge=1024, description="Of one response; what is longer is refused.")
     first_backoff_seconds: float = Field(default=0.2, gt=0, description="Upper bound of the first pause between tries.")
     max_backoff_seconds: float = Field(default=5.0, gt=0, description="Upper bound of any pause between tries.")
