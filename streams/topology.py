@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from handlers.classify_results import ClassifyResultsRules, classify_results
 from handlers.evaluate_retrieval import EvaluateRetrievalRules, evaluate_retrieval
+from handlers.evaluate_search import EvaluateSearchRules, evaluate_search, read_search
 from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
 from handlers.index_page import IndexPageRules, index_page, read_index
 from handlers.page.links import host_of, registrable_domain
@@ -23,6 +24,7 @@ from schemas.outcome import Ask, Outcome
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
 from schemas.rules import Rules
+from schemas.search import SearchEvaluated
 
 MIB = 1024 * 1024
 TOPIC_BYTES = 12 * MIB
@@ -204,6 +206,14 @@ RETRIEVAL_EVALUATED = Topic(
     meaning="The verdict on a batch, with its four dimensions.",
     read_by=("your orchestrator",),
 )
+SEARCH_EVALUATED = Topic(
+    name="search.evaluated.v1",
+    event=SearchEvaluated,
+    key=lambda search: str(search.batch_id),
+    key_means="batch_id",
+    meaning="Whether a search is done or another query is needed.",
+    read_by=("your orchestrator",),
+)
 EXTRACTION_NEEDED = Topic(
     name="extraction.needed.v1",
     event=ExtractionNeeded,
@@ -228,6 +238,7 @@ TOPICS: tuple[Topic, ...] = (
     RETRIEVAL_BATCHES,
     RESULTS_CLASSIFIED,
     RETRIEVAL_EVALUATED,
+    SEARCH_EVALUATED,
     EXTRACTION_NEEDED,
     EXTRACTION_COMPLETED,
 )
@@ -290,6 +301,21 @@ HANDLERS: tuple[Handler, ...] = (
         rules=EvaluateRetrievalRules,
         lane="cpu",
         slo_seconds=10,
+    ),
+    Handler(
+        name="evaluate_search",
+        fn=evaluate_search,
+        read=read_search,
+        consumes=RETRIEVAL_BATCHES,
+        emits=(SEARCH_EVALUATED,),
+        rules=EvaluateSearchRules,
+        lane="llm",
+        concurrency=32,
+        ordered_by_key=False,  # each batch has its own verdict
+        retry_later=(60, 600),
+        replay="paid",
+        rounds=1,
+        slo_seconds=120,
     ),
 )
 

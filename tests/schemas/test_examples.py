@@ -12,6 +12,7 @@ from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
+from schemas.search import SearchEvaluated
 
 EXAMPLES = Path(__file__).parents[2] / "schemas" / "examples"
 EVENTS: dict[str, type[Event]] = {
@@ -21,6 +22,7 @@ EVENTS: dict[str, type[Event]] = {
     "retrieval.batches.v1": RetrievalBatch,
     "results.classified.v1": ResultsClassified,
     "retrieval.evaluated.v1": RetrievalEvaluated,
+    "search.evaluated.v1": SearchEvaluated,
     "extraction.needed.v1": ExtractionNeeded,
     "extraction.completed.v1": ExtractionCompleted,
 }
@@ -38,6 +40,9 @@ NEEDED = {
     "results.classified.v1": {"batchId", "query", "results", "counts", "actionableInformation", "needsExtraction"},
     "retrieval.evaluated.v1": {
         "batchId", "query", "passed", "scores", "overallScore", "severeFailure", "scoreSource",
+    },
+    "search.evaluated.v1": {
+        "batch_id", "satisfied", "quality_score", "gaps", "recommendation", "rubric", "score_source", "outcome",
     },
     "extraction.needed.v1": {"extraction_id", "query", "reason", "target_url"},
     "extraction.completed.v1": {"extraction_id", "target_url", "status"},

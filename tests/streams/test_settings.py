@@ -280,6 +280,8 @@ def _changes(value: Any) -> Iterator[Any]:
             yield value * 0.99
         case list():
             yield value[1:]
+        case {"system": str(system), "user": str(user)}:
+            yield f"# system\n{system} Be brief.\n# user\n{user}"
         case dict():
             for name, inner in value.items():
                 yield from ({name: changed} for changed in _changes(inner))

@@ -1,0 +1,206 @@
+"""What can be counted of a search's results: how many, with which fields, from where, and how much to the point.
+
+In: a batch and the configured points. Out: an ``Assessment``: the rubric, and which weaknesses took points. It needs no
+model, so it is evidence for one, stands in for one, and shows when one drifts away (R-102).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from handlers.page.links import host_of, registrable_domain
+from handlers.results.coverage import coverage, query_terms
+from handlers.search.sections import CountPoints, FieldRule, SearchEvaluationSection
+from schemas.retrieval import RetrievalBatch, RetrievedContent
+from schemas.search import Rubric
+
+_WORDS = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """The rubric of a batch and what it came from.
+
+    Attributes:
+        lacking: Required fields that no result has, as the request calls them, and their rules.
+        unchecked: Required fields without a rule; only a model can judge them (C-14).
+        few: Whether there are fewer results than are acceptable.
+        off_goal: Whether the results miss the goal's words, or are mostly beside the point.
+        narrow: Whether they come from fewer domains than give points.
+        shopping: Whether the goal is to buy something.
+    """
+
+    rubric: Rubric
+    lacking: tuple[tuple[str, FieldRule], ...]
+    unchecked: tuple[str, ...]
+    few: bool
+    off_goal: bool
+    narrow: bool
+    shopping: bool
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Required fields that no result has."""
+        return tuple(name for name, _ in self.lacking)
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """A result as the rubric looks at it: in lower case, and its words apart."""
+
+    title: str
+    text: str
+    words: frozenset[str]
+    host: str
+    domain: str
+    has_url: bool
+
+
+def assess(batch: RetrievalBatch, section: SearchEvaluationSection, stop_words: frozenset[str]) -> Assessment:
+    """The rubric of a batch (R-084 to R-088).
+
+    The parts are as configured, at most 0.2, 0.4, 0.2 and 0.2; the total is their sum kept within [0, 1], and 0 where
+    there is no result. A goal that has nothing to do with buying can reach 0.8, the upper band, without any shop.
+
+    Args:
+        batch: Goal (else the query stands for it), required fields and results.
+        section: Points, words and hosts.
+        stop_words: Words of a goal that say nothing of its subject.
+    """
+    goal = (batch.goal or "").strip() or batch.query
+    results = [_look_at(content, section.max_text_characters) for content in batch.retrieved_content]
+    wanted = _fields(batch.required_fields or (), section)
+    checked = [(name, rule) for name, rule in wanted.items() if rule is not None]
+    lacking = tuple((name, rule) for name, rule in checked if not any(_has(result, rule) for result in results))
+    covered = (len(checked) - len(lacking)) / len(checked) if checked else 1.0
+    on_goal = _on_goal(goal, results, section, stop_words)
+    beside = _beside(goal, results, section)
+    points = section.relevance
+    diversity, narrow = _diversity(results, section)
+    parts = {
+        "count": _count(len(results), section.count),
+        "coverage": round(section.coverage * covered, 4) if results else 0.0,
+        "diversity": diversity,
+        "relevance": round(
+            points.keywords * on_goal
+            + points.transactional * any(_mentions(r.text, section.transactional_words, r.words) for r in results)
+            + points.irrelevant * beside,
+            4,
+        ),
+    }
+    total = round(min(1.0, max(0.0, sum(parts.values()))), 4) if results else 0.0
+    return Assessment(
+        rubric=Rubric(**parts, total=total),
+        lacking=lacking,
+        unchecked=tuple(name for name, rule in wanted.items() if rule is None),
+        few=len(results) < section.count.acceptable_from,
+        off_goal=beside or not on_goal,
+        narrow=narrow,
+        shopping=_mentions(goal.lower(), section.shopping_goal_words) or any(rule.offer for _, rule in checked),
+    )
+
+
+def _look_at(content: RetrievedContent, max_characters: int) -> _Result:
+    title = (content.title or "").strip().lower()[:max_characters]
+    text = f"{title}\n{content.content[:max_characters].lower()}"
+    host = host_of(content.url)
+    return _Result(
+        title=title,
+        text=text,
+        words=frozenset(_WORDS.findall(text)),
+        host=host,
+        domain=registrable_domain(host) if host else "",
+        has_url=bool(content.url.strip()),
+    )
+
+
+def _count(results: int, points: CountPoints) -> float:
+    if results == 0:
+        return points.none
+    if results < points.acceptable_from:
+        return points.few
+    return points.acceptable if results < points.many_from else points.many
+
+
+def _fields(required: Sequence[str], section: SearchEvaluationSection) -> dict[str, FieldRule | None]:
+    """Each required field once, with the rule for it; None where there is none."""
+    rules = {name: rule for rule in section.fields.values() for name in rule.names}
+    wanted: dict[str, FieldRule | None] = {}
+    seen = set()
+    for field in required:
+        name = " ".join(field.split())
+        key = name.lower().replace("_", " ")
+        rule = rules.get(key)
+        meant = id(rule) if rule else key
+        if key and meant not in seen:
+            seen.add(meant)
+            wanted[name] = rule
+    return wanted
+
+
+def _has(result: _Result, rule: FieldRule) -> bool:
+    match rule.part:
+        case "title":
+            return bool(result.title)
+        case "url":
+            return result.has_url
+        case _:
+            return _mentions(result.text, rule.words, result.words)
+
+
+def _diversity(results: Sequence[_Result], section: SearchEvaluationSection) -> tuple[float, bool]:
+    """Points for domains and kinds of shops, and whether there are fewer domains than give points.
+
+    A result without an address is from nowhere that is known; it adds no domain and takes no points.
+    """
+    points = section.diversity
+    domains = {result.domain for result in results if result.domain}
+    kinds = {kind for result in results for kind, hosts in section.retailer_types.items() if _is_of(result.host, hosts)}
+    earned = points.retailer_types * (len(kinds) > 1)
+    enough = len(domains) >= points.domains_from
+    if enough:
+        earned += points.domains
+    elif len(domains) == 1 and all(result.domain for result in results):
+        earned += points.one_domain
+    return round(earned, 4), not enough
+
+
+def _on_goal(
+    goal: str, results: Sequence[_Result], section: SearchEvaluationSection, stop_words: frozenset[str]
+) -> bool:
+    """Whether enough results have enough of the goal's words."""
+    for word in section.goal_words:
+        # Where no spaces divide words, the next and the last character of a pair would be of different words.
+        goal = goal if word.isascii() else goal.replace(word, " ")
+    terms = query_terms(goal, stop_words | frozenset(section.goal_words))
+    points = section.relevance
+    having = sum(coverage(terms, result.text) >= points.keywords_coverage for result in results) if terms else 0
+    return having > 0 and having >= points.keywords_share * len(results)
+
+
+def _beside(goal: str, results: Sequence[_Result], section: SearchEvaluationSection) -> bool:
+    """Whether more than half are reviews, forums or general knowledge, and the goal isn't after just these."""
+    if _mentions(goal.lower(), section.beside_words):
+        return False
+    beside = sum(
+        _is_of(result.host, section.beside_hosts) or _mentions(result.title, section.beside_words) for result in results
+    )
+    return 2 * beside > len(results)
+
+
+def _is_of(host: str, hosts: Sequence[str]) -> bool:
+    """Whether a host is one of these, or below one. A name without a dot is that of a domain under any suffix."""
+    label = registrable_domain(host).split(".", 1)[0] if host else ""
+    return any(host == name or host.endswith(f".{name}") or label == name for name in hosts)
+
+
+def _mentions(text: str, words: Sequence[str], its_words: frozenset[str] | None = None) -> bool:
+    """Whether one of the words is in a text: a single word as a whole word, a sign, phrase or ideograph anywhere.
+
+    >>> _mentions("from $849", ("$",)), _mentions("shopping", ("shop",)), _mentions("特價 三百元", ("元",))
+    (True, False, True)
+    """
+    known = frozenset(_WORDS.findall(text)) if its_words is None else its_words
+    return any(word in known if word.isascii() and word.isalnum() else word in text for word in words)

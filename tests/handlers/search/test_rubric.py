@@ -1,0 +1,131 @@
+"""What is counted of a search, part by part (R-084 to R-088, C-12 to C-14)."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from handlers.evaluate_search import EvaluateSearchRules
+from handlers.search.rubric import Assessment, assess
+from handlers.search.sections import Bands
+from schemas.retrieval import RetrievalBatch, RetrievedContent
+from tests.rules import CONFIG, shipped_rules
+
+RULES = shipped_rules(EvaluateSearchRules)
+
+
+def result(url: str = "", title: str = "", content: str = "") -> RetrievedContent:
+    return RetrievedContent(url=url, title=title, content=content)
+
+
+def assessed(*results: RetrievedContent, goal: str = "jazz", fields: tuple[str, ...] | None = None) -> Assessment:
+    batch = RetrievalBatch(batch_id="b", query=goal, required_fields=fields, retrieved_content=results)
+    return assess(batch, RULES.search_evaluation, RULES.stop_words)
+
+
+@pytest.mark.parametrize(
+    ("count", "points"), [(0, -0.4), (1, -0.2), (2, -0.2), (3, 0.1), (4, 0.1), (5, 0.2), (6, 0.2), (50, 0.2)]
+)
+def test_points_for_the_number_of_results(count: int, points: float) -> None:
+    """C-12: five are many."""
+    assert assessed(*[result()] * count).rubric.count == points
+
+
+@pytest.mark.parametrize(
+    ("content", "fields", "points", "missing"),
+    [
+        (result(), None, 0.4, ()),
+        (result(), (), 0.4, ()),
+        (result(title="Jazz"), ("Title",), 0.4, ()),
+        (result(title=" "), ("title",), 0.0, ("title",)),
+        (result("https://a.example/"), ("link", "URL"), 0.4, ()),
+        (result(content="for $12"), ("price",), 0.4, ()),
+        (result(content="The cost is high"), ("Price",), 0.4, ()),
+        (result(content="priceless costume"), ("price",), 0.0, ("price",)),
+        (result(content="只要三百元"), ("price",), 0.4, ()),
+        (result(title="In stock"), ("availability",), 0.4, ()),
+        (result(content="Free shipping"), ("availability",), 0.4, ()),
+        (result(title="T", content="$1"), ("title", "url", "price", "availability"), 0.2, ("url", "availability")),
+        (result(title="T"), ("title", "price", "horse power"), 0.2, ("price",)),
+    ],
+)
+def test_points_for_required_fields(
+    content: RetrievedContent, fields: tuple[str, ...] | None, points: float, missing: tuple[str, ...]
+) -> None:
+    found = assessed(content, fields=fields)
+    assert found.rubric.coverage == pytest.approx(points)
+    assert found.missing == missing
+
+
+def test_a_field_without_a_rule_is_left_to_a_model() -> None:
+    """C-14."""
+    found = assessed(result(), fields=("horse power", " horse  power ", ""))
+    assert found.unchecked == ("horse power",)
+    assert found.rubric.coverage == 0.4
+
+
+@pytest.mark.parametrize(
+    ("hosts", "points"),
+    [
+        (("a.example.com", "b.example.com"), -0.1),
+        (("example.com", "example.org"), 0.0),
+        (("example.com", "example.org", "example.net"), 0.1),
+        (("www.walmart.com", "www.newegg.com"), 0.1),
+        (("www.walmart.com", "www.newegg.com", "www.dell.com"), 0.2),
+        (("www.amazon.com", "www.amazon.co.uk"), 0.0),
+        (("amazon.example.com", "newegg.example.org"), 0.0),
+    ],
+)
+def test_points_for_where_results_come_from(hosts: tuple[str, ...], points: float) -> None:
+    assert assessed(*[result(f"https://{host}/x") for host in hosts]).rubric.diversity == pytest.approx(points)
+
+
+def test_results_from_nowhere_take_no_points() -> None:
+    assert assessed(result(), result("not an address")).rubric.diversity == 0.0
+
+
+@pytest.mark.parametrize(
+    ("goal", "titles", "points"),
+    [
+        ("blue jazz records", ("Blue jazz", "Weather", "Records"), 0.0),
+        ("blue jazz records", ("Blue jazz", "Jazz records"), 0.1),
+        ("find the best jazz", ("Jazz",), 0.1),
+        ("jazz", ("Shop jazz",), 0.2),
+        ("jazz", ("Review: jazz",), 0.0),
+        ("jazz", ("Review: jazz", "Jazz"), 0.1),
+        ("jazz reviews", ("Review: jazz",), 0.1),
+        ("", ("Jazz",), 0.0),
+        ("the", ("the",), 0.0),
+    ],
+)
+def test_points_for_what_results_say(goal: str, titles: tuple[str, ...], points: float) -> None:
+    found = assessed(*[result(title=title, content="x") for title in titles], goal=goal)
+    assert found.rubric.relevance == pytest.approx(points)
+
+
+def test_a_sentence_in_chinese_is_met_by_its_words() -> None:
+    found = assessed(result(title="北京爵士音乐会 11月29日"), goal="找11月北京的爵士音乐会")
+    assert not found.off_goal
+
+
+def test_a_goal_that_buys_nothing_reaches_the_upper_band() -> None:
+    results = [result(f"https://{n}.example.com/", f"Tide table of Aarhus {n}") for n in range(3)]
+    results += [result("https://tides.example/", "Tides in Aarhus"), result("https://a.example/", "Aarhus tide")]
+    found = assessed(*results, goal="tide table Aarhus", fields=("title", "url"))
+    assert found.rubric.total >= RULES.search_evaluation.bands.high
+    assert not found.shopping
+
+
+@pytest.mark.parametrize(
+    ("stem", "total"), [("laptop_offers", 0.9), ("hamster_breeders", 0.3), ("gaming_headset", 0.1)]
+)
+def test_the_worked_examples_count_up_to_this(stem: str, total: float) -> None:
+    """C-16: with all four fields required."""
+    path = CONFIG.parent / "schemas" / "examples" / "retrieval.batches.v1" / f"{stem}.json"
+    batch = RetrievalBatch.model_validate_json(path.read_bytes())
+    assert assess(batch, RULES.search_evaluation, RULES.stop_words).rubric.total == total
+
+
+def test_bands_out_of_order_are_refused() -> None:
+    with pytest.raises(ValidationError, match="not in order"):
+        Bands(high=0.5, acceptable=0.6)
