@@ -45,6 +45,12 @@ class Asking:
     adapted: int = 0
     lost: int = 0
 
+    def unbook(self) -> tuple[str, float]:
+        """The day and the USD that were booked ahead; whoever takes them sets them right, once."""
+        booked = self.day, self.booked
+        self.day, self.booked = "", 0.0
+        return booked
+
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
         """USD of an answer and of the requests that were lost on the way to it; None where the model has no price."""
         return cost_of(self.limits, prompt_tokens + self.lost * self.prompt_tokens, completion_tokens)

@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 from streams.llm.settings import LlmSettings
 
+_REMEMBERED = 1000
+
 
 class ModelBreaker:
     """Lets questions through to one model, or says how long not."""
@@ -25,6 +27,8 @@ class ModelBreaker:
         self._openings = 0
         self._until: float | None = None
         self._probe: str | None = None
+        self._answers = 0
+        self._refused: dict[str, tuple[int, int]] = {}
 
     @property
     def closed(self) -> bool:
@@ -55,6 +59,7 @@ class ModelBreaker:
     def succeeded(self) -> None:
         """The model answered."""
         self._failed.clear()
+        self._answers += 1
         if self._until is not None:
             self._until, self._openings = None, 0
             self._on_change(False)
@@ -67,6 +72,17 @@ class ModelBreaker:
         if self._until is not None and self._probe != question:
             return
         self.open(None)
+
+    def refused(self, question: str) -> int:
+        """The model has no room for a question; how often that was said of it while others were answered in between.
+
+        What is too much by itself would otherwise be taken for an outage again and again.
+        """
+        times, answers = self._refused.pop(question, (0, -1))
+        self._refused[question] = times + (self._answers > answers), self._answers
+        if len(self._refused) > _REMEMBERED:
+            del self._refused[next(iter(self._refused))]
+        return self._refused[question][0]
 
     def open(self, seconds: float | None) -> None:
         """Rests for the next pause, or for so many seconds if that is longer."""

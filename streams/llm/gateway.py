@@ -12,6 +12,7 @@ the key refused, too many requests, the budget spent, the breaker open) is ``Mod
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 
 import structlog
@@ -38,6 +39,8 @@ log = structlog.get_logger(__name__)
 Replied = ModelReply | ModelFailed | ModelUnavailable
 _ADAPTATIONS = 3
 """Parameters that a model may refuse, one after another."""
+_REFUSALS = 3
+"""How often a question is refused for want of room, while others are answered, before it is taken for too large."""
 _OUTCOMES = {
     Trouble.REQUEST: CallOutcome.ERROR,
     Trouble.LIMITED: CallOutcome.RATE_LIMITED,
@@ -136,6 +139,11 @@ class Gateway:
             try:
                 result = await self._call(asking, entered)
                 done = await self._judge(asking, result, breaker)
+            except asyncio.CancelledError:
+                asking.lost += 1
+                with contextlib.suppress(StoreError):
+                    await self._settle(asking)
+                raise
             finally:
                 breaker.left(asking.key)
             if done is not None:
@@ -204,7 +212,7 @@ class Gateway:
                 log.warning("model refuses a parameter, asking without it", model=asking.model)
                 return None
             case Trouble.LIMITED:
-                return await self._limited(asking, result)
+                return await self._limited(asking, result, breaker)
             case Trouble.SHUT:
                 breaker.open(result.after_seconds)
                 await self._settle(asking)
@@ -223,12 +231,14 @@ class Gateway:
         outcome = CallOutcome.TIMEOUT if result.kind is Trouble.TIMEOUT else CallOutcome.ERROR
         return await self._failed(asking, outcome, result.detail)
 
-    async def _limited(self, asking: Asking, result: Failure) -> ModelUnavailable | None:
+    async def _limited(self, asking: Asking, result: Failure, breaker: ModelBreaker) -> Replied | None:
         """Everybody rests, as long as the server wishes; who may wait no longer is told so."""
         rest = self._backoff(asking.attempts) if result.after_seconds is None else result.after_seconds
         self._limiter(asking).pressed(rest)
         if asking.attempts < asking.policy.attempts and asking.waited + rest <= asking.policy.patience_seconds:
             return None
+        if breaker.refused(asking.key) > _REFUSALS:
+            return await self._failed(asking, CallOutcome.RATE_LIMITED, result.detail)
         await self._settle(asking)
         return self._unavailable(asking.need, asking.model, "limit", result.detail, rest)
 
@@ -263,9 +273,10 @@ class Gateway:
         cost = asking.cost(kept.prompt_tokens, kept.completion_tokens)
         seconds = llm.cache_seconds if kept.outcome is CallOutcome.OK else llm.cache_failed_seconds
         now = self._clock.now().timestamp()
+        day, booked = asking.unbook()
         try:
             journal = kept.model_dump_json()
-            total = await self._store.keep(asking.key, journal, now, seconds, asking.day, (cost or 0.0) - asking.booked)
+            total = await self._store.keep(asking.key, journal, now, seconds, day, (cost or 0.0) - booked)
             self._budget.show(total)
         except StoreError as error:
             # It is paid already; not to hand it out would mean to pay again for certain.
@@ -300,9 +311,9 @@ class Gateway:
         """Sets what was booked right where no answer came: prompts that may have been read are taken for paid."""
         cost = asking.cost(0, 0)
         if asking.day:
-            _, total = await self._store.book(asking.day, (cost or 0.0) - asking.booked, None)
+            day, booked = asking.unbook()
+            _, total = await self._store.book(day, (cost or 0.0) - booked, None)
             self._budget.show(total)
-            asking.day, asking.booked = "", 0.0
         return cost
 
     def _resting(self, asking: Asking, rest: float) -> ModelUnavailable:
@@ -313,6 +324,8 @@ class Gateway:
         self, need: AskModel, model: str, cause: Cause, detail: str, after_seconds: float | None = None
     ) -> ModelUnavailable:
         self._observer.unavailable(need.task, model, cause)
+        if cause in ("settings", "journal"):
+            log.error("no model can be asked", task=need.task, cause=cause, detail=detail)
         return ModelUnavailable(detail, after_seconds)
 
     def _limiter(self, asking: Asking) -> Limiter:

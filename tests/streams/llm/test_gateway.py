@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.streams.llm.model_server import (
     ANSWERED,
     FAULTS,
     Behaviour,
+    by_message,
     calls_tools,
     hangs,
     model_server,
@@ -339,3 +341,28 @@ async def test_a_key_that_the_server_repeats_is_not_told_on() -> None:
     assert isinstance(reply, ModelUnavailable)
     assert reply.detail.startswith("status 401 invalid_api_key: ")
     assert "sesame" not in reply.detail
+
+
+async def test_a_question_that_is_too_large_by_itself_is_no_outage_for_ever() -> None:
+    """Some servers answer 429 to what no pause makes smaller; others are answered meanwhile."""
+    too_large = by_message(lambda text: status(429, retry_after="0") if text == "large" else says("0.7"))
+    async with model_server(too_large) as server, gateway_at(server.base_url) as gateway:
+        replies = []
+        for number in range(4):
+            replies.append(await gateway.answer(question("large")))
+            assert isinstance(await gateway.answer(question(str(number))), ModelReply)
+    assert [type(reply) for reply in replies] == [*[ModelUnavailable] * 3, ModelFailed]
+    assert isinstance(replies[-1], ModelFailed)
+    assert replies[-1].call.outcome is CallOutcome.RATE_LIMITED
+
+
+async def test_what_was_booked_for_a_call_that_was_cancelled_is_set_right() -> None:
+    """To the prompt alone, which may have been read."""
+    store = SqliteStore(None)
+    async with model_server(hangs()) as server, gateway_at(server.base_url, TaskPolicy(), store=store) as gateway:
+        asking = asyncio.create_task(gateway.answer(question(max_tokens=100_000)))
+        await until(lambda: bool(server.asked))
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        _, total = await store.book(datetime.now(UTC).date().isoformat(), 0.0, None)
+    assert 0 < total < 100e-6
