@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schemas.outcome import AskModel
+from streams.llm.access import ModelAccess
 from streams.llm.prices import cost_of
 from streams.llm.settings import ModelLimits, TaskPolicy
 
@@ -19,6 +20,7 @@ class Asking:
         key: Of its answer in the journal.
         limits: The model's.
         policy: The task's.
+        access: The way to the model.
         prompt_tokens: About as many as the prompt has.
         day: On which costs are booked ahead; "" where none are.
         booked: USD booked ahead.
@@ -35,6 +37,7 @@ class Asking:
     key: str
     limits: ModelLimits
     policy: TaskPolicy
+    access: ModelAccess
     prompt_tokens: int
     day: str = ""
     booked: float = 0.0

@@ -20,13 +20,13 @@ import structlog
 from schemas.llm import CallOutcome, LlmCall
 from schemas.outcome import AskModel, ModelFailed, ModelReply, ModelUnavailable
 from streams.clock import Clock
+from streams.llm.access import ModelAccess
 from streams.llm.answers import Kept, KeptCall, answer_key, from_journal, reply_of
 from streams.llm.asking import Asking
-from streams.llm.breaker import ModelBreaker
 from streams.llm.budget import Budget
 from streams.llm.cache import AnswerStore, StoreError, make_store
 from streams.llm.client import Answer, Client, Failure, Trouble
-from streams.llm.limits import Limiter, NoTurn, Turn
+from streams.llm.limits import NoTurn, Turn
 from streams.llm.observer import Cause, LlmObserver
 from streams.llm.prices import cost_of, prompt_tokens_of
 from streams.llm.settings import LlmSettings, ModelsSection
@@ -92,9 +92,7 @@ class Gateway:
         self._budget = Budget(llm.budget_usd_per_day, self._store, clock, metrics)
         self._client = Client(llm, clock.now)
         self._flights = KeyedLocks()
-        self._limiters: dict[str, Limiter] = {}
-        self._breakers: dict[str, ModelBreaker] = {}
-        self._last_trouble: dict[str, str] = {}
+        self._access: dict[str, ModelAccess] = {}
 
     async def aclose(self) -> None:
         """Closes connections and the journal."""
@@ -114,7 +112,13 @@ class Gateway:
             problem = f"{model} has no prices in models.limits, so llm.budget_usd_per_day can't be kept"
             return self._unavailable(need, model, "settings", problem)
         asking = Asking(
-            need, model, answer_key(need, model), limits, self._models.task(need.task), prompt_tokens_of(need)
+            need,
+            model,
+            answer_key(need, model),
+            limits,
+            self._models.task(need.task),
+            self._access_to(model),
+            prompt_tokens_of(need),
         )
         try:
             async with self._flights.hold(asking.key):
@@ -128,17 +132,17 @@ class Gateway:
 
     async def _ask(self, asking: Asking) -> Replied:
         """Asks until there is an answer, or no time or hope is left."""
-        breaker = self._breaker(asking.model)
+        breaker = asking.access.breaker
         if (rest := breaker.rest()) is not None:
             return self._resting(asking, rest)
         while True:
-            entered = await self._enter(asking, breaker)
+            entered = await self._enter(asking)
             if isinstance(entered, ModelUnavailable):
                 await self._settle(asking)
                 return entered
             try:
                 result = await self._call(asking, entered)
-                done = await self._judge(asking, result, breaker)
+                done = await self._judge(asking, result)
             except asyncio.CancelledError:
                 asking.lost += 1
                 with contextlib.suppress(StoreError):
@@ -149,13 +153,13 @@ class Gateway:
             if done is not None:
                 return done
 
-    async def _enter(self, asking: Asking, breaker: ModelBreaker) -> Turn | ModelUnavailable:
+    async def _enter(self, asking: Asking) -> Turn | ModelUnavailable:
         """Waits for a turn, and books the costs of the call before it is made."""
-        need, policy = asking.need, asking.policy
+        need, policy, breaker = asking.need, asking.policy, asking.access.breaker
         tokens = asking.prompt_tokens + need.max_tokens
-        turn = await self._limiter(asking).turn(need.task, tokens, policy.patience_seconds - asking.waited)
+        turn = await asking.access.limiter.turn(need.task, tokens, policy.patience_seconds - asking.waited)
         asking.waited += turn.waited
-        self._observer.waited(need.task, asking.model, turn.waited, self._limiter(asking).allowed(need.task))
+        self._observer.waited(need.task, asking.model, turn.waited, asking.access.limiter.allowed(need.task))
         if isinstance(turn, NoTurn):
             detail = f"{asking.model}: no turn within {policy.patience_seconds:g} s"
             return self._unavailable(need, asking.model, "limit", detail, turn.after_seconds)
@@ -199,20 +203,21 @@ class Gateway:
         self._observer.requested(asking.need.task, asking.model, outcome, took)
         return result
 
-    async def _judge(self, asking: Asking, result: Answer | Failure, breaker: ModelBreaker) -> Replied | None:
+    async def _judge(self, asking: Asking, result: Answer | Failure) -> Replied | None:
         """What a request came to; None for another try."""
+        breaker = asking.access.breaker
         if isinstance(result, Answer):
             breaker.succeeded()
-            self._limiter(asking).stated(result.requests_per_minute, result.tokens_per_minute)
+            asking.access.limiter.stated(result.requests_per_minute, result.tokens_per_minute)
             return await self._keep(asking, result)
-        self._last_trouble[asking.model] = result.detail.partition(":")[0]
+        asking.access.last_trouble = result.detail
         match result.kind:
             case Trouble.ADAPT if asking.adapted < _ADAPTATIONS:
                 asking.adapted += 1
                 log.warning("model refuses a parameter, asking without it", model=asking.model)
                 return None
             case Trouble.LIMITED:
-                return await self._limited(asking, result, breaker)
+                return await self._limited(asking, result)
             case Trouble.SHUT:
                 breaker.open(result.after_seconds)
                 await self._settle(asking)
@@ -231,13 +236,13 @@ class Gateway:
         outcome = CallOutcome.TIMEOUT if result.kind is Trouble.TIMEOUT else CallOutcome.ERROR
         return await self._failed(asking, outcome, result.detail)
 
-    async def _limited(self, asking: Asking, result: Failure, breaker: ModelBreaker) -> Replied | None:
+    async def _limited(self, asking: Asking, result: Failure) -> Replied | None:
         """Everybody rests, as long as the server wishes; who may wait no longer is told so."""
         rest = self._backoff(asking.attempts) if result.after_seconds is None else result.after_seconds
-        self._limiter(asking).pressed(rest)
+        asking.access.limiter.pressed(rest)
         if asking.attempts < asking.policy.attempts and asking.waited + rest <= asking.policy.patience_seconds:
             return None
-        if breaker.refused(asking.key) > _REFUSALS:
+        if asking.access.breaker.refused(asking.key) > _REFUSALS:
             return await self._failed(asking, CallOutcome.RATE_LIMITED, result.detail)
         await self._settle(asking)
         return self._unavailable(asking.need, asking.model, "limit", result.detail, rest)
@@ -328,22 +333,9 @@ class Gateway:
             log.error("no model can be asked", task=need.task, cause=cause, detail=detail)
         return ModelUnavailable(detail, after_seconds)
 
-    def _limiter(self, asking: Asking) -> Limiter:
-        if (limiter := self._limiters.get(asking.model)) is None:
-            limiter = Limiter(asking.limits, self._shares.of, self._llm.window_margin, self._clock)
-            self._limiters[asking.model] = limiter
-        return limiter
-
-    def _breaker(self, model: str) -> ModelBreaker:
-        if (breaker := self._breakers.get(model)) is None:
-            breaker = ModelBreaker(self._llm, self._clock.monotonic, lambda opened: self._turned(model, opened))
-            self._breakers[model] = breaker
-        return breaker
-
-    def _turned(self, model: str, opened: bool) -> None:
-        """A model is left alone, or asked again; why is told without the server's words."""
-        self._observer.breaker(model, opened)
-        if opened:
-            log.warning("a model is left alone", model=model, last_trouble=self._last_trouble.get(model, ""))
-        else:
-            log.info("a model answers again", model=model)
+    def _access_to(self, model: str) -> ModelAccess:
+        if (access := self._access.get(model)) is None:
+            limits = self._models.limits_of(model)
+            access = ModelAccess(model, self._llm, limits, self._shares.of, self._clock, self._observer)
+            self._access[model] = access
+        return access
