@@ -25,7 +25,7 @@ from handlers.page.extracted import ExtractedReader
 from handlers.page.facts import PageFacts, clean, facts_of
 from handlers.page.html import page_bytes, parse_bytes
 from handlers.page.limits import admitted
-from handlers.page.links import host_of
+from handlers.page.links import host_of, registered_domain
 from handlers.page.reading import PageReadingSection
 from handlers.page.sniff import not_a_page
 from handlers.trust.labels import Thresholds, label_of, tier_of, without_score
@@ -129,7 +129,8 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
     facts = _read(page, rules)
     if isinstance(facts, Dead):
         return facts
-    source = source_of(host_of(page.final_url or page.url), page.site_name, facts.site_name, rules.compiled.sources)
+    host = host_of(page.final_url or page.url)
+    source = source_of(host, registered_domain(host), page.site_name, facts.site_name, rules.compiled.sources)
     judge = _by_source if page.content is not None and page.quality_metadata is None else _by_score
     return Emit((_scored(page, facts, source, judge(facts, source, rules.compiled), rules),))
 

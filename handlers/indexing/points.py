@@ -18,6 +18,10 @@ from schemas.outcome import IndexPoint
 from schemas.pages import ScoredPage, Tier
 
 ARTICLE, CHUNK, BEGINNING, SUMMARY = "article", "chunk", "beginning", "summary"
+_LINE_CHARACTERS = 500
+_NAME_CHARACTERS = 200
+_MAX_AUTHORS = 20
+"""What is kept of titles and names: each of a page's hundreds of points carries them."""
 SINGLE_KINDS = (ARTICLE, BEGINNING, SUMMARY)
 """Of these a document has one at most; their ids tell what it has without a search."""
 
@@ -71,7 +75,7 @@ def _point(
     document_id: str, kind: str, ordinal: int, text: str, page: ScoredPage, payload: Mapping[str, Any]
 ) -> IndexPoint:
     # The title says what a part of a text is about; where there is nothing at all, the address has to do.
-    embedded = "\n".join(part for part in (page.title.strip(), text) if part) or page.url
+    embedded = "\n".join(part for part in (payload["title"], text) if part) or page.url
     kept = {**payload, "kind": kind, "ordinal": ordinal, "text": text}
     return IndexPoint(point_id(document_id, kind, ordinal), kind, embedded, kept)
 
@@ -82,10 +86,10 @@ def _payload(page: ScoredPage, document_id: str) -> dict[str, Any]:
         "document_id": document_id,
         "url": page.url,
         "domain": registrable_domain(host_of(page.url)),
-        "title": page.title,
+        "title": page.title[:_LINE_CHARACTERS].strip(),
         "date": page.date,
-        "author": list(page.author),
-        "site_name": page.site_name,
+        "author": [author[:_NAME_CHARACTERS] for author in page.author[:_MAX_AUTHORS]],
+        "site_name": page.site_name and page.site_name[:_NAME_CHARACTERS],
         "language": page.language,
         "tier": page.tier,
         "cts_score": page.cts_score,

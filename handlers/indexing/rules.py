@@ -33,8 +33,12 @@ class SourceRulesSection(Section):
     """The ``source_rules`` section: what tiers are worth, and hosts that are in tier 1 by their kind (C-42)."""
 
     base_scores: BaseScores = Field(description="Base points by tier.")
-    government_suffixes: tuple[str, ...] = Field(description="Endings of government hosts; .* is any country domain.")
-    academic_suffixes: tuple[str, ...] = Field(description="Endings of academic hosts; .* is any country domain.")
+    government_suffixes: tuple[str, ...] = Field(
+        description="Endings of government hosts; .* is any country domain where it is a public suffix."
+    )
+    academic_suffixes: tuple[str, ...] = Field(
+        description="Endings of academic hosts; .* is any country domain where it is a public suffix."
+    )
     academic_domains: tuple[str, ...] = Field(description="Domains that are academic though no suffix says so.")
 
 

@@ -78,7 +78,17 @@ def registrable_domain(host: str) -> str:
     >>> registrable_domain("localhost")
     'localhost'
     """
-    return _suffixes().privatesuffix(host) or host
+    return registered_domain(host) or host
+
+
+@lru_cache(maxsize=8192)
+def registered_domain(host: str) -> str:
+    """The domain that somebody registered; "" for what is no such domain, public suffixes themselves among them.
+
+    >>> registered_domain("www.ox.ac.uk"), registered_domain("ac.uk"), registered_domain("shop.ac.cc")
+    ('ox.ac.uk', '', 'ac.cc')
+    """
+    return _suffixes().privatesuffix(host) or ""
 
 
 @lru_cache(maxsize=1)

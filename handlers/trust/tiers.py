@@ -17,7 +17,8 @@ class SourceRules:
     Attributes:
         entries: For tiers 1 to 3, domains (with a dot) and publisher names (without).
         base_scores: Base points for tiers 1 to 3.
-        government_suffixes: Endings of government hosts anywhere; ``gov.*`` means gov under any country's domain.
+        government_suffixes: Endings of government hosts anywhere; ``gov.*`` means gov under any country's domain where
+            nobody can register that name.
         academic_suffixes: Endings of academic hosts anywhere, written alike.
         academic_domains: Domains that are academic though no suffix says so.
     """
@@ -50,7 +51,7 @@ class Source:
     because: str
 
 
-def source_of(host: str, publisher: str | None, own_name: str, rules: SourceRules) -> Source:
+def source_of(host: str, registered: str, publisher: str | None, own_name: str, rules: SourceRules) -> Source:
     """The tier of a source (R-171): listed domains first, then a listed publisher, then generic suffixes, else 3.
 
     Domains match by whole labels, the longest entry first, so a blog host below a newspaper's domain can have a tier
@@ -58,13 +59,17 @@ def source_of(host: str, publisher: str | None, own_name: str, rules: SourceRule
 
     Args:
         host: Lower-case host name, "" where the address has none.
+        registered: The domain that somebody registered and the host belongs to; "" where it belongs to none. ``gov.uk``
+            is the United Kingdom's, but ``edu.cc`` is whose it is: the first is above what is registered, the second
+            is registered itself, and so no generic suffix.
         publisher: The publisher's name as the crawler gave it.
         own_name: The name the page gives itself; it counts on a government host only.
         rules: Who is in which tier.
     """
     suffixes = _suffixes(host)
-    government = not rules._government.isdisjoint(_forms(suffixes))
-    academic = not rules._academic.isdisjoint(_forms(suffixes))
+    forms = frozenset(_forms(suffixes, registered.lower()))
+    government = not rules._government.isdisjoint(forms)
+    academic = not rules._academic.isdisjoint(forms)
     entry = next((suffix for suffix in suffixes if "." in suffix and suffix in rules._tier_by_entry), None)
     name = _normal(publisher or (own_name if government else ""))
     if entry is not None:
@@ -89,12 +94,12 @@ def _suffixes(host: str) -> tuple[str, ...]:
     return tuple(".".join(labels[start:]) for start in range(len(labels)))
 
 
-def _forms(suffixes: tuple[str, ...]) -> Iterable[str]:
+def _forms(suffixes: tuple[str, ...], registered: str) -> Iterable[str]:
     for suffix in suffixes:
         yield suffix
         head, _, last = suffix.rpartition(".")
         # A two-letter last label is a country's domain: gov.* holds for gov.uk and gov.br alike.
-        if len(last) == 2 and head:
+        if len(last) == 2 and head and (not registered or len(suffix) < len(registered)):
             yield f"{head}.*"
 
 

@@ -89,5 +89,13 @@ def test_every_point_carries_score_features_and_what_searches_filter_by() -> Non
         assert len(json.dumps(payload["trust_features"]).encode()) <= 1024
 
 
+def test_what_every_point_carries_is_bounded_whatever_its_page_says() -> None:
+    huge = "x" * 100_000
+    for point in points(scored_page("A", LONG, title=huge, site_name=huge, author=[huge] * 100)):
+        kept = {name: value for name, value in point.payload.items() if name != "text"}
+        assert len(json.dumps(kept)) < 8_000
+        assert len(point.text) < 3_000
+
+
 def test_the_title_is_embedded_with_every_part() -> None:
     assert all(point.text.startswith("A title\n") for point in points(scored_page("A", LONG)))

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handlers.page.links import registered_domain
 from handlers.score_page import ScorePageRules
 from handlers.trust.labels import tier_of, without_score
 from handlers.trust.tiers import source_of
@@ -54,10 +55,17 @@ RULES = shipped_rules(ScorePageRules).compiled.sources
         ("xn--fiqs8s.example", 3, ()),
         ("..", 3, ()),
         ("gov..tw", 3, ()),
+        ("my.edu.cc", 3, ()),
+        ("gov.tv", 3, ()),
+        ("shop.ac.cc", 3, ()),
+        ("www.mil.de", 3, ()),
+        ("www.gov.ro", 1, ("government",)),
+        ("gov.ro", 1, ("government",)),
+        ("www.vub.ac.be", 1, ("academic",)),
     ],
 )
 def test_hosts(host: str, tier: int, tags: tuple[str, ...]) -> None:
-    source = source_of(host, None, "", RULES)
+    source = source_of(host, registered_domain(host), None, "", RULES)
 
     assert (source.tier, source.tags) == (tier, tags)
     assert source.base_score == {1: 40, 2: 25, 3: 10}[tier]
@@ -66,37 +74,39 @@ def test_hosts(host: str, tier: int, tags: tuple[str, ...]) -> None:
 
 
 def test_a_publisher_counts_as_the_crawler_names_it() -> None:
-    assert source_of("news.example", "科技部", "", RULES).tier == 1
+    assert source_of("news.example", registered_domain("news.example"), "科技部", "", RULES).tier == 1
 
 
 def test_a_page_cannot_name_itself_a_publisher() -> None:
-    assert source_of("news.example", None, "科技部", RULES).tier == 3
+    assert source_of("news.example", registered_domain("news.example"), None, "科技部", RULES).tier == 3
 
 
 def test_a_domain_is_not_a_publisher() -> None:
-    assert source_of("news.example", "gov.tw", "", RULES).tier == 3
+    assert source_of("news.example", registered_domain("news.example"), "gov.tw", "", RULES).tier == 3
 
 
 def test_a_government_host_may_name_itself() -> None:
-    source = source_of("x.gov.uk", None, "科技部", RULES)
+    source = source_of("x.gov.uk", registered_domain("x.gov.uk"), None, "科技部", RULES)
 
     assert (source.tier, source.because) == (1, "the publisher 科技部 is listed")
 
 
 def test_a_listed_domain_weighs_more_than_a_name() -> None:
-    assert source_of("writer.medium.com", "科技部", "", RULES).tier == 3
+    assert source_of("writer.medium.com", registered_domain("writer.medium.com"), "科技部", "", RULES).tier == 3
 
 
 @pytest.mark.parametrize("name", ["udn.com", "gov.tw", " 科技部 ", "科技部 ", "科技部新聞", "", "Nature"])
 def test_a_publisher_is_a_whole_name_and_no_domain(name: str) -> None:
-    assert source_of("news.example", name, "", RULES).tier == (1 if name.strip() == "科技部" else 3)
+    assert source_of("news.example", registered_domain("news.example"), name, "", RULES).tier == (
+        1 if name.strip() == "科技部" else 3
+    )
 
 
 @given(st.text(max_size=60), st.text(max_size=20))
 def test_on_any_other_host_a_page_gains_nothing_by_naming_itself(host: str, own_name: str) -> None:
-    source = source_of(host, None, "", RULES)
+    source = source_of(host, registered_domain(host), None, "", RULES)
 
-    named = source_of(host, None, own_name, RULES)
+    named = source_of(host, registered_domain(host), None, own_name, RULES)
 
     assert named == source or source.is_government
 
@@ -108,7 +118,11 @@ def test_no_domain_of_low_credibility_reaches_tier_a_by_its_source() -> None:
     """Neither with a score, where the source alone gives its base, nor without one, where the source decides."""
     tiers = shipped_rules(ScorePageRules).compiled.tiers
     listed = [case["domain"] for case in cases("cred1_domains") if case["category"] not in {"r", "reliable"}]
-    sources = {host: source_of(host, None, "", RULES) for domain in listed for host in (domain, f"www.{domain}")}
+    sources = {
+        host: source_of(host, registered_domain(host), None, "", RULES)
+        for domain in listed
+        for host in (domain, f"www.{domain}")
+    }
 
     assert len(listed) > 500
     assert [host for host, source in sources.items() if tier_of(source.base_score, tiers) == "A"] == []
@@ -118,5 +132,5 @@ def test_no_domain_of_low_credibility_reaches_tier_a_by_its_source() -> None:
 def test_the_longest_entry_decides() -> None:
     rules = replace(RULES, entries=(("gov.tw",), (), ("blog.gov.tw",)))
 
-    assert source_of("a.blog.gov.tw", None, "", rules).tier == 3
-    assert source_of("a.gov.tw", None, "", rules).tier == 1
+    assert source_of("a.blog.gov.tw", registered_domain("a.blog.gov.tw"), None, "", rules).tier == 3
+    assert source_of("a.gov.tw", registered_domain("a.gov.tw"), None, "", rules).tier == 1
