@@ -17,15 +17,16 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
-from schemas.llm import CallOutcome, LlmCall
+from schemas.llm import CallOutcome
 from schemas.outcome import AskModel, ModelFailed, ModelReply, ModelUnavailable
 from streams.clock import Clock
 from streams.llm.access import ModelAccess
-from streams.llm.answers import Kept, KeptCall, answer_key, from_journal, reply_of
+from streams.llm.answers import answer_key
 from streams.llm.asking import Asking
 from streams.llm.budget import Budget
 from streams.llm.cache import AnswerStore, StoreError, make_store
 from streams.llm.client import Answer, Client, Failure, Trouble
+from streams.llm.ledger import Ledger
 from streams.llm.limits import NoTurn, Turn
 from streams.llm.observer import Cause, LlmObserver
 from streams.llm.prices import cost_of, prompt_tokens_of
@@ -89,7 +90,9 @@ class Gateway:
         self._chance = chance
         self._observer = LlmObserver(metrics)
         self._store = store or make_store(llm.cache_path, llm.redis_url.get_secret_value())
-        self._budget = Budget(llm.budget_usd_per_day, self._store, clock, metrics)
+        self._ledger = Ledger(
+            llm, self._store, Budget(llm.budget_usd_per_day, self._store, clock, metrics), clock, self._observer
+        )
         self._client = Client(llm, clock.now)
         self._flights = KeyedLocks()
         self._access: dict[str, ModelAccess] = {}
@@ -122,11 +125,7 @@ class Gateway:
         )
         try:
             async with self._flights.hold(asking.key):
-                kept = await self._store.get(asking.key, self._clock.now().timestamp())
-                if kept is not None and (known := from_journal(kept)) is not None:
-                    self._observer.cached(need.task)
-                    return reply_of(known, need, model, cached=True)
-                return await self._ask(asking)
+                return await self._ledger.known(asking) or await self._ask(asking)
         except StoreError as error:
             return self._unavailable(need, model, "journal", str(error)[:300])
 
@@ -138,7 +137,7 @@ class Gateway:
         while True:
             entered = await self._enter(asking)
             if isinstance(entered, ModelUnavailable):
-                await self._settle(asking)
+                await self._ledger.settle(asking)
                 return entered
             try:
                 result = await self._call(asking, entered)
@@ -146,7 +145,7 @@ class Gateway:
             except asyncio.CancelledError:
                 asking.lost += 1
                 with contextlib.suppress(StoreError):
-                    await self._settle(asking)
+                    await self._ledger.settle(asking)
                 raise
             finally:
                 breaker.left(asking.key)
@@ -167,14 +166,10 @@ class Gateway:
             if (rest := breaker.enter(asking.key)) is not None:
                 turn.over(0)
                 return self._resting(asking, rest)
-            if not asking.day:
-                day = self._budget.day()
-                cost = cost_of(asking.limits, asking.prompt_tokens, need.max_tokens) or 0.0
-                if (after := await self._budget.book(day, cost)) is not None:
-                    turn.over(0)
-                    breaker.left(asking.key)
-                    return self._unavailable(need, asking.model, "budget", "the day's budget is spent", after)
-                asking.day, asking.booked = day, cost
+            if (after := await self._ledger.book(asking)) is not None:
+                turn.over(0)
+                breaker.left(asking.key)
+                return self._unavailable(need, asking.model, "budget", "the day's budget is spent", after)
         except BaseException:
             turn.over(0)
             breaker.left(asking.key)
@@ -209,7 +204,7 @@ class Gateway:
         if isinstance(result, Answer):
             breaker.succeeded()
             asking.access.limiter.stated(result.requests_per_minute, result.tokens_per_minute)
-            return await self._keep(asking, result)
+            return await self._ledger.keep(asking, result.completion)
         asking.access.last_trouble = result.detail
         match result.kind:
             case Trouble.ADAPT if asking.adapted < _ADAPTATIONS:
@@ -220,21 +215,21 @@ class Gateway:
                 return await self._limited(asking, result)
             case Trouble.SHUT:
                 breaker.open(result.after_seconds)
-                await self._settle(asking)
+                await self._ledger.settle(asking)
                 return self._unavailable(asking.need, asking.model, "shut", result.detail, result.after_seconds)
             case Trouble.REQUEST | Trouble.ADAPT:
                 breaker.succeeded()
-                return await self._failed(asking, CallOutcome.ERROR, result.detail)
+                return await self._ledger.failed(asking, CallOutcome.ERROR, result.detail)
         if result.kind is not Trouble.DOWN:
             asking.lost += 1
         if await self._may_try_again(asking):
             return None
         breaker.failed(asking.key)
         if result.kind is Trouble.DOWN or not breaker.closed:
-            await self._settle(asking)
+            await self._ledger.settle(asking)
             return self._unavailable(asking.need, asking.model, "down", result.detail, result.after_seconds)
         outcome = CallOutcome.TIMEOUT if result.kind is Trouble.TIMEOUT else CallOutcome.ERROR
-        return await self._failed(asking, outcome, result.detail)
+        return await self._ledger.failed(asking, outcome, result.detail)
 
     async def _limited(self, asking: Asking, result: Failure) -> Replied | None:
         """Everybody rests, as long as the server wishes; who may wait no longer is told so."""
@@ -243,8 +238,8 @@ class Gateway:
         if asking.attempts < asking.policy.attempts and asking.waited + rest <= asking.policy.patience_seconds:
             return None
         if asking.access.breaker.refused(asking.key) > _REFUSALS:
-            return await self._failed(asking, CallOutcome.RATE_LIMITED, result.detail)
-        await self._settle(asking)
+            return await self._ledger.failed(asking, CallOutcome.RATE_LIMITED, result.detail)
+        await self._ledger.settle(asking)
         return self._unavailable(asking.need, asking.model, "limit", result.detail, rest)
 
     async def _may_try_again(self, asking: Asking) -> bool:
@@ -263,63 +258,6 @@ class Gateway:
         llm = self._llm
         ceiling: float = min(llm.max_backoff_seconds, llm.first_backoff_seconds * 2 ** min(attempts - 1, 30))
         return self._chance() * ceiling
-
-    async def _keep(self, asking: Asking, answer: Answer) -> ModelReply | ModelFailed:
-        """Writes an answer and what it cost into the journal, then hands it out."""
-        completion, llm = answer.completion, self._llm
-        usage = completion.usage
-        kept = Kept(
-            text=completion.text,
-            tool_calls=tuple(KeptCall(id=c.id, name=c.name, arguments=c.arguments) for c in completion.tool_calls),
-            outcome=completion.outcome,
-            prompt_tokens=usage.prompt_tokens if usage else asking.prompt_tokens,
-            completion_tokens=usage.completion_tokens if usage else len(completion.text.encode("utf-8")) // 4 + 1,
-        )
-        cost = asking.cost(kept.prompt_tokens, kept.completion_tokens)
-        seconds = llm.cache_seconds if kept.outcome is CallOutcome.OK else llm.cache_failed_seconds
-        now = self._clock.now().timestamp()
-        day, booked = asking.unbook()
-        try:
-            journal = kept.model_dump_json()
-            total = await self._store.keep(asking.key, journal, now, seconds, day, (cost or 0.0) - booked)
-            self._budget.show(total)
-        except StoreError as error:
-            # It is paid already; not to hand it out would mean to pay again for certain.
-            log.error("an answer could not be kept", task=asking.need.task, model=asking.model, error=str(error)[:300])
-        self._observer.used(asking.need.task, asking.model, kept.prompt_tokens, kept.completion_tokens, cost)
-        return reply_of(
-            kept,
-            asking.need,
-            asking.model,
-            attempts=asking.attempts,
-            latency_ms=round(asking.latency * 1000),
-            cost_usd=cost,
-        )
-
-    async def _failed(self, asking: Asking, outcome: CallOutcome, detail: str) -> ModelFailed:
-        cost = await self._settle(asking)
-        call = LlmCall(
-            judged_by="model",
-            model=asking.model,
-            prompt_version=asking.need.prompt_version,
-            temperature=asking.need.temperature,
-            attempts=asking.attempts,
-            latency_ms=round(asking.latency * 1000),
-            cost_usd=cost,
-            outcome=outcome,
-        )
-        milliseconds = round(asking.latency * 1000)
-        log.debug("no answer", task=asking.need.task, model=asking.model, outcome=outcome, milliseconds=milliseconds)
-        return ModelFailed(call, detail)
-
-    async def _settle(self, asking: Asking) -> float | None:
-        """Sets what was booked right where no answer came: prompts that may have been read are taken for paid."""
-        cost = asking.cost(0, 0)
-        if asking.day:
-            day, booked = asking.unbook()
-            _, total = await self._store.book(day, (cost or 0.0) - booked, None)
-            self._budget.show(total)
-        return cost
 
     def _resting(self, asking: Asking, rest: float) -> ModelUnavailable:
         detail = f"{asking.model} has failed question after question and is left alone"

@@ -1,0 +1,108 @@
+"""What questions leave behind: answers in the journal, costs in the day's account, and what the handler is told."""
+
+from __future__ import annotations
+
+import structlog
+
+from schemas.llm import CallOutcome, LlmCall
+from schemas.outcome import ModelFailed, ModelReply
+from streams.clock import Clock
+from streams.llm.answers import Kept, KeptCall, from_journal, reply_of
+from streams.llm.asking import Asking
+from streams.llm.budget import Budget
+from streams.llm.cache import AnswerStore, StoreError
+from streams.llm.observer import LlmObserver
+from streams.llm.prices import cost_of
+from streams.llm.replies import Completion
+from streams.llm.settings import LlmSettings
+
+log = structlog.get_logger(__name__)
+
+
+class Ledger:
+    """Books, keeps and settles. Every method may raise ``StoreError``, except where an answer was paid already."""
+
+    def __init__(
+        self, llm: LlmSettings, store: AnswerStore, budget: Budget, clock: Clock, observer: LlmObserver
+    ) -> None:
+        """Takes where answers and costs are kept."""
+        self._llm = llm
+        self._store = store
+        self._budget = budget
+        self._clock = clock
+        self._observer = observer
+
+    async def known(self, asking: Asking) -> ModelReply | ModelFailed | None:
+        """The answer that stands in the journal already; None where there is none."""
+        kept = await self._store.get(asking.key, self._clock.now().timestamp())
+        if kept is None or (known := from_journal(kept)) is None:
+            return None
+        self._observer.cached(asking.need.task)
+        return reply_of(known, asking.need, asking.model, cached=True)
+
+    async def book(self, asking: Asking) -> float | None:
+        """Books a question with its longest reply, once; seconds until midnight where that is too much."""
+        if asking.day:
+            return None
+        day = self._budget.day()
+        cost = cost_of(asking.limits, asking.prompt_tokens, asking.need.max_tokens) or 0.0
+        if (after := await self._budget.book(day, cost)) is None:
+            asking.day, asking.booked = day, cost
+        return after
+
+    async def keep(self, asking: Asking, completion: Completion) -> ModelReply | ModelFailed:
+        """Writes an answer and what it cost into the journal, then hands it out."""
+        llm, usage = self._llm, completion.usage
+        kept = Kept(
+            text=completion.text,
+            tool_calls=tuple(KeptCall(id=c.id, name=c.name, arguments=c.arguments) for c in completion.tool_calls),
+            outcome=completion.outcome,
+            prompt_tokens=usage.prompt_tokens if usage else asking.prompt_tokens,
+            completion_tokens=usage.completion_tokens if usage else len(completion.text.encode("utf-8")) // 4 + 1,
+        )
+        cost = asking.cost(kept.prompt_tokens, kept.completion_tokens)
+        seconds = llm.cache_seconds if kept.outcome is CallOutcome.OK else llm.cache_failed_seconds
+        now = self._clock.now().timestamp()
+        day, booked = asking.unbook()
+        try:
+            journal = kept.model_dump_json()
+            total = await self._store.keep(asking.key, journal, now, seconds, day, (cost or 0.0) - booked)
+            self._budget.show(total)
+        except StoreError as error:
+            # It is paid already; not to hand it out would mean to pay again for certain.
+            log.error("an answer could not be kept", task=asking.need.task, model=asking.model, error=str(error)[:300])
+        self._observer.used(asking.need.task, asking.model, kept.prompt_tokens, kept.completion_tokens, cost)
+        return reply_of(
+            kept,
+            asking.need,
+            asking.model,
+            attempts=asking.attempts,
+            latency_ms=round(asking.latency * 1000),
+            cost_usd=cost,
+        )
+
+    async def failed(self, asking: Asking, outcome: CallOutcome, detail: str) -> ModelFailed:
+        """What the handler is told of a question that failed; what was booked is set right."""
+        cost = await self.settle(asking)
+        call = LlmCall(
+            judged_by="model",
+            model=asking.model,
+            prompt_version=asking.need.prompt_version,
+            temperature=asking.need.temperature,
+            attempts=asking.attempts,
+            latency_ms=round(asking.latency * 1000),
+            cost_usd=cost,
+            outcome=outcome,
+        )
+        milliseconds = round(asking.latency * 1000)
+        log.debug("no answer", task=asking.need.task, model=asking.model, outcome=outcome, milliseconds=milliseconds)
+        return ModelFailed(call, detail)
+
+    async def settle(self, asking: Asking) -> float | None:
+        """Sets what was booked right where no answer came: prompts that may have been read are taken for paid."""
+        cost = asking.cost(0, 0)
+        if asking.day:
+            day, booked = asking.unbook()
+            _, total = await self._store.book(day, (cost or 0.0) - booked, None)
+            self._budget.show(total)
+        return cost
