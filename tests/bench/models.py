@@ -15,6 +15,7 @@ from time import monotonic
 
 from streams.llm.gateway import Gateway
 from streams.llm.settings import TaskPolicy
+from streams.telemetry.logs import configure_logs
 from tests.streams.llm.asking_process import Plan
 from tests.streams.llm.model_server import FAULTS, heavy_tailed, model_server, says
 from tests.streams.llm.questions import gateway_at, question
@@ -117,6 +118,7 @@ def main() -> None:
     parser.add_argument("--askers", type=int, default=20, help="questions at once under each fault")
     parser.add_argument("--json", type=Path, help="write the figures to a file")
     options = parser.parse_args()
+    configure_logs("error", "console")
     walls = asyncio.run(at_the_deadline(options.askers))
     print(
         f"deadline {GATE.deadline_seconds:g} s: {walls.answers} answers under {len(FAULTS)} faults, the longest"
