@@ -1,19 +1,34 @@
 """Does a batch answer its query? Four dimensions, a verdict, and how each source fared.
 
-In: a classified batch. Out: ``RetrievalEvaluated``. Recall, precision and quality come from a judge where its numbers
-were given; otherwise they are computed from the words that query and results share, and the event says so. A judge may
-score single sources too. A batch never passes by default.
+In: a classified batch. Out: ``RetrievalEvaluated``. Recall, precision and quality are those that came with the
+batch; where none did, a judge is asked; where it fails or nobody is there, they are computed from the words that query
+and results share. The event says which. A judge may score single sources too. A batch never passes by default.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 from handlers.page.links import canonical_url
+from handlers.prompts.model_tasks import ModelTasks
+from handlers.prompts.template import Prompts, render
 from handlers.results.coverage import coverage, query_terms
+from handlers.results.judge_reply import REPLY_SCHEMA, RetrievalReply, read_retrieval_reply
 from handlers.results.patterns import Patterns
 from handlers.results.sections import RetrievalEvaluationSection
-from schemas.outcome import Emit, Outcome
+from schemas.llm import LlmCall
+from schemas.outcome import (
+    Ask,
+    AskModel,
+    Emit,
+    ModelFailed,
+    ModelReply,
+    ModelUnavailable,
+    Outcome,
+    Retry,
+    RetryReason,
+)
 from schemas.retrieval import (
     JudgeScores,
     ResultsClassified,
@@ -22,11 +37,10 @@ from schemas.retrieval import (
     RetrievedContent,
     ScoreSource,
     SourceDetail,
-    SourceScores,
 )
 from schemas.rules import Rules
 
-_NOTHING_SAID = SourceScores(url="")
+TASK = "evaluate_retrieval"
 
 
 class EvaluateRetrievalRules(Rules):
@@ -34,6 +48,8 @@ class EvaluateRetrievalRules(Rules):
 
     retrievalEvaluation: RetrievalEvaluationSection  # noqa: N815 - the section's name comes from the source document
     patterns: Patterns
+    model_tasks: ModelTasks
+    prompts: Prompts
 
     @cached_property
     def stop_words(self) -> frozenset[str]:
@@ -41,21 +57,126 @@ class EvaluateRetrievalRules(Rules):
         return frozenset(word for pack in self.patterns.values() for word in pack.stop_words)
 
 
-def evaluate_retrieval(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> Outcome:
-    """Evaluates a classified batch.
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What is said of one result; None where nothing is. ``cts``: whether the quality is its trust score."""
+
+    relevance: float | None = None
+    quality: float | None = None
+    cts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """The dimensions, who gave them, and what is said of single results, in their order."""
+
+    by: ScoreSource
+    scores: JudgeScores
+    sources: tuple[_Source, ...]
+
+
+def evaluate_retrieval(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> Outcome | Ask:
+    """Evaluates a classified batch, or asks a judge for recall, precision and quality where nobody gave them.
 
     All scores lie in [0, 1]. ``passed`` holds where every dimension reaches its threshold (R-052, C-09); an empty
-    batch scores 0 and does not pass (R-042). ``score_source`` says who gave the numbers. Sources: R-050 to R-062.
+    batch scores 0 and does not pass (R-042). ``score_source`` says who gave the numbers. Whether extraction is needed
+    was decided before and depends on no judge. Sources: R-050 to R-062, R-069.
     """
+    if not batch.results or not batch.retrieved_content:
+        # Nothing was found, or nothing can be read: a judge's numbers on it would be of something else.
+        given = batch.judge_scores if batch.results else None
+    elif (given := batch.judge_scores) is None:
+        return Ask(_question(batch, rules))
+    if given is None:
+        return _verdict(batch, rules, _unjudged(batch, _fallback(batch, rules)))
+    own: dict[str, _Source] = {}
+    for said in given.sources or ():
+        if said.relevance_score is not None or said.quality_score is not None:
+            own.setdefault(_same(said.url), _Source(said.relevance_score, said.quality_score))
+    sources = tuple(own.get(_same(result.url), _Source()) for result in batch.results)
+    return _verdict(batch, rules, _Judged(ScoreSource.GIVEN, given, sources))
+
+
+def read_retrieval(
+    batch: ResultsClassified,
+    replies: tuple[ModelReply | ModelFailed | ModelUnavailable, ...],
+    rules: EvaluateRetrievalRules,
+) -> Outcome:
+    """Goes on with what the judge said. An outage decides nothing; where one answer failed, the fallback stands."""
+    reply = replies[-1]
+    if isinstance(reply, ModelUnavailable):
+        return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
+    shown = min(len(batch.retrieved_content), rules.retrievalEvaluation.maxSources)
+    said = read_retrieval_reply(reply.text, shown) if isinstance(reply, ModelReply) else None
+    if said is None:
+        return _verdict(batch, rules, _unjudged(batch, _fallback(batch, rules)), reply.call)
+    if reply.call.judged_by == "offline":
+        # Its numbers are the fallback's.
+        return _verdict(batch, rules, _unjudged(batch, _scores(said)), reply.call)
+    return _verdict(batch, rules, _judged(batch, said), reply.call)
+
+
+def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> AskModel:
     section = rules.retrievalEvaluation
-    # Nothing was found: a judge's numbers on it would be of something else.
-    given = batch.judge_scores if batch.results else None
-    judged = given or _fallback(batch, rules)
-    source = ScoreSource.GIVEN if given else ScoreSource.FALLBACK
+    template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
+    shown = batch.retrieved_content[: section.maxSources]
+    sources = "\n".join(_shown(number, content, section) for number, content in enumerate(shown, 1))
+    room = section.maxSources * 4 * section.maxSourceCharacters
+    messages = render(
+        template, {}, {"query": batch.query[: section.maxSourceCharacters], "sources": sources}, max_characters=room
+    )
+    facts = _fallback(batch, rules).to_wire()
+    return AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA)
+
+
+def _shown(number: int, content: RetrievedContent, section: RetrievalEvaluationSection) -> str:
+    """A source as the judge is shown it; what it is made of can take no more than it has room for."""
+    longest = section.maxSourceCharacters
+    trust = "" if content.cts_score is None else f"\n   trust score {content.cts_score:g}"
+    title = " ".join((content.title or "")[:longest].split())
+    text = " ".join(content.content[: 4 * longest].split())[:longest]
+    return f"{number}. {title}\n   {content.url[:longest]}{trust}\n   {text}"
+
+
+def _unjudged(batch: ResultsClassified, scores: JudgeScores) -> _Judged:
+    return _Judged(ScoreSource.FALLBACK, scores, (_Source(),) * len(batch.results))
+
+
+def _scores(said: RetrievalReply) -> JudgeScores:
+    return JudgeScores(
+        context_recall=said.context_recall,
+        context_precision=said.context_precision,
+        source_quality=said.source_quality,
+    )
+
+
+def _judged(batch: ResultsClassified, said: RetrievalReply) -> _Judged:
+    """What a model said, with content trust scores as the quality of sources that have one (C-10, C-54).
+
+    The batch's quality is the mean over its sources then; where no source has a trust score, it is the model's.
+    """
+    scores = _scores(said)
+    by_number = {source.number: source for source in said.sources}
+    sources = []
+    for position in range(len(batch.results)):
+        own = by_number.get(position + 1)
+        relevance, quality = (own.relevance, own.quality) if own else (None, None)
+        cts = batch.retrieved_content[position].cts_score if position < len(batch.retrieved_content) else None
+        sources.append(_Source(relevance, quality if cts is None else round(cts / 100, 6), cts is not None))
+    if any(source.cts for source in sources):
+        each = [_either(source.quality, scores.source_quality) for source in sources]
+        scores = scores.model_copy(update={"source_quality": round(sum(each) / len(each), 6)})
+    return _Judged(ScoreSource.MODEL, scores, tuple(sources))
+
+
+def _verdict(
+    batch: ResultsClassified, rules: EvaluateRetrievalRules, judged: _Judged, call: LlmCall | None = None
+) -> Emit:
+    section = rules.retrievalEvaluation
     scores = RetrievalScores(
-        context_recall=judged.context_recall,
-        context_precision=judged.context_precision,
-        source_quality=judged.source_quality,
+        context_recall=judged.scores.context_recall,
+        context_precision=judged.scores.context_precision,
+        source_quality=judged.scores.source_quality,
         actionable_information=batch.actionable_information,
     )
     overall = _overall(scores, section)
@@ -68,11 +189,12 @@ def evaluate_retrieval(batch: ResultsClassified, rules: EvaluateRetrievalRules) 
         scores=scores,
         overall_score=overall,
         severe_failure=overall < section.severeFailureBelow,
-        score_source=source,
-        source_details=_details(batch, scores, given, source),
+        score_source=judged.by,
+        source_details=_details(batch, scores, judged),
         needs_extraction=batch.needs_extraction,
         extraction_reason=batch.extraction_reason,
         improvement=batch.improvement,
+        llm=call,
         config_version=rules.config_version,
     )
     return Emit((evaluated,))
@@ -99,28 +221,23 @@ def _passes(scores: RetrievalScores, section: RetrievalEvaluationSection) -> boo
     )
 
 
-def _details(
-    batch: ResultsClassified, scores: RetrievalScores, judge: JudgeScores | None, source: ScoreSource
-) -> tuple[SourceDetail, ...]:
+def _details(batch: ResultsClassified, scores: RetrievalScores, judged: _Judged) -> tuple[SourceDetail, ...]:
     """Relevance is the mean of recall and precision, quality that of the sources, for each alike (R-061).
 
     What a judge says of a single source takes their place there, and the detail says who said it (C-08).
     """
     relevance = round((scores.context_recall + scores.context_precision) / 2, 6)
-    own: dict[str, SourceScores] = {}
-    for said in (judge and judge.sources) or ():
-        if said.relevance_score is not None or said.quality_score is not None:
-            own.setdefault(_same(said.url), said)
     details = []
-    for result in batch.results:
-        judged = own.get(_same(result.url), _NOTHING_SAID)
+    for result, said in zip(batch.results, judged.sources, strict=True):
+        by_judge = said.relevance is not None or (said.quality is not None and not said.cts)
         detail = SourceDetail(
             url=result.url,
-            relevance_score=_either(judged.relevance_score, relevance),
-            quality_score=_either(judged.quality_score, scores.source_quality),
+            relevance_score=_either(said.relevance, relevance),
+            quality_score=_either(said.quality, scores.source_quality),
             result_type=result.result_type,
             actionable_score=result.actionable_score,
-            score_source=None if judged is _NOTHING_SAID else source,
+            score_source=judged.by if by_judge else None,
+            quality_source="cts" if said.cts else None,
         )
         details.append(detail)
     return tuple(details)

@@ -7,11 +7,12 @@ Wire names are camelCase, as the source document gives them: ``retrieval.batches
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_serializer
 
 from schemas.event import MAX_ITEMS, CamelEvent, Many, Score, Text
+from schemas.llm import LlmCall
 
 ContentKind = Literal["snippet", "full"]
 
@@ -173,6 +174,7 @@ class SourceDetail(CamelEvent):
 
     Attributes:
         score_source: Who scored this very source; absent where the batch's dimensions stand for it (C-08).
+        quality_source: ``cts`` where the quality is the page's content trust score over 100 (C-54); else absent.
     """
 
     url: str
@@ -181,10 +183,16 @@ class SourceDetail(CamelEvent):
     result_type: ResultType | None = None
     actionable_score: Score | None = None
     score_source: ScoreSource | None = None
+    quality_source: Literal["cts"] | None = None
 
 
 class RetrievalEvaluated(CamelEvent):
-    """The verdict on a batch (R-058): passed when every dimension reaches its threshold (C-09)."""
+    """The verdict on a batch (R-058): passed when every dimension reaches its threshold (C-09).
+
+    Attributes:
+        score_source: Who gave recall, precision and quality; the fallback where a judge failed or is not there.
+        llm: The call of a judge, the offline one included; absent where nobody was asked.
+    """
 
     batch_id: str
     query: str
@@ -199,4 +207,10 @@ class RetrievalEvaluated(CamelEvent):
     needs_extraction: bool = False
     extraction_reason: str | None = None
     improvement: float | None = None
+    llm: LlmCall | None = None
     config_version: str = ""
+
+    @field_serializer("llm")
+    def _with_nulls(self, call: LlmCall | None) -> dict[str, Any] | None:
+        """The call as every event has it: an unknown cost is null, and would be 0 if it were left out."""
+        return None if call is None else call.to_wire()

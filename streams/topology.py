@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from handlers.classify_results import ClassifyResultsRules, classify_results
-from handlers.evaluate_retrieval import EvaluateRetrievalRules, evaluate_retrieval
+from handlers.decontextualize_claim import MOST_ASKS, DecontextualizeClaimRules, decontextualize_claim, read_judgment
+from handlers.evaluate_retrieval import EvaluateRetrievalRules, evaluate_retrieval, read_retrieval
 from handlers.evaluate_search import EvaluateSearchRules, evaluate_search, read_search
 from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
 from handlers.index_page import IndexPageRules, index_page, read_index
+from handlers.index_utterance import IndexUtteranceRules, index_utterance, read_utterance
 from handlers.page.links import host_of, registrable_domain
 from handlers.score_page import ScorePageRules, score_page
+from schemas.claims import ClaimEvaluated, ExtractedClaim, UtteranceIndexed, UtteranceRecorded
 from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
@@ -230,6 +233,38 @@ EXTRACTION_COMPLETED = Topic(
     meaning="What became of each extraction.",
     read_by=("your orchestrator",),
 )
+CLAIMS_EXTRACTED = Topic(
+    name="claims.extracted.v1",
+    event=ExtractedClaim,
+    key=lambda claim: str(claim.claim_id),
+    key_means="claim_id",
+    meaning="Factual statements, each with what it was taken from.",
+    written_by=("your claim extractor",),
+)
+CLAIMS_EVALUATED = Topic(
+    name="claims.evaluated.v1",
+    event=ClaimEvaluated,
+    key=lambda claim: str(claim.claim_id),
+    key_means="claim_id",
+    meaning="How far each claim stands alone, and whether it may be promoted.",
+    read_by=("promotion", "concept linking"),
+)
+UTTERANCES_RECORDED = Topic(
+    name="utterances.recorded.v1",
+    event=UtteranceRecorded,
+    key=lambda utterance: str(utterance.utterance_id),
+    key_means="utterance_id",
+    meaning="Sentences that somebody said, for claims to be compared with.",
+    written_by=("your application",),
+)
+UTTERANCES_INDEXED = Topic(
+    name="utterances.indexed.v1",
+    event=UtteranceIndexed,
+    key=lambda utterance: str(utterance.utterance_id),
+    key_means="utterance_id",
+    meaning="Which utterances claims are compared with by now.",
+    read_by=("dashboards",),
+)
 
 TOPICS: tuple[Topic, ...] = (
     PAGES_CRAWLED,
@@ -241,6 +276,10 @@ TOPICS: tuple[Topic, ...] = (
     SEARCH_EVALUATED,
     EXTRACTION_NEEDED,
     EXTRACTION_COMPLETED,
+    CLAIMS_EXTRACTED,
+    CLAIMS_EVALUATED,
+    UTTERANCES_RECORDED,
+    UTTERANCES_INDEXED,
 )
 
 HANDLERS: tuple[Handler, ...] = (
@@ -296,11 +335,17 @@ HANDLERS: tuple[Handler, ...] = (
     Handler(
         name="evaluate_retrieval",
         fn=evaluate_retrieval,
+        read=read_retrieval,
         consumes=RESULTS_CLASSIFIED,
         emits=(RETRIEVAL_EVALUATED,),
         rules=EvaluateRetrievalRules,
-        lane="cpu",
-        slo_seconds=10,
+        lane="llm",
+        concurrency=32,
+        ordered_by_key=False,  # each batch has its own verdict
+        retry_later=(60, 600),
+        replay="paid",
+        rounds=1,
+        slo_seconds=120,
     ),
     Handler(
         name="evaluate_search",
@@ -314,6 +359,36 @@ HANDLERS: tuple[Handler, ...] = (
         ordered_by_key=False,  # each batch has its own verdict
         retry_later=(60, 600),
         replay="paid",
+        rounds=1,
+        slo_seconds=120,
+    ),
+    Handler(
+        name="decontextualize_claim",
+        fn=decontextualize_claim,
+        read=read_judgment,
+        consumes=CLAIMS_EXTRACTED,
+        emits=(CLAIMS_EVALUATED,),
+        rules=DecontextualizeClaimRules,
+        lane="llm",
+        concurrency=32,
+        ordered_by_key=False,  # each claim has its own verdict
+        retry_later=(60, 600),
+        replay="paid",
+        rounds=MOST_ASKS,
+        slo_seconds=120,
+    ),
+    Handler(
+        name="index_utterance",
+        fn=index_utterance,
+        read=read_utterance,
+        consumes=UTTERANCES_RECORDED,
+        emits=(UTTERANCES_INDEXED,),
+        rules=IndexUtteranceRules,
+        lane="index",
+        concurrency=16,
+        ordered_by_key=False,  # an utterance is said once; its id names it
+        paced_by_key=True,
+        retry_later=(60, 600),
         rounds=1,
         slo_seconds=120,
     ),

@@ -112,3 +112,7 @@ class RetrievalEvaluationSection(Section):
     unknownSourceQuality: Score = Field(  # noqa: N815
         default=0.5, description="Quality of a source whose trust score is not known, without a judge."
     )
+    maxSources: int = Field(default=20, ge=1, le=200, description="Results that a judge is shown.")  # noqa: N815
+    maxSourceCharacters: int = Field(  # noqa: N815
+        default=800, ge=20, le=20_000, description="Of each one's text that a judge is shown."
+    )
