@@ -55,7 +55,7 @@ def index_utterance(utterance: UtteranceRecorded, rules: IndexUtteranceRules) ->
     return Ask(IndexDocument(document_id, (point,), None, COLLECTION))
 
 
-def read_index(
+def read_utterance(
     utterance: UtteranceRecorded, replies: tuple[IndexReply | IndexUnavailable, ...], rules: IndexUtteranceRules
 ) -> Outcome:
     """Goes on with what the index did; where it could not, the utterance is tried again and nothing is lost."""

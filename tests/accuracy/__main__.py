@@ -16,6 +16,7 @@ from typing import Any
 
 from tests import labelled
 from tests.accuracy import (
+    claims,
     contestants,
     errors,
     evidence,
@@ -23,6 +24,7 @@ from tests.accuracy import (
     fetching,
     goals,
     main_text,
+    relevance,
     result_types,
     schema_types,
     speed,
@@ -33,7 +35,20 @@ from tests.accuracy.goals import Goal
 from tests.accuracy.labels import SCHEMA_SET, SETS, pages
 from tests.accuracy.speed import Speed
 
-PARTS = ("dates", "authors", "text", "features", "schema", "speed", "results", "evidence", "errors", "fetching")
+PARTS = (
+    "dates",
+    "authors",
+    "text",
+    "features",
+    "schema",
+    "speed",
+    "results",
+    "evidence",
+    "errors",
+    "fetching",
+    "relevance",
+    "claims",
+)
 _OF_PAGES = {"dates", "authors", "text", "features"}
 
 
@@ -110,6 +125,10 @@ def measure(run: Run, parts: set[str], present: list[str]) -> int:
         run.goals += goals.speed_goals(run.speed)
     if "evidence" in parts:
         run.tables.append("\n".join(evidence.run()))
+    if "relevance" in parts and (judged := relevance.run()):
+        run.tables.append("\n".join(judged))
+    if "claims" in parts and any(labelled.has(name) for name in claims.GOALS):
+        run.tables.append("\n".join(claims.run()))
     if "fetching" in parts and (fetched := fetching.measure()).rows:
         run.tables.append(fetched.table())
         run.goals += fetched.goals

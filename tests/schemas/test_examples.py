@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from schemas.claims import ClaimEvaluated, ExtractedClaim, UtteranceIndexed, UtteranceRecorded
 from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
@@ -25,6 +26,10 @@ EVENTS: dict[str, type[Event]] = {
     "search.evaluated.v1": SearchEvaluated,
     "extraction.needed.v1": ExtractionNeeded,
     "extraction.completed.v1": ExtractionCompleted,
+    "claims.extracted.v1": ExtractedClaim,
+    "claims.evaluated.v1": ClaimEvaluated,
+    "utterances.recorded.v1": UtteranceRecorded,
+    "utterances.indexed.v1": UtteranceIndexed,
 }
 FILES = sorted(EXAMPLES.glob("*/*.json"))
 NAMES = [f"{path.parent.name}/{path.stem}" for path in FILES]
@@ -46,6 +51,10 @@ NEEDED = {
     },
     "extraction.needed.v1": {"extraction_id", "query", "reason", "target_url"},
     "extraction.completed.v1": {"extraction_id", "target_url", "status"},
+    "claims.extracted.v1": {"claim_id", "claim_text"},
+    "claims.evaluated.v1": {"claim_id", "status", "band", "promotable", "config_version"},
+    "utterances.recorded.v1": {"utterance_id", "text", "source_id"},
+    "utterances.indexed.v1": {"utterance_id", "source_id", "change", "embedder", "config_version"},
 }  # fmt: skip
 
 
@@ -168,6 +177,11 @@ def test_trust_features_are_the_eighteen() -> None:
         ("extraction.needed.v1", {"max_details": 0}),
         ("extraction.needed.v1", {"reason": "because"}),
         ("extraction.completed.v1", {"failure": "bad luck"}),
+        ("claims.extracted.v1", {"entailed_score": 1.01}),
+        ("claims.extracted.v1", {"claim_id": ""}),
+        ("claims.evaluated.v1", {"decontextualization_score": float("nan")}),
+        ("claims.evaluated.v1", {"status": "guessed"}),
+        ("utterances.recorded.v1", {"text": "a\u0000b"}),
     ],
 )
 def test_values_out_of_bounds_are_refused(topic: str, change: dict[str, Any]) -> None:

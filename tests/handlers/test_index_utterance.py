@@ -1,0 +1,83 @@
+"""The handler: it asks for an utterance's one point, and says what came of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from handlers.index_utterance import IndexUtteranceRules, index_utterance, read_utterance
+from handlers.indexing.write_plan import MEMORY, plan_write
+from schemas.claims import UtteranceIndexed, UtteranceRecorded
+from schemas.documents import IndexChange
+from schemas.outcome import (
+    Ask,
+    Drop,
+    DropReason,
+    Emit,
+    IndexDocument,
+    IndexReply,
+    IndexUnavailable,
+    Retry,
+    RetryReason,
+)
+from tests.rules import shipped_rules
+
+RULES = shipped_rules(IndexUtteranceRules)
+SAID = UtteranceRecorded(utterance_id="u-1", text=" The bridge is closed. ", source_id="talk-3", context="Council")
+
+
+def asked(utterance: UtteranceRecorded) -> IndexDocument:
+    answer = index_utterance(utterance, RULES)
+    assert isinstance(answer, Ask)
+    assert isinstance(answer.need, IndexDocument)
+    return answer.need
+
+
+def test_an_utterance_has_one_point_beside_the_pages() -> None:
+    need = asked(SAID)
+    [point] = need.points
+    assert need.collection == "utterances"
+    assert point.text == "The bridge is closed."
+    assert (point.payload["source_id"], point.payload["context"]) == ("talk-3", "Council")
+    assert asked(SAID) == need
+    assert asked(SAID.model_copy(update={"utterance_id": "u-2"})).document_id != need.document_id
+
+
+def test_the_same_twice_changes_nothing_and_another_text_takes_its_place() -> None:
+    need = asked(SAID)
+    first = plan_write(need, None, "maker", {})
+    stored = {need.points[0].id: {MEMORY: first.memory}}
+    again = plan_write(need, None, "maker", stored)
+    assert (again.write, again.remove, again.settle) == ((), (), None)
+    other = plan_write(asked(SAID.model_copy(update={"text": "The bridge is open."})), None, "maker", stored)
+    assert [point.text for point in other.write] == ["The bridge is open."]
+
+
+def test_an_utterance_without_text_has_no_point() -> None:
+    assert index_utterance(SAID.model_copy(update={"text": " \n"}), RULES) == Drop(DropReason.NOTHING_TO_DO)
+
+
+def test_a_long_one_is_cut() -> None:
+    need = asked(SAID.model_copy(update={"text": "x" * 100_000, "context": "y" * 100_000}))
+    assert len(need.points[0].text) == RULES.claims.claim_characters
+    assert len(need.points[0].payload["context"]) == RULES.claims.source_characters
+
+
+@pytest.mark.parametrize(
+    ("reply", "change"),
+    [
+        (IndexReply(1, 1, 0, False, "e"), IndexChange.WRITTEN),
+        (IndexReply(1, 0, 0, False, "e"), IndexChange.UNCHANGED),
+        (IndexReply(1, 0, 0, True, "e"), IndexChange.OUTDATED),
+    ],
+)
+def test_it_says_what_changed(reply: IndexReply, change: IndexChange) -> None:
+    outcome = read_utterance(SAID, (reply,), RULES)
+    assert isinstance(outcome, Emit)
+    [event] = outcome.events
+    assert isinstance(event, UtteranceIndexed)
+    assert (event.change, event.embedder, event.utterance_id) == (change, "e", "u-1")
+
+
+def test_an_index_that_is_down_means_later() -> None:
+    outcome = read_utterance(SAID, (IndexUnavailable("no answer", 7.0),), RULES)
+    assert outcome == Retry(RetryReason.UNAVAILABLE, "no answer", 7.0)
