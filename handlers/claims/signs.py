@@ -20,6 +20,7 @@ _WORD = re.compile(r"[^\W_]{1,60}(?:['’.-][^\W_]{1,60}){0,6}")
 _CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _SENTENCE = re.compile(r"[^.!?。！？\n]{1,4000}")
 _PART = re.compile(r"[^.!?:;()\[\]{}<>|\n。！？：；（）【】「」]{1,4000}")
+_RATING = re.compile(r"0?\.[0-9]{1,20}|0|1(?:\.0{1,20})?")
 _LONGEST_PHRASE = 4
 _POSTMODIFIER_REACH = 4
 
@@ -81,7 +82,6 @@ def signs_of(claim: str, source: str, section: ClaimSigns) -> dict[str, float]:
     words = _WORD.findall(claim)
     lower = [_plain(word) for word in words]
     stop = frozenset(section.stop_words)
-    names = _names(claim)
     unresolved, resolved = _pronouns(claim, words, lower, section, stop)
     parts = [part for part in _PART.findall(claim) if _length(part) >= section.least_part] or [claim]
     enough = math.log(section.enough_words)
@@ -94,8 +94,8 @@ def signs_of(claim: str, source: str, section: ClaimSigns) -> dict[str, float]:
         "stand_in": _count(claim, lower, section.stand_ins),
         "connective": _connectives(claim, section.connectives),
         "relative_time": _count(claim, lower, section.relative_times),
-        "partial_name": _partial_names(names, source),
-        "instruction": max(0, _count(claim, lower, section.instructions) - 1),
+        "partial_name": _partial_names(claim, source, stop),
+        "instruction": max(0, _count(claim, lower, section.instructions) + _ratings(words) - 1),
         "shortness": max(max(0.0, 1 - math.log(max(_length(part), 1)) / enough) for part in parts),
         "names": min(min(len(_names(part)) + _numbers(part), section.most_names) for part in parts),
         "topic": _topic_share(lower, source, stop, section.topic_words),
@@ -192,8 +192,8 @@ def _connectives(claim: str, phrases: Sequence[str]) -> int:
     return found
 
 
-def _names(text: str) -> list[tuple[str, ...]]:
-    """Runs of capitalised words; one that begins a sentence counts where it is longer than a word."""
+def _names(text: str, *, first_words: bool = False) -> list[tuple[str, ...]]:
+    """Runs of capitalised words; a single one that begins a sentence is none, unless ``first_words`` are wanted."""
     names = []
     for sentence in _SENTENCE.findall(text):
         run: list[str] = []
@@ -201,25 +201,32 @@ def _names(text: str) -> list[tuple[str, ...]]:
             if word and word[0].isupper() and word != "I":
                 run.append(_plain(word))
                 continue
-            if run and (len(run) > 1 or place > 1):
+            if run and (first_words or len(run) > 1 or place > 1):
                 names.append(tuple(run))
             run = []
     return names
 
 
 def _numbers(claim: str) -> int:
-    return sum(word[0].isdigit() for word in _WORD.findall(claim))
+    words = _WORD.findall(claim)
+    digits = sum(1 for word in words if word[0].isdigit())
+    return digits - _ratings(words)
 
 
-def _partial_names(names: Sequence[tuple[str, ...]], source: str) -> int:
+def _ratings(words: Sequence[str]) -> int:
+    """Numbers in the form of a score, which name nothing and may be meant for a judge."""
+    return sum(1 for word in words if _RATING.fullmatch(word))
+
+
+def _partial_names(claim: str, source: str, stop: frozenset[str]) -> int:
     """Names of the claim that are part of a longer one in the source, which the claim has nowhere."""
-    longer = set(_names(source))
-    own = set(names)
+    own = set(_names(claim, first_words=True))
+    longer = set(_names(source)) - own
     found = 0
     for name in own:
-        found += any(
-            len(full) > len(name) and (full[-len(name) :] == name or full[: len(name)] == name) and full not in own
-            for full in longer
+        size = len(name)
+        found += not stop.issuperset(name) and any(
+            len(full) > size and name in (full[:size], full[-size:]) for full in longer
         )
     return found
 
