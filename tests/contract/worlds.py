@@ -19,6 +19,8 @@ from schemas.outcome import (
     Outcome,
     PagesReply,
     Reply,
+    SearchVectors,
+    VectorsReply,
 )
 from schemas.rules import Rules
 from streams.llm.answers import Kept, reply_of
@@ -46,6 +48,8 @@ def generous(need: Need) -> Reply:
     """
     if isinstance(need, AskModel):
         return answer_offline(need)
+    if isinstance(need, SearchVectors):
+        return VectorsReply(())
     if isinstance(need, IndexDocument):
         return IndexReply(len(need.points), len(need.points), 0, False, "maker")
     return PagesReply(tuple(_page(url) for url in need.urls))
@@ -55,6 +59,8 @@ def barren(need: Need) -> Reply:
     """No page comes, each for another reason. The index had everything already. Models have nothing to say."""
     if isinstance(need, AskModel):
         return reply_of(Kept(text="", outcome=CallOutcome.EMPTY), need, "model")
+    if isinstance(need, SearchVectors):
+        return VectorsReply(())
     if isinstance(need, IndexDocument):
         return IndexReply(len(need.points), 0, 0, False, "maker")
     reasons = list(FetchFailure)
@@ -67,6 +73,8 @@ def broken(need: Need) -> Reply:
     """Every page comes, and none is one. The index has newer versions. Models talk nonsense."""
     if isinstance(need, AskModel):
         return reply_of(Kept(text='{"score": NaN} or 0.7 or 0.8', outcome=CallOutcome.OK), need, "model")
+    if isinstance(need, SearchVectors):
+        return VectorsReply(())
     if isinstance(need, IndexDocument):
         return IndexReply(len(need.points), 0, 0, True, "maker")
     return PagesReply(tuple(_page(url, b"\xff\xfe\x00<<<a href=\x80") for url in need.urls))
