@@ -140,3 +140,16 @@ async def test_a_server_gets_an_index_for_each_key_that_is_filtered_by() -> None
         await made.open()
         assert sum(path.endswith("/index?wait=false") for _, path in server.asked) == 9
         await made.aclose()
+
+
+async def test_a_collection_that_somebody_deleted_is_made_again() -> None:
+    with QdrantServer().listening() as server:
+        made = store(url=server.url)
+        await made.write([StoredPoint(ONE, EAST, {})])
+        server.client.delete_collection("documents")
+        with pytest.raises(IndexDownError, match="404"):
+            await made.read([ONE])
+        assert await made.read([ONE]) == {}
+        await made.write([StoredPoint(ONE, EAST, {})])
+        assert set(await made.read([ONE])) == {ONE}
+        await made.aclose()
