@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from handlers.indexing.points import document_id_of, points_of
 from handlers.indexing.rules import IndexPointsSection, TieredIndexingSection
+from handlers.trust.labels import Thresholds, tier_of
 from schemas.documents import DocumentIndexed, IndexChange
 from schemas.outcome import (
     Ask,
@@ -32,7 +33,12 @@ class IndexPageRules(Rules):
 
 
 def index_page(page: ScoredPage, rules: IndexPageRules) -> Outcome | Ask:
-    """Asks for the page's points, as many as its tier has (R-210 to R-213, R-219, R-223)."""
+    """Asks for the page's points, as many as its tier has (R-210 to R-213, R-219, R-223).
+
+    A page with a score is in the tier that the thresholds in force give it, so that changed thresholds take effect when
+    scored pages are read again (R-217); one without keeps the tier it was given.
+    """
+    page = _in_tier(page, rules)
     points = points_of(page, rules.tiered_indexing, rules.index_points)
     return Ask(IndexDocument(document_id_of(page.url), points, page.fetched_at))
 
@@ -51,7 +57,7 @@ def read_index(page: ScoredPage, replies: tuple[IndexReply | IndexUnavailable, .
             DocumentIndexed(
                 url=page.url,
                 document_id=document_id_of(page.url),
-                tier=page.tier,
+                tier=_in_tier(page, rules).tier,
                 cts_score=page.cts_score,
                 change=change,
                 points=reply.points,
@@ -63,3 +69,11 @@ def read_index(page: ScoredPage, replies: tuple[IndexReply | IndexUnavailable, .
             ),
         )
     )
+
+
+def _in_tier(page: ScoredPage, rules: IndexPageRules) -> ScoredPage:
+    if page.cts_score is None:
+        return page
+    tiers = rules.tiered_indexing
+    tier = tier_of(page.cts_score, Thresholds(tiers.tier_a.min_cts, tiers.tier_b.min_cts))
+    return page if tier == page.tier else page.model_copy(update={"tier": tier})

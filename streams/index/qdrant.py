@@ -34,6 +34,7 @@ _FILTERED = {
 }
 """Keys of the payload that searches filter by; a server keeps an index for each."""
 _ONE_MEMORY = models.IsEmptyCondition(is_empty=models.PayloadField(key=MEMORY))
+_NOT_FOUND = 404
 Result = TypeVar("Result")
 
 
@@ -56,6 +57,7 @@ class QdrantStore:
         # Embedded, the files belong to the thread that opened them.
         self._threads = ThreadPoolExecutor(settings.parallel if settings.url else 1, "index")
         self._opening = asyncio.Lock()
+        self._gone = False
 
     def beside(self, collection: str) -> QdrantStore:
         """Another collection in the same place; embedded, only one may own it, and this one stays the owner."""
@@ -145,6 +147,9 @@ class QdrantStore:
             await self.open()
         client = self._client
         assert client is not None, "opened above"  # noqa: S101 - for the type checker
+        if self._gone:
+            await self._guarded(lambda: self._prepared(client, make=True))
+            self._gone = False
         return await self._guarded(lambda: operation(client))
 
     async def _guarded(self, operation: Callable[[], Result]) -> Result:
@@ -154,6 +159,8 @@ class QdrantStore:
         except ResourceExhaustedResponse as error:
             raise IndexDownError(f"Qdrant: {error}"[:500], float(error.retry_after_s)) from error
         except UnexpectedResponse as error:
+            # Somebody deleted the collection: the next operation makes it again.
+            self._gone = error.status_code == _NOT_FOUND
             raise IndexDownError(f"Qdrant: status {error.status_code}: {error.content[:300]!r}") from error
         except (ApiException, httpx.HTTPError, OSError, sqlite3.Error) as error:
             raise IndexDownError(f"Qdrant: {type(error).__name__}: {error}"[:500]) from error

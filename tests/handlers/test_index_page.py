@@ -57,3 +57,25 @@ def test_the_tier_configuration_decides_the_depth() -> None:
     assert isinstance(answer, Ask)
     assert isinstance(answer.need, IndexDocument)
     assert [point.kind for point in answer.need.points] == ["article"]
+
+
+def test_changed_thresholds_take_effect_on_pages_that_were_scored_before() -> None:
+    tiers = RULES.tiered_indexing
+    lower = tiers.model_copy(update={"tier_a": tiers.tier_a.model_copy(update={"min_cts": 45})})
+    rules = RULES.model_copy(update={"tiered_indexing": lower})
+    answer = index_page(scored_page("B"), rules)
+    assert isinstance(answer, Ask)
+    assert isinstance(answer.need, IndexDocument)
+    assert answer.need.points[0].kind == "article"
+    assert {point.payload["tier"] for point in answer.need.points} == {"A"}
+    outcome = read_index(scored_page("B"), (IndexReply(9, 9, 0, False, "e"),), rules)
+    assert isinstance(outcome, Emit)
+    assert isinstance(outcome.events[0], DocumentIndexed)
+    assert outcome.events[0].tier == "A"
+
+
+def test_a_page_without_a_score_keeps_the_tier_it_was_given() -> None:
+    answer = index_page(scored_page("A", cts_score=None), RULES)
+    assert isinstance(answer, Ask)
+    assert isinstance(answer.need, IndexDocument)
+    assert answer.need.points[0].payload["tier"] == "A"

@@ -17,6 +17,8 @@ from typing import Any
 
 from qdrant_client import QdrantClient, models
 
+NAME = "documents"
+
 
 class QdrantServer:
     """A server under test's control.
@@ -96,6 +98,8 @@ class QdrantServer:
                 server.asked.append((self.command, self.path))
                 time.sleep(server.delay_seconds)
                 status = server.status
+                if status == 200 and "/points" in self.path and not server.client.collection_exists(NAME):
+                    status = 404
                 if status == 200:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore", UserWarning)
