@@ -24,7 +24,6 @@ from tests.accuracy import (
     fetching,
     goals,
     main_text,
-    relevance,
     result_types,
     schema_types,
     speed,
@@ -46,7 +45,6 @@ PARTS = (
     "evidence",
     "errors",
     "fetching",
-    "relevance",
     "claims",
 )
 _OF_PAGES = {"dates", "authors", "text", "features"}
@@ -125,8 +123,6 @@ def measure(run: Run, parts: set[str], present: list[str]) -> int:
         run.goals += goals.speed_goals(run.speed)
     if "evidence" in parts:
         run.tables.append("\n".join(evidence.run()))
-    if "relevance" in parts and (judged := relevance.run()):
-        run.tables.append("\n".join(judged))
     if "claims" in parts and any(labelled.has(name) for name in claims.GOALS):
         run.tables.append("\n".join(claims.run()))
     if "fetching" in parts and (fetched := fetching.measure()).rows:
