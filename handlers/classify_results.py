@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from pydantic import Field
+
 from handlers.page.links import canonical_url
 from handlers.page.reading import PageReadingSection
 from handlers.results.classifier import ResultClassifier
 from handlers.results.extraction import ExtractionSection, share_details
 from handlers.results.patterns import Patterns
 from handlers.results.sections import ClassificationSection, RetrievalEvaluationSection
+from handlers.results.trained import ResultTrees
 from handlers.results.verdict import Verdict, judge_batch
 from schemas.event import derive_id
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
@@ -31,11 +34,12 @@ class ClassifyResultsRules(Rules):
     retrievalEvaluation: RetrievalEvaluationSection  # noqa: N815 - the section's name comes from the source document
     extraction: ExtractionSection
     page_reading: PageReadingSection
+    result_trees: ResultTrees = Field(default_factory=ResultTrees)
 
     @cached_property
     def classifier(self) -> ResultClassifier:
         """The classifier under these rules; its patterns are compiled once."""
-        return ResultClassifier(self.classification, self.patterns, self.page_reading)
+        return ResultClassifier(self.classification, self.patterns, self.page_reading, self.result_trees)
 
 
 def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outcome:

@@ -7,6 +7,7 @@ errors that name the key.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -35,6 +36,7 @@ from handlers.prompts.template import Prompts
 from handlers.results.extraction import ExtractionSection
 from handlers.results.patterns import Patterns
 from handlers.results.sections import ClassificationSection, RetrievalEvaluationSection
+from handlers.results.trained import ResultTrees
 from handlers.search.sections import SearchEvaluationSection
 from schemas.rules import Rules, Section
 from streams.fetch.settings import FetchSettings
@@ -185,6 +187,9 @@ class Settings(BaseSettings):
     extraction: ExtractionSection = Field(description="Following listings to their details.")
     patterns: Patterns = Field(description="How details, addresses and titles are written, one pack a language.")
     classification: ClassificationSection = Field(description="How results are told apart and scored.")
+    result_trees: ResultTrees = Field(
+        default=ResultTrees(), description="Trained trees that help in telling them apart."
+    )
     retrievalEvaluation: RetrievalEvaluationSection = Field(  # noqa: N815 - the key's name comes from the source document
         description="When a batch of results passes."
     )
@@ -291,16 +296,19 @@ def read_document(directory: Path) -> dict[str, Any]:
 def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     """Each file of a configuration directory with its part of the document, the one that wins last.
 
-    A file of patterns is a key below ``patterns``, a prompt one below ``prompts``.
+    A file of patterns is a key below ``patterns``, a prompt one below ``prompts``; trained trees are a section.
     """
     names = ("assay.yaml", "config_indexing.yaml", "models.yaml")
     named = [path for name in names if (path := directory / name).is_file()]
     packs = sorted((directory / "patterns").glob("*.yaml"))
-    prompts = sorted((Path(__file__).parent.parent / "handlers" / "prompts").glob("*.md"))
+    handlers = Path(__file__).parent.parent / "handlers"
+    prompts = sorted((handlers / "prompts").glob("*.md"))
+    trained = sorted((handlers / "results").glob("trained.json"))
     return [
         *((path, read_yaml(path)) for path in named),
         *((path, {"patterns": {path.stem: read_yaml(path)}}) for path in packs),
         *((path, {"prompts": {path.stem: path.read_text("utf-8")}}) for path in prompts),
+        *((path, {"result_trees": json.loads(path.read_text("utf-8"))}) for path in trained),
     ]
 
 

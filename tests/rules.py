@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from schemas.rules import Rules
 
 CONFIG = Path(__file__).parent.parent / "config"
 PROMPTS = CONFIG.parent / "handlers" / "prompts"
+TREES = CONFIG.parent / "handlers" / "results" / "trained.json"
 R = TypeVar("R", bound=Rules)
 
 
@@ -24,6 +26,7 @@ def _document() -> dict[str, Any]:
     document["patterns"] = {
         path.stem: yaml.safe_load(path.read_text("utf-8")) for path in sorted((CONFIG / "patterns").glob("*.yaml"))
     }
+    document["result_trees"] = json.loads(TREES.read_text("utf-8")) if TREES.exists() else {}
     document["prompts"] = {path.stem: path.read_text("utf-8") for path in sorted(PROMPTS.glob("*.md"))}
     return document
 

@@ -11,11 +11,13 @@ from handlers.page.reading import PageReadingSection
 from handlers.results.actionable import actionable_score
 from handlers.results.address import read_address
 from handlers.results.evidence import find_evidence
+from handlers.results.measures import page_measures, text_measures
 from handlers.results.page_shape import PageShape, measure_page
-from handlers.results.page_type import Observed, find_cues, weigh
+from handlers.results.page_type import Cue, Observed, cue_sums, find_cues, weigh
 from handlers.results.patterns import Patterns, compile_patterns
 from handlers.results.sections import ClassificationSection
 from handlers.results.text_shape import measure_text
+from handlers.results.trained import Forest, ResultTrees
 from schemas.retrieval import ClassifiedResult, RetrievedContent
 
 _TITLE_CHARACTERS = 500
@@ -24,17 +26,26 @@ _TITLE_CHARACTERS = 500
 class ResultClassifier:
     """Tells results apart under one configuration; its patterns are compiled when it is made."""
 
-    def __init__(self, section: ClassificationSection, patterns: Patterns, reading: PageReadingSection) -> None:
+    def __init__(
+        self,
+        section: ClassificationSection,
+        patterns: Patterns,
+        reading: PageReadingSection,
+        trees: ResultTrees,
+    ) -> None:
         """Compiles the packs.
 
         Args:
             section: What is read, how cues weigh, and the bands of the score.
             patterns: How details, addresses and titles are written, by language.
             reading: Limits within which a page is parsed.
+            trees: What was trained; where there is nothing the cues decide alone.
         """
         self._section = section
-        self._patterns = compile_patterns(patterns)
+        self.patterns = compile_patterns(patterns)
         self._reading = reading
+        self._on_page = Forest(trees.page) if trees.page else None
+        self._on_text = Forest(trees.text) if trees.text else None
 
     def classify(self, result: RetrievedContent) -> ClassifiedResult:
         """The result with exactly one type (R-020), a score in its band (R-030), confidence and reasons (R-041).
@@ -42,8 +53,9 @@ class ResultClassifier:
         A missing title, address or text is no error (R-038, R-042); a page that must not be parsed is left aside.
         """
         observed = self.observe(result)
-        cues = find_cues(observed, self._section, self._patterns)
-        result_type, confidence, because = weigh(cues, self._section.bias, self._section.cues)
+        cues = find_cues(observed, self._section, self.patterns)
+        trained = self._trained(observed, cues)
+        result_type, confidence, because = weigh(cues, self._section.bias, self._section.cues, trained)
         return ClassifiedResult(
             url=result.url,
             result_type=result_type,
@@ -57,8 +69,12 @@ class ResultClassifier:
 
     def observe(self, result: RetrievedContent) -> Observed:
         """Reads a result: its address, title, text, and page where there is one."""
-        section, patterns = self._section, self._patterns
-        page = self._page(result.html)
+        section, patterns = self._section, self.patterns
+        address = read_address(result.url, patterns)
+        page = self._page(result.html, result.url if address.readable else "")
+        url = result.url
+        if not address.readable and page is not None:
+            url, address = page.canonical, read_address(page.canonical, patterns)
         text = result.content[: section.max_characters]
         if page is not None and not text.strip():
             text = page.text
@@ -66,19 +82,38 @@ class ResultClassifier:
         # A full text mentions dates and prices of everything around it: only those of its beginning are its own.
         reach = section.lead_characters if result.content_kind == "full" else len(text)
         return Observed(
+            url=url,
             title=(result.title or (page.title if page else ""))[:_TITLE_CHARACTERS],
-            address=read_address(result.url, patterns),
-            text=measure_text(text, patterns),
+            address=address,
+            # How a text is built shows in its beginning, and texts of one length can be compared.
+            text=measure_text(text[: section.lead_characters], patterns),
             page=page,
             evidence=evidence,
             kinds=frozenset(detail.kind for detail in evidence if detail.start < reach),
         )
 
-    def _page(self, html: str | None) -> PageShape | None:
+    def measures(self, observed: Observed) -> dict[str, float]:
+        """A result in numbers, as the trees ask for it."""
+        found = text_measures(observed, observed.url, self.patterns, self._section.lead_characters)
+        return found | page_measures(observed.page) if observed.page is not None else found
+
+    def _trained(self, observed: Observed, cues: tuple[Cue, ...]) -> list[float] | None:
+        """The trees' scores with a share of the cues'; None where there are no trees, or too little for them to see."""
+        section = self._section
+        forest = self._on_text if observed.page is None else self._on_page
+        if forest is None or observed.text.words < section.trained.min_words:
+            return None
+        scores = forest.scores(self.measures(observed))
+        by_cues = cue_sums(cues, section.bias, section.cues)
+        both = [one + section.trained.cue_share * other for one, other in zip(scores, by_cues, strict=True)]
+        both[1] += section.trained.towards_aggregator
+        return both
+
+    def _page(self, html: str | None, own: str) -> PageShape | None:
         kept = (html or "")[: self._section.max_html_characters]
         if not kept:
             return None
         utf8 = admitted(kept.encode("utf-8", "replace"), self._reading)
         if isinstance(utf8, str):
             return None
-        return measure_page(utf8.decode("utf-8", "replace"), self._patterns, self._section.max_characters)
+        return measure_page(utf8, self.patterns, own, self._section.max_characters)

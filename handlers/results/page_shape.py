@@ -7,59 +7,31 @@ or little of either. Menus, headers and footers are left out, since every page h
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborNode
 
-from handlers.page.html import parse_page
-from handlers.results.patterns import CompiledPatterns
+from handlers.page.html import PageBytes, page_bytes, parse_bytes
+from handlers.results.page_groups import largest_group
+from handlers.results.page_head import read_head
+from handlers.results.page_links import LinkShape, Signs, measure_links
+from handlers.results.patterns import CompiledPatterns, split_words
 
 _CHROME = (
     "nav,footer,body>header,aside,dialog,[role=navigation],[role=banner],[role=contentinfo],[role=dialog],[hidden],"
     "[class*=cookie],[id*=cookie],[class*=breadcrumb],[class*=menu],[id*=menu],[class*=footer],[id*=footer]"
 )
 _UNSEEN = ["script", "style", "noscript", "template", "svg", "iframe", "select", "button"]
-_TYPE = re.compile(r'"@type"\s{0,9}:\s{0,9}\[?\s{0,9}"([A-Za-z]{2,60})"')
 _PAGED = re.compile(r"[?&](?:page|paged|pg|p|start|offset)=\d|/page/\d")
-_ITEM_TAGS = frozenset({"p", "td", "th", "span", "b", "strong", "em", "i", "a", "br", "option", "code", "pre"})
-_ITEM_TYPES = frozenset(
-    [
-        "article",
-        "newsarticle",
-        "blogposting",
-        "product",
-        "event",
-        "recipe",
-        "jobposting",
-        "techarticle",
-        "report",
-        "scholarlyarticle",
-        "qapage",
-        "discussionforumposting",
-        "course",
-        "book",
-        "movie",
-        "videoobject",
-        "review",
-        "reportagenewsarticle",
-        "musicevent",
-    ]
-)
-_LISTING_TYPES = frozenset(
-    ["collectionpage", "itemlist", "searchresultspage", "offercatalog", "blog", "productcollection"]
-)
-_CLIMB = 5
-_MIN_ITEMS = 4
 _MAX_LINKS = 1500
-_MAX_GROUPS = 30
 _MAX_HEADINGS = 400
+_MAX_PARAGRAPHS = 600
 _PARAGRAPH_CHARACTERS = 30
-_ITEM_CHARACTERS = 600
+_FULL_PARAGRAPH = 80
 _SHORT = 20
 _TIMES_READ = 4
 _MAIN_TAGS = frozenset(("main", "article"))
-_MAX_DECLARED = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +57,18 @@ class PageShape:
         plain_headings: Headings below the first level that are none, as those of an article's sections are.
         articles: Elements that call themselves an article.
         code_blocks: Passages of program text, as documentation has them.
+        canonical: The page's address as it gives it itself, "" where it does not.
+        heading_words: Words of its first heading of the first level.
+        paragraphs: Paragraphs of some length.
+        longest_paragraph: Characters of the longest one.
+        paragraph_characters: Characters of all of them.
+        html_bytes: Size of the page.
+        all_links: Links, those of menus too.
+        controls: How many there are of forms, fields and media, by their names in ``page_head.CONTROLS``.
+        og_type: What Open Graph calls it.
+        published: Whether its metadata has a day of publication.
+        authored: Whether its metadata has an author.
+        leads: Where its links lead, and how alike they stand.
     """
 
     title: str = ""
@@ -105,49 +89,81 @@ class PageShape:
     plain_headings: int = 0
     articles: int = 0
     code_blocks: int = 0
+    canonical: str = ""
+    heading_words: int = 0
+    paragraphs: int = 0
+    longest_paragraph: int = 0
+    paragraph_characters: int = 0
+    html_bytes: int = 0
+    all_links: int = 0
+    controls: Mapping[str, int] = field(default_factory=dict)
+    og_type: str = ""
+    published: bool = False
+    authored: bool = False
+    leads: LinkShape = field(default_factory=LinkShape)
 
 
-def measure_page(html: str, patterns: CompiledPatterns, max_text: int = 20_000) -> PageShape:
-    """Measures a page; any text is a page, and none raises. ``max_text`` characters of its text are kept."""
-    tree = parse_page(html).tree
+def measure_page(html: str | bytes, patterns: CompiledPatterns, own: str = "", max_text: int = 20_000) -> PageShape:
+    """Measures a page; any text is a page, and none raises.
+
+    Args:
+        html: The page, as text or as UTF-8.
+        patterns: Classes that content systems put on listings and on single items.
+        own: Its address; "" where it is not known, then the one that it gives itself counts.
+        max_text: Characters of its text that are kept.
+    """
+    given = page_bytes(html) if isinstance(html, str) else PageBytes(html, "utf-8", "text")
+    tree = parse_bytes(given).tree
     body = tree.body
     if body is None:
         return PageShape()
-    title_node = tree.css_first("title")
-    title = " ".join(title_node.text().split())[:500] if title_node else ""
-    declared_item, declared_listing = _declared(tree.root, body, patterns)
-    passwords = len(tree.css("input[type=password]"))
+    head = read_head(tree, body, patterns)
     paged = tree.css_first("link[rel=next],a[rel=next]") is not None
+    all_links = len(tree.css("a[href]"))
     tree.strip_tags(_UNSEEN)
     _drop_chrome(body)
+    text = " ".join(body.text(separator=" ").split())
     text_characters = _length(body)
     links = body.css("a[href]")
     headings = body.css("h2,h3,h4")[:_MAX_HEADINGS]
     linked_headings = sum(_is_linked(heading) for heading in headings)
-    group = _largest_group(links[:_MAX_LINKS])
-    link_characters = sum(_lengths(links, text_characters))
+    first_heading = body.css_first("h1")
+    signs = Signs()
+    group = largest_group(links[:_MAX_LINKS], signs, _length)
+    labels = list(_texts(links, text_characters))
     item_text = sum(_lengths(group, text_characters))
-    prose, longest = _prose(body, group, text_characters)
-    paged = paged or any(_PAGED.search(link.attributes.get("href") or "") for link in links)
+    prose = _prose(body, group, text_characters)
     return PageShape(
-        title=title,
-        text=" ".join(body.text(separator=" ").split())[:max_text],
+        title=head.title,
+        text=text[:max_text],
         text_characters=text_characters,
         links=len(links),
-        link_density=min(1.0, link_characters / text_characters) if text_characters else 0.0,
+        link_density=min(1.0, sum(map(len, labels)) / text_characters) if text_characters else 0.0,
         items=len(group),
         item_share=min(1.0, item_text / text_characters) if text_characters else 0.0,
         item_characters=item_text / len(group) if group else 0.0,
-        prose_characters=prose,
-        longest_prose=longest,
-        paged=paged,
-        password_fields=passwords,
-        declared_item=declared_item,
-        declared_listing=declared_listing,
+        prose_characters=prose.characters,
+        longest_prose=prose.longest,
+        paged=paged or any(_PAGED.search(link.attributes.get("href") or "") for link in links),
+        password_fields=head.controls.get("password", 0),
+        declared_item=head.declared_item,
+        declared_listing=head.declared_listing,
         linked_headings=linked_headings,
         plain_headings=len(headings) - linked_headings,
         articles=len(body.css("article")),
         code_blocks=len(body.css("pre")),
+        canonical=head.canonical,
+        heading_words=len(split_words(first_heading.text()[:_MAX_HEADINGS])) if first_heading is not None else 0,
+        paragraphs=prose.paragraphs,
+        longest_paragraph=prose.longest_paragraph,
+        paragraph_characters=prose.paragraph_characters,
+        html_bytes=len(given.utf8),
+        all_links=all_links,
+        controls=head.controls,
+        og_type=head.og_type,
+        published=head.published,
+        authored=head.authored,
+        leads=measure_links(links[:_MAX_LINKS], labels, own or head.canonical, signs),
     )
 
 
@@ -177,14 +193,20 @@ def _length(node: LexborNode) -> int:
 
 
 def _lengths(nodes: Iterable[LexborNode], page: int) -> Iterator[int]:
-    """Text in each node, up to a multiple of the page's: hostile pages put the same text into thousands of nodes."""
+    """Characters in each node, as far as ``_texts`` reads."""
+    return map(len, _texts(nodes, page))
+
+
+def _texts(nodes: Iterable[LexborNode], page: int) -> Iterator[str]:
+    """Text of each node, up to a multiple of the page's: hostile pages put the same text into thousands of nodes."""
     left = _TIMES_READ * page
     for node in nodes:
-        length = _length(node)
-        left -= length
+        text = node.text()
+        text = " ".join(text.split()) if len(text) >= _SHORT else text.strip()
+        left -= len(text)
         if left < 0:
             return
-        yield length
+        yield text
 
 
 def _is_linked(heading: LexborNode) -> bool:
@@ -192,93 +214,30 @@ def _is_linked(heading: LexborNode) -> bool:
     return heading.css_first("a[href]") is not None or (above is not None and above.tag == "a")
 
 
-def _declared(root: LexborNode | None, body: LexborNode, patterns: CompiledPatterns) -> tuple[str, str]:
-    """What structured data, Open Graph and the content system's own classes call the page."""
-    names: list[str] = []
-    for node in root.css('meta[property="og:type"],script[type="application/ld+json"]') if root else ():
-        if node.tag == "meta":
-            names.append("og:" + (node.attributes.get("content") or "").lower().split(".")[-1].strip())
-        else:
-            names.extend(name.lower() for name in _TYPE.findall(node.text()[:_MAX_DECLARED]))
-    listing = next((name for name in names if name in _LISTING_TYPES), "")
-    counted = [name for name in names if name in _ITEM_TYPES]
-    # Several products in the markup are a listing's; one is the page's own.
-    item = next((name for name in names if name in ("og:article", "og:product", "og:event")), "")
-    if not item and len(counted) == 1:
-        item = counted[0]
-    classes = set((body.attributes.get("class") or "").lower().split()[:60])
-    listing = listing or next(iter(sorted(classes & patterns.listing_marks)), "")
-    item = item or next(iter(sorted(classes & patterns.item_marks)), "")
-    return item, listing
+@dataclass(frozen=True, slots=True)
+class _Prose:
+    """Running text outside of items and links: in all, and the most under one parent; and all full paragraphs."""
+
+    characters: int
+    longest: int
+    paragraphs: int
+    longest_paragraph: int
+    paragraph_characters: int
 
 
-def _largest_group(links: Iterable[LexborNode]) -> list[LexborNode]:
-    """The alike siblings that hold the most text: from each link up to the first block that has alike siblings."""
-    siblings: dict[int, dict[str, int]] = {}
-    groups: dict[tuple[int, str], dict[int, LexborNode]] = {}
-    climbed: dict[int, tuple[tuple[int, str], LexborNode] | None] = {}
-    for link in links:
-        place = _item_of(link, siblings, climbed)
-        if place is not None:
-            key, item = place
-            groups.setdefault(key, {})[item.mem_id] = item
-    large = sorted((list(items.values()) for items in groups.values() if len(items) >= _MIN_ITEMS), key=len)
-    measured = large[-_MAX_GROUPS:]
-    return max(measured, key=lambda items: sum(min(_ITEM_CHARACTERS, _length(item)) for item in items), default=[])
-
-
-def _item_of(
-    link: LexborNode,
-    siblings: dict[int, dict[str, int]],
-    climbed: dict[int, tuple[tuple[int, str], LexborNode] | None],
-) -> tuple[tuple[int, str], LexborNode] | None:
-    node = link
-    passed: list[int] = []
-    found: tuple[tuple[int, str], LexborNode] | None = None
-    for _ in range(_CLIMB):
-        parent = node.parent
-        if parent is None or parent.tag == "html":
-            break
-        if node.mem_id in climbed:
-            found = climbed[node.mem_id]
-            break
-        passed.append(node.mem_id)
-        sign = _sign(node)
-        if node.tag not in _ITEM_TAGS and _alike(parent, siblings).get(sign, 0) >= _MIN_ITEMS:
-            found = ((parent.mem_id, sign), node)
-            break
-        node = parent
-    for identity in passed:
-        climbed[identity] = found
-    return found
-
-
-def _alike(parent: LexborNode, siblings: dict[int, dict[str, int]]) -> dict[str, int]:
-    counts = siblings.get(parent.mem_id)
-    if counts is None:
-        counts = {}
-        for child in parent.iter():
-            sign = _sign(child)
-            counts[sign] = counts.get(sign, 0) + 1
-        siblings[parent.mem_id] = counts
-    return counts
-
-
-def _sign(node: LexborNode) -> str:
-    # Tag and first class: content systems append state and numbers after it.
-    classes = (node.attributes.get("class") or "").split(None, 1)
-    return f"{node.tag}.{classes[0]}" if classes else (node.tag or "")
-
-
-def _prose(body: LexborNode, group: list[LexborNode], page: int) -> tuple[int, int]:
-    """Characters of running text outside of items and links: in all, and the most under one parent."""
+def _prose(body: LexborNode, group: list[LexborNode], page: int) -> _Prose:
     inside = {node.mem_id for item in group for node in item.css("p")}
-    paragraphs = [node for node in body.css("p") if node.mem_id not in inside]
     by_parent: dict[int, int] = {}
+    full: list[int] = []
+    paragraphs = body.css("p")[:_MAX_PARAGRAPHS]
     for paragraph, length in zip(paragraphs, _lengths(paragraphs, page), strict=False):
-        if length < _PARAGRAPH_CHARACTERS or paragraph.parent is None:
+        if length >= _FULL_PARAGRAPH:
+            full.append(length)
+        if length < _PARAGRAPH_CHARACTERS or paragraph.mem_id in inside or (parent := paragraph.parent) is None:
             continue
         unlinked = length - sum(_lengths(paragraph.css("a"), length))
         if unlinked >= _PARAGRAPH_CHARACTERS:
-            by_parent[paragraph.parent.mem_id] = by_parent.get(paragraph.parent.mem_id, 0) + unlinked
-    return sum(by_parent.values()), max(by_parent.values(), default=0)
+            by_parent[parent.mem_id] = by_parent.get(parent.mem_id, 0) + unlinked
+    return _Prose(
+        sum(by_parent.values()), max(by_parent.values(), default=0), len(full), max(full, default=0), sum(full)
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from handlers.results.address import Address
@@ -37,8 +37,13 @@ class Cue:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """Everything that was read of a result. ``kinds`` are those of details that count as its own (C-55)."""
+    """Everything that was read of a result.
 
+    ``url`` is its address, or where that is none the one that its page gives itself; ``kinds`` are those of details
+    that count as its own (C-55).
+    """
+
+    url: str
     title: str
     address: Address
     text: TextShape
@@ -48,14 +53,17 @@ class Observed:
 
 
 def weigh(
-    cues: tuple[Cue, ...], bias: CueWeight, weights: Mapping[str, CueWeight]
+    cues: tuple[Cue, ...], bias: CueWeight, weights: Mapping[str, CueWeight], trained: Sequence[float] | None = None
 ) -> tuple[ResultType, float, tuple[str, ...]]:
-    """The type with the largest sum, its share under softmax, and the cues that carried it, strongest first."""
-    sums = [
-        bias.specific + sum(cue.strength * weights.get(cue.name, _NO_WEIGHT).specific for cue in cues),
-        bias.aggregator + sum(cue.strength * weights.get(cue.name, _NO_WEIGHT).aggregator for cue in cues),
-        bias.navigation + sum(cue.strength * weights.get(cue.name, _NO_WEIGHT).navigation for cue in cues),
-    ]
+    """The type with the largest sum, its share under softmax, and the cues that carried it, strongest first.
+
+    Args:
+        cues: What was observed.
+        bias: Where a result stands before any cue.
+        weights: What each cue weighs.
+        trained: Scores of the three types that decide in place of the cues' sums; these then only give the reasons.
+    """
+    sums = list(trained) if trained is not None else cue_sums(cues, bias, weights)
     types = (ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION)
     winner = max(range(3), key=lambda index: (sums[index], index))
     confidence = 1.0 / sum(math.exp(min(700.0, score - sums[winner])) for score in sums)
@@ -68,6 +76,25 @@ def weigh(
             carried.append((pull, cue.because))
     reasons = tuple(because for _, because in sorted(carried, key=lambda item: -item[0])[:_REASONS])
     return types[winner], round(confidence, 4), reasons or ("neither one thing nor a listing stands out",)
+
+
+def cue_sums(cues: tuple[Cue, ...], bias: CueWeight, weights: Mapping[str, CueWeight]) -> list[float]:
+    """The weighted sum of the cues for each type: SPECIFIC_CONTENT, AGGREGATOR, NAVIGATION."""
+    weighed = [(cue.strength, weights.get(cue.name, _NO_WEIGHT)) for cue in cues]
+    return [
+        bias.specific + sum(strength * weight.specific for strength, weight in weighed),
+        bias.aggregator + sum(strength * weight.aggregator for strength, weight in weighed),
+        bias.navigation + sum(strength * weight.navigation for strength, weight in weighed),
+    ]
+
+
+def first_part(title: str) -> str:
+    """The part of a title before the site's name.
+
+    >>> first_part("running shoes | the shoe shop")
+    'running shoes'
+    """
+    return _TITLE_PART.split(title, 1)[0].strip()
 
 
 def find_cues(observed: Observed, section: ClassificationSection, patterns: CompiledPatterns) -> tuple[Cue, ...]:
@@ -104,7 +131,7 @@ def _title_cues(title: str, patterns: CompiledPatterns) -> Iterator[Cue]:
     folded = fold(" ".join(title.split()))
     listing = next((match.group() for p in patterns.listing_titles if (match := p.search(folded))), "")
     yield Cue("title_listing", float(bool(listing)), f"the title reads as a listing's: {listing.strip()!r}")
-    first = _TITLE_PART.split(folded, 1)[0].strip()
+    first = first_part(folded)
     words = first.split()
     plural = 0 < len(words) <= _NAME_WORDS and any(pattern.search(words[-1]) for pattern in patterns.plurals)
     yield Cue("title_plural", float(plural), f"the title is a plural: {first!r}")

@@ -51,6 +51,16 @@ class ActionableBands(Section):
         return self
 
 
+class TrainedShare(Section):
+    """How the trained trees and the cues decide together."""
+
+    min_words: int = Field(ge=0, description="Words of a text below which the cues decide alone.")
+    cue_share: float = Field(ge=0.0, description="What the cues' sums count beside the trees' scores.")
+    towards_aggregator: float = Field(
+        description="Added to the score of AGGREGATOR, in log-odds; missing a listing costs more than one too many."
+    )
+
+
 class ClassificationSection(Section):
     """The ``classification`` section."""
 
@@ -67,6 +77,7 @@ class ClassificationSection(Section):
     mostly_links_page: float = Field(
         gt=0.0, lt=1.0, description="Share of linked text from which on a page is mostly links."
     )
+    trained: TrainedShare = Field(description="How the trees and the cues decide together.")
     bias: CueWeight = Field(description="Where a result stands before any cue.")
     cues: dict[str, CueWeight] = Field(description="What each cue weighs; one without an entry weighs nothing.")
     bands: ActionableBands = Field(description="How the actionable score is made.")

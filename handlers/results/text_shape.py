@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from handlers.results.patterns import CompiledPatterns, split_words
 from handlers.results.spans import fold
@@ -15,6 +16,7 @@ from handlers.results.spans import fold
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]{3,200}")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？…]|\n")
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff]")
+_NUMBER = re.compile(r"\d+")
 _SENTENCE_WORDS = range(5, 120)
 
 
@@ -31,6 +33,15 @@ class TextShape:
         function_words: Share of words such as "the" or "and", which running text has and lists of labels lack.
         account_phrases: Different phrases of log-in and registration forms.
         item_phrases: Different phrases that stand beside one item or article.
+        tail_function_words: The same share of the second half, beyond menus and headings.
+        capitals: Share of words that begin with a capital, as names and labels do.
+        variety: Different words by all words.
+        repeated_pairs: Share of pairs of neighbouring words that occur again, as the labels of alike blocks do.
+        numbers: Numbers by all words.
+        commas, stops, questions, exclamations: Marks by all words.
+        longest_run: Share of the text that stands between the two ends of sentences that are furthest apart.
+        first_end: Characters up to the first end of a sentence.
+        ideographs: Share of words that are an ideograph.
     """
 
     words: int = 0
@@ -41,6 +52,18 @@ class TextShape:
     function_words: float = 0.0
     account_phrases: int = 0
     item_phrases: int = 0
+    tail_function_words: float = 0.0
+    capitals: float = 0.0
+    variety: float = 0.0
+    repeated_pairs: float = 0.0
+    numbers: float = 0.0
+    commas: float = 0.0
+    stops: float = 0.0
+    questions: float = 0.0
+    exclamations: float = 0.0
+    longest_run: float = 0.0
+    first_end: int = 0
+    ideographs: float = 0.0
 
 
 def measure_text(text: str, patterns: CompiledPatterns) -> TextShape:
@@ -49,36 +72,68 @@ def measure_text(text: str, patterns: CompiledPatterns) -> TextShape:
     words = split_words(folded)
     if not words:
         return TextShape()
+    count = len(words)
     # Addresses count as one word each, and their own words not at all.
-    addresses = _ADDRESS.findall(folded)
+    addresses = _ADDRESS.findall(folded) if "://" in folded or "www." in folded else []
     phrases = patterns.link_phrases.find(words)
     phrase_words = sum(map(len, phrases)) + len(addresses)
     address_words = sum(len(split_words(address)) for address in addresses)
-    characters, sentence_words = _sentences(folded)
+    sentences = _sentences(folded)
+    is_function_word = patterns.stop_words.__contains__
+    tail = words[count // 2 :]
+    in_head, in_tail = sum(map(is_function_word, words[: count // 2])), sum(map(is_function_word, tail))
+    tokens = text.split()
     return TextShape(
-        words=len(words),
+        words=count,
         link_phrases=len(phrases) + len(addresses),
-        link_share=min(1.0, phrase_words / max(1, len(words) - address_words + len(addresses))),
-        content_share=min(1.0, characters / len(text)),
-        sentence_words=sentence_words,
-        function_words=sum(map(patterns.stop_words.__contains__, words)) / len(words),
+        link_share=min(1.0, phrase_words / max(1, count - address_words + len(addresses))),
+        content_share=min(1.0, sentences.characters / len(text)),
+        sentence_words=sentences.words,
+        function_words=(in_head + in_tail) / count,
         account_phrases=len(set(patterns.account_phrases.find(words))),
         item_phrases=len(set(patterns.item_phrases.find(words))),
+        tail_function_words=in_tail / len(tail),
+        capitals=sum(map(str.istitle, tokens)) / len(tokens),
+        variety=len(set(words)) / count,
+        repeated_pairs=1.0 - len(set(pairwise(words))) / max(1, count - 1),
+        numbers=len(_NUMBER.findall(folded)) / count,
+        commas=(text.count(",") + text.count("，") + text.count("、")) / count,
+        stops=(text.count(". ") + text.count("。")) / count,
+        questions=(text.count("?") + text.count("？")) / count,
+        exclamations=(text.count("!") + text.count("！")) / count,
+        longest_run=sentences.longest_run / len(text),
+        first_end=sentences.first_end,
+        ideographs=0.0 if text.isascii() else len(_IDEOGRAPH.findall(folded)) / count,
     )
 
 
-def _sentences(text: str) -> tuple[int, int]:
-    """Characters and words that stand in sentences; labels run together are too short or too long for one."""
-    characters = total = start = 0
+@dataclass(frozen=True, slots=True)
+class _Sentences:
+    """Characters and words that stand in sentences, the longest stretch without an end, and where the first ends."""
+
+    characters: int
+    words: int
+    longest_run: int
+    first_end: int
+
+
+def _sentences(text: str) -> _Sentences:
+    """Labels run together are too short or too long for a sentence."""
+    characters = total = start = longest = 0
+    first_end: int | None = None
     letters_only = text.isascii()
     for mark in _SENTENCE_END.finditer(text):
-        sentence = text[start : mark.end()]
-        start = mark.end()
-        if mark.group() == "\n":
+        end = mark.end()
+        sentence = text[start:end]
+        start = end
+        longest = max(longest, len(sentence))
+        if first_end is None:
+            first_end = end
+        if sentence[-1] == "\n":
             continue
         # Counting blanks is cheaper than finding words; ideographs have none between them.
         words = sentence.count(" ") + (0 if letters_only else len(_IDEOGRAPH.findall(sentence)))
         if words in _SENTENCE_WORDS:
             characters += len(sentence)
             total += words
-    return characters, total
+    return _Sentences(characters, total, max(longest, len(text) - start), len(text) if first_end is None else first_end)

@@ -81,6 +81,9 @@ class QdrantServer:
                 case "POST", "/points/count":
                     wanted = models.Filter.model_validate(body["filter"]) if body.get("filter") else None
                     return {"count": client.count(name, wanted).count}
+                case "POST", "/points/query":
+                    hits = client.query_points(name, body["query"]["nearest"], limit=body["limit"])
+                    return hits.model_dump(mode="json")
                 case "POST", "/points/scroll":
                     records, _ = client.scroll(name, limit=body["limit"])
                     return {"points": [record.model_dump(mode="json") for record in records], "next_page_offset": None}

@@ -1,0 +1,166 @@
+"""A result in numbers: what the trained trees ask for.
+
+In: everything that was read of a result. Out: one number for each name of ``TEXT_MEASURES``, or of ``PAGE_MEASURES``
+where there is a page. No measure is the name of a site, a page or a label: they are lengths, shares and counts.
+"""
+
+from __future__ import annotations
+
+import math
+from urllib.parse import unquote, urlsplit
+
+from handlers.results.address import Address
+from handlers.results.page_head import CONTROLS
+from handlers.results.page_shape import PageShape
+from handlers.results.page_type import Observed, first_part
+from handlers.results.patterns import CompiledPatterns, split_words
+from handlers.results.spans import fold
+from schemas.retrieval import Evidence
+
+_KINDS = ("date", "time", "price")
+_MANY = 8
+_FAR = 1.0
+
+
+def text_measures(observed: Observed, url: str, patterns: CompiledPatterns, within: int) -> dict[str, float]:
+    """Measures of address, title, text and its details; ``within`` characters of the text count."""
+    text = observed.text
+    return {
+        **_of_address(observed.address, url),
+        **_of_title(observed, patterns),
+        "text_words": math.log1p(text.words),
+        "text_link_phrases": text.link_phrases,
+        "text_link_share": text.link_share,
+        "text_content_share": text.content_share,
+        "text_sentence_words": math.log1p(text.sentence_words),
+        "text_function_words": text.function_words,
+        "text_tail_function_words": text.tail_function_words,
+        "text_account_phrases": text.account_phrases,
+        "text_item_phrases": text.item_phrases,
+        "text_capitals": text.capitals,
+        "text_variety": text.variety,
+        "text_repeated_pairs": text.repeated_pairs,
+        "text_numbers": text.numbers,
+        "text_commas": text.commas,
+        "text_stops": text.stops,
+        "text_questions": text.questions,
+        "text_exclamations": text.exclamations,
+        "text_longest_run": text.longest_run,
+        "text_first_end": text.first_end,
+        "text_ideographs": text.ideographs,
+        **_of_details(observed.evidence, within),
+    }
+
+
+def page_measures(page: PageShape) -> dict[str, float]:
+    """Measures of a page's build."""
+    leads = page.leads
+    text = max(1, page.text_characters)
+    headings = page.linked_headings + page.plain_headings
+    return {
+        "page_links": page.links,
+        "page_all_links": page.all_links,
+        "page_link_density": page.link_density,
+        "page_items": page.items,
+        "page_item_share": page.item_share,
+        "page_item_characters": math.log1p(page.item_characters),
+        "page_text": math.log1p(page.text_characters),
+        "page_prose": math.log1p(page.prose_characters),
+        "page_longest_prose": math.log1p(page.longest_prose),
+        "page_paragraphs": page.paragraphs,
+        "page_longest_paragraph": math.log1p(page.longest_paragraph),
+        "page_paragraph_share": page.paragraph_characters / text,
+        "page_paged": page.paged,
+        "page_declared_item": bool(page.declared_item),
+        "page_declared_listing": bool(page.declared_listing),
+        "page_linked_headings": page.linked_headings,
+        "page_linked_heading_share": page.linked_headings / max(1, headings),
+        "page_plain_headings": page.plain_headings,
+        "page_articles": page.articles,
+        "page_code": page.code_blocks,
+        "page_bytes": math.log1p(page.html_bytes),
+        "page_heading_words": page.heading_words,
+        "page_og_article": "article" in page.og_type,
+        "page_og_product": "product" in page.og_type,
+        "page_og_website": "website" in page.og_type,
+        "page_published": page.published,
+        "page_authored": page.authored,
+        **{f"page_{name}": page.controls.get(name, 0) for name in CONTROLS},
+        "leads_inside": leads.inside,
+        "leads_outside": leads.outside,
+        "leads_below": leads.below,
+        "leads_siblings": leads.siblings,
+        "leads_same_folder": leads.same_folder,
+        "leads_same_folder_share": leads.same_folder / max(1, leads.inside),
+        "leads_same_folder_is_own": leads.same_folder_is_own,
+        "leads_long": leads.long_labels,
+        "leads_long_share": leads.long_characters / text,
+        "leads_long_of_all": leads.long_labels / max(1, leads.inside),
+        "leads_numbers": leads.numbers,
+        "leads_alike": leads.alike,
+        "leads_alike_long": leads.alike_long,
+        "leads_alike_share": leads.alike_characters / text,
+        "leads_alike_score": leads.alike_score,
+        "leads_most_alike_long": leads.most_alike_long,
+    }
+
+
+def _of_address(address: Address, url: str) -> dict[str, float]:
+    path = ""
+    if address.readable:
+        try:
+            path = unquote(urlsplit(url).path)[:500]
+        except ValueError:
+            path = ""
+    last = path.rstrip("/").rpartition("/")[2]
+    return {
+        "address_readable": address.readable,
+        "address_root": address.root,
+        "address_search": address.search,
+        "address_paged": address.paged,
+        "address_listing": bool(address.listing),
+        "address_parent": bool(address.parent),
+        "address_host": bool(address.host_listing),
+        "address_navigation": bool(address.navigation),
+        "address_identifier": bool(address.identifier),
+        "address_plural": bool(address.plural),
+        "address_words": address.words,
+        "address_depth": address.depth,
+        "address_length": len(path),
+        "address_digits": sum(map(str.isdigit, path)),
+        "address_last_length": len(last),
+        "address_last_joints": last.count("-") + last.count("_"),
+        "address_last_type": "." in last,
+    }
+
+
+def _of_title(observed: Observed, patterns: CompiledPatterns) -> dict[str, float]:
+    title = observed.title
+    folded = fold(title)
+    words = split_words(folded)
+    first = first_part(folded)
+    first_words = split_words(first)
+    return {
+        "title_words": len(words),
+        "title_length": len(title),
+        "title_function_words": sum(map(patterns.stop_words.__contains__, words)) / max(1, len(words)),
+        "title_number": any(map(str.isdigit, title)),
+        "title_question": "?" in title or "？" in title,
+        "title_first_words": len(first_words),
+        "title_first_length": len(first),
+        "title_listing": any(pattern.search(folded) for pattern in patterns.listing_titles),
+        "title_navigation": any(pattern.search(folded) for pattern in patterns.navigation_titles),
+        "title_plural": bool(first_words)
+        and len(first_words) <= _MANY // 2
+        and any(pattern.search(first_words[-1]) for pattern in patterns.plurals),
+    }
+
+
+def _of_details(evidence: tuple[Evidence, ...], within: int) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for kind in _KINDS:
+        details = [detail for detail in evidence if detail.kind == kind and detail.start < within]
+        found[f"details_{kind}"] = len(details)
+        found[f"details_{kind}_different"] = len({detail.value or detail.text for detail in details})
+        found[f"details_{kind}_first"] = details[0].start / within if details else _FAR
+    return found

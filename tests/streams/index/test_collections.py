@@ -1,0 +1,65 @@
+"""Two collections in one place: utterances beside pages, searched by meaning, neither in the other's way."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handlers.index_utterance import IndexUtteranceRules, index_utterance
+from schemas.claims import UtteranceRecorded
+from schemas.outcome import Ask, IndexDocument, IndexReply, SearchVectors, VectorsReply, VectorsUnavailable
+from streams.settings import load_settings
+from streams.world import LiveWorld
+from tests.rules import shipped_rules
+from tests.streams.index.qdrant_server import QdrantServer
+
+RULES = shipped_rules(IndexUtteranceRules)
+SAID = ("The bridge over the mill race is closed.", "The choir sings on Friday.", "Copper was mined at Falun.")
+
+
+@pytest.fixture(params=["memory", "files", "server"])
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[LiveWorld]:
+    with ExitStack() as stack:
+        index: dict[str, Any] = {"path": str(tmp_path / "index") if request.param == "files" else None}
+        if request.param == "server":
+            index = {"url": stack.enter_context(QdrantServer().listening()).url}
+        made = LiveWorld(load_settings(index=index))
+        yield made
+        await made.aclose()
+
+
+def point_of(number: int) -> IndexDocument:
+    said = UtteranceRecorded(utterance_id=f"u-{number}", text=SAID[number], source_id=f"talk-{number}")
+    answer = index_utterance(said, RULES)
+    assert isinstance(answer, Ask)
+    assert isinstance(answer.need, IndexDocument)
+    return answer.need
+
+
+async def test_utterances_are_found_by_their_like_and_pages_are_not_touched(world: LiveWorld) -> None:
+    empty = await world.answer(SearchVectors("utterances", "anything", 5), None)
+    assert empty == VectorsReply(())
+    for number in range(len(SAID)):
+        reply = await world.answer(point_of(number), None)
+        assert isinstance(reply, IndexReply)
+        assert reply.written == 1
+    again = await world.answer(point_of(0), None)
+    assert isinstance(again, IndexReply)
+    assert (again.written, again.removed) == (0, 0)
+    found = await world.answer(SearchVectors("utterances", "The bridge is closed.", 2), None)
+    assert isinstance(found, VectorsReply)
+    assert found.hits[0].payload["source_id"] == "talk-0"
+    assert len(found.hits) == 2
+    assert found.hits[0].score > found.hits[1].score
+    assert await world.answer(SearchVectors("documents", "The bridge is closed.", 2), None) == VectorsReply(())
+
+
+async def test_a_store_that_is_down_says_so() -> None:
+    world = LiveWorld(load_settings(index={"url": "http://127.0.0.1:9"}))
+    reply = await world.answer(SearchVectors("utterances", "a", 1), None)
+    assert isinstance(reply, VectorsUnavailable)
+    await world.aclose()

@@ -1,0 +1,109 @@
+"""What the trees for result types are grown from: labelled pages of public sets, as measures.
+
+Sets with a label of the three types count in the evaluation. The others help in growing only, with little weight: news
+articles and product pages are single things whatever their site, pages with links to further ones mostly listings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from handlers.classify_results import ClassifyResultsRules
+from handlers.page.html import parse_page
+from handlers.page.links import host_of, registrable_domain
+from handlers.results.page_type import cue_sums, find_cues
+from schemas.retrieval import ResultType, RetrievedContent
+from tests import labelled
+from tests.rules import shipped_rules
+
+TYPES = (ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION)
+EVALUATED = ("wcxb_page_types", "formasaurus_navigation", "zh_list_detail", "magic_html_article_forum")
+HELPING = {
+    "adbar_dates_authors": (ResultType.SPECIFIC_CONTENT, 0.1),
+    "fundus_news_metadata": (ResultType.SPECIFIC_CONTENT, 0.1),
+    "readability_metadata": (ResultType.SPECIFIC_CONTENT, 0.1),
+    "postlight_metadata": (ResultType.SPECIFIC_CONTENT, 0.1),
+    "zyte_products": (ResultType.SPECIFIC_CONTENT, 0.2),
+    "autopager_pagination": (ResultType.AGGREGATOR, 0.3),
+}
+"""Label and weight of every page of a set; of the last one, where links to further pages are annotated."""
+DOUBTFUL = 0.4
+"""Weight of a page whose label its set does not stand for."""
+TEXT_CHARACTERS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One labelled page.
+
+    Attributes:
+        site: What must not be both grown from and evaluated on.
+        label: Its place in ``TYPES``.
+        weight: How much it counts in growing.
+        counts: Whether it counts in the evaluation.
+        measures: As for a result with its page (``page``) and for its text alone (``text``).
+        by_cues: The sums of the cues for each.
+        words: Words of its text.
+    """
+
+    set: str
+    id: str
+    site: str
+    label: int
+    weight: float
+    counts: bool
+    measures: dict[str, dict[str, float]]
+    by_cues: dict[str, list[float]]
+    words: int
+
+
+def read_cases() -> Iterator[Case]:
+    """Every labelled page of the sets that are here."""
+    rules = shipped_rules(ClassifyResultsRules)
+    for name in (*EVALUATED, *HELPING):
+        for case in labelled.cases(name) if labelled.has(name) else ():
+            label, weight, counts = _label(name, case)
+            if label is not None and case.get("file"):
+                yield _case(name, case, label, weight, counts, rules)
+
+
+def content(name: str, case: dict[str, Any], with_html: bool) -> RetrievedContent:
+    """A labelled page as a result; where the set knows no address, there is none."""
+    body = labelled.body(name, case)
+    page = parse_page(body)
+    title = page.tree.css_first("title")
+    text = page.tree.body.text(separator=" ") if page.tree.body else ""
+    return RetrievedContent(
+        url=str(case.get("url") or "about:blank"),
+        title=title.text() if title else None,
+        content=" ".join(text.split())[:TEXT_CHARACTERS],
+        html=body.decode(page.encoding, "replace") if with_html else None,
+        content_kind="full",
+    )
+
+
+def _label(name: str, case: dict[str, Any]) -> tuple[ResultType | None, float, bool]:
+    if name in HELPING:
+        label, weight = HELPING[name]
+        is_known = case.get("has_pagination", True)
+        return (label if is_known else None), weight, False
+    given = case.get("suggested_label")
+    is_sure = case.get("strict") is not False
+    return (ResultType(given) if given else None), 1.0 if is_sure else DOUBTFUL, is_sure
+
+
+def _case(
+    name: str, case: dict[str, Any], label: ResultType, weight: float, counts: bool, rules: ClassifyResultsRules
+) -> Case:
+    measures, by_cues, words = {}, {}, 0
+    classifier, section = rules.classifier, rules.classification
+    for mode in ("page", "text"):
+        observed = classifier.observe(content(name, case, with_html=mode == "page"))
+        measures[mode] = {key: float(value) for key, value in classifier.measures(observed).items()}
+        cues = find_cues(observed, section, classifier.patterns)
+        by_cues[mode] = cue_sums(cues, section.bias, section.cues)
+        words = observed.text.words
+    site = str(case.get("split_key") or registrable_domain(host_of(str(case.get("url") or ""))) or case["id"])
+    return Case(name, str(case["id"]), site, TYPES.index(label), weight, counts, measures, by_cues, words)
