@@ -124,7 +124,7 @@ class Cluster:
         Args:
             fail: Its fail point.
             through_proxy: Which of its connections go through the proxy: ``all``, ``consumers``, or none.
-            wait: What to wait for that it says; for nothing where empty.
+            wait: What to wait for that it says; for no more than that it hears signals where empty.
         """
         self.started += 1
         log = self._folder / f"worker-{self.started}.log"
@@ -139,8 +139,9 @@ class Cluster:
             )
         worker = Worker(self.started, process, log)
         self.workers.append(worker)
-        if wait and not await worker.says(wait, 40):
-            self.complaints.append(f"worker {worker.number} was not {wait} in 40 s, see {log}")
+        for word in ("up", wait) if wait else ("up",):
+            if not await worker.says(word, 40):
+                self.complaints.append(f"worker {worker.number} was not {word} in 40 s, see {log}")
         return worker
 
     async def keep(self, count: int) -> list[Worker]:

@@ -48,6 +48,7 @@ def main() -> int:
 async def work(options: argparse.Namespace) -> int:
     """The life of the process."""
     stop = stop_on_signals()
+    print("up", flush=True)
     arm = Arm(options.fail)
     journal = Journal(options.journal, arm)
     settings = settings_of(options.bootstrap, options.prefix)
