@@ -20,7 +20,7 @@ from handlers.page.links import host_of, registrable_domain
 _DIGITS = re.compile(r"\d+")
 _NUMBER_CHARACTERS = 4
 _LONG, _FULL = 25, 80
-_MAKE_DEPTH = 4
+_MAKE_DEPTH = 3
 _MAX_HREF = 2048
 
 
@@ -76,6 +76,15 @@ class Signs:
             sign = self._known[identity] = f"{node.tag}.{classes[0]}" if classes else (node.tag or "")
         return sign
 
+    def chain(self, node: LexborNode) -> str:
+        """The signs of an element and of those around it: of its make."""
+        signs: list[str] = []
+        around: LexborNode | None = node
+        while around is not None and len(signs) < _MAKE_DEPTH and around.tag != "body":
+            signs.append(self.of(around))
+            around = around.parent
+        return "<".join(signs)
+
 
 def measure_links(links: Sequence[LexborNode], labels: Sequence[str], own: str, signs: Signs) -> LinkShape:
     """Measures links; any text is an address, and none raises.
@@ -98,7 +107,7 @@ def measure_links(links: Sequence[LexborNode], labels: Sequence[str], own: str, 
         elif len(label) > longest.get(place, -1):
             longest[place] = len(label)
         if len(href) > 1 and href[0] != "#":
-            make = makes.setdefault(_make(link, signs), {})
+            make = makes.setdefault(signs.chain(link), {})
             make[href] = max(len(label), make.get(href, 0))
     others = {place: length for place, length in longest.items() if place[0] != home.path}
     paths = {path for path, _ in others}
@@ -169,16 +178,6 @@ class _Home:
 def _most_linked(hrefs: Sequence[str]) -> str:
     hosts = Counter(host_of(href) for href in hrefs if href.startswith(("http", "//")))
     return next((f"http://{host}/" for host, _ in hosts.most_common(2) if host), "")
-
-
-def _make(link: LexborNode, signs: Signs) -> str:
-    """The signs of a link and of what is around it."""
-    chain: list[str] = []
-    node: LexborNode | None = link
-    while node is not None and len(chain) < _MAKE_DEPTH and node.tag not in ("body", "html"):
-        chain.append(signs.of(node))
-        node = node.parent
-    return "<".join(chain)
 
 
 def _label_text(make: dict[str, int]) -> int:

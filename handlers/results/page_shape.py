@@ -24,9 +24,10 @@ _CHROME = (
 )
 _UNSEEN = ["script", "style", "noscript", "template", "svg", "iframe", "select", "button"]
 _PAGED = re.compile(r"[?&](?:page|paged|pg|p|start|offset)=\d|/page/\d")
-_MAX_LINKS = 1500
+_MAX_LINKS = 500
 _MAX_HEADINGS = 400
 _MAX_PARAGRAPHS = 600
+_ITEM_DEPTH = 12
 _PARAGRAPH_CHARACTERS = 30
 _FULL_PARAGRAPH = 80
 _SHORT = 20
@@ -123,7 +124,7 @@ def measure_page(html: str | bytes, patterns: CompiledPatterns, own: str = "", m
     tree.strip_tags(_UNSEEN)
     _drop_chrome(body)
     text = " ".join(body.text(separator=" ").split())
-    text_characters = _length(body)
+    text_characters = len(text)
     links = body.css("a[href]")
     headings = body.css("h2,h3,h4")[:_MAX_HEADINGS]
     linked_headings = sum(_is_linked(heading) for heading in headings)
@@ -226,14 +227,14 @@ class _Prose:
 
 
 def _prose(body: LexborNode, group: list[LexborNode], page: int) -> _Prose:
-    inside = {node.mem_id for item in group for node in item.css("p")}
+    items = {item.mem_id for item in group}
     by_parent: dict[int, int] = {}
     full: list[int] = []
     paragraphs = body.css("p")[:_MAX_PARAGRAPHS]
     for paragraph, length in zip(paragraphs, _lengths(paragraphs, page), strict=False):
         if length >= _FULL_PARAGRAPH:
             full.append(length)
-        if length < _PARAGRAPH_CHARACTERS or paragraph.mem_id in inside or (parent := paragraph.parent) is None:
+        if length < _PARAGRAPH_CHARACTERS or (parent := paragraph.parent) is None or _is_inside(paragraph, items):
             continue
         unlinked = length - sum(_lengths(paragraph.css("a"), length))
         if unlinked >= _PARAGRAPH_CHARACTERS:
@@ -241,3 +242,14 @@ def _prose(body: LexborNode, group: list[LexborNode], page: int) -> _Prose:
     return _Prose(
         sum(by_parent.values()), max(by_parent.values(), default=0), len(full), max(full, default=0), sum(full)
     )
+
+
+def _is_inside(node: LexborNode, items: set[int]) -> bool:
+    above: LexborNode | None = node
+    for _ in range(_ITEM_DEPTH):
+        if above is None or not items:
+            return False
+        if above.mem_id in items:
+            return True
+        above = above.parent
+    return False

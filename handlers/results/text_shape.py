@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 
 from handlers.results.patterns import CompiledPatterns, split_words
 from handlers.results.spans import fold
@@ -16,7 +17,8 @@ from handlers.results.spans import fold
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]{3,200}")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？…]|\n")
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff]")
-_NUMBER = re.compile(r"\d+")
+_IDEOGRAPHS = range(0x3400, 0xA000)
+_PAIRED = 1000
 _SENTENCE_WORDS = range(5, 120)
 
 
@@ -36,8 +38,9 @@ class TextShape:
         tail_function_words: The same share of the second half, beyond menus and headings.
         capitals: Share of words that begin with a capital, as names and labels do.
         variety: Different words by all words.
-        repeated_pairs: Share of pairs of neighbouring words that occur again, as the labels of alike blocks do.
-        numbers: Numbers by all words.
+        repeated_pairs: Share of pairs of neighbouring words that occur again, as the labels of alike blocks do; of the
+            first thousand.
+        numbers: Numbers that stand alone, by all words.
         commas, stops, questions, exclamations: Marks by all words.
         longest_run: Share of the text that stands between the two ends of sentences that are furthest apart.
         first_end: Characters up to the first end of a sentence.
@@ -75,7 +78,9 @@ def measure_text(text: str, patterns: CompiledPatterns) -> TextShape:
     count = len(words)
     # Addresses count as one word each, and their own words not at all.
     addresses = _ADDRESS.findall(folded) if "://" in folded or "www." in folded else []
-    phrases = patterns.link_phrases.find(words)
+    begins = patterns.phrase_begins.__contains__
+    places = [place for place, begin in enumerate(map(begins, words)) if begin]
+    phrases = patterns.link_phrases.find(words, places)
     phrase_words = sum(map(len, phrases)) + len(addresses)
     address_words = sum(len(split_words(address)) for address in addresses)
     sentences = _sentences(folded)
@@ -83,6 +88,7 @@ def measure_text(text: str, patterns: CompiledPatterns) -> TextShape:
     tail = words[count // 2 :]
     in_head, in_tail = sum(map(is_function_word, words[: count // 2])), sum(map(is_function_word, tail))
     tokens = text.split()
+    paired = words[:_PAIRED]
     return TextShape(
         words=count,
         link_phrases=len(phrases) + len(addresses),
@@ -90,20 +96,20 @@ def measure_text(text: str, patterns: CompiledPatterns) -> TextShape:
         content_share=min(1.0, sentences.characters / len(text)),
         sentence_words=sentences.words,
         function_words=(in_head + in_tail) / count,
-        account_phrases=len(set(patterns.account_phrases.find(words))),
-        item_phrases=len(set(patterns.item_phrases.find(words))),
+        account_phrases=len(set(patterns.account_phrases.find(words, places))),
+        item_phrases=len(set(patterns.item_phrases.find(words, places))),
         tail_function_words=in_tail / len(tail),
         capitals=sum(map(str.istitle, tokens)) / len(tokens),
         variety=len(set(words)) / count,
-        repeated_pairs=1.0 - len(set(pairwise(words))) / max(1, count - 1),
-        numbers=len(_NUMBER.findall(folded)) / count,
+        repeated_pairs=1.0 - len(set(pairwise(paired))) / max(1, len(paired) - 1),
+        numbers=sum(map(str.isdecimal, tokens)) / count,
         commas=(text.count(",") + text.count("，") + text.count("、")) / count,
         stops=(text.count(". ") + text.count("。")) / count,
         questions=(text.count("?") + text.count("？")) / count,
         exclamations=(text.count("!") + text.count("！")) / count,
         longest_run=sentences.longest_run / len(text),
         first_end=sentences.first_end,
-        ideographs=0.0 if text.isascii() else len(_IDEOGRAPH.findall(folded)) / count,
+        ideographs=sum(map(_IDEOGRAPHS.__contains__, map(ord, map(itemgetter(0), paired)))) / len(paired),
     )
 
 
@@ -121,19 +127,18 @@ def _sentences(text: str) -> _Sentences:
     """Labels run together are too short or too long for a sentence."""
     characters = total = start = longest = 0
     first_end: int | None = None
-    letters_only = text.isascii()
+    # Counting blanks is cheaper than finding words; ideographs have none between them, so each is made one.
+    blanks = text if text.isascii() else _IDEOGRAPH.sub(" ", text)
     for mark in _SENTENCE_END.finditer(text):
         end = mark.end()
-        sentence = text[start:end]
-        start = end
-        longest = max(longest, len(sentence))
+        begin, start = start, end
+        longest = max(longest, end - begin)
         if first_end is None:
             first_end = end
-        if sentence[-1] == "\n":
+        if text[end - 1] == "\n":
             continue
-        # Counting blanks is cheaper than finding words; ideographs have none between them.
-        words = sentence.count(" ") + (0 if letters_only else len(_IDEOGRAPH.findall(sentence)))
+        words = blanks.count(" ", begin, end)
         if words in _SENTENCE_WORDS:
-            characters += len(sentence)
+            characters += end - begin
             total += words
     return _Sentences(characters, total, max(longest, len(text) - start), len(text) if first_end is None else first_end)
