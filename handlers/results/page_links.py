@@ -86,16 +86,20 @@ class Signs:
         return "<".join(signs)
 
 
-def measure_links(links: Sequence[LexborNode], labels: Sequence[str], own: str, signs: Signs) -> LinkShape:
+def measure_links(
+    links: Sequence[LexborNode], hrefs: Sequence[str], labels: Sequence[str], own: str, signs: Signs
+) -> LinkShape:
     """Measures links; any text is an address, and none raises.
 
     Args:
         links: Links outside of menus.
+        hrefs: Where they lead, as they say it.
         labels: Their texts, blanks collapsed; links beyond the last label are left out.
         own: The page's address, "" where it is not known: then the host that most links name counts as its own.
         signs: Signs of elements, shared with whoever asks for them too.
     """
-    hrefs = [(link.attributes.get("href") or "")[:_MAX_HREF].strip() for link in links[: len(labels)]]
+    labels = labels[: len(links)]
+    hrefs = [href[:_MAX_HREF].strip() for href in hrefs[: len(labels)]]
     home = _Home(own or _most_linked(hrefs))
     longest: dict[tuple[str, str], int] = {}
     makes: dict[str, dict[str, int]] = {}

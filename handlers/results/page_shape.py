@@ -24,7 +24,7 @@ _CHROME = (
 )
 _UNSEEN = ["script", "style", "noscript", "template", "svg", "iframe", "select", "button"]
 _PAGED = re.compile(r"[?&](?:page|paged|pg|p|start|offset)=\d|/page/\d")
-_MAX_LINKS = 500
+_MAX_LINKS = 300
 _MAX_HEADINGS = 400
 _MAX_PARAGRAPHS = 600
 _ITEM_DEPTH = 12
@@ -126,6 +126,7 @@ def measure_page(html: str | bytes, patterns: CompiledPatterns, own: str = "", m
     text = " ".join(body.text(separator=" ").split())
     text_characters = len(text)
     links = body.css("a[href]")
+    hrefs = [link.attributes.get("href") or "" for link in links]
     headings = body.css("h2,h3,h4")[:_MAX_HEADINGS]
     linked_headings = sum(_is_linked(heading) for heading in headings)
     first_heading = body.css_first("h1")
@@ -145,7 +146,7 @@ def measure_page(html: str | bytes, patterns: CompiledPatterns, own: str = "", m
         item_characters=item_text / len(group) if group else 0.0,
         prose_characters=prose.characters,
         longest_prose=prose.longest,
-        paged=paged or any(_PAGED.search(link.attributes.get("href") or "") for link in links),
+        paged=paged or any(_PAGED.search(href) for href in hrefs if "?" in href or "/page/" in href),
         password_fields=head.controls.get("password", 0),
         declared_item=head.declared_item,
         declared_listing=head.declared_listing,
@@ -164,7 +165,7 @@ def measure_page(html: str | bytes, patterns: CompiledPatterns, own: str = "", m
         og_type=head.og_type,
         published=head.published,
         authored=head.authored,
-        leads=measure_links(links[:_MAX_LINKS], labels, own or head.canonical, signs),
+        leads=measure_links(links[:_MAX_LINKS], hrefs, labels, own or head.canonical, signs),
     )
 
 
