@@ -23,6 +23,7 @@ from tests.accuracy import (
     features,
     fetching,
     goals,
+    listings,
     main_text,
     result_types,
     schema_types,
@@ -42,6 +43,7 @@ PARTS = (
     "schema",
     "speed",
     "results",
+    "listings",
     "evidence",
     "errors",
     "fetching",
@@ -128,6 +130,10 @@ def measure(run: Run, parts: set[str], present: list[str]) -> int:
     if "fetching" in parts and (fetched := fetching.measure()).rows:
         run.tables.append(fetched.table())
         run.goals += fetched.goals
+    if "listings" in parts:
+        lines, reached = listings.run()
+        run.tables.append("\n".join(lines))
+        run.goals += reached
     if "errors" in parts:
         found = errors.read_all()
         run.tables.append(table.errors_table(found))

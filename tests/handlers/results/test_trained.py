@@ -1,0 +1,68 @@
+"""Trees: walked as they are written, refused where they are not whole; with and without them a result has one type."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from handlers.classify_results import ClassifyResultsRules
+from handlers.results.trained import Forest, Tree, Trees
+from schemas.retrieval import ResultType, RetrievedContent
+from tests.rules import shipped_rules
+
+RULES = shipped_rules(ClassifyResultsRules)
+TREE = Tree(of=1, measures=(0, 1, 1), thresholds=(10.0, 0.5, 2.0), leaves=(0.1, 0.2, 0.3, 0.4))
+PROSE = "The band played for two hours in the old hall, and nobody left before the last of many encores had ended. "
+HTML = f"<title>The opening</title><body><h1>The opening</h1>{f'<p>{PROSE}</p>' * 12}"
+
+
+@pytest.mark.parametrize(
+    ("links", "share", "leaf"), [(10.0, 0.5, 0.1), (10.0, 0.6, 0.2), (11.0, 2.0, 0.3), (11.0, 2.1, 0.4)]
+)
+def test_a_measure_above_the_threshold_goes_to_the_right(links: float, share: float, leaf: float) -> None:
+    forest = Forest(Trees(measures=("links", "share"), start=(0.0, 1.0, 0.0), trees=(TREE,)))
+    assert forest.scores({"links": links, "share": share}) == [0.0, 1.0 + leaf, 0.0]
+
+
+def test_a_measure_that_is_not_given_counts_as_nothing() -> None:
+    forest = Forest(Trees(measures=("links", "share"), start=(0.0, 0.0, 0.0), trees=(TREE, TREE)))
+    assert forest.scores({}) == [0.0, 0.2, 0.0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"thresholds": (1.0,)}, {"leaves": (0.1,)}, {"measures": (0, 1), "thresholds": (1.0, 1.0), "leaves": (1.0,) * 3}],
+)
+def test_a_tree_that_is_not_whole_is_refused(change: dict[str, object]) -> None:
+    with pytest.raises(ValidationError, match="complete"):
+        Tree.model_validate(TREE.model_dump() | change)
+
+
+def test_a_measure_without_a_name_is_refused() -> None:
+    with pytest.raises(ValidationError, match="no name"):
+        Trees(measures=("links",), start=(0.0, 0.0, 0.0), trees=(TREE,))
+
+
+def test_the_shipped_trees_ask_for_measures_that_there_are() -> None:
+    classifier, trees = RULES.classifier, RULES.result_trees
+    text = RetrievedContent(url="https://example.com/news/the-opening", content=PROSE * 12, content_kind="full")
+    page = text.model_copy(update={"html": HTML})
+    for content, shipped in ((text, trees.text), (page, trees.page)):
+        assert shipped is not None
+        assert set(classifier.measures(classifier.observe(content))) == set(shipped.measures)
+    assert "CC-BY-4.0" in trees.about
+
+
+def test_without_trees_the_cues_decide() -> None:
+    rules = shipped_rules(ClassifyResultsRules, result_trees={})
+    content = RetrievedContent(url="https://example.com/news/the-opening-of-the-hall", content=PROSE * 12)
+    with_trees, without = RULES.classifier.classify(content), rules.classifier.classify(content)
+    assert with_trees.result_type is without.result_type is ResultType.SPECIFIC_CONTENT
+    assert with_trees.confidence != without.confidence
+    assert rules.config_version != RULES.config_version
+
+
+def test_a_snippet_is_left_to_the_cues() -> None:
+    rules = shipped_rules(ClassifyResultsRules, result_trees={})
+    content = RetrievedContent(url="https://example.com/a", title="Jazz", content=PROSE)
+    assert RULES.classifier.classify(content) == rules.classifier.classify(content)
