@@ -1,0 +1,130 @@
+"""What a page is about in a few words, and afterwards what it says: the two looks of the relevance gate.
+
+HTML or text goes in. ``begin`` gives title and summary, on which a source is judged; ``extract_snippet`` gives the
+paragraphs that carry content, cut to size. They are two calls since most sources are judged and never read (R-111).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pydantic import Field
+
+from handlers.page.hints import Hints
+from handlers.page.html import page_bytes, parse_bytes
+from handlers.page.limits import admitted
+from handlers.page.outline import Outline
+from handlers.page.reading import PageReadingSection
+from handlers.page.text import MainText, count_words, has_cjk, leading_sentences, main_text
+from handlers.page.walk import walk_page
+from schemas.pages import MAX_PAGE_BYTES
+from schemas.rules import Section
+
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+
+
+class SnippetLimits(Section):
+    """Sizes of summaries and snippets. A CJK character counts as a word."""
+
+    summary_words: int = Field(default=100, ge=1, description="Words of text that stand for a missing description.")
+    paragraph_words: int = Field(default=8, ge=1, description="Words of a paragraph; a shorter one is no content.")
+    least_words: int = Field(default=20, ge=1, description="Words of all paragraphs; with fewer a page says nothing.")
+    max_characters: int = Field(default=2000, ge=50, description="What a snippet is cut to, at a sentence's end.")
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a source is judged by; "" where there is none."""
+
+    title: str
+    summary: str
+
+
+def begin(
+    html: str | None, text: str | None, title: str, reading: PageReadingSection, limits: SnippetLimits
+) -> Beginning:
+    """Title and summary of a source (R-114). Never raises: a page that can't be read has an empty summary (R-115).
+
+    Args:
+        html: The page.
+        text: Its text, used where there is no HTML.
+        title: Used where the page has none.
+        reading: How pages are read.
+        limits: Sizes.
+    """
+    page = _walk(html, reading)
+    if page is None:
+        return Beginning(_line(title), _first_words(text or "", limits.summary_words))
+    stated = _first(page, reading.title_names) or page.title or next((text for _, text in page.headings), "")
+    described = _first(page, reading.description_names)
+    words = main_text(page, reading.max_content_characters).text if not described else ""
+    return Beginning(
+        _line(stated or title),
+        leading_sentences(described, reading.max_content_characters) or _first_words(words, limits.summary_words),
+    )
+
+
+def extract_snippet(html: str | None, text: str | None, reading: PageReadingSection, limits: SnippetLimits) -> str:
+    """The paragraphs of a source that carry content, one a line, each once, cut at a sentence (R-123, R-125).
+
+    Returns:
+        "" where there is no meaningful content (R-124).
+    """
+    page = _walk(html, reading)
+    if page is None:
+        lines = (text or "")[: reading.max_content_characters].splitlines()
+    else:
+        lines = _paragraphs(main_text(page, reading.max_content_characters))
+    kept = dict.fromkeys(
+        line for given in lines if count_words(line := " ".join(given.split())) >= limits.paragraph_words
+    )
+    return _cut("\n".join(kept), limits) if sum(map(count_words, kept)) >= limits.least_words else ""
+
+
+def _walk(html: str | None, reading: PageReadingSection) -> Outline | None:
+    """The page's outline; None where there is none that may be read."""
+    if not html:
+        return None
+    body = page_bytes(html)
+    utf8 = admitted(body.utf8, reading) if len(body.utf8) <= MAX_PAGE_BYTES else ""
+    if isinstance(utf8, str):
+        return None
+    return walk_page(parse_bytes(replace(body, utf8=utf8)).tree, Hints(reading), reading.max_nodes)
+
+
+def _paragraphs(body: MainText) -> list[str]:
+    return [block.text for block in body.blocks if block.tag not in _HEADINGS]
+
+
+def _first(page: Outline, names: tuple[str, ...]) -> str:
+    return next((line for name in names if name in page.meta and (line := _line(page.meta[name][0]))), "")
+
+
+def _first_words(text: str, most: int) -> str:
+    """So many words from the beginning of a text.
+
+    >>> _first_words("one two three", 2), _first_words("字數很多", 2)
+    ('one two', '字數')
+    """
+    # No word that tells anything is longer than this, and a text without blanks must not be split as a whole.
+    words = text[: 40 * most].split()[:most]
+    line = " ".join(words)
+    if not has_cjk(line):
+        return line
+    low, high = 0, len(line)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if count_words(line[:middle]) <= most else (low, middle - 1)
+    return line[:low].rstrip()
+
+
+def _cut(text: str, limits: SnippetLimits) -> str:
+    """Whole lines while they fit; of the first that does not, whole sentences if nothing stands yet."""
+    if len(text) <= limits.max_characters:
+        return text
+    end = text.rfind("\n", 0, limits.max_characters + 1)
+    return text[:end] if end > 0 else leading_sentences(text, limits.max_characters)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
