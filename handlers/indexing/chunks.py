@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from handlers.page.text import count_words
@@ -21,7 +22,9 @@ _CLOSING = r"[\"'”’」』）)】》\]]{0,3}"
 _SENTENCE = re.compile(rf"(?<=[。！？；])(?!{_CLOSING}[。！？；])|(?<=[.!?…])\s+|(?<=[.!?…][\"'”’)\]])\s+")
 _CLOSED = re.compile(rf"^{_CLOSING}")
 _CLAUSE = re.compile(r"(?<=[，、：])|(?<=[,;:—–])\s+")
-_WORD = re.compile(r"\s+|(?<=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])")
+_STEPS = 32
+"""In which a chunk is filled from a run of CJK characters without any mark: a piece a character would take most of the
+time, and be of no use to a reader."""
 _ENDS_SENTENCE = tuple('。！？；.!?…：:"”」』)）')
 _HEADING_CHARACTERS = 60
 _WORD_CHARACTERS = 32
@@ -85,14 +88,21 @@ def _measure(unit: ChunkUnit) -> Callable[[str], int]:
 
 
 def _pieces(text: str, max_size: int, measure: Callable[[str], int]) -> Iterator[_Piece]:
+    cuts = (_SENTENCE, _CLAUSE, _words(max_size // _STEPS))
     for line in text.splitlines():
         if paragraph := line.strip():
             first = True
-            for part, before in _parts(paragraph, max_size, measure, (_SENTENCE, _CLAUSE, _WORD)):
+            for part, before in _parts(paragraph, max_size, measure, cuts):
                 joint = "\n" if first else before
                 first = False
                 # Sizes hold the joint, but a chunk begins without one: a piece of full size still has a chunk.
                 yield _Piece(part, joint, min(measure(joint + part), max_size))
+
+
+@cache
+def _words(characters: int) -> re.Pattern[str]:
+    """Cuts at white space, and after so many CJK characters, where the group is."""
+    return re.compile(rf"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]{{1,{max(1, characters)}}}+(?!\s)()|\s+")
 
 
 def _parts(
@@ -113,17 +123,18 @@ def _parts(
 
 
 def _split(text: str, cut: re.Pattern[str]) -> Iterator[tuple[str, str]]:
-    """A text split where a pattern matches; each part with the space before it."""
+    """A text split where a pattern, or its group, matches; each part with the space before it."""
     start, before = 0, ""
     for match in cut.finditer(text):
-        at = match.start()
-        if match.end() == at and (closed := _CLOSED.match(text[at : at + 3])):
+        gap = match.lastindex or 0
+        at, end = match.span(gap)
+        if end == at and (closed := _CLOSED.match(text[at : at + 3])):
             # A quotation mark after the full stop belongs to the sentence that it closes.
             at += closed.end()
         if part := text[start:at]:
             yield part, before
-            before = " " if match.end() > match.start() else ""
-        start = max(at, match.end())
+            before = " " if end > match.start(gap) else ""
+        start = max(at, end)
     if part := text[start:]:
         yield part, before
 

@@ -75,6 +75,12 @@ def test_accents_without_end_are_cut_in_time(unit: ChunkUnit) -> None:
     assert "".join(chunks) == "\u0301" * 100_000
 
 
+def test_characters_without_a_mark_fill_chunks_in_a_few_steps() -> None:
+    chunks = chunk_text("雨" * 10_000, 500)
+    assert "".join(chunks) == "雨" * 10_000
+    assert all(len(chunk) > 500 - 500 // 32 for chunk in chunks[:-2])
+
+
 def test_a_heading_goes_with_what_follows() -> None:
     text = "It rained all day and all night.\nThe next morning\nThe sun came out and stayed."
     assert chunk_text(text, 55) == (
