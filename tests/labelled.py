@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ def cases(name: str) -> Iterator[dict[str, Any]]:
     yield from (json.loads(line) for line in lines.splitlines() if line.strip())
 
 
-def body(name: str, case: dict[str, Any]) -> bytes:
+def body(name: str, case: Mapping[str, Any]) -> bytes:
     """The page of a case, as fetched."""
     data = (DATA / name / case["file"]).read_bytes()
     return gzip.decompress(data) if case["file"].endswith(".gz") else data

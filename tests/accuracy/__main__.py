@@ -96,8 +96,6 @@ def main(arguments: list[str] | None = None) -> int:
     raised = measure(run, set(options.only), present)
     heading = _heading()
     print(heading, run.text(), sep="\n")
-    if "results" in options.only:
-        print("\n".join(result_types.run()))
     for tally in run.tallies if options.misses else ():
         print(table.misses(tally, options.misses))
     if options.json:
@@ -130,6 +128,10 @@ def measure(run: Run, parts: set[str], present: list[str]) -> int:
     if "fetching" in parts and (fetched := fetching.measure()).rows:
         run.tables.append(fetched.table())
         run.goals += fetched.goals
+    if "results" in parts:
+        lines, reached = result_types.run()
+        run.tables.append("\n".join(lines))
+        run.goals += reached
     if "listings" in parts:
         lines, reached = listings.run()
         run.tables.append("\n".join(lines))

@@ -6,7 +6,7 @@ articles and product pages are single things whatever their site, pages with lin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,8 +42,10 @@ class Case:
         site: What must not be both grown from and evaluated on.
         label: Its place in ``TYPES``.
         weight: How much it counts in growing.
+        also: Another type that is no mistake: a front page may list as well as lead on. None for most.
         counts: Whether it counts in the evaluation.
         measures: As for a result with its page (``page``) and for its text alone (``text``).
+        source: The case as its set gives it.
         by_cues: The sums of the cues for each.
         words: Words of its text.
     """
@@ -53,7 +55,9 @@ class Case:
     site: str
     label: int
     weight: float
+    also: int | None
     counts: bool
+    source: Mapping[str, Any]
     measures: dict[str, dict[str, float]]
     by_cues: dict[str, list[float]]
     words: int
@@ -69,7 +73,7 @@ def read_cases() -> Iterator[Case]:
                 yield _case(name, case, label, weight, counts, rules)
 
 
-def content(name: str, case: dict[str, Any], with_html: bool) -> RetrievedContent:
+def content(name: str, case: Mapping[str, Any], with_html: bool) -> RetrievedContent:
     """A labelled page as a result; where the set knows no address, there is none."""
     body = labelled.body(name, case)
     page = parse_page(body)
@@ -106,4 +110,16 @@ def _case(
         by_cues[mode] = cue_sums(cues, section.bias, section.cues)
         words = observed.text.words
     site = str(case.get("split_key") or registrable_domain(host_of(str(case.get("url") or ""))) or case["id"])
-    return Case(name, str(case["id"]), site, TYPES.index(label), weight, counts, measures, by_cues, words)
+    return Case(
+        set=name,
+        id=str(case["id"]),
+        site=site,
+        label=TYPES.index(label),
+        weight=weight,
+        also=TYPES.index(ResultType.AGGREGATOR) if case.get("kind") == "homepage" else None,
+        counts=counts,
+        source=case,
+        measures=measures,
+        by_cues=by_cues,
+        words=words,
+    )
