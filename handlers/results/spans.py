@@ -64,8 +64,9 @@ class Reading:
                 return False
         after = folded[end : end + 1]
         if after and folded[end - 1].isdecimal():
-            # A "t" between day and time is ISO 8601's.
-            joins = _joins(after) and not (after == "t" and _digit(folded, end + 1))
+            # A "t" between day and time is ISO 8601's, and so is a "z" behind them.
+            is_iso = _digit(folded, end + 1) if after == "t" else after == "z" and not folded[end + 1 : end + 2].isalnum()
+            joins = _joins(after) and not is_iso
             return not (joins or (after in ".,:/" and _digit(folded, end + 1)))
         return True
 
