@@ -14,8 +14,10 @@ from rich.live import Live
 from streams.broker import BrokerUnavailable
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.commands.run import stop_on_signals
+from streams.demo.account import faults
 from streams.demo.run import Demo, run
-from streams.demo.screen import live_table, tell_decisions
+from streams.demo.screen import live_table
+from streams.demo.story import tell_decisions
 from streams.http import PortTakenError
 from streams.settings import Settings
 from streams.sources import SourceError
@@ -48,27 +50,34 @@ def run_demo(settings: Settings, once: bool, as_json: bool, pages: Path | None) 
 
 async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | None, console: Console) -> int:
     stop = stop_on_signals()
+    settled = False
 
     def say(message: str) -> None:
         if not as_json:
             console.print(message, style="dim")
 
-    def tell_once(demo: Demo) -> None:
+    def show(demo: Demo) -> None:
+        if live is not None:
+            live.update(live_table(demo, console.width, done=settled))
+
+    def tell_all(demo: Demo) -> None:
+        nonlocal settled
+        settled = True
         if as_json:
             return
+        tell_decisions(console, demo.tally, settings.retrievalEvaluation.dimensionThresholds)
+        show(demo)
         if live is None:
-            console.print(live_table(demo))
-        tell_decisions(console, demo.tally)
+            console.print(live_table(demo, console.width, done=True))
         if not once:
-            console.print("\nall of it is done; Ctrl-C ends the demonstration", style="dim")
+            console.print("all of it is done; Ctrl-C ends the demonstration", style="dim")
 
     with _screen(console, as_json) as live:
-        show = (lambda demo: live.update(live_table(demo))) if live else (lambda _: None)
-        demo = await run(settings, stop, once, pages, say, show, tell_once)
+        demo = await run(settings, stop, once, pages, say, show, tell_all)
+    balances = demo.balances()
     if as_json:
-        print(json.dumps(demo.tally.summary(demo.seconds)), flush=True)
-    lost = demo.tally.unaccounted()
-    if lost and not stop.is_set():
+        print(json.dumps(demo.tally.summary(balances, demo.seconds)), flush=True)
+    if (lost := faults(balances)) and not stop.is_set():
         tell("demo", f"not every input is accounted for: {'; '.join(lost)}")
         return 1
     return 0

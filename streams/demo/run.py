@@ -7,21 +7,25 @@ import contextlib
 import tempfile
 import time
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from aiokafka import AIOKafkaProducer
+from pydantic import SecretStr
 
 from schemas.event import Envelope, Event, derive_id
 from streams.app import Application
 from streams.broker import LocalKafka
 from streams.codec import OutputRecord, encode
 from streams.demo import feed, sample_web
+from streams.demo.account import Balance
 from streams.demo.tally import Tally
 from streams.demo.watch import Watch
 from streams.http import HttpServer
+from streams.index.settings import EmbedderSettings
 from streams.kafka import make_admin, make_producer
 from streams.settings import HttpSettings, Settings
 from streams.sources import Refused, read_source
@@ -46,6 +50,15 @@ class Demo:
     def seconds(self) -> float:
         """How long it has been running."""
         return time.monotonic() - self.began
+
+    def balances(self) -> dict[str, Balance]:
+        """How each handler's inputs and outcomes stand, by what is committed and read back."""
+        dropped: Counter[str] = Counter()
+        for family in self.application.metrics.handler_events_total.collect():
+            for sample in family.samples:
+                if sample.name.endswith("_total") and sample.labels["outcome"] == "drop":
+                    dropped[sample.labels["handler"]] += int(sample.value)
+        return self.tally.account.balances(dropped)
 
 
 async def run(
@@ -148,7 +161,11 @@ def _changed(settings: Settings, **kafka: str) -> Settings:
 
 
 def _for_demo(settings: Settings, address: str, folder: Path) -> Settings:
-    """Fetching reaches the sample web under its own names, at the pace of loopback; files are the run's own."""
+    """Settings under which a demonstration costs nothing and leaves nothing behind.
+
+    Fetching reaches the sample web under its own names, at the pace of loopback; files are the run's own; the offline
+    judge answers and the vectors are hashed, whatever models are configured.
+    """
     fetch = settings.fetch.model_copy(
         update={
             "resolve": settings.fetch.resolve | dict.fromkeys(sample_web.hosts(), address),
@@ -156,16 +173,19 @@ def _for_demo(settings: Settings, address: str, folder: Path) -> Settings:
             "cache_path": folder / "fetch.sqlite",
         }
     )
-    index = settings.index.model_copy(update={"url": "", "path": folder / "index", "count_seconds": _LOOK_SECONDS})
-    return settings.model_copy(update={"fetch": fetch, "index": index})
+    index = settings.index.model_copy(
+        update={"url": "", "path": folder / "index", "count_seconds": _LOOK_SECONDS, "embedder": EmbedderSettings()}
+    )
+    llm = settings.llm.model_copy(update={"base_url": "", "api_key": SecretStr("")})
+    return settings.model_copy(update={"fetch": fetch, "index": index, "llm": llm})
 
 
 async def _feed(settings: Settings, pages: Path | None, demo: Demo) -> None:
-    """Publishes the sample pages and batches, then the folder of real pages."""
+    """Publishes what the sample has for every handler, then the folder of real pages."""
     producer = make_producer(settings.kafka, None, "assay.demo")
     await producer.start()
     try:
-        for event in (*feed.pages(datetime.now(UTC)), *feed.batches()):
+        for event in feed.events(datetime.now(UTC)):
             await _send(producer, settings, _record(event))
             demo.fed += 1
         if pages is not None:

@@ -1,154 +1,127 @@
-"""What the demonstration shows: a live table while it runs, and at the end the decisions that tell most."""
+"""The demonstration at a glance: what each handler was given and what came of it, and what was decided so far.
+
+It fits a terminal of 80 columns and 24 lines; where there is more room the two parts stand side by side.
+"""
 
 from __future__ import annotations
 
-from rich.columns import Columns
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from schemas.dead import DeadLetter
-from schemas.extraction import ExtractionCompleted
-from schemas.pages import ScoredPage
-from schemas.retrieval import ResultsClassified, ResultType
+from schemas.retrieval import ResultType
+from streams.demo.account import faults
 from streams.demo.run import Demo
 from streams.demo.tally import Tally
-from streams.topology import TOPICS
 
-_TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
-_TYPE_STYLE = {"SPECIFIC_CONTENT": "green", "AGGREGATOR": "yellow", "NAVIGATION": "blue"}
+TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
+TYPE_STYLE = {"SPECIFIC_CONTENT": "green", "AGGREGATOR": "yellow", "NAVIGATION": "blue"}
+_SIDE_BY_SIDE = 112
+"""Columns from which on both parts have room beside each other."""
 
-
-def live_table(demo: Demo) -> RenderableType:
-    """Everything at a glance: events by topic, handlers, and what was decided."""
-    tally = demo.tally
-    return Group(
-        Text.assemble(
-            ("Assay", "bold"), f"  {demo.seconds:5.1f} s", (f"   http://{demo.metrics_address}/metrics", "dim")
-        ),
-        Columns([_topics(tally), _handlers(demo), _decisions(tally)], padding=(0, 2)),
-    )
+Row = tuple[str | Text, str | Text]
 
 
-def _topics(tally: Tally) -> Panel:
-    table = _plain_table()
-    for topic in TOPICS:
-        table.add_row(topic.name, str(tally.events[topic.name]))
-    table.add_row(Text("dead letters", style="red" if tally.dead else ""), str(len(tally.dead)))
-    return Panel(table, title="events", border_style="dim")
+def live_table(demo: Demo, width: int, done: bool) -> RenderableType:
+    """The whole screen.
+
+    Args:
+        demo: The run.
+        width: Columns there are.
+        done: Whether everything that was fed is done, so that the account can be closed.
+    """
+    decisions = [*_pages(demo.tally), *_batches(demo.tally)]
+    if width >= _SIDE_BY_SIDE:
+        parts = Table.grid(padding=(0, 1))
+        parts.add_row(_handlers(demo), _panel("decisions", _column(decisions)))
+    else:
+        half = (len(decisions) + 1) // 2
+        beside = Table.grid(padding=(0, 3))
+        beside.add_row(_column(decisions[:half]), _column(decisions[half:]))
+        parts = Table.grid()
+        parts.add_row(_handlers(demo))
+        parts.add_row(_panel("decisions", beside))
+    return Group(_title(demo), parts, _account(demo) if done else Text("working …", style="dim"))
+
+
+def _title(demo: Demo) -> Text:
+    where = f"   http://{demo.metrics_address}/metrics" if demo.metrics_address else ""
+    return Text.assemble(("Assay", "bold"), f"  {demo.seconds:5.1f} s", (where, "dim"), no_wrap=True)
 
 
 def _handlers(demo: Demo) -> Panel:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("handler", "held", "lag"):
-        table.add_column(name, justify="left" if name == "handler" else "right")
-    totals: dict[str, list[int]] = {}
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1))
+    table.add_column("handler", no_wrap=True)
+    for name in ("in", "answered", "dead", "in hand", "waiting"):
+        table.add_column(name, justify="right", no_wrap=True)
+    now: dict[str, list[int]] = {}
     for group in demo.application.groups:
         # A handler's retry topics have groups of their own.
-        total = totals.setdefault(group.handler.name, [0, 0])
-        total[0] += sum(partition.held for partition in group.partitions.values())
-        total[1] += group.lag
-    for name, (held, lag) in totals.items():
-        table.add_row(name, str(held), str(lag))
-    return Panel(table, title="consumer groups", border_style="dim")
+        held_and_lag = now.setdefault(group.handler.name, [0, 0])
+        held_and_lag[0] += sum(partition.held for partition in group.partitions.values())
+        held_and_lag[1] += group.lag
+    for name, balance in demo.balances().items():
+        held, lag = now[name]
+        dead = Text(str(balance.dead), style="red" if balance.dead else "")
+        table.add_row(name, str(balance.taken), str(balance.answered), dead, str(held), str(max(lag - held, 0)))
+    return _panel("handlers", table)
 
 
-def _decisions(tally: Tally) -> Panel:
-    table = _plain_table()
-    for tier in "ABC":
-        table.add_row(Text(f"tier {tier}", style=_TIER_STYLE[tier]), str(tally.tiers[tier]))
-    for kind in ResultType:
-        table.add_row(Text(kind.value.lower(), style=_TYPE_STYLE[kind]), str(tally.result_types[kind]))
-    before, after = tally.improvement()
+def _pages(tally: Tally) -> list[Row]:
+    tiers = Text(" / ").join([Text(str(tally.tiers[tier]), style=TIER_STYLE[tier]) for tier in "ABC"])
     estimate = tally.estimate()
-    table.add_row("points in the index", str(tally.index_points()))
-    table.add_row("  as estimated", str(estimate.points_with_articles), style="dim")
-    table.add_row("  without tiers", str(estimate.full_chunks), style="dim")
-    table.add_row("extractions", f"{len(tally.completed)}/{len(tally.needed)}")
-    table.add_row("actionable", f"{before:.2f} → {after:.2f}")
-    return Panel(table, title="decisions", border_style="dim")
+    cost = "cost unknown" if tally.cost_usd is None else f"${tally.cost_usd:.2f}"
+    model = f" + model {tally.judges['model']}" if tally.judges["model"] else ""
+    return [
+        ("pages: A / B / C", tiers),
+        ("points in the index", str(tally.index_points())),
+        ("  planned / untiered", f"{estimate.points_with_articles} / {estimate.full_chunks}"),
+        ("utterances indexed", str(len(tally.utterances))),
+        ("offline judge's answers", f"{tally.judges['offline']}{model}"),
+        ("spent on models", cost),
+    ]
 
 
-def _plain_table() -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column()
-    table.add_column(justify="right")
+def _batches(tally: Tally) -> list[Row]:
+    before, after = tally.improvement()
+    done = sum(search.satisfied for search in tally.searches.values())
+    promotable = sum(claim.promotable for claim in tally.claims_evaluated.values())
+    kinds = Text(" / ").join([Text(str(tally.result_types[kind]), style=TYPE_STYLE[kind]) for kind in ResultType])
+    return [
+        ("items / listings / other", kinds),
+        ("listings fetched", f"{len(tally.completed)} of {len(tally.needed)}"),
+        ("actionable", f"{before:.2f} → {after:.2f}"),
+        ("batches passed", f"{tally.passed()} of {len(tally.evaluated)}"),
+        ("searches done", f"{done} of {len(tally.searches)}"),
+        ("claims to promote", f"{promotable} of {len(tally.claims_evaluated)}"),
+    ]
+
+
+def _account(demo: Demo) -> Text:
+    balances = demo.balances()
+    if wrong := faults(balances):
+        return Text(f"not every input is accounted for: {'; '.join(wrong)}", style="red")
+    taken, answered, dead, dropped = (
+        sum(getattr(balance, part) for balance in balances.values())
+        for part in ("taken", "answered", "dead", "dropped")
+    )
+    aside = f", {dropped} dropped" if dropped else ""
+    return Text(
+        f"{taken} inputs: {answered} answered, {dead} dead letter{'' if dead == 1 else 's'}{aside}; "
+        "none lost, none counted twice",
+        style="green",
+    )
+
+
+def _column(rows: list[Row]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
-def tell_decisions(console: Console, tally: Tally) -> None:
-    """The decisions that tell most, each with its reasons."""
-    pages = sorted(tally.pages.values(), key=lambda page: -(page.cts_score or 0))
-    for page in [*pages[:1], *[p for p in pages[1:] if p.tier == "B"][:1], *pages[-1:]]:
-        _tell_page(console, page)
-    roots = [batch for batch in tally.classified.values() if batch.parent_batch_id is None]
-    for batch in sorted(roots, key=lambda batch: batch.batch_id):
-        _tell_batch(console, tally, batch)
-    for letter in tally.dead:
-        _tell_dead(console, letter)
-
-
-def _tell_page(console: Console, page: ScoredPage) -> None:
-    head = Text.assemble(
-        (f"tier {page.tier} ", f"bold {_TIER_STYLE[page.tier]}"),
-        ("  – " if page.cts_score is None else f"{page.cts_score:3} ", "bold"),
-        page.title or page.url,
-    )
-    console.print()
-    console.print(head)
-    console.print(Text(f"  {page.url}", style="dim"))
-    for component in page.cts_breakdown:
-        if component.points:
-            console.print(Text(f"  +{component.points:<3} {component.component}: {component.because}"))
-    missing = [component.component for component in page.cts_breakdown if not component.points]
-    if missing:
-        console.print(Text(f"  nothing for {', '.join(missing)}", style="dim"))
-
-
-def _tell_batch(console: Console, tally: Tally, batch: ResultsClassified) -> None:
-    evaluated = tally.evaluated.get(batch.batch_id)
-    verdict = ("passed", "bold green") if evaluated and evaluated.passed else ("not passed", "bold red")
-    console.print()
-    console.print(Text.assemble(("“", "dim"), (batch.query, "bold"), ("” ", "dim"), verdict))
-    for result in batch.results:
-        console.print(
-            Text.assemble(
-                "  ",
-                (result.result_type.value, _TYPE_STYLE[result.result_type]),
-                f" {result.actionable_score:.2f}  {result.url}",
-            )
-        )
-        console.print(Text(f"    because {'; '.join(result.because[:3])}", style="dim"))
-    if batch.extraction_reason:
-        console.print(Text(f"  {batch.extraction_reason}", style="yellow"))
-    for done in tally.completed:
-        if done.batch_id == batch.batch_id:
-            _tell_extraction(console, done)
-    if batch.needs_extraction:
-        console.print(
-            Text.assemble(
-                "  actionable ",
-                f"{batch.actionable_information:.2f}",
-                " → ",
-                (f"{tally.after(batch):.2f}", "bold green"),
-            )
-        )
-
-
-def _tell_extraction(console: Console, done: ExtractionCompleted) -> None:
-    console.print(
-        Text(f"  fetched {len(done.fetched)} of {len(done.fetched) + len(done.skipped)} pages: {done.status.value}")
-    )
-    for source in done.fetched:
-        console.print(Text(f"    + {source.title or source.url}", style="green"))
-    for skipped in done.skipped:
-        console.print(Text(f"    - {skipped.url}  ({skipped.reason.value})", style="red"))
-
-
-def _tell_dead(console: Console, letter: DeadLetter) -> None:
-    console.print()
-    console.print(Text.assemble(("dead letter ", "bold red"), f"{letter.reason} in {letter.handler}: {letter.error}"))
-    console.print(
-        Text(f"  {letter.topic}, partition {letter.partition}, offset {letter.offset}; its bytes are kept", style="dim")
-    )
+def _panel(title: str, inside: Table) -> Panel:
+    return Panel(inside, title=title, title_align="left", border_style="dim", expand=False)

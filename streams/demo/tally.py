@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
 from handlers.indexing.estimate import IndexEstimate, estimate_documents
 from handlers.indexing.rules import TieredIndexingSection
+from schemas.claims import ClaimEvaluated, ExtractedClaim, UtteranceIndexed
 from schemas.dead import DeadLetter
 from schemas.documents import DocumentIndexed, IndexChange
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
+from schemas.llm import LlmCall
 from schemas.pages import ScoredPage
 from schemas.retrieval import ResultsClassified, ResultType, RetrievalEvaluated
+from schemas.search import SearchEvaluated
+from streams.demo.account import Account, Balance, Trace
+from streams.topology import HANDLERS, topic_of
 
 
 class Tally:
@@ -23,20 +30,26 @@ class Tally:
         """Nothing was seen yet. Takes what the index's estimate is made of."""
         self._tiers = tiers
         self._planned_chunks = planned_chunks
-        self.events: Counter[str] = Counter()
+        self.account = Account(HANDLERS)
         self.tiers: Counter[str] = Counter()
         self.result_types: Counter[str] = Counter()
+        self.judges: Counter[str] = Counter()
+        self.cost_usd: float | None = 0.0
         self.pages: dict[str, ScoredPage] = {}
         self.documents: dict[str, DocumentIndexed] = {}
         self.classified: dict[str, ResultsClassified] = {}
         self.evaluated: dict[str, RetrievalEvaluated] = {}
+        self.searches: dict[str, SearchEvaluated] = {}
+        self.claims: dict[str, ExtractedClaim] = {}
+        self.claims_evaluated: dict[str, ClaimEvaluated] = {}
+        self.utterances: dict[str, UtteranceIndexed] = {}
         self.needed: list[ExtractionNeeded] = []
         self.completed: list[ExtractionCompleted] = []
         self.dead: list[DeadLetter] = []
 
-    def see(self, topic: str, event: Event) -> None:
-        """An event on a topic."""
-        self.events[topic] += 1
+    def see(self, event: Event, trace: Trace) -> None:
+        """An event on its topic."""
+        self.account.see(topic_of(event), trace)
         match event:
             case ScoredPage():
                 self.tiers[event.tier] += 1
@@ -49,16 +62,32 @@ class Tally:
                 self.classified[event.batch_id] = event
             case RetrievalEvaluated():
                 self.evaluated[event.batch_id] = event
+            case SearchEvaluated():
+                self.searches[event.batch_id] = event
+            case ExtractedClaim():
+                self.claims[event.claim_id] = event
+            case ClaimEvaluated():
+                self.claims_evaluated[event.claim_id] = event
+            case UtteranceIndexed():
+                self.utterances[event.utterance_id] = event
             case ExtractionNeeded():
                 self.needed.append(event)
             case ExtractionCompleted():
                 self.completed.append(event)
             case _:
                 pass
+        if isinstance(call := getattr(event, "llm", None), LlmCall):
+            self._judged(call)
 
     def see_dead(self, letter: DeadLetter) -> None:
         """A record on a dead letter topic."""
+        self.account.see_dead(letter.handler, letter.root_id)
         self.dead.append(letter)
+
+    def _judged(self, call: LlmCall) -> None:
+        self.judges[call.judged_by] += 1
+        if self.cost_usd is not None and not call.cached:
+            self.cost_usd = None if call.cost_usd is None else self.cost_usd + call.cost_usd
 
     def index_points(self) -> int:
         """Points that the documents seen have in the index."""
@@ -85,27 +114,19 @@ class Tally:
 
     def after(self, batch: ResultsClassified) -> float:
         """The score of a batch's last attempt."""
-        children = [child for child in self.classified.values() if child.parent_batch_id == batch.batch_id]
+        children = self.children(batch.batch_id)
         return fmean(self.after(child) for child in children) if children else batch.actionable_information
 
-    def unaccounted(self) -> list[str]:
-        """Handlers whose inputs are more than what they became; empty where every input is accounted for."""
-        dead = Counter(letter.handler for letter in self.dead)
-        balance = (
-            ("score_page", "pages.crawled.v1", self.events["pages.scored.v1"]),
-            ("index_page", "pages.scored.v1", self.events["documents.indexed.v1"]),
-            ("classify_results", "retrieval.batches.v1", self.events["results.classified.v1"]),
-            ("evaluate_retrieval", "results.classified.v1", self.events["retrieval.evaluated.v1"]),
-            ("fetch_page", "extraction.needed.v1", self.events["extraction.completed.v1"]),
-        )
-        return [
-            f"{handler}: {self.events[topic]} in, {out} answered, {dead[handler]} dead"
-            for handler, topic, out in balance
-            if self.events[topic] != out + dead[handler]
-        ]
+    def children(self, batch_id: str) -> list[ResultsClassified]:
+        """The next attempts of a batch."""
+        return [child for child in self.classified.values() if child.parent_batch_id == batch_id]
 
-    def summary(self, seconds: float) -> dict[str, Any]:
-        """The figures of ``assay demo --once --json``."""
+    def passed(self) -> int:
+        """Batches whose verdict is that they answer the question, each attempt counted by itself."""
+        return sum(verdict.passed for verdict in self.evaluated.values())
+
+    def summary(self, balances: Mapping[str, Balance], seconds: float) -> dict[str, Any]:
+        """The figures of ``assay demo --once --json``; ``handlers`` accounts for every input."""
         before, after = self.improvement()
         estimate = self.estimate()
         return {
@@ -121,6 +142,16 @@ class Tally:
             "extractions_completed": len(self.completed),
             "actionable_before": round(before, 4),
             "actionable_after": round(after, 4),
+            "batches_evaluated": len(self.evaluated),
+            "batches_passed": self.passed(),
+            "searches_evaluated": len(self.searches),
+            "searches_satisfied": sum(search.satisfied for search in self.searches.values()),
+            "claims_evaluated": len(self.claims_evaluated),
+            "claims_promotable": sum(claim.promotable for claim in self.claims_evaluated.values()),
+            "utterances_indexed": len(self.utterances),
+            "judged_by": {judge: self.judges[judge] for judge in ("offline", "model")},
+            "cost_usd": None if self.cost_usd is None else round(self.cost_usd, 6),
             "dead_letters": len(self.dead),
+            "handlers": {name: asdict(balance) for name, balance in balances.items()},
             "seconds": round(seconds, 2),
         }

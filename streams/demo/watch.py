@@ -7,8 +7,10 @@ import asyncio
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
 
 from schemas.dead import DeadLetter, dead_letter_topic
+from schemas.event import Provenance
 from schemas.outcome import Dead
 from streams.codec import decode, timestamp
+from streams.demo.account import Trace
 from streams.demo.tally import Tally
 from streams.kafka import make_reader
 from streams.settings import Settings
@@ -62,6 +64,13 @@ class Watch:
         event = decode(topic, record.value, record.headers, timestamp(record.timestamp))
         if isinstance(event, Dead):
             # A record that its own handler will find unreadable as well still counts as an input.
-            self._tally.events[topic.name] += 1
+            self._tally.account.see(topic, _trace(record))
         else:
-            self._tally.see(topic.name, event)
+            self._tally.see(event, _trace(record))
+
+
+def _trace(record: ConsumerRecord) -> Trace:
+    here = f"{record.topic}/{record.partition}/{record.offset}"
+    texts = {name: value.decode("utf-8", "replace") for name, value in record.headers if value is not None}
+    writer = texts.get("ce_source", "").removeprefix("assay/")
+    return Trace(Provenance.of(record.headers, here).identity, texts.get("ce_causationid", ""), writer)

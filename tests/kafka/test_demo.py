@@ -8,6 +8,7 @@ import pytest
 
 from streams.commands.demo import run_demo
 from streams.settings import load_settings
+from streams.topology import HANDLERS
 
 pytestmark = pytest.mark.kafka
 
@@ -33,7 +34,17 @@ def test_the_whole_job_is_done_and_every_input_accounted_for(
         "extractions_completed",
         "actionable_before",
         "actionable_after",
+        "batches_evaluated",
+        "batches_passed",
+        "searches_evaluated",
+        "searches_satisfied",
+        "claims_evaluated",
+        "claims_promotable",
+        "utterances_indexed",
+        "judged_by",
+        "cost_usd",
         "dead_letters",
+        "handlers",
         "seconds",
     ]
     assert figures["actionable_after"] >= figures["actionable_before"] + 0.3
@@ -44,6 +55,14 @@ def test_the_whole_job_is_done_and_every_input_accounted_for(
     assert figures["pages_scored"] == sum(figures["tiers"].values())
     assert figures["documents_indexed"] == figures["pages_scored"]
     assert figures["documents_indexed"] <= figures["index_points"] < figures["index_points_without_tiers"]
+    assert 0 < figures["searches_satisfied"] < figures["searches_evaluated"]
+    assert 0 < figures["claims_promotable"] < figures["claims_evaluated"]
+    assert figures["judged_by"]["offline"] > figures["judged_by"]["model"] == figures["cost_usd"] == 0
+    assert list(figures["handlers"]) == [handler.name for handler in HANDLERS]
+    for balance in figures["handlers"].values():
+        # No handler stands idle, and each input came to one outcome.
+        assert balance["taken"] == balance["answered"] + balance["dead"] + balance["dropped"] > 0
+        assert balance["missing"] == balance["twice"] == 0
 
 
 def test_the_story_names_what_was_skipped_and_what_died(
@@ -52,7 +71,9 @@ def test_the_story_names_what_was_skipped_and_what_died(
     settings = load_settings(kafka={"bootstrap_servers": kafka, "topic_prefix": topic_prefix}, http={"enabled": False})
     assert run_demo(settings, once=True, as_json=False, pages=None) == 0
     story = capfd.readouterr().out
-    assert "members-preview  (robots)" in story
+    assert "- robots: http://kalender.aarhus-guide.example/event/members-preview" in story
     assert "dead letter unreadable_page in score_page" in story
     assert "tier A" in story
+    assert "offline judge" in story
+    assert "none lost, none counted twice" in story
     assert "Retrieved content is mostly aggregator pages (1/1)" in story

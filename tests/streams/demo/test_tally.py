@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from handlers.index_page import IndexPageRules
-from schemas.dead import DeadLetter
+from schemas.claims import ClaimBand, ClaimEvaluated, ClaimStatus
 from schemas.documents import DocumentIndexed, IndexChange
+from schemas.llm import CallOutcome, LlmCall
 from schemas.pages import Tier
 from schemas.retrieval import ResultCounts, ResultsClassified
+from streams.demo.account import Trace
 from streams.demo.tally import Tally
 from tests.rules import shipped_rules
 
@@ -40,7 +44,7 @@ def test_children_are_averaged_before_their_parents() -> None:
         classified("b", 0.4, needs=True),
         classified("c", 0.9),
     ):
-        tally.see("results.classified.v1", batch)
+        tally.see(batch, Trace(batch.batch_id))
     assert tally.improvement() == pytest.approx((0.3, (0.7 + 0.4) / 2))
 
 
@@ -48,16 +52,34 @@ def test_nothing_needed_is_no_improvement() -> None:
     assert new_tally().improvement() == (0.0, 0.0)
 
 
-def test_inputs_without_an_answer_are_told_by_handler() -> None:
+def call(judge: Literal["model", "offline"], cost: float | None) -> LlmCall:
+    return LlmCall(
+        judged_by=judge, model="m", prompt_version="p", temperature=0.0, cost_usd=cost, outcome=CallOutcome.OK
+    )
+
+
+def claim(claim_id: str, llm: LlmCall) -> ClaimEvaluated:
+    return ClaimEvaluated(
+        claim_id=claim_id,
+        status=ClaimStatus.SUCCESS,
+        band=ClaimBand.GOOD,
+        promotable=True,
+        llm=llm,
+        config_version="c",
+    )
+
+
+def test_who_judged_is_counted_and_what_it_cost() -> None:
     tally = new_tally()
-    tally.see("results.classified.v1", classified("a", 0.2))
-    assert tally.unaccounted() == [
-        "classify_results: 0 in, 1 answered, 0 dead",
-        "evaluate_retrieval: 1 in, 0 answered, 0 dead",
-    ]
-    tally.events["retrieval.batches.v1"] = 1
-    tally.see_dead(DeadLetter.of([("x-handler", b"evaluate_retrieval")]))
-    assert tally.unaccounted() == []
+    tally.see(claim("a", call("offline", 0.0)), Trace("1"))
+    tally.see(claim("b", call("model", 0.25)), Trace("2"))
+    tally.see(claim("c", call("model", 0.5).model_copy(update={"cached": True})), Trace("3"))
+    summary = tally.summary({}, 1.0)
+    assert (summary["judged_by"], summary["cost_usd"]) == ({"offline": 1, "model": 2}, 0.25)
+    # A model without a price: what it cost is not known, and not nothing.
+    tally.see(claim("d", call("model", None)), Trace("4"))
+    tally.see(claim("e", call("model", 0.25)), Trace("5"))
+    assert tally.summary({}, 1.0)["cost_usd"] is None
 
 
 def indexed(url: str, tier: Tier, points: int, change: IndexChange = IndexChange.WRITTEN) -> DocumentIndexed:
@@ -82,7 +104,7 @@ def test_points_are_those_of_each_documents_newest_version_beside_the_estimate()
         indexed("b", "C", 1),
         indexed("b", "A", 9, IndexChange.OUTDATED),
     ):
-        tally.see("documents.indexed.v1", event)
+        tally.see(event, Trace(event.url))
     assert tally.index_points() == 7
     assert tally.estimate().points_with_articles == 12
     assert tally.estimate().full_chunks == 20

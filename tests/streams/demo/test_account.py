@@ -1,0 +1,71 @@
+"""Inputs held against what became of them."""
+
+from __future__ import annotations
+
+from streams.demo.account import Account, Balance, Trace, faults
+from streams.topology import HANDLERS, handler_named
+
+HANDLER = handler_named("score_page")
+assert HANDLER is not None
+GIVEN, WRITTEN = HANDLER.consumes, HANDLER.emits[0]
+
+
+def account_of(*inputs: str) -> Account:
+    account = Account([HANDLER] if HANDLER else [])
+    for identity in inputs:
+        account.see(GIVEN, Trace(identity))
+    return account
+
+
+def balance(account: Account, dropped: int = 0) -> Balance:
+    return account.balances({"score_page": dropped})["score_page"]
+
+
+def test_each_input_is_answered_dead_or_dropped() -> None:
+    account = account_of("a", "b", "c")
+    account.see(WRITTEN, Trace("out", "a", "score_page"))
+    account.see_dead("score_page", "b")
+    assert balance(account) == Balance(taken=3, answered=1, dead=1, dropped=0, missing=1, twice=0)
+    assert faults({"score_page": balance(account)}) == ["score_page: 3 in, 1 without an outcome, 0 with more than one"]
+    assert faults({"score_page": balance(account, dropped=1)}) == []
+
+
+def test_several_outputs_of_one_input_are_one_answer() -> None:
+    account = account_of("a")
+    account.see(WRITTEN, Trace("out 1", "a", "score_page"))
+    account.see(WRITTEN, Trace("out 2", "a", "score_page"))
+    assert (balance(account).answered, balance(account).twice) == (1, 0)
+
+
+def test_the_same_output_again_is_counted_as_twice() -> None:
+    account = account_of("a")
+    for _ in range(2):
+        account.see(WRITTEN, Trace("out", "a", "score_page"))
+    assert balance(account).twice == 1
+
+
+def test_an_input_that_was_given_twice_may_be_answered_twice() -> None:
+    account = account_of("a", "a")
+    for _ in range(2):
+        account.see(WRITTEN, Trace("out", "a", "score_page"))
+    assert balance(account) == Balance(taken=2, answered=2, dead=0, dropped=0, missing=0, twice=0)
+
+
+def test_an_answer_beside_a_dead_letter_is_counted_as_twice() -> None:
+    account = account_of("a")
+    account.see(WRITTEN, Trace("out", "a", "score_page"))
+    account.see_dead("score_page", "a")
+    assert balance(account).twice == 1
+
+
+def test_what_others_write_is_no_answer() -> None:
+    account = account_of("a")
+    account.see(WRITTEN, Trace("out", "a", "fetch_page"))
+    account.see(WRITTEN, Trace("from outside"))
+    assert balance(account).missing == 1
+
+
+def test_every_handler_of_the_topology_is_held_to_account() -> None:
+    balances = Account(HANDLERS).balances({})
+    assert list(balances) == [handler.name for handler in HANDLERS]
+    assert not faults(balances)
