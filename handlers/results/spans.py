@@ -65,8 +65,8 @@ class Reading:
         after = folded[end : end + 1]
         if after and folded[end - 1].isdecimal():
             # A "t" between day and time is ISO 8601's, and so is a "z" behind them.
-            is_iso = _digit(folded, end + 1) if after == "t" else after == "z" and not folded[end + 1 : end + 2].isalnum()
-            joins = _joins(after) and not is_iso
+            is_instant = after == "z" and not folded[end + 1 : end + 2].isalnum()
+            joins = _joins(after) and not is_instant and not (after == "t" and _digit(folded, end + 1))
             return not (joins or (after in ".,:/" and _digit(folded, end + 1)))
         return True
 
