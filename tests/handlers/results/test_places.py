@@ -25,7 +25,7 @@ def places(text: str) -> list[str | None]:
         ("112 W16700 Larch Road", "112 W16700 Larch Road"),
         ("5320 - Birch Road", "5320 - Birch Road"),
         ("1776 Broadway", "1776 Broadway"),
-        ("Ved Møllepladsen 1, 1550 Byen", "Møllepladsen 1"),
+        ("Møllepladsen 1, 1550 Byen", "Møllepladsen 1"),
         ("435 W 116TH ST.", "435 W 116TH ST."),
         ("86-90 Paul Street", "86-90 Paul Street"),
         ("188 e 64 Street", "188 e 64 Street"),
