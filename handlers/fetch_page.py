@@ -3,7 +3,8 @@
 In: ``ExtractionNeeded``. It asks for the target; where that is a listing, for its next page while items are wanted, and
 for its items on the same registrable domain. Out: each page that came as ``CrawledPage``, the details' text as a
 ``RetrievalBatch`` with one attempt more, items on other domains as ``ExtractionNeeded`` for those, and always one
-``ExtractionCompleted``.
+``ExtractionCompleted``. A source of a snippet request goes on as ``RelevanceRequested``; where it did not come, the
+request's next source does, or the request's end.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from handlers.page.links import canonical_url, host_of, registrable_domain
 from handlers.page.listing import ItemLink, Listing, ListingSection, follow_listing
 from handlers.page.reading import PageReadingSection
 from handlers.page.refusals import PageRefusalsSection
+from handlers.relevance.fetched import to_be_judged, without_source
 from handlers.results.extraction import ExtractionSection
 from schemas.event import Event, derive_id
 from schemas.extraction import (
@@ -55,9 +57,9 @@ def fetch_page(event: ExtractionNeeded, rules: FetchPageRules) -> Outcome | Ask:
     it (R-070, C-11). What is no address, or none that may be visited, is for the worker to say (R-273).
     """
     if event.hop > rules.extraction.hop_limit:
-        return Emit((_completed(event, rules, failure=FetchFailure.HOP_LIMIT),))
+        return _failed(event, rules, FetchFailure.HOP_LIMIT)
     if event.over_budget:
-        return Emit((_completed(event, rules, failure=FetchFailure.OVER_BUDGET),))
+        return _failed(event, rules, FetchFailure.OVER_BUDGET)
     return Ask(FetchPages((event.target_url,), event.query))
 
 
@@ -67,21 +69,21 @@ def read_pages(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: 
     Status is ``ok`` where all that was wanted came or went on to other domains, ``partial`` where some did, ``failed``
     where nothing did. Output ids derive from the extraction's, so a redelivery writes the same. Sources: R-067, R-070.
     """
-    if not event.follow:
+    if not event.follow or event.reason is ExtractionTrigger.SNIPPET_REQUESTED:
         return _answer(event, replies[0].pages, (), rules)
     first = replies[0].pages[0]
     if isinstance(first, FetchRefused):
-        return Emit((_completed(event, rules, failure=first.reason, skipped=[first]),))
+        return _failed(event, rules, first.reason, [first])
     walk = _walk(event, replies, rules)
     if len(replies) == 1 and (refused := rules.reader.no_listing(first, bool(walk.links))) is not None:
-        return Emit((_completed(event, rules, failure=refused.reason, skipped=[refused]),))
+        return _failed(event, rules, refused.reason, [refused])
     if len(replies) == walk.pages_read and walk.next_page:
         return Ask(FetchPages((walk.next_page,), event.query))
     chosen = [link.url for link in walk.links[: _most_details(event, rules)]]
     near = [url for url in chosen if _same_domain(url, first.final_url)]
     far = [url for url in chosen if not _same_domain(url, first.final_url)]
     if not chosen:
-        return Emit((_completed(event, rules, failure=FetchFailure.NO_ITEM_LINKS, skipped=walk.skipped),))
+        return _failed(event, rules, FetchFailure.NO_ITEM_LINKS, walk.skipped)
     if not near:
         return _answer(event, walk.skipped, far, rules, walk.pages)
     if len(replies) == walk.pages_read:
@@ -179,12 +181,23 @@ def _answer(
         else:
             details.append(read)
     events: list[Event] = [_crawled(detail, event) for detail in details]
-    if details and event.reason is ExtractionTrigger.AGGREGATOR_DETECTED:
+    if event.reason is ExtractionTrigger.SNIPPET_REQUESTED:
+        events += [to_be_judged(event, detail, rules.extraction.max_html_characters) for detail in details]
+    elif details:
         events.append(_batch(event, details, rules))
     events += [_elsewhere(event, url) for url in far]
-    failure = None if details or far else (skipped[0].reason if skipped else FetchFailure.NO_CONTENT)
-    events.append(_completed(event, rules, failure=failure, details=details, skipped=skipped))
+    if not (details or far):
+        return _failed(event, rules, skipped[0].reason if skipped else FetchFailure.NO_CONTENT, skipped)
+    events.append(_completed(event, rules, details=details, skipped=skipped))
     return Emit(tuple(events))
+
+
+def _failed(
+    event: ExtractionNeeded, rules: FetchPageRules, failure: FetchFailure, skipped: Sequence[FetchRefused] = ()
+) -> Emit:
+    """Nothing came. A request that waits for this source goes on without it (R-113)."""
+    completed = _completed(event, rules, failure=failure, skipped=skipped)
+    return Emit((completed, *without_source(event, failure, rules.config_version)))
 
 
 def _crawled(detail: Detail, event: ExtractionNeeded) -> CrawledPage:

@@ -1,8 +1,9 @@
 """Is a source relevant to this very query? Only then is it read (R-110, R-111).
 
-In: ``RelevanceRequested``. Out: ``RelevanceJudged``, and ``SnippetExtracted`` where the source is relevant. A judge
-sees title and summary and answers one word; whatever is not exactly that word keeps the source out, under a name of its
-own, so that judgments that failed can be told from opinions and be asked for again.
+In: ``RelevanceRequested``. Out: ``RelevanceJudged``, ``SnippetExtracted`` where the source is relevant, and where the
+source is one of a request the next one's ``ExtractionNeeded`` or ``SnippetsCompleted``. A judge sees title and summary
+and answers one word; whatever is not exactly that word keeps the source out, under a name of its own, so that judgments
+that failed can be told from opinions and be asked for again.
 """
 
 from __future__ import annotations
@@ -10,19 +11,21 @@ from __future__ import annotations
 import hashlib
 from functools import cached_property
 
-from pydantic import Field
-
 from handlers.page.reading import PageReadingSection
-from handlers.page.snippet import Beginning, SnippetLimits, begin, extract_snippet
+from handlers.page.snippet import begin, extract_snippet
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts, cleaned, render
+from handlers.relevance.passages import Passage, Passages
+from handlers.relevance.progress import go_on, settled
+from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.patterns import Patterns
-from schemas.event import derive_id
+from schemas.event import Event, derive_id
 from schemas.llm import CallOutcome, LlmCall
 from schemas.outcome import (
     Ask,
     AskModel,
     Emit,
+    Message,
     ModelFailed,
     ModelReply,
     ModelUnavailable,
@@ -36,29 +39,21 @@ from schemas.relevance import (
     RelevanceRequested,
     SnippetExtracted,
     SnippetFailure,
+    SourceOutcome,
 )
-from schemas.rules import Rules, Section
+from schemas.rules import Rules
 
 TASK = "judge_relevance"
 _AROUND = " \t\r\n\"'`*_#>“”‘’«»「」『』()[]"
 _END = ".!。！,;:"
-
-
-class RelevanceGateSection(Section):
-    """How sources are judged and read."""
-
-    max_title_characters: int = Field(default=300, ge=1, description="Of a title, as the judge sees it.")
-    max_summary_characters: int = Field(default=1500, ge=1, description="Of a summary, as the judge sees it.")
-    least_coverage: float = Field(
-        default=0.6, gt=0, le=1, description="Share of a query's terms that the offline judge wants to see."
-    )
-    snippet: SnippetLimits = Field(default_factory=SnippetLimits, description="Sizes of summaries and snippets.")
+_NO_WORD = (CallOutcome.TRUNCATED, CallOutcome.EMPTY)
+"""Calls that brought a reply, only none of the two words."""
 
 
 class JudgeRelevanceRules(Rules):
     """Everything that ``judge_relevance`` decides by."""
 
-    relevance_gate: RelevanceGateSection = Field(default_factory=RelevanceGateSection)
+    relevance_gate: RelevanceGateSection
     page_reading: PageReadingSection
     patterns: Patterns
     model_tasks: ModelTasks
@@ -69,9 +64,14 @@ class JudgeRelevanceRules(Rules):
         """Words of a query that say nothing of its subject, in all languages."""
         return frozenset(word for pack in self.patterns.values() for word in pack.stop_words)
 
+    @cached_property
+    def read_before(self) -> Passages:
+        """What sources said that were read already."""
+        return Passages(self.relevance_gate.remembered)
+
 
 def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> Outcome | Ask:
-    """Asks a judge for one word on title and summary; where there is neither, none is asked (R-116, R-133).
+    """Asks a judge for one word on title and summary; where there is neither, none is asked (R-116, R-118, R-133).
 
     The address and a hash of the content are part of the question, so that an answer that was kept for one source and
     state of it is never taken for another's (R-131).
@@ -80,12 +80,12 @@ def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> O
     seen = begin(source.html, source.content, source.title, rules.page_reading, gate.snippet)
     title = cleaned(seen.title, gate.max_title_characters)
     summary = cleaned(seen.summary, gate.max_summary_characters)
-    if not title and not summary:
+    if not source.query.strip() or not (title or summary):
         return _verdict(source, rules, RelevanceOutcome.NO_EVIDENCE)
     template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
-    messages = render(
+    parts = render(
         template,
-        {"case": _case(source)},
+        {"case": derive_id(source.url, source.title, _content_hash(source))},
         {"query": source.query, "title": title or "(none)", "summary": summary or "(none)"},
     )
     query = source.query.casefold()
@@ -96,7 +96,8 @@ def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> O
         "ignored": sorted(word for word in rules.stop_words if word in query),
         "least_coverage": gate.least_coverage,
     }
-    return Ask(AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature))
+    message = Message("user", "\n\n".join(part.content for part in parts))
+    return Ask(AskModel(TASK, template.version, (message,), facts, asked.max_tokens, asked.temperature))
 
 
 def read_relevance(
@@ -109,8 +110,7 @@ def read_relevance(
     if isinstance(reply, ModelUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
     if isinstance(reply, ModelFailed):
-        timeout = reply.call.outcome is CallOutcome.TIMEOUT
-        return _verdict(source, rules, RelevanceOutcome.TIMEOUT if timeout else RelevanceOutcome.ERROR, reply.call)
+        return _verdict(source, rules, _failed(reply.call.outcome), reply.call, reply.detail)
     return _verdict(source, rules, read_word(reply.text), reply.call)
 
 
@@ -126,8 +126,18 @@ def read_word(text: str) -> RelevanceOutcome:
     return RelevanceOutcome.UNPARSED
 
 
+def _failed(call: CallOutcome) -> RelevanceOutcome:
+    if call is CallOutcome.TIMEOUT:
+        return RelevanceOutcome.TIMEOUT
+    return RelevanceOutcome.UNPARSED if call in _NO_WORD else RelevanceOutcome.ERROR
+
+
 def _verdict(
-    source: RelevanceRequested, rules: JudgeRelevanceRules, outcome: RelevanceOutcome, call: LlmCall | None = None
+    source: RelevanceRequested,
+    rules: JudgeRelevanceRules,
+    outcome: RelevanceOutcome,
+    call: LlmCall | None = None,
+    detail: str | None = None,
 ) -> Emit:
     relevant = outcome is RelevanceOutcome.RELEVANT
     judged = RelevanceJudged(
@@ -136,27 +146,47 @@ def _verdict(
         relevant=relevant,
         outcome=outcome,
         raw=call.raw if call else None,
+        detail=detail,
         llm=call,
         config_version=rules.config_version,
     )
-    return Emit((judged, _snippet(source, rules)) if relevant else (judged,))
+    events: list[Event] = [judged]
+    found = _read(source, rules) if relevant else None
+    if found is not None:
+        events.append(found)
+    if source.sources:
+        sources = settled(
+            source.sources,
+            source.url,
+            SourceOutcome(outcome),
+            found.title if found else "",
+            found.snippet if found else None,
+            found.failure if found else None,
+        )
+        events.append(go_on(source.request_id, source.query, sources, rules.config_version))
+    return Emit(tuple(events))
 
 
-def _snippet(source: RelevanceRequested, rules: JudgeRelevanceRules) -> SnippetExtracted:
-    limits, reading = rules.relevance_gate.snippet, rules.page_reading
-    text = extract_snippet(source.html, source.content, reading, limits)
-    seen: Beginning = begin(source.html, source.content, source.title, reading, limits)
-    gate = rules.relevance_gate
+def _read(source: RelevanceRequested, rules: JudgeRelevanceRules) -> SnippetExtracted:
+    gate, reading = rules.relevance_gate, rules.page_reading
+    content_hash = _content_hash(source)
+    place = (source.url, source.title, content_hash)
+    if (passage := rules.read_before.get(place)) is None:
+        seen = begin(source.html, source.content, source.title, reading, gate.snippet)
+        text = extract_snippet(source.html, source.content, reading, gate.snippet)
+        passage = Passage(cleaned(seen.title, gate.max_title_characters), cleaned(text, gate.snippet.max_characters))
+        rules.read_before.keep(place, passage)
     return SnippetExtracted(
         request_id=source.request_id,
         url=source.url,
-        title=cleaned(seen.title, gate.max_title_characters),
-        snippet=cleaned(text, limits.max_characters) or None,
-        failure=None if text else SnippetFailure.NO_MEANINGFUL_CONTENT,
+        title=passage.title,
+        snippet=passage.text or None,
+        failure=None if passage.text else SnippetFailure.NO_MEANINGFUL_CONTENT,
+        content_hash=content_hash,
         config_version=rules.config_version,
     )
 
 
-def _case(source: RelevanceRequested) -> str:
+def _content_hash(source: RelevanceRequested) -> str:
     content = (source.html or source.content or "").encode("utf-8", "replace")
-    return derive_id(source.url, source.title, hashlib.sha256(content).hexdigest())
+    return hashlib.sha256(content).hexdigest()

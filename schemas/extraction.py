@@ -8,6 +8,7 @@ from pydantic import Field
 
 from schemas.event import Event, Score, Text
 from schemas.outcome import FetchFailure
+from schemas.relevance import MAX_SOURCES, Sources
 
 
 class ExtractionTrigger(StrEnum):
@@ -38,6 +39,7 @@ class ExtractionNeeded(Event):
         hop: How many extractions led here; classification stops triggering at its limit (C-11).
         max_details: How many detail pages at most.
         over_budget: Whether the batch's budget had no page left for this one: it is answered and not fetched.
+        sources: Of the snippet request that the target belongs to: all, with what became of those before it.
     """
 
     extraction_id: Text = Field(min_length=1, max_length=512)
@@ -53,6 +55,7 @@ class ExtractionNeeded(Event):
     hop: int = Field(default=1, ge=0)
     max_details: int = Field(default=5, ge=1, le=100)
     over_budget: bool = False
+    sources: Sources = Field(default=(), max_length=MAX_SOURCES)
 
 
 class FetchedSource(Event):

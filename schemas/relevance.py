@@ -1,4 +1,4 @@
-"""Whether a source is worth reading for a query, and what it says: ``relevance.*.v1`` and ``snippets.extracted.v1``."""
+"""Whether a source is worth reading for a query, and what it says: ``snippets.*.v1`` and ``relevance.*.v1``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,32 @@ from pydantic import Field
 
 from schemas.event import Event, Text
 from schemas.llm import LlmCall
+from schemas.outcome import FetchFailure
 from schemas.pages import MAX_PAGE_BYTES
+
+MAX_QUERY_CHARACTERS = 20_000
+MAX_ID_CHARACTERS = 512
+MAX_SOURCES = 100
+"""Of one request; how many of them are tried is the configuration's."""
+MAX_SNIPPET_CHARACTERS = 20_000
 
 
 class RelevanceOutcome(StrEnum):
     """How a judgment ended. Everything but ``relevant`` keeps the source out; only the first two are opinions."""
 
+    RELEVANT = "relevant"
+    IRRELEVANT = "irrelevant"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    NO_EVIDENCE = "no_evidence"
+    UNPARSED = "unparsed"
+
+
+class SourceOutcome(StrEnum):
+    """What became of a source of a request: how it was judged, or that it never came to that."""
+
+    PENDING = "pending"
+    NOT_FETCHED = "not_fetched"
     RELEVANT = "relevant"
     IRRELEVANT = "irrelevant"
     ERROR = "error"
@@ -28,6 +48,51 @@ class SnippetFailure(StrEnum):
     NO_MEANINGFUL_CONTENT = "no_meaningful_content"
 
 
+class RequestFailure(StrEnum):
+    """Why no source of a request was tried."""
+
+    NO_QUERY = "no_query"
+    UNKNOWN_DOMAIN = "unknown_domain"
+    NO_SOURCES = "no_sources"
+
+
+class SnippetSource(Event):
+    """A source of a request, and what became of it.
+
+    Attributes:
+        outcome: ``pending`` while its turn has not come; never so in ``SnippetsCompleted``.
+        title: As the page has it; "" where it was not read.
+        snippet: What it says; only a relevant source has one.
+        failure: Why it did not come, or why a relevant one has no snippet.
+    """
+
+    url: Text = Field(min_length=1, max_length=8192)
+    outcome: SourceOutcome = SourceOutcome.PENDING
+    title: Text = Field(default="", max_length=MAX_QUERY_CHARACTERS)
+    snippet: Text | None = Field(default=None, max_length=MAX_SNIPPET_CHARACTERS)
+    failure: FetchFailure | SnippetFailure | None = None
+
+
+Sources = tuple[SnippetSource, ...]
+
+
+class SnippetsRequested(Event):
+    """Wanted: what approved sources say to a query (R-112, R-135).
+
+    Attributes:
+        query: What was searched for.
+        context: The user's own words; where there are any, sources are judged by these and not by ``query``.
+        domain: The name of a list of approved sources; with neither domain nor ``urls`` it is all lists.
+        urls: The sources themselves, in the place of a list.
+    """
+
+    request_id: Text = Field(min_length=1, max_length=MAX_ID_CHARACTERS)
+    query: Text | None = Field(default=None, max_length=MAX_QUERY_CHARACTERS)
+    context: Text | None = Field(default=None, max_length=MAX_QUERY_CHARACTERS)
+    domain: Text | None = Field(default=None, max_length=MAX_ID_CHARACTERS)
+    urls: tuple[Text, ...] | None = Field(default=None, max_length=MAX_SOURCES)
+
+
 class RelevanceRequested(Event):
     """A source that was brought home, to be judged for a query by its title and summary (R-110 to R-116).
 
@@ -35,34 +100,61 @@ class RelevanceRequested(Event):
         title: Used where the page itself shows none.
         html: The page as fetched.
         content: Its text, where there is no HTML.
+        sources: Of the snippet request that the source belongs to: all, with what became of those before it. Empty
+            where no request waits for this judgment.
     """
 
-    request_id: Text = Field(min_length=1, max_length=512)
-    query: Text = Field(min_length=1, max_length=20_000)
+    request_id: Text = Field(min_length=1, max_length=MAX_ID_CHARACTERS)
+    query: Text = Field(max_length=MAX_QUERY_CHARACTERS)
     url: Text = Field(min_length=1, max_length=8192)
-    title: Text = Field(default="", max_length=20_000)
+    title: Text = Field(default="", max_length=MAX_QUERY_CHARACTERS)
     html: str | None = Field(default=None, max_length=MAX_PAGE_BYTES)
     content: str | None = Field(default=None, max_length=MAX_PAGE_BYTES)
+    sources: Sources = Field(default=(), max_length=MAX_SOURCES)
 
 
 class RelevanceJudged(Event):
-    """A judgment (R-130). ``raw`` is the reply as it came, where there was one."""
+    """A judgment (R-130).
+
+    Attributes:
+        raw: The reply as it came, where there was one.
+        detail: What went wrong with a call that failed.
+    """
 
     request_id: str
     url: str
     relevant: bool
     outcome: RelevanceOutcome
     raw: str | None = Field(default=None, max_length=2000)
+    detail: str | None = None
     llm: LlmCall | None = None
     config_version: str = ""
 
 
 class SnippetExtracted(Event):
-    """What a relevant source says, or why nothing: one of ``snippet`` and ``failure`` is null (R-124, R-125)."""
+    """What a relevant source says, or why nothing: one of ``snippet`` and ``failure`` is null (R-124, R-125).
+
+    ``content_hash`` is the SHA-256 of what was read: for one address and hash this never changes under one
+    ``config_version``, so readers may keep it by these (R-131).
+    """
 
     request_id: str
     url: str
     title: str
     snippet: str | None = None
     failure: SnippetFailure | None = None
+    content_hash: str = ""
+    config_version: str = ""
+
+
+class SnippetsCompleted(Event):
+    """A request is done: what became of every source, in the order asked (R-127).
+
+    ``failure`` says why there are no sources; it is null where some were tried.
+    """
+
+    request_id: str
+    query: str = ""
+    sources: Sources
+    failure: RequestFailure | None = None
     config_version: str = ""

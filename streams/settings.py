@@ -33,6 +33,7 @@ from handlers.page.reading import PageReadingSection
 from handlers.page.refusals import PageRefusalsSection
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
+from handlers.relevance.sections import Domains, RelevanceGateSection
 from handlers.results.extraction import ExtractionSection
 from handlers.results.patterns import Patterns
 from handlers.results.sections import ClassificationSection, RetrievalEvaluationSection
@@ -190,6 +191,8 @@ class Settings(BaseSettings):
     result_trees: ResultTrees = Field(
         default=ResultTrees(), description="Trained trees that help in telling them apart."
     )
+    relevance_gate: RelevanceGateSection = Field(description="Which sources are read for a query, and what is kept.")
+    domains: Domains = Field(description="Approved sources by field.")
     retrievalEvaluation: RetrievalEvaluationSection = Field(  # noqa: N815 - the key's name comes from the source document
         description="When a batch of results passes."
     )
@@ -298,7 +301,7 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
 
     A file of patterns is a key below ``patterns``, a prompt one below ``prompts``; trained trees are a section.
     """
-    names = ("assay.yaml", "config_indexing.yaml", "models.yaml")
+    names = ("assay.yaml", "config_indexing.yaml", "models.yaml", "domains.yaml")
     named = [path for name in names if (path := directory / name).is_file()]
     packs = sorted((directory / "patterns").glob("*.yaml"))
     handlers = Path(__file__).parent.parent / "handlers"

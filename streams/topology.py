@@ -17,7 +17,9 @@ from handlers.evaluate_search import EvaluateSearchRules, evaluate_search, read_
 from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
 from handlers.index_page import IndexPageRules, index_page, read_index
 from handlers.index_utterance import IndexUtteranceRules, index_utterance, read_utterance
+from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance, read_relevance
 from handlers.page.links import host_of, registrable_domain
+from handlers.request_snippets import RequestSnippetsRules, request_snippets
 from handlers.score_page import ScorePageRules, score_page
 from schemas.claims import ClaimEvaluated, ExtractedClaim, UtteranceIndexed, UtteranceRecorded
 from schemas.documents import DocumentIndexed
@@ -25,6 +27,13 @@ from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.outcome import Ask, Outcome
 from schemas.pages import CrawledPage, ScoredPage
+from schemas.relevance import (
+    RelevanceJudged,
+    RelevanceRequested,
+    SnippetExtracted,
+    SnippetsCompleted,
+    SnippetsRequested,
+)
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
 from schemas.rules import Rules
 from schemas.search import SearchEvaluated
@@ -222,7 +231,7 @@ EXTRACTION_NEEDED = Topic(
     event=ExtractionNeeded,
     key=lambda event: registrable_domain(host_of(event.target_url)),
     key_means="registrable domain of the target",
-    meaning="Listings whose details should be fetched.",
+    meaning="Listings whose details should be fetched, and sources to be judged.",
     partitions=12,
 )
 EXTRACTION_COMPLETED = Topic(
@@ -232,6 +241,46 @@ EXTRACTION_COMPLETED = Topic(
     key_means="batch_id or request_id",
     meaning="What became of each extraction.",
     read_by=("your orchestrator",),
+)
+SNIPPETS_REQUESTED = Topic(
+    name="snippets.requested.v1",
+    event=SnippetsRequested,
+    key=lambda request: str(request.request_id),
+    key_means="request_id",
+    meaning="Queries to which approved sources should speak.",
+    written_by=("your application",),
+)
+RELEVANCE_REQUESTED = Topic(
+    name="relevance.requested.v1",
+    event=RelevanceRequested,
+    key=lambda source: str(source.request_id),
+    key_means="request_id",
+    meaning="Sources that were brought home, to be judged for a query.",
+    written_by=("your application",),
+)
+RELEVANCE_JUDGED = Topic(
+    name="relevance.judged.v1",
+    event=RelevanceJudged,
+    key=lambda judged: str(judged.request_id),
+    key_means="request_id",
+    meaning="Whether each source is relevant to its query, and how that was found.",
+    read_by=("dashboards",),
+)
+SNIPPETS_EXTRACTED = Topic(
+    name="snippets.extracted.v1",
+    event=SnippetExtracted,
+    key=lambda snippet: str(snippet.request_id),
+    key_means="request_id",
+    meaning="What each relevant source says, or that it says nothing.",
+    read_by=("your application",),
+)
+SNIPPETS_COMPLETED = Topic(
+    name="snippets.completed.v1",
+    event=SnippetsCompleted,
+    key=lambda completed: str(completed.request_id),
+    key_means="request_id",
+    meaning="Requests that are done, with what became of each source.",
+    read_by=("your application",),
 )
 CLAIMS_EXTRACTED = Topic(
     name="claims.extracted.v1",
@@ -276,6 +325,11 @@ TOPICS: tuple[Topic, ...] = (
     SEARCH_EVALUATED,
     EXTRACTION_NEEDED,
     EXTRACTION_COMPLETED,
+    SNIPPETS_REQUESTED,
+    RELEVANCE_REQUESTED,
+    RELEVANCE_JUDGED,
+    SNIPPETS_EXTRACTED,
+    SNIPPETS_COMPLETED,
     CLAIMS_EXTRACTED,
     CLAIMS_EVALUATED,
     UTTERANCES_RECORDED,
@@ -321,7 +375,14 @@ HANDLERS: tuple[Handler, ...] = (
         fn=fetch_page,
         read=read_pages,
         consumes=EXTRACTION_NEEDED,
-        emits=(PAGES_CRAWLED, RETRIEVAL_BATCHES, EXTRACTION_COMPLETED, EXTRACTION_NEEDED),
+        emits=(
+            PAGES_CRAWLED,
+            RETRIEVAL_BATCHES,
+            EXTRACTION_COMPLETED,
+            EXTRACTION_NEEDED,
+            RELEVANCE_REQUESTED,
+            SNIPPETS_COMPLETED,
+        ),
         rules=FetchPageRules,
         lane="fetch",
         concurrency=32,
@@ -357,6 +418,30 @@ HANDLERS: tuple[Handler, ...] = (
         lane="llm",
         concurrency=32,
         ordered_by_key=False,  # each batch has its own verdict
+        retry_later=(60, 600),
+        replay="paid",
+        rounds=1,
+        slo_seconds=120,
+    ),
+    Handler(
+        name="request_snippets",
+        fn=request_snippets,
+        consumes=SNIPPETS_REQUESTED,
+        emits=(EXTRACTION_NEEDED, SNIPPETS_COMPLETED),
+        rules=RequestSnippetsRules,
+        lane="cpu",
+        slo_seconds=10,
+    ),
+    Handler(
+        name="judge_relevance",
+        fn=judge_relevance,
+        read=read_relevance,
+        consumes=RELEVANCE_REQUESTED,
+        emits=(RELEVANCE_JUDGED, SNIPPETS_EXTRACTED, EXTRACTION_NEEDED, SNIPPETS_COMPLETED),
+        rules=JudgeRelevanceRules,
+        lane="llm",
+        concurrency=32,
+        ordered_by_key=False,  # each source has its own verdict; a request's sources come one by one
         retry_later=(60, 600),
         replay="paid",
         rounds=1,

@@ -6,6 +6,7 @@ paragraphs that carry content, cut to size. They are two calls since most source
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pydantic import Field
@@ -18,18 +19,22 @@ from handlers.page.reading import PageReadingSection
 from handlers.page.text import MainText, count_words, has_cjk, leading_sentences, main_text
 from handlers.page.walk import walk_page
 from schemas.pages import MAX_PAGE_BYTES
+from schemas.relevance import MAX_SNIPPET_CHARACTERS
 from schemas.rules import Section
 
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_ENDS = ".!?。！？"
 
 
 class SnippetLimits(Section):
     """Sizes of summaries and snippets. A CJK character counts as a word."""
 
-    summary_words: int = Field(default=100, ge=1, description="Words of text that stand for a missing description.")
-    paragraph_words: int = Field(default=8, ge=1, description="Words of a paragraph; a shorter one is no content.")
-    least_words: int = Field(default=20, ge=1, description="Words of all paragraphs; with fewer a page says nothing.")
-    max_characters: int = Field(default=2000, ge=50, description="What a snippet is cut to, at a sentence's end.")
+    summary_words: int = Field(ge=1, description="Words of text that stand for a missing description.")
+    paragraph_words: int = Field(ge=1, description="Words of a paragraph; a shorter one is no content.")
+    least_words: int = Field(ge=1, description="Words of all paragraphs; with fewer a page says nothing.")
+    max_characters: int = Field(
+        ge=50, le=MAX_SNIPPET_CHARACTERS, description="What a snippet is cut to, at a sentence's end."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,7 @@ def extract_snippet(html: str | None, text: str | None, reading: PageReadingSect
     kept = dict.fromkeys(
         line for given in lines if count_words(line := " ".join(given.split())) >= limits.paragraph_words
     )
-    return _cut("\n".join(kept), limits) if sum(map(count_words, kept)) >= limits.least_words else ""
+    return _cut(tuple(kept), limits) if sum(map(count_words, kept)) >= limits.least_words else ""
 
 
 def _walk(html: str | None, reading: PageReadingSection) -> Outline | None:
@@ -118,12 +123,25 @@ def _first_words(text: str, most: int) -> str:
     return line[:low].rstrip()
 
 
-def _cut(text: str, limits: SnippetLimits) -> str:
-    """Whole lines while they fit; of the first that does not, whole sentences if nothing stands yet."""
-    if len(text) <= limits.max_characters:
-        return text
-    end = text.rfind("\n", 0, limits.max_characters + 1)
-    return text[:end] if end > 0 else leading_sentences(text, limits.max_characters)
+def _cut(lines: Iterable[str], limits: SnippetLimits) -> str:
+    r"""Whole lines while they fit, then the sentences of the next one that still do.
+
+    >>> limits = SnippetLimits(summary_words=9, paragraph_words=1, least_words=1, max_characters=50)
+    >>> _cut(["Rain falls.", "It is wet. It is cold. It goes on like this all day."], limits)
+    'Rain falls.\nIt is wet. It is cold.'
+    """
+    kept: list[str] = []
+    room = limits.max_characters
+    for line in lines:
+        if len(line) > room:
+            part = leading_sentences(line, room) if room > 0 else ""
+            # A sentence that was cut is better than nothing, and only than that.
+            if part and (not kept or line[len(part) - 1] in _ENDS):
+                kept.append(part)
+            break
+        kept.append(line)
+        room -= len(line) + 1
+    return "\n".join(kept)
 
 
 def _line(text: str) -> str:

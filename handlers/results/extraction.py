@@ -21,6 +21,12 @@ class ExtractionSection(Section):
     max_text_characters: int = Field(
         default=20_000, ge=100, description="Text kept of a result in events that carry it on."
     )
+    max_html_characters: int = Field(
+        default=1_000_000,
+        ge=0,
+        le=1_500_000,
+        description="HTML of a source that is carried on to be judged; a longer page is carried as its text.",
+    )
 
 
 def share_details(listings: int, limits: ExtractionSection) -> tuple[int, ...]:

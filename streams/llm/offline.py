@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from handlers.offline import decontextualize_claim, evaluate_retrieval, evaluate_search
+from handlers.offline import decontextualize_claim, evaluate_retrieval, evaluate_search, judge_relevance
 from schemas.llm import CallOutcome, LlmCall
 from schemas.outcome import AskModel, ModelFailed, ModelReply
 from streams.llm.answers import Kept, reply_of
@@ -18,6 +18,7 @@ OFFLINE_JUDGES: Mapping[str, Judge] = {
     "decontextualize_claim": decontextualize_claim.answer,
     "evaluate_retrieval": evaluate_retrieval.answer,
     "evaluate_search": evaluate_search.answer,
+    "judge_relevance": judge_relevance.answer,
 }
 """The judge of each task."""
 

@@ -12,6 +12,7 @@ from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionStatus, ExtractionTrigger
 from schemas.outcome import Ask, Emit, FetchedPage, FetchFailure, FetchPages, FetchRefused, PagesReply
 from schemas.pages import CrawledPage
+from schemas.relevance import RelevanceRequested, SnippetsCompleted, SnippetSource, SourceOutcome
 from schemas.retrieval import RetrievalBatch
 from tests.rules import shipped_rules
 
@@ -266,11 +267,83 @@ def test_a_target_that_is_itself_the_answer() -> None:
     assert len(of_type(outcome, CrawledPage)) == len(of_type(outcome, RetrievalBatch)) == 1
 
 
-def test_snippets_bring_pages_and_no_batch() -> None:
-    event = needed(follow=False, reason=ExtractionTrigger.SNIPPET_REQUESTED, batch_id=None, request_id="r1")
-    outcome, _ = run(event, detail)
-    assert len(of_type(outcome, CrawledPage)) == 1
-    assert not of_type(outcome, RetrievalBatch)
+def snippet(**fields: object) -> ExtractionNeeded:
+    return needed(**{"reason": "snippet_requested", "batch_id": None, "request_id": "r1", "follow": False} | fields)
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_a_source_of_a_snippet_request_goes_on_to_be_judged(follow: bool) -> None:
+    outcome, asked = run(snippet(follow=follow), detail)
+    assert asked == [(f"{HOST}/events",)], "it is read itself, whatever it looks like"
+    [crawled, source, done] = outcome.events
+    assert isinstance(crawled, CrawledPage)
+    assert isinstance(source, RelevanceRequested)
+    assert (source.request_id, source.query, source.url, source.sources) == ("r1", "concert", f"{HOST}/events", ())
+    assert source.html
+    assert "begins at eight" in source.html
+    assert source.content is None
+    assert done == completed(outcome)
+    assert completed(outcome).status is ExtractionStatus.OK
+
+
+SOURCES = (SnippetSource(url=f"{HOST}/events"), SnippetSource(url="https://other.example/"))
+
+
+def test_a_request_travels_with_its_source() -> None:
+    outcome, _ = run(snippet(sources=SOURCES), detail)
+    [source] = of_type(outcome, RelevanceRequested)
+    assert isinstance(source, RelevanceRequested)
+    assert source.sources == SOURCES
+
+
+@pytest.mark.parametrize(
+    ("fields", "failure"),
+    [({}, FetchFailure.TIMEOUT), ({"hop": 9}, FetchFailure.HOP_LIMIT), ({"over_budget": True}, "over_budget")],
+)
+def test_a_request_goes_on_without_a_source_that_does_not_come(fields: dict[str, object], failure: str) -> None:
+    outcome, _ = run(snippet(sources=SOURCES, **fields), lambda url: FetchRefused(url, FetchFailure.TIMEOUT))
+    [done, onward] = outcome.events
+    assert done == completed(outcome)
+    assert completed(outcome).failure == failure
+    assert isinstance(onward, ExtractionNeeded)
+    assert onward.target_url == "https://other.example/"
+    assert (onward.sources[0].outcome, onward.sources[0].failure) == (SourceOutcome.NOT_FETCHED, failure)
+
+
+def test_the_last_source_that_does_not_come_completes_its_request() -> None:
+    outcome, _ = run(snippet(sources=SOURCES[:1]), lambda url: FetchRefused(url, FetchFailure.UNREACHABLE))
+    [end] = of_type(outcome, SnippetsCompleted)
+    assert isinstance(end, SnippetsCompleted)
+    assert (end.request_id, end.query, end.config_version) == ("r1", "concert", RULES.config_version)
+    assert [(source.outcome, source.failure) for source in end.sources] == [("not_fetched", "unreachable")]
+
+
+def test_a_wall_in_the_place_of_a_source_is_no_source() -> None:
+    outcome, _ = run(snippet(sources=SOURCES[:1]), lambda url: page(url, "<title>Page not found</title><p>Gone.</p>"))
+    [end] = of_type(outcome, SnippetsCompleted)
+    assert isinstance(end, SnippetsCompleted)
+    assert end.sources[0].failure is FetchFailure.SOFT_404
+
+
+def test_a_page_too_long_to_be_carried_goes_on_as_its_text() -> None:
+    rules = RULES.model_copy(update={"extraction": RULES.extraction.model_copy(update={"max_html_characters": 400})})
+    url = f"{HOST}/event/9"
+    answer = read_pages(snippet(target_url=url), (PagesReply((detail(url),)),), rules)
+    assert isinstance(answer, Emit)
+    [source] = of_type(answer, RelevanceRequested)
+    assert isinstance(source, RelevanceRequested)
+    assert (source.html, source.title) == (None, "Concert")
+    assert source.content
+    assert source.content.startswith("Concert 9\nThe concert begins")
+    assert len(source.content) == 400
+
+
+@pytest.mark.parametrize("request_id", [None, "", "x" * 600, "a\x00b"])
+def test_a_source_that_nobody_requested_is_judged_under_its_own_id(request_id: str | None) -> None:
+    outcome, _ = run(snippet(request_id=request_id, query="q" * 30_000), detail)
+    [source] = of_type(outcome, RelevanceRequested)
+    assert isinstance(source, RelevanceRequested)
+    assert (source.request_id, len(source.query)) == ("e1", 20_000)
 
 
 @pytest.mark.parametrize("follow", [True, False])

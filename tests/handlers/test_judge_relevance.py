@@ -7,9 +7,19 @@ import pytest
 from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance, read_relevance, read_word
 from handlers.offline.judge_relevance import answer
 from schemas.event import Event
+from schemas.extraction import ExtractionNeeded
 from schemas.llm import CallOutcome, LlmCall
 from schemas.outcome import Ask, AskModel, Emit, ModelFailed, ModelReply, ModelUnavailable, Retry
-from schemas.relevance import RelevanceJudged, RelevanceOutcome, RelevanceRequested, SnippetExtracted, SnippetFailure
+from schemas.relevance import (
+    RelevanceJudged,
+    RelevanceOutcome,
+    RelevanceRequested,
+    SnippetExtracted,
+    SnippetFailure,
+    SnippetsCompleted,
+    SnippetSource,
+    SourceOutcome,
+)
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(JudgeRelevanceRules)
@@ -50,7 +60,9 @@ def test_title_and_description_are_asked_about_and_nothing_else() -> None:
     assert (need.max_tokens, need.temperature) == (10, 0.1)
     assert need.facts["title"] == "Repairing bicycle brakes"
     assert need.facts["summary"] == "How the brakes of a bicycle are repaired."
-    text = need.messages[-1].content
+    [message] = need.messages
+    assert message.role == "user", "one user message (R-118)"
+    text = message.content
     assert "How the brakes of a bicycle are repaired." in text
     assert "handlebar" not in text
 
@@ -102,6 +114,81 @@ def test_a_relevant_source_without_content_says_so() -> None:
     assert (snippet.snippet, snippet.failure) == (None, SnippetFailure.NO_MEANINGFUL_CONTENT)
 
 
+def test_what_a_source_said_is_remembered_and_another_query_is_judged_anew() -> None:
+    rules = shipped_rules(JudgeRelevanceRules)
+    first = read_relevance(source(), (ModelReply("Relevant", (), call()),), rules)
+    assert isinstance(first, Emit)
+    other = source(query="prices of bicycle brakes", request_id="r2")
+    assert isinstance(judge_relevance(other, rules), Ask), "a passage that is remembered says nothing on another query"
+    refused = read_relevance(other, (ModelReply("Irrelevant", (), call()),), rules)
+    assert isinstance(refused, Emit)
+    assert len(refused.events) == 1
+    again = read_relevance(other, (ModelReply("Relevant", (), call()),), rules)
+    assert isinstance(again, Emit)
+    assert again.events[1] == first.events[1].model_copy(update={"request_id": "r2"})
+    assert len(rules.read_before) == 1
+
+
+def test_the_snippet_says_which_content_it_is_of() -> None:
+    _, one = events(source(), "Relevant")
+    _, other = events(source(html=PAGE + "<!-- -->"), "Relevant")
+    assert isinstance(one, SnippetExtracted)
+    assert isinstance(other, SnippetExtracted)
+    assert (one.snippet, len(one.content_hash)) == (other.snippet, 64)
+    assert one.content_hash != other.content_hash
+
+
+def test_no_query_is_no_evidence() -> None:
+    outcome = judge_relevance(source(query=" "), RULES)
+    assert isinstance(outcome, Emit)
+    [judged] = outcome.events
+    assert isinstance(judged, RelevanceJudged)
+    assert judged.outcome is RelevanceOutcome.NO_EVIDENCE
+
+
+OTHER = SnippetSource(url="https://c.example/")
+OURS = SnippetSource(url="https://a.example/b")
+
+
+def test_a_source_of_a_request_sends_the_next_one_on() -> None:
+    judged, snippet, needed = events(source(sources=(OURS, OTHER)), "Relevant")
+    assert isinstance(judged, RelevanceJudged)
+    assert isinstance(snippet, SnippetExtracted)
+    assert isinstance(needed, ExtractionNeeded)
+    assert (needed.target_url, needed.request_id, needed.query) == (OTHER.url, "r", source().query)
+    done, pending = needed.sources
+    assert (done.outcome, done.snippet, done.title) == (SourceOutcome.RELEVANT, PROSE, "Repairing bicycle brakes")
+    assert pending == OTHER
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome"),
+    [
+        (ModelReply("Irrelevant", (), call()), "irrelevant"),
+        (ModelReply("perhaps", (), call()), "unparsed"),
+        (ModelFailed(call(CallOutcome.TIMEOUT), "late"), "timeout"),
+        (ModelFailed(call(CallOutcome.ERROR), "broken"), "error"),
+    ],
+)
+def test_the_last_source_completes_the_request_however_it_was_judged(
+    reply: ModelReply | ModelFailed, outcome: str
+) -> None:
+    settled = OTHER.model_copy(update={"outcome": SourceOutcome.IRRELEVANT})
+    decided = read_relevance(source(sources=(settled, OURS)), (reply,), RULES)
+    assert isinstance(decided, Emit)
+    _, completed = decided.events
+    assert isinstance(completed, SnippetsCompleted)
+    assert [(one.url, one.outcome) for one in completed.sources] == [(OTHER.url, "irrelevant"), (OURS.url, outcome)]
+
+
+def test_a_source_without_evidence_is_settled_without_a_call() -> None:
+    decided = judge_relevance(source(html=None, sources=(OURS,)), RULES)
+    assert isinstance(decided, Emit)
+    completed = decided.events[-1]
+    assert isinstance(completed, SnippetsCompleted)
+    assert completed.sources[0].outcome is SourceOutcome.NO_EVIDENCE
+
+
 @pytest.mark.parametrize("text", ["Irrelevant", "", "Relevant?", "yes", "Relevant Irrelevant", "0.7", "I can't say"])
 def test_anything_else_keeps_the_source_out(text: str) -> None:
     [judged] = events(source(), text)
@@ -126,7 +213,7 @@ def test_a_word_is_read_exactly(text: str, meaning: str) -> None:
     ("ended", "outcome"),
     [
         (CallOutcome.TIMEOUT, "timeout"), (CallOutcome.ERROR, "error"), (CallOutcome.REFUSED, "error"),
-        (CallOutcome.TRUNCATED, "error"), (CallOutcome.EMPTY, "error"), (CallOutcome.RATE_LIMITED, "error"),
+        (CallOutcome.TRUNCATED, "unparsed"), (CallOutcome.EMPTY, "unparsed"), (CallOutcome.RATE_LIMITED, "error"),
     ],
 )  # fmt: skip
 def test_a_failed_call_keeps_the_source_out_under_its_own_name(ended: CallOutcome, outcome: str) -> None:
@@ -134,7 +221,7 @@ def test_a_failed_call_keeps_the_source_out_under_its_own_name(ended: CallOutcom
     assert isinstance(decided, Emit)
     [judged] = decided.events
     assert isinstance(judged, RelevanceJudged)
-    assert (judged.relevant, judged.outcome) == (False, outcome)
+    assert (judged.relevant, judged.outcome, judged.detail) == (False, outcome, "why")
 
 
 def test_an_outage_decides_nothing() -> None:

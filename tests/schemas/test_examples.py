@@ -12,6 +12,13 @@ from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.pages import CrawledPage, ScoredPage
+from schemas.relevance import (
+    RelevanceJudged,
+    RelevanceRequested,
+    SnippetExtracted,
+    SnippetsCompleted,
+    SnippetsRequested,
+)
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
 from schemas.search import SearchEvaluated
 
@@ -26,6 +33,11 @@ EVENTS: dict[str, type[Event]] = {
     "search.evaluated.v1": SearchEvaluated,
     "extraction.needed.v1": ExtractionNeeded,
     "extraction.completed.v1": ExtractionCompleted,
+    "snippets.requested.v1": SnippetsRequested,
+    "relevance.requested.v1": RelevanceRequested,
+    "relevance.judged.v1": RelevanceJudged,
+    "snippets.extracted.v1": SnippetExtracted,
+    "snippets.completed.v1": SnippetsCompleted,
     "claims.extracted.v1": ExtractedClaim,
     "claims.evaluated.v1": ClaimEvaluated,
     "utterances.recorded.v1": UtteranceRecorded,
@@ -51,6 +63,11 @@ NEEDED = {
     },
     "extraction.needed.v1": {"extraction_id", "query", "reason", "target_url"},
     "extraction.completed.v1": {"extraction_id", "target_url", "status"},
+    "snippets.requested.v1": {"request_id"},
+    "relevance.requested.v1": {"request_id", "query", "url"},
+    "relevance.judged.v1": {"request_id", "url", "relevant", "outcome"},
+    "snippets.extracted.v1": {"request_id", "url", "title"},
+    "snippets.completed.v1": {"request_id", "sources"},
     "claims.extracted.v1": {"claim_id", "claim_text"},
     "claims.evaluated.v1": {"claim_id", "status", "band", "promotable", "config_version"},
     "utterances.recorded.v1": {"utterance_id", "text", "source_id"},
@@ -177,6 +194,12 @@ def test_trust_features_are_the_eighteen() -> None:
         ("extraction.needed.v1", {"max_details": 0}),
         ("extraction.needed.v1", {"reason": "because"}),
         ("extraction.completed.v1", {"failure": "bad luck"}),
+        ("snippets.requested.v1", {"request_id": ""}),
+        ("snippets.requested.v1", {"urls": ["https://a.example/"] * 101}),
+        ("relevance.requested.v1", {"url": ""}),
+        ("relevance.judged.v1", {"outcome": "perhaps"}),
+        ("snippets.extracted.v1", {"failure": "dull"}),
+        ("snippets.completed.v1", {"sources": [{"url": "https://a.example/", "outcome": "lost"}]}),
         ("claims.extracted.v1", {"entailed_score": 1.01}),
         ("claims.extracted.v1", {"claim_id": ""}),
         ("claims.evaluated.v1", {"decontextualization_score": float("nan")}),

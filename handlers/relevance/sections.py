@@ -1,0 +1,48 @@
+"""The sections ``relevance_gate`` and ``domains`` of the configuration."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from handlers.page.links import canonical_url
+from handlers.page.snippet import SnippetLimits
+from schemas.relevance import MAX_SOURCES
+from schemas.rules import Section
+
+
+class RelevanceGateSection(Section):
+    """How sources are judged and read."""
+
+    max_sources: int = Field(ge=1, le=MAX_SOURCES, description="Sources of one request that are tried, in their order.")
+    max_title_characters: int = Field(ge=1, description="Of a title, as the judge sees it.")
+    max_summary_characters: int = Field(ge=1, description="Of a summary, as the judge sees it.")
+    least_coverage: float = Field(
+        gt=0, le=1, description="Share of a query's terms that the offline judge wants to see."
+    )
+    remembered: int = Field(ge=0, le=100_000, description="Sources whose snippet, or the lack of one, is remembered.")
+    snippet: SnippetLimits = Field(description="Sizes of summaries and snippets.")
+
+
+class ApprovedDomain(Section):
+    """A field of knowledge with the sources that were approved for it (R-135)."""
+
+    title: str = Field(default="", max_length=200, description="What the field is, for people.")
+    relevantSources: tuple[Annotated[str, Field(max_length=8192)], ...] = Field(  # noqa: N815 - the source's own name
+        min_length=1, max_length=MAX_SOURCES, description="Addresses, tried one by one in this order."
+    )
+
+    @model_validator(mode="after")
+    def _checked(self) -> Self:
+        pages = [canonical_url(url) for url in self.relevantSources]
+        for url, page in zip(self.relevantSources, pages, strict=True):
+            if page is None:
+                raise ValueError(f"{url!r} is no http(s) address")
+            if pages.count(page) > 1:
+                raise ValueError(f"{url!r} stands there twice")
+        return self
+
+
+Domains = dict[str, ApprovedDomain]
+"""The ``domains`` section of ``config/domains.yaml``: fields of knowledge by the name that requests use."""

@@ -1,0 +1,70 @@
+"""A request on its way: each source once and in its turn, and one end."""
+
+import pytest
+
+from handlers.relevance.progress import go_on, settled, sources_of
+from schemas.extraction import ExtractionNeeded
+from schemas.outcome import FetchFailure
+from schemas.relevance import SnippetsCompleted, SnippetSource, SourceOutcome
+
+A, B, C = "https://a.example/", "https://b.example/", "https://c.example/"
+
+
+def test_every_source_has_its_turn_once_and_then_the_request_ends() -> None:
+    sources, turns = sources_of((A, B, C), 10), []
+    step = go_on("r", "q", sources, "v")
+    while isinstance(step, ExtractionNeeded):
+        turns.append(step.target_url)
+        step = go_on("r", "q", settled(step.sources, step.target_url, SourceOutcome.IRRELEVANT), "v")
+    assert turns == [A, B, C]
+    assert isinstance(step, SnippetsCompleted)
+    assert (step.request_id, step.query, step.config_version, step.failure) == ("r", "q", "v", None)
+    assert [(source.url, source.outcome) for source in step.sources] == [
+        (url, SourceOutcome.IRRELEVANT) for url in (A, B, C)
+    ]
+
+
+def test_a_redelivery_asks_under_the_same_id_and_another_request_does_not() -> None:
+    sources = sources_of((A, B), 10)
+    steps = [go_on(request, "q", sources, "v") for request in ("r", "r", "s")]
+    assert all(isinstance(step, ExtractionNeeded) for step in steps)
+    ids = [step.extraction_id for step in steps if isinstance(step, ExtractionNeeded)]
+    assert ids[0] == ids[1] != ids[2]
+
+
+def test_a_source_is_read_itself_and_counts_as_no_hop() -> None:
+    step = go_on("r", "q", sources_of((A,), 10), "v")
+    assert isinstance(step, ExtractionNeeded)
+    assert (step.follow, step.hop, step.max_details, step.over_budget) == (False, 0, 1, False)
+
+
+def test_sources_beyond_the_limit_are_named_and_not_tried() -> None:
+    step = go_on("r", "q", sources_of((A, B, C), 2), "v")
+    assert isinstance(step, ExtractionNeeded)
+    assert [source.outcome for source in step.sources] == ["pending", "pending", "not_fetched"]
+    assert step.sources[2].failure is FetchFailure.OVER_BUDGET
+
+
+@pytest.mark.parametrize("urls", [(A, A), (A, f" {A}#part "), (A, "HTTPS://A.example:443/"), (A, " ", "")])
+def test_a_page_is_one_source_however_it_is_spelt(urls: tuple[str, ...]) -> None:
+    assert [source.url for source in sources_of(urls, 10)] == [A]
+
+
+def test_what_is_no_address_is_left_to_the_fetch_and_what_is_no_length_is_not() -> None:
+    odd, long = sources_of(("no address", "https://a.example/" + "a" * 9000), 10)
+    assert odd.outcome is SourceOutcome.PENDING
+    assert (long.outcome, long.failure, len(long.url)) == (SourceOutcome.NOT_FETCHED, FetchFailure.INVALID_URL, 8192)
+
+
+def test_a_source_that_had_its_turn_is_left_as_it_is() -> None:
+    sources = (SnippetSource(url=A, outcome=SourceOutcome.RELEVANT, snippet="Text."), SnippetSource(url=B))
+    assert settled(sources, A, SourceOutcome.ERROR) == sources
+    assert settled(sources, C, SourceOutcome.ERROR) == sources
+
+
+def test_a_request_that_names_others_than_its_own_source_ends_too() -> None:
+    """An event from elsewhere may carry anything: each step settles a source or asks for one that it will settle."""
+    step = go_on("r", "q", settled((SnippetSource(url=A),), B, SourceOutcome.ERROR), "v")
+    assert isinstance(step, ExtractionNeeded)
+    assert step.target_url == A
+    assert isinstance(go_on("r", "q", settled(step.sources, A, SourceOutcome.ERROR), "v"), SnippetsCompleted)

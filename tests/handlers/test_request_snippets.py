@@ -1,0 +1,115 @@
+"""What a snippet request is taken for: its query, its sources, or the reason why none is tried."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from handlers.relevance.sections import ApprovedDomain
+from handlers.request_snippets import RequestSnippetsRules, request_snippets
+from schemas.extraction import ExtractionNeeded, ExtractionTrigger
+from schemas.relevance import SnippetsCompleted, SnippetsRequested
+from tests.rules import shipped_rules
+
+DOMAINS = {
+    "care": {"title": "Care", "relevantSources": ["https://a.example/", "https://b.example/"]},
+    "health": {"relevantSources": ["https://c.example/", "https://a.example/"]},
+}
+RULES = shipped_rules(RequestSnippetsRules, domains=DOMAINS)
+
+
+def decided(**fields: Any) -> ExtractionNeeded | SnippetsCompleted:
+    request = SnippetsRequested.model_validate({"request_id": "r", "query": "care of a child"} | fields)
+    [event] = request_snippets(request, RULES).events
+    assert isinstance(event, ExtractionNeeded | SnippetsCompleted)
+    return event
+
+
+def urls(event: ExtractionNeeded | SnippetsCompleted) -> list[str]:
+    return [source.url.removeprefix("https://").removesuffix(".example/") for source in event.sources]
+
+
+def test_the_first_source_of_a_domain_is_fetched_and_carries_the_others() -> None:
+    event = decided(domain="care")
+    assert isinstance(event, ExtractionNeeded)
+    assert (event.target_url, event.request_id, event.reason) == (
+        "https://a.example/", "r", ExtractionTrigger.SNIPPET_REQUESTED,
+    )  # fmt: skip
+    assert urls(event) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "query"),
+    [
+        ({"context": "my own words"}, "my own words"),
+        ({"context": None}, "care of a child"),
+        ({"context": " \n"}, "care of a child"),
+        ({"query": None, "context": " 親權怎麼分配？ "}, "親權怎麼分配？"),
+    ],
+)
+def test_the_users_words_come_before_the_query(fields: dict[str, Any], query: str) -> None:
+    assert decided(**fields).query == query
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"domain": "health"}, ["c", "a"]),
+        ({}, ["a", "b", "c"]),
+        ({"domain": " "}, ["a", "b", "c"]),
+        ({"urls": ["https://d.example/"]}, ["d"]),
+        ({"urls": ["https://d.example/"], "domain": "care"}, ["d"]),
+        ({"urls": ["https://d.example/"], "domain": "nowhere"}, ["d"]),
+        ({"urls": [], "domain": "care"}, ["a", "b"]),
+    ],
+)
+def test_sources_are_the_requests_own_else_those_of_its_domain_else_all(
+    fields: dict[str, Any], expected: list[str]
+) -> None:
+    assert urls(decided(**fields)) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "failure"),
+    [
+        ({"domain": "nowhere"}, "unknown_domain"),
+        ({"query": None}, "no_query"),
+        ({"query": " ", "context": ""}, "no_query"),
+        ({"urls": [" "]}, "no_sources"),
+    ],
+)
+def test_what_can_not_be_tried_is_complete_at_once_and_says_why(fields: dict[str, Any], failure: str) -> None:
+    event = decided(**fields)
+    assert isinstance(event, SnippetsCompleted)
+    assert (event.failure, event.sources) == (failure, ())
+    assert event.config_version == RULES.config_version
+
+
+def test_no_more_sources_are_tried_than_the_limit() -> None:
+    most = RULES.relevance_gate.max_sources
+    event = decided(urls=[f"https://d.example/{number}" for number in range(most + 3)])
+    assert [source.outcome for source in event.sources] == ["pending"] * most + ["not_fetched"] * 3
+
+
+def test_a_request_of_addresses_too_long_has_no_source_to_try() -> None:
+    event = decided(urls=["https://d.example/" + "a" * 9000])
+    assert isinstance(event, SnippetsCompleted)
+    assert [source.failure for source in event.sources] == ["invalid_url"]
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [
+        [], ["ftp://a.example/"], ["a.example"], [""], ["javascript:alert(1)"],
+        ["https://a.example/", "https://A.example/#part"],
+    ],
+)  # fmt: skip
+def test_an_approved_source_is_a_page_and_stands_there_once(sources: list[str]) -> None:
+    with pytest.raises(ValidationError):
+        ApprovedDomain(relevantSources=tuple(sources))
+
+
+def test_the_shipped_domains_have_sources() -> None:
+    for name, domain in shipped_rules(RequestSnippetsRules).domains.items():
+        assert domain.title, name
+        assert domain.relevantSources
