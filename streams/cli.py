@@ -239,11 +239,15 @@ def generate(
 
 
 @app.command()
-def doctor(as_json: AsJson = False, config: Config = None) -> int:
+def doctor(
+    models: Annotated[bool, typer.Option("--models", help="Also ask the model server for its list of models.")] = False,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
     """Check that everything Assay needs is there."""
     from streams.commands.doctor import run_doctor
 
-    return run_doctor(load_settings(config), as_json)
+    return run_doctor(load_settings(config), as_json, ask_models=models)
 
 
 @app.command()

@@ -10,24 +10,25 @@ import errno
 import importlib
 import json
 import logging
-import os
 import re
-import shutil
 import socket
 import sys
+import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 from aiokafka.errors import KafkaError
 from rich.console import Console
 from rich.text import Text
 
 from streams.broker_files import KAFKA_VERSION, BrokerUnavailable, cache_folder, cached_jars, find_java
+from streams.commands.doctor_models import check_models
+from streams.commands.findings import Finding, State, check_folder
 from streams.commands.kafka_trouble import explain_trouble
+from streams.fetch.settings import FetchSettings
 from streams.index.embedders import make_embedder
 from streams.index.ports import IndexDownError, IndexSettingsError
 from streams.index.settings import IndexSettings
@@ -37,27 +38,15 @@ from streams.topic_plan import find_differences
 OLDEST_PYTHON = (3, 11)
 _DISTRIBUTION = "assay"
 _KAFKA_SECONDS = 15.0
-_FREE_BYTES = 1024**3
 _MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red")}
 
-State = Literal["ok", "warn", "fail"]
 
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What was looked at, how it stands, what was found, and what to do where it is not well."""
-
-    what: str
-    state: State
-    detail: str
-    todo: str = ""
-
-
-def run_doctor(settings: Settings, as_json: bool) -> int:
+def run_doctor(settings: Settings, as_json: bool, ask_models: bool = False) -> int:
     """Runs all checks.
 
     Args:
         settings: The configuration, read and valid.
+        ask_models: Also ask the model server for its list of models.
         as_json: One line ``{"well", "findings": [{"what", "state", "detail", "todo"}]}``; states are ok, warn, fail.
 
     Returns:
@@ -65,7 +54,7 @@ def run_doctor(settings: Settings, as_json: bool) -> int:
     """
     findings = []
     console = Console(highlight=False, soft_wrap=True)
-    for finding in examine(settings):
+    for finding in examine(settings, ask_models):
         findings.append(finding)
         if not as_json:
             mark, style = _MARKS[finding.state]
@@ -77,7 +66,7 @@ def run_doctor(settings: Settings, as_json: bool) -> int:
     return 0 if well else 1
 
 
-def examine(settings: Settings) -> Iterator[Finding]:
+def examine(settings: Settings, ask_models: bool = False) -> Iterator[Finding]:
     """The findings in order, each as soon as it is there."""
     named = bool(settings.kafka.bootstrap_servers)
     yield check_python(sys.version_info[:3])
@@ -88,9 +77,11 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield from check_kafka(settings)
     yield check_index(settings.index)
     yield check_port(settings.http)
+    yield from check_fetching(settings.fetch)
+    yield from check_models(settings, ask_models)
     yield check_folder("cache", cache_folder(), "ASSAY_CACHE_DIR")
-    if (pages := settings.fetch.cache_path) is not None:
-        yield check_folder("fetched pages", pages.absolute().parent, "ASSAY_FETCH__CACHE_PATH")
+    if not named:
+        yield check_folder("local data", Path(tempfile.gettempdir()), "TMPDIR")
 
 
 def check_python(version: tuple[int, ...]) -> Finding:
@@ -210,16 +201,25 @@ def check_port(http: HttpSettings) -> Finding:
     return Finding("HTTP port", "ok", f"{where} is free")
 
 
-def check_folder(name: str, folder: Path, variable: str) -> Finding:
-    """Whether a folder can be written, or made, and has room."""
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        return Finding(name, "fail", f"{folder} can't be written", f"name another place with {variable}")
-    free = shutil.disk_usage(there).free
-    found = f"{folder}, {free / 1024**3:.1f} GiB free"
-    if free < _FREE_BYTES:
-        return Finding(name, "warn", found, "1 GiB is little enough")
-    return Finding(name, "ok", found)
+def check_fetching(fetch: FetchSettings) -> Iterator[Finding]:
+    """What of the limits on fetching was opened, and whether pages can be kept."""
+    if fetch.allow_private:
+        todo = "unset fetch.allow_private, and permit single hosts with fetch.resolve"
+        yield Finding("fetching", "warn", "strangers' pages can have any address of your network fetched", todo)
+    if not fetch.robots:
+        yield Finding("fetching", "warn", "robots.txt is not obeyed", "unset fetch.robots=false unless the sites agree")
+    if fetch.user_agent == FetchSettings().user_agent:
+        todo = "say who you are with ASSAY_FETCH__USER_AGENT before you fetch other people's sites"
+        yield Finding("fetching", "ok", f"as {fetch.user_agent}", todo)
+    else:
+        yield Finding("fetching", "ok", f"as {fetch.user_agent}")
+    for host, place in fetch.resolve.items():
+        yield Finding("fetching", "ok", f"{host} is reached at {place}, as fetch.resolve permits")
+    if fetch.cache_path is None:
+        todo = "name a file with ASSAY_FETCH__CACHE_PATH"
+        yield Finding("fetched pages", "warn", "in memory: a restart fetches them again", todo)
+    else:
+        yield check_folder("fetched pages", fetch.cache_path.absolute().parent, "ASSAY_FETCH__CACHE_PATH")
 
 
 def _modules() -> dict[str, list[str]]:

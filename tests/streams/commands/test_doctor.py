@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from qdrant_client import QdrantClient, models
 
-import streams.commands.doctor as doctor
 from streams.broker_files import BrokerUnavailable
+from streams.commands import doctor, findings
+from streams.fetch.settings import FetchSettings
 from streams.index.settings import IndexSettings
 from streams.settings import HttpSettings, Settings, load_settings
 
@@ -123,13 +124,28 @@ def test_a_taken_port_is_told() -> None:
 
 def test_folders_are_looked_at_without_being_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "not" / "yet"
-    assert doctor.check_folder("cache", folder, "NAME").state == "ok"
+    assert findings.check_folder("cache", folder, "NAME").state == "ok"
     assert not folder.parent.exists()
     (tmp_path / "file").write_text("")
-    blocked = doctor.check_folder("cache", tmp_path / "file" / "sub", "NAME")
+    blocked = findings.check_folder("cache", tmp_path / "file" / "sub", "NAME")
     assert (blocked.state, blocked.todo) == ("fail", "name another place with NAME")
-    monkeypatch.setattr(doctor, "_FREE_BYTES", 2**80)
-    assert doctor.check_folder("cache", folder, "NAME").state == "warn"
+    monkeypatch.setattr(findings, "FREE_BYTES", 2**80)
+    assert findings.check_folder("cache", folder, "NAME").state == "warn"
+
+
+def test_what_was_opened_for_fetching_is_told(tmp_path: Path) -> None:
+    fetch = FetchSettings(
+        allow_private=True,
+        robots=False,
+        resolve={"wiki.intranet.example": "10.1.2.3:80"},
+        cache_path=tmp_path / "pages.sqlite",
+    )
+    found = list(doctor.check_fetching(fetch))
+    assert [finding.state for finding in found] == ["warn", "warn", "ok", "ok", "ok"]
+    assert "wiki.intranet.example is reached at 10.1.2.3:80" in found[3].detail
+    named = list(doctor.check_fetching(FetchSettings(user_agent="HarbourBot/1.0", cache_path=None)))
+    assert [finding.state for finding in named] == ["ok", "warn"]
+    assert not named[0].todo
 
 
 def test_an_index_is_looked_at_without_being_made(tmp_path: Path) -> None:
