@@ -5,9 +5,11 @@ FROM ${PYTHON_IMAGE} AS build
 WORKDIR /src
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/assay
-# Dependencies first: they change less often than the code.
+# Dependencies first: they change less often than the code. Workers share paid answers through Redis, so its client is
+# among them; other extras are named in EXTRAS, such as "redis embed".
+ARG EXTRAS=redis
 COPY pyproject.toml constraints.txt ./
-RUN /opt/assay/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" > requirements.txt \
+RUN /opt/assay/bin/python -c "import os, tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; extras = os.environ['EXTRAS'].split(); print(*project['dependencies'], *(need for extra in extras for need in project['optional-dependencies'][extra]), sep='\n')" > requirements.txt \
     && /opt/assay/bin/pip install --constraint constraints.txt --requirement requirements.txt
 COPY README.md LICENSE ./
 COPY config config

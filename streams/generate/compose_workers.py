@@ -33,6 +33,8 @@ def _service(handler: Handler) -> dict[str, Any]:
         "ASSAY_HTTP__HOST": "0.0.0.0",  # noqa: S104 - inside the container; no port is published
         "ASSAY_HTTP__PORT": str(HTTP_PORT),
         "ASSAY_LOGS__FORMAT": "json",
+        # Embedded, the index would belong to one worker; all that write to it or search in it share the server.
+        "ASSAY_INDEX__URL": "${QDRANT_URL:-http://qdrant:6333}",
     }
     service: dict[str, Any] = {
         "image": "${ASSAY_IMAGE:-assay:local}",
@@ -54,9 +56,10 @@ def _service(handler: Handler) -> dict[str, Any]:
     if handler.lane == "fetch":
         service["environment"] = environment | {"ASSAY_FETCH__CACHE_PATH": f"{STATE}/fetched.sqlite"}
         service["volumes"] = [f"fetched:{STATE}"]
-    if handler.lane == "index":
-        # Embedded, the index would belong to one worker; all workers share the server.
-        service["environment"] = environment | {"ASSAY_INDEX__URL": "${QDRANT_URL:-http://qdrant:6333}"}
+    if handler.lane == "llm":
+        # Workers share no disk: paid answers and the day's costs stand in Redis, which is used only with a model.
+        service["environment"] = environment | {"ASSAY_LLM__REDIS_URL": "${REDIS_URL:-redis://redis:6379/0}"}
+        service["depends_on"] = service["depends_on"] | {"redis": {"condition": "service_healthy"}}
     return service
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from streams.generate.compose_workers import GRACE, HTTP_PORT, service_name
 from streams.settings import PipelineSettings, Settings
-from streams.topology import HANDLERS
+from streams.topology import HANDLERS, Handler
 
 ROOT = Path(__file__).parents[2]
 OVERRIDABLE = re.compile(r"\$\{([A-Z_]+):-(\S+)\}")
@@ -38,7 +38,7 @@ def seconds(text: str) -> float:
 
 
 def test_the_installation_is_whole() -> None:
-    assert {"kafka", "topics", "qdrant", "prometheus", "grafana"} <= set(MAIN["services"])
+    assert {"kafka", "topics", "qdrant", "redis", "prometheus", "grafana"} <= set(MAIN["services"])
     assert not set(MAIN["services"]) & set(WORKERS)
 
 
@@ -93,7 +93,7 @@ def test_ports_are_bound_to_this_machine(name: str) -> None:
 def test_volumes_are_declared_and_used() -> None:
     used = {volume for service in SERVICES.values() for volume in named_volumes(service)}
     assert used == set(MAIN["volumes"])
-    assert {"kafka", "qdrant", "prometheus", "grafana"} <= used
+    assert {"kafka", "qdrant", "redis", "prometheus", "grafana"} <= used
 
 
 def test_what_is_mounted_from_the_checkout_exists_and_is_read_only() -> None:
@@ -127,6 +127,31 @@ def test_a_worker_is_configured_by_settings_that_exist(name: str) -> None:
     assert WORKERS[name]["environment"]["ASSAY_HTTP__HOST"] == "0.0.0.0"
     assert WORKERS[name]["expose"] == [str(HTTP_PORT)]
     assert f":{HTTP_PORT}/healthz" in WORKERS[name]["healthcheck"]["test"][-1]
+
+
+@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
+def test_a_worker_shares_what_its_replicas_must_share(handler: Handler) -> None:
+    service = WORKERS[service_name(handler)]
+    environment = service["environment"]
+    # A handler of any lane may ask for a search, so all are told of the one index.
+    assert environment["ASSAY_INDEX__URL"].endswith(":-http://qdrant:6333}")
+    asks_models = handler.lane == "llm"
+    assert ("ASSAY_LLM__REDIS_URL" in environment) is asks_models
+    assert ("redis" in service["depends_on"]) is asks_models
+
+
+def test_redis_forgets_no_answer_that_was_paid_for() -> None:
+    redis = MAIN["services"]["redis"]
+    options = dict(zip(redis["command"][1::2], redis["command"][2::2], strict=True))
+    assert options == {"--appendonly": "yes", "--appendfsync": "always", "--maxmemory-policy": "noeviction"}
+    assert redis["volumes"] == ["redis:/data"]
+    # Answers are nobody's business outside, and it has no password.
+    assert "ports" not in redis
+
+
+def test_the_image_has_the_client_of_what_workers_share() -> None:
+    assert "ARG EXTRAS=redis" in (ROOT / "Dockerfile").read_text("utf-8").splitlines()
+    assert SERVICES["topics"]["build"]["args"]["EXTRAS"].endswith(":-redis}")
 
 
 def test_a_worker_has_time_to_drain() -> None:
