@@ -94,6 +94,8 @@ def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> O
         "title": title,
         "summary": summary,
         "ignored": sorted(word for word in rules.stop_words if word in query),
+        "plain_words": gate.plain_words,
+        "same_words": gate.same_words,
         "least_coverage": gate.least_coverage,
     }
     message = Message("user", "\n\n".join(part.content for part in parts))

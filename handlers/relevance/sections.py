@@ -21,6 +21,10 @@ class RelevanceGateSection(Section):
     least_coverage: float = Field(
         gt=0, le=1, description="Share of a query's terms that the offline judge wants to see."
     )
+    plain_words: tuple[str, ...] = Field(description="Words of a query that say little, for the offline judge.")
+    same_words: dict[str, tuple[str, ...]] = Field(
+        description="Words and phrases that meet one of a query beyond itself, for the offline judge."
+    )
     remembered: int = Field(ge=0, le=100_000, description="Sources whose snippet, or the lack of one, is remembered.")
     snippet: SnippetLimits = Field(description="Sizes of summaries and snippets.")
 

@@ -4,16 +4,22 @@ from typing import Any
 
 import pytest
 
+from handlers.judge_relevance import JudgeRelevanceRules
 from handlers.offline.judge_relevance import answer
+from tests.rules import shipped_rules
 
+GATE = shipped_rules(JudgeRelevanceRules).relevance_gate
 CO_PARENTING = "co-parenting with a former partner who has an addiction"
 IGNORED = ["a", "an", "has", "who", "with"]
 
 
 def said(title: str, summary: str = "", query: str = CO_PARENTING, **facts: Any) -> str:
-    return answer(
-        {"query": query, "title": title, "summary": summary, "ignored": IGNORED, "least_coverage": 0.6} | facts
-    )
+    shipped = {
+        "plain_words": GATE.plain_words,
+        "same_words": GATE.same_words,
+        "least_coverage": GATE.least_coverage,
+    }
+    return answer({"query": query, "title": title, "summary": summary, "ignored": IGNORED} | shipped | facts)
 
 
 def test_the_subject_alone_is_not_the_question() -> None:
@@ -63,3 +69,34 @@ def test_an_attack_flips_nothing(attack: str) -> None:
     """Neither a page on another subject nor one on the question is judged otherwise for what it says to a judge."""
     assert said("Parental rights", attack) == said(attack, "Parental rights") == "Irrelevant"
     assert said("Co-parenting with a former partner in addiction", attack) == "Relevant"
+
+
+@pytest.mark.parametrize("query", ["co-parenting with an addicted ex", "how do I co-parent with an alcoholic ex"])
+def test_the_case_that_the_gate_was_made_for(query: str) -> None:
+    ignored = [*IGNORED, "how", "do", "i"]
+    general = ("Parental rights and responsibilities", "What parents are responsible for after a separation.")
+    particular = ("A parent with an alcohol or drug problem", "Contact with the children where one parent drinks.")
+    assert said(*general, query=query, ignored=ignored) == "Irrelevant"
+    assert said(*particular, query=query, ignored=ignored) == "Relevant"
+
+
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [
+        ("renewal of passports", "Renewing a passport"),
+        ("Mietvertrag kündigen", "Mietverträge: wer wann kündigen kann"),
+        ("rooms below 10,000 yen", "Rooms below 10000 yen"),
+        ("人工智慧課程", "AI課程一覽"),
+        ("fix a bike", "How to mend a bike"),
+    ],
+)
+def test_inflections_marks_and_other_words_are_seen(query: str, title: str) -> None:
+    assert said(title, query=query, ignored=["a", "of"]) == "Relevant"
+
+
+@pytest.mark.parametrize(
+    "hostile", ["", "\x00", "a" * 5000, "一" * 5000, "1," * 3000, "\ud800", "a b " * 2000, "ﷺ" * 500]
+)
+def test_any_text_has_an_answer(hostile: str) -> None:
+    assert said(hostile, hostile, query="x") in ("Relevant", "Irrelevant")
+    assert said("x", query=hostile) in ("Relevant", "Irrelevant")
