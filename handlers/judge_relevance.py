@@ -12,7 +12,7 @@ import hashlib
 from functools import cached_property
 
 from handlers.page.reading import PageReadingSection
-from handlers.page.snippet import begin, extract_snippet
+from handlers.page.snippet import begin, extract_snippet, unreadable
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts, cleaned, render
 from handlers.relevance.passages import Passage, Passages
@@ -149,6 +149,7 @@ def _verdict(
         outcome=outcome,
         raw=call.raw if call else None,
         detail=detail,
+        summary_failure=unreadable(source.html, rules.page_reading),
         llm=call,
         config_version=rules.config_version,
     )

@@ -119,6 +119,7 @@ class RelevanceJudged(Event):
     Attributes:
         raw: The reply as it came, where there was one.
         detail: What went wrong with a call that failed.
+        summary_failure: Why the page could not be read for a summary; it is judged by what else there is (R-115).
     """
 
     request_id: str
@@ -127,6 +128,7 @@ class RelevanceJudged(Event):
     outcome: RelevanceOutcome
     raw: str | None = Field(default=None, max_length=2000)
     detail: str | None = None
+    summary_failure: str | None = None
     llm: LlmCall | None = None
     config_version: str = ""
 

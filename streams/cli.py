@@ -168,7 +168,7 @@ def export(
 
 @app.command("try")
 def try_(
-    handler: Annotated[str, typer.Argument(help="A handler, or the step follow_listing.")],
+    handler: Annotated[str, typer.Argument(help="A handler, or a step: follow_listing, extract_snippet.")],
     file: Annotated[Path | None, typer.Argument(help="One event a line; standard input by default.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if any line was dead.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Say what --config changes, instead of the decisions.")] = False,

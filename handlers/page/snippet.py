@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pydantic import Field
 
 from handlers.page.hints import Hints
-from handlers.page.html import page_bytes, parse_bytes
+from handlers.page.html import PageBytes, page_bytes, parse_bytes
 from handlers.page.limits import admitted
 from handlers.page.outline import Outline
 from handlers.page.reading import PageReadingSection
@@ -69,6 +69,12 @@ def begin(
     )
 
 
+def unreadable(html: str | None, reading: PageReadingSection) -> str | None:
+    """Why a page has no summary of its own: it is too large or too deep to be read; None where it can be read."""
+    body = _body(html, reading) if html else None
+    return body if isinstance(body, str) else None
+
+
 def extract_snippet(html: str | None, text: str | None, reading: PageReadingSection, limits: SnippetLimits) -> str:
     """The paragraphs of a source that carry content, one a line, each once, cut at a sentence (R-123, R-125).
 
@@ -88,13 +94,19 @@ def extract_snippet(html: str | None, text: str | None, reading: PageReadingSect
 
 def _walk(html: str | None, reading: PageReadingSection) -> Outline | None:
     """The page's outline; None where there is none that may be read."""
-    if not html:
+    body = _body(html, reading) if html else None
+    if body is None or isinstance(body, str):
         return None
+    return walk_page(parse_bytes(body).tree, Hints(reading), reading.max_nodes)
+
+
+def _body(html: str, reading: PageReadingSection) -> PageBytes | str:
+    """The page as it is parsed, or why it is not."""
     body = page_bytes(html)
-    utf8 = admitted(body.utf8, reading) if len(body.utf8) <= MAX_PAGE_BYTES else ""
-    if isinstance(utf8, str):
-        return None
-    return walk_page(parse_bytes(replace(body, utf8=utf8)).tree, Hints(reading), reading.max_nodes)
+    if len(body.utf8) > MAX_PAGE_BYTES:
+        return "the page is too large"
+    utf8 = admitted(body.utf8, reading)
+    return utf8 if isinstance(utf8, str) else replace(body, utf8=utf8)
 
 
 def _paragraphs(body: MainText) -> list[str]:

@@ -18,6 +18,7 @@ from typing import Any
 from handlers.differences.comparison import COMPARISONS, Comparison
 from schemas.outcome import Dead
 from streams.commands.progress import with_progress
+from streams.commands.steps import STEPS
 from streams.commands.trial import HandlerTrial, read_lines
 from streams.commands.try_handler import dumped, unknown_handler
 from streams.settings import Settings
@@ -53,7 +54,7 @@ def run_diff(
         SettingsError: Sections of a configuration that are right by themselves don't go together.
     """
     handler = handler_named(name)
-    if handler is None and name != "follow_listing":
+    if handler is None and name not in STEPS:
         return unknown_handler(name)
     comparison = comparison_of(handler, limit) if handler else None
     if handler is None or comparison is None:

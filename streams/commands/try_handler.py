@@ -14,32 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from handlers.page.listing import follow_listing
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
-from streams.codec import MAX_DETAIL, refusal
+from streams.commands.steps import STEPS, Step
 from streams.commands.trial import HandlerTrial, read_lines
 from streams.settings import Settings
 from streams.topology import HANDLERS, handler_named, topic_of
 
 Answer = Callable[[bytes], tuple[str, bool]]
 """A line's answer, and whether the line was dead."""
-
-
-class ListingInput(BaseModel):
-    """What the step ``follow_listing`` reads."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    url: str
-    html: str
-    query: str = ""
-    max_details: int = Field(default=5, ge=1, le=10_000)
-
-
-STEPS = ("follow_listing",)
-"""Pure steps that can be tried by themselves."""
 
 
 def run_try(name: str, file: Path | None, settings: Settings, strict: bool) -> int:
@@ -64,7 +46,8 @@ def run_try(name: str, file: Path | None, settings: Settings, strict: bool) -> i
         return 1
     with source, asyncio.Runner() as runner:
         if handler is None:
-            dead = _answer_all(source, _ListingStep(settings).answer)
+            step = STEPS[name](settings)
+            dead = _answer_all(source, lambda line: _answer_step(step, line))
         else:
             trial = HandlerTrial(handler, settings, runner)
             try:
@@ -107,25 +90,10 @@ def _answer(trial: HandlerTrial, line: bytes) -> tuple[str, bool]:
             return _dead_line(outcome), True
 
 
-class _ListingStep:
-    """Runs the pure step ``follow_listing`` on lines."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._listing = settings.listing
-        self._reading = settings.page_reading
-
-    def answer(self, line: bytes) -> tuple[str, bool]:
-        """The bare line for one line: ``{"links": [{"url", "text", "because"}], "next_page"}``."""
-        try:
-            asked = ListingInput.model_validate_json(line)
-        except ValidationError as error:
-            return _dead_line(refusal(error)), True
-        try:
-            found = follow_listing(asked.html, asked.url, asked.query, asked.max_details, self._listing, self._reading)
-        except Exception as error:
-            return _dead_line(Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])), True
-        links = [{"url": link.url, "text": link.text, "because": link.because} for link in found.links]
-        return dumped({"links": links, "next_page": found.next_page}), False
+def _answer_step(step: Step, line: bytes) -> tuple[str, bool]:
+    """The bare line for one line."""
+    answered = step(line)
+    return (_dead_line(answered), True) if isinstance(answered, Dead) else (dumped(answered), False)
 
 
 def _emit_line(events: tuple[Any, ...]) -> tuple[str, bool]:

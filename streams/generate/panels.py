@@ -116,6 +116,8 @@ def _results() -> tuple[Panel, ...]:
         _counted("Verdicts", defs.BATCHES, "verdict", form="stack"),
         _counted("Extractions triggered", defs.EXTRACTIONS_TRIGGERED, "reason"),
         Panel("Mean improvement by extraction", "short", ((f"{gained} / {batches}", "actionable"),), signed=True),
+        _counted("Sources judged, by outcome", defs.RELEVANCE_JUDGMENTS, "outcome", form="stack"),
+        _counted("Relevant sources read", defs.SNIPPETS, "reason"),
         _counted("Fetches", defs.FETCHES, "outcome", form="stack"),
         Panel("Bytes fetched", "Bps", ((f"sum(rate({defs.FETCH_BYTES.name}[{SPAN}]))", "bytes"),)),
         Panel("Waiting for a host, 99 in 100", "s", ((_quantile(0.99, defs.FETCH_WAIT), "wait"),)),

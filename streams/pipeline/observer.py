@@ -12,6 +12,7 @@ from schemas.event import Event
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.outcome import DeadReason, RetryReason, Stage
 from schemas.pages import ScoredPage
+from schemas.relevance import RelevanceJudged, RelevanceOutcome, SnippetExtracted
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from streams.telemetry.metrics import Metrics
 
@@ -33,6 +34,8 @@ PAGE_FEATURES = (
     "domain_is_government",
 )
 """The observations whose rates show when a crawler, or the web, has changed."""
+_SHOWN = 200
+"""Characters of an address, a reply or an error in a line of the log."""
 
 
 class Observer:
@@ -122,6 +125,11 @@ class Observer:
                     metrics.extractions_triggered_total.labels(event.reason).inc()
                 case RetrievalEvaluated():
                     metrics.batches_total.labels("passed" if event.passed else "failed").inc()
+                case RelevanceJudged():
+                    metrics.relevance_judgments_total.labels(event.outcome).inc()
+                    _tell_judgment(event)
+                case SnippetExtracted():
+                    metrics.snippets_total.labels(event.failure or "").inc()
                 case _:
                     pass
 
@@ -141,3 +149,25 @@ class Observer:
 def _is_sent_on(event: ExtractionNeeded) -> bool:
     """Whether an extraction sends one of its listing's items on to another domain; no batch triggered that one."""
     return event.reason is ExtractionTrigger.AGGREGATOR_DETECTED and not event.follow
+
+
+def _tell_judgment(event: RelevanceJudged) -> None:
+    """How a source was judged, and what went wrong where nobody has judged it (R-115, R-122)."""
+    where = {"url": event.url[:_SHOWN], "request_id": event.request_id}
+    raw = (event.raw or "")[:_SHOWN]
+    match event.outcome:
+        case RelevanceOutcome.RELEVANT:
+            log.info("source judged relevant", **where)
+        case RelevanceOutcome.IRRELEVANT:
+            log.info("source judged irrelevant", raw=raw, **where)
+        case RelevanceOutcome.NO_EVIDENCE:
+            log.info("source has neither title nor summary, treated as irrelevant", **where)
+        case RelevanceOutcome.UNPARSED:
+            log.warning("the reply is no judgment, source treated as irrelevant", raw=raw, **where)
+        case RelevanceOutcome.TIMEOUT:
+            milliseconds = event.llm.latency_ms if event.llm else None
+            log.warning("judgment timed out, source treated as irrelevant", milliseconds=milliseconds, **where)
+        case RelevanceOutcome.ERROR:
+            log.warning("judgment failed, source treated as irrelevant", detail=(event.detail or "")[:_SHOWN], **where)
+    if event.summary_failure is not None:
+        log.warning("summary could not be read", detail=event.summary_failure, **where)

@@ -37,7 +37,7 @@ class MetricDef:
 LABELS = {
     "handler": "A handler of the topology.",
     "topic": "A logical topic, without prefix.",
-    "outcome": "What came of it: emit, drop, retry, dead; a fetch: ok or its failure; a model: as in an event's llm.",
+    "outcome": "What came of it: emit, drop, retry, dead; a fetch: ok or its failure; a model, a judgment: as in events.",
     "reason": "The enum value that a refusal, a retry or a trigger carries; empty for an emit.",
     "stage": "Where a record was refused: decode, handle, encode.",
     "lane": "live for ordinary traffic, replay for a replay or backfill.",
@@ -259,6 +259,20 @@ ACTIONABLE_IMPROVEMENT = MetricDef(
     unit="1",
     buckets=IMPROVEMENT_BUCKETS,
 )
+RELEVANCE_JUDGMENTS = MetricDef(
+    name="assay_relevance_judgments_total",
+    kind="counter",
+    meaning="Sources judged for a query, by the outcome; unparsed, error and timeout are no opinions (R-130).",
+    unit="sources",
+    labels=("outcome",),
+)
+SNIPPETS = MetricDef(
+    name="assay_snippets_total",
+    kind="counter",
+    meaning="Relevant sources that were read, by why they have no snippet; empty for those that have one.",
+    unit="sources",
+    labels=("reason",),
+)
 FETCHES = MetricDef(
     name="assay_fetches_total",
     kind="counter",
@@ -394,6 +408,8 @@ METRICS: tuple[MetricDef, ...] = (
     EXTRACTIONS_TRIGGERED,
     BATCHES,
     ACTIONABLE_IMPROVEMENT,
+    RELEVANCE_JUDGMENTS,
+    SNIPPETS,
     FETCHES,
     FETCH_BYTES,
     FETCH_WAIT,

@@ -45,6 +45,8 @@ class Metrics:
         self.extractions_triggered_total = _counter(defs.EXTRACTIONS_TRIGGERED, registry)
         self.batches_total = _counter(defs.BATCHES, registry)
         self.actionable_improvement = _histogram(defs.ACTIONABLE_IMPROVEMENT, registry)
+        self.relevance_judgments_total = _counter(defs.RELEVANCE_JUDGMENTS, registry)
+        self.snippets_total = _counter(defs.SNIPPETS, registry)
         self.fetches_total = _counter(defs.FETCHES, registry)
         self.fetch_bytes_total = _counter(defs.FETCH_BYTES, registry)
         self.fetch_wait_seconds = _histogram(defs.FETCH_WAIT, registry)

@@ -138,6 +138,17 @@ def test_the_snippet_says_which_content_it_is_of() -> None:
     assert one.content_hash != other.content_hash
 
 
+def test_a_page_that_can_not_be_read_is_judged_by_its_title_and_says_so() -> None:
+    given = source(html="<div>" * 50_000, title="Repairing bicycle brakes")
+    assert (asked(given).facts["title"], asked(given).facts["summary"]) == ("Repairing bicycle brakes", "")
+    [judged] = events(given, "Irrelevant")
+    assert isinstance(judged, RelevanceJudged)
+    assert judged.summary_failure
+    [judged] = events(source(), "Irrelevant")
+    assert isinstance(judged, RelevanceJudged)
+    assert judged.summary_failure is None
+
+
 def test_no_query_is_no_evidence() -> None:
     outcome = judge_relevance(source(query=" "), RULES)
     assert isinstance(outcome, Emit)

@@ -194,6 +194,7 @@ def test_results_that_flip_are_shown_with_their_reasons(assay: Any) -> None:
             HIGHER,
             "of score_page and classify_results, not of follow_listing",
         ),
+        ("extract_snippet", HIGHER, "not of extract_snippet"),
         ("fetch_page", HIGHER, "not of fetch_page"),
     ],
 )

@@ -1,5 +1,6 @@
 """``assay try`` as people run it: a process of its own, lines in, lines out."""
 
+import base64
 import json
 import os
 import subprocess
@@ -162,6 +163,34 @@ def test_the_step_follow_listing_answers_with_a_bare_line(assay: Any) -> None:
     assert [answer.get("reason") for answer in answered[3:6]] == ["invalid", "undecodable", "undecodable"]
 
 
+# --- the step extract_snippet ----------------------------------------------------------------------------------------
+
+
+def test_the_step_extract_snippet_answers_with_a_bare_line(assay: Any) -> None:
+    said = "The tram depot opens at seven, and the first car leaves for the harbour a quarter of an hour later."
+    told = "電車總站早上七點開門，第一班車在七點一刻開往港口，週末則晚一個小時出發。"
+    page = f"<title>The depot</title><meta name=description content='When trams leave.'><p>{said}</p><p>Share</p>"
+    lines = [
+        json.dumps({"request_id": "r", "query": "q", "url": "https://a.example/", "html": page, "context": 7}),
+        json.dumps({"url": "https://b.example/", "content": f"{said}\nShare", "title": "Given"}),
+        json.dumps({"html_base64": base64.b64encode(f"<title>總站</title><p>{told}".encode("big5")).decode(),
+                    "content_type": "text/html; charset=big5"}),
+        json.dumps({"url": "https://c.example/", "title": None, "html": None, "content": None}),
+        json.dumps({"url": "https://d.example/", "html": "<b>" * 200_000}),
+        '{"url":',
+        json.dumps({"html": 7}),
+    ]  # fmt: skip
+    answered = answers(assay("try", "extract_snippet", given="\n".join(lines).encode() + b"\n"))
+    assert answered[0] == {
+        "url": "https://a.example/", "title": "The depot", "summary": "When trams leave.", "snippet": said,
+        "failure": None,
+    }  # fmt: skip
+    assert (answered[1]["title"], answered[1]["snippet"]) == ("Given", said)
+    assert (answered[2]["title"], answered[2]["snippet"], answered[2]["url"]) == ("總站", told, "")
+    assert [(answer["snippet"], answer["failure"]) for answer in answered[3:5]] == [(None, "no_meaningful_content")] * 2
+    assert [answer["reason"] for answer in answered[5:]] == ["undecodable", "invalid"]
+
+
 # --- exit status -----------------------------------------------------------------------------------------------------
 
 
@@ -185,7 +214,10 @@ def test_an_unknown_handler_is_wrong_usage_and_the_known_ones_are_named(assay: A
     done = assay("try", "no_such")
     assert done.returncode == 2
     line = complaint(done)
-    assert all(name in line for name in ("no_such", "follow_listing", *(handler.name for handler in HANDLERS)))
+    assert all(
+        name in line
+        for name in ("no_such", "follow_listing", "extract_snippet", *(handler.name for handler in HANDLERS))
+    )
 
 
 def test_a_file_that_can_not_be_read_is_told_in_a_line(assay: Any, tmp_path: Path) -> None:

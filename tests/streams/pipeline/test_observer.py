@@ -9,6 +9,7 @@ from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
 from schemas.pages import ScoredPage
+from schemas.relevance import RelevanceJudged, SnippetExtracted
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from streams.pipeline.observer import Observer
 from streams.telemetry.metrics import Metrics
@@ -85,6 +86,57 @@ def test_extractions_are_counted_by_what_triggered_them() -> None:
 def test_batches_are_counted_by_their_verdict(passed: bool, label: str) -> None:
     event: RetrievalEvaluated = example(RetrievalEvaluated, "retrieval.evaluated.v1/minimal")
     assert told(event.model_copy(update={"passed": passed})) == {f"assay_batches_total {label}": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "says"),
+    [
+        ("relevant", "info", "relevant"),
+        ("irrelevant_zh", "info", "irrelevant"),
+        ("unparsed", "warning", "no judgment"),
+        ("timeout", "warning", "timed out"),
+        ("minimal", "info", "neither title nor summary"),
+    ],
+)
+def test_judgments_are_counted_and_told_by_their_outcome(name: str, level: str, says: str) -> None:
+    event: RelevanceJudged = example(RelevanceJudged, f"relevance.judged.v1/{name}")
+    with structlog.testing.capture_logs() as logs:
+        assert told(event) == {f"assay_relevance_judgments_total {event.outcome}": 1}
+    [entry] = logs
+    assert entry["log_level"] == level
+    assert says in entry["event"]
+    assert entry["url"] == event.url
+
+
+def test_a_judgment_that_failed_is_told_with_what_is_known_of_it() -> None:
+    timeout: RelevanceJudged = example(RelevanceJudged, "relevance.judged.v1/timeout")
+    failed = timeout.model_copy(update={"outcome": "error", "detail": "status 500 " + "x" * 1000})
+    opinion: RelevanceJudged = example(RelevanceJudged, "relevance.judged.v1/irrelevant_zh")
+    with structlog.testing.capture_logs() as logs:
+        told(timeout, failed, opinion)
+    assert [(entry.get("milliseconds"), entry.get("detail", "")[:10], entry.get("raw")) for entry in logs] == [
+        (2900, "", None),
+        (None, "status 500", None),
+        (None, "", "Irrelevant"),
+    ]
+    assert len(logs[1]["detail"]) == 200
+
+
+def test_a_summary_that_could_not_be_read_is_a_warning_beside_the_judgment() -> None:
+    event: RelevanceJudged = example(RelevanceJudged, "relevance.judged.v1/irrelevant_zh")
+    with structlog.testing.capture_logs() as logs:
+        told(event.model_copy(update={"summary_failure": "elements 600 deep"}))
+    assert [(entry["log_level"], entry.get("detail")) for entry in logs] == [
+        ("info", None),
+        ("warning", "elements 600 deep"),
+    ]
+
+
+def test_snippets_are_counted_with_the_reason_where_there_is_none() -> None:
+    said = example(SnippetExtracted, "snippets.extracted.v1/shared_care")
+    assert told(said) == {"assay_snippets_total ": 1}
+    nothing = example(SnippetExtracted, "snippets.extracted.v1/nothing_said")
+    assert told(nothing) == {"assay_snippets_total no_meaningful_content": 1}
 
 
 def test_what_no_dashboard_shows_is_not_counted() -> None:
