@@ -10,6 +10,7 @@ from datetime import datetime
 from schemas.claims import ExtractedClaim, UtteranceRecorded
 from schemas.event import Event
 from schemas.pages import CrawledPage
+from schemas.relevance import SnippetsRequested
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from streams.demo.sample_web import page
 
@@ -28,7 +29,7 @@ _PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4
 
 def events(now: datetime) -> list[Event]:
     """Everything that is fed, in this order."""
-    return [*pages(now), *batches(), *utterances(), *claims()]
+    return [*pages(now), *batches(), *utterances(), *claims(), *snippet_requests()]
 
 
 def pages(now: datetime) -> list[CrawledPage]:
@@ -165,6 +166,21 @@ def claims() -> list[ExtractedClaim]:
             entailed_score=0.9,
             coverage_score=0.9,
         ),
+    ]
+
+
+def snippet_requests() -> list[SnippetsRequested]:
+    """Questions to single sources: one that answers, one that is beside the point, one that may not be visited."""
+    return [
+        SnippetsRequested(
+            request_id="jazz-tickets",
+            query="jazz concert Harbour House price",
+            urls=(
+                f"{CALENDAR}/event/jazz-at-the-harbour-house",
+                f"{SHOP}/product/hd-40-closed-studio-headphones",
+                f"{CALENDAR}/event/members-preview",
+            ),
+        )
     ]
 
 

@@ -31,23 +31,17 @@ def live_table(demo: Demo, width: int, done: bool) -> RenderableType:
         width: Columns there are.
         done: Whether everything that was fed is done, so that the account can be closed.
     """
-    decisions = [*_pages(demo.tally), *_batches(demo.tally)]
+    pages, batches = _pages(demo.tally), _batches(demo.tally)
     if width >= _SIDE_BY_SIDE:
         parts = Table.grid(padding=(0, 1))
-        parts.add_row(_handlers(demo), _panel("decisions", _column(decisions)))
+        parts.add_row(_handlers(demo), _panel("decisions", _column([*pages, *batches])))
     else:
-        half = (len(decisions) + 1) // 2
         beside = Table.grid(padding=(0, 3))
-        beside.add_row(_column(decisions[:half]), _column(decisions[half:]))
+        beside.add_row(_column(pages), _column(batches))
         parts = Table.grid()
         parts.add_row(_handlers(demo))
         parts.add_row(_panel("decisions", beside))
-    return Group(_title(demo), parts, _account(demo) if done else Text("working …", style="dim"))
-
-
-def _title(demo: Demo) -> Text:
-    where = f"   http://{demo.metrics_address}/metrics" if demo.metrics_address else ""
-    return Text.assemble(("Assay", "bold"), f"  {demo.seconds:5.1f} s", (where, "dim"), no_wrap=True)
+    return Group(parts, _account(demo) if done else Text("working …", style="dim"))
 
 
 def _handlers(demo: Demo) -> Panel:
@@ -65,7 +59,8 @@ def _handlers(demo: Demo) -> Panel:
         held, lag = now[name]
         dead = Text(str(balance.dead), style="red" if balance.dead else "")
         table.add_row(name, str(balance.taken), str(balance.answered), dead, str(held), str(max(lag - held, 0)))
-    return _panel("handlers", table)
+    where = f"http://{demo.metrics_address}/metrics" if demo.metrics_address else None
+    return _panel(f"Assay, {demo.seconds:.1f} s", table, where)
 
 
 def _pages(tally: Tally) -> list[Row]:
@@ -90,10 +85,11 @@ def _batches(tally: Tally) -> list[Row]:
     kinds = Text(" / ").join([Text(str(tally.result_types[kind]), style=TYPE_STYLE[kind]) for kind in ResultType])
     return [
         ("items / listings / other", kinds),
-        ("listings fetched", f"{len(tally.completed)} of {len(tally.needed)}"),
+        ("extractions done", f"{len(tally.completed)} of {len(tally.needed)}"),
         ("actionable", f"{before:.2f} → {after:.2f}"),
         ("batches passed", f"{tally.passed()} of {len(tally.evaluated)}"),
         ("searches done", f"{done} of {len(tally.searches)}"),
+        ("sources relevant", "{} of {}".format(*tally.sources())),
         ("claims to promote", f"{promotable} of {len(tally.claims_evaluated)}"),
     ]
 
@@ -123,5 +119,13 @@ def _column(rows: list[Row]) -> Table:
     return table
 
 
-def _panel(title: str, inside: Table) -> Panel:
-    return Panel(inside, title=title, title_align="left", border_style="dim", expand=False)
+def _panel(title: str, inside: Table, below: str | None = None) -> Panel:
+    return Panel(
+        inside,
+        title=title,
+        title_align="left",
+        subtitle=below,
+        subtitle_align="left",
+        border_style="dim",
+        expand=False,
+    )

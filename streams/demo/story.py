@@ -10,6 +10,7 @@ from handlers.results.sections import Dimensions
 from schemas.dead import DeadLetter
 from schemas.extraction import ExtractionCompleted
 from schemas.pages import ScoredPage
+from schemas.relevance import SnippetsCompleted
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
 from streams.demo.screen import TIER_STYLE, TYPE_STYLE
@@ -39,7 +40,10 @@ def tell_decisions(console: Console, tally: Tally, least: Dimensions) -> None:
     for batch in roots:
         if (search := tally.searches.get(batch.batch_id)) is not None:
             _tell_search(console, search)
-    _section(console, f"Can the claim be understood without its source?  {_judges(tally)}")
+    _section(console, f"Which source answers, and what does it say?  {_judges(tally)}")
+    for done in tally.snippets.values():
+        _tell_sources(console, done)
+    _section(console, f"Can the claim stand alone?  {_judges(tally)}")
     for claim_id in tally.claims_evaluated:
         _tell_claim(console, tally, claim_id)
     _section(console, "What could not be used?")
@@ -136,6 +140,16 @@ def _tell_search(console: Console, search: SearchEvaluated) -> None:
     _line(console, 0, head)
     if search.gaps:
         _line(console, 15, search.gaps, "dim")
+
+
+def _tell_sources(console: Console, done: SnippetsCompleted) -> None:
+    _line(console, 0, Text.assemble(("“", "dim"), (done.query, "bold"), ("”", "dim")))
+    for source in done.sources:
+        style = "bold green" if source.snippet else "bold yellow"
+        why = f" ({source.failure.value})" if source.failure else ""
+        _address(console, 2, Text.assemble((source.outcome.value.replace("_", " "), style), f"{why}  "), source.url, "")
+        if source.snippet:
+            _line(console, 4, source.snippet, "dim")
 
 
 def _tell_claim(console: Console, tally: Tally, claim_id: str) -> None:

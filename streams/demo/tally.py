@@ -17,6 +17,7 @@ from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.llm import LlmCall
 from schemas.pages import ScoredPage
+from schemas.relevance import SnippetsCompleted, SourceOutcome
 from schemas.retrieval import ResultsClassified, ResultType, RetrievalEvaluated
 from schemas.search import SearchEvaluated
 from streams.demo.account import Account, Balance, Trace
@@ -43,6 +44,7 @@ class Tally:
         self.claims: dict[str, ExtractedClaim] = {}
         self.claims_evaluated: dict[str, ClaimEvaluated] = {}
         self.utterances: dict[str, UtteranceIndexed] = {}
+        self.snippets: dict[str, SnippetsCompleted] = {}
         self.needed: list[ExtractionNeeded] = []
         self.completed: list[ExtractionCompleted] = []
         self.dead: list[DeadLetter] = []
@@ -70,6 +72,8 @@ class Tally:
                 self.claims_evaluated[event.claim_id] = event
             case UtteranceIndexed():
                 self.utterances[event.utterance_id] = event
+            case SnippetsCompleted():
+                self.snippets[event.request_id] = event
             case ExtractionNeeded():
                 self.needed.append(event)
             case ExtractionCompleted():
@@ -125,10 +129,16 @@ class Tally:
         """Batches whose verdict is that they answer the question, each attempt counted by itself."""
         return sum(verdict.passed for verdict in self.evaluated.values())
 
+    def sources(self) -> tuple[int, int]:
+        """Sources of finished snippet requests: those that are relevant, and all."""
+        outcomes = [source.outcome for done in self.snippets.values() for source in done.sources]
+        return outcomes.count(SourceOutcome.RELEVANT), len(outcomes)
+
     def summary(self, balances: Mapping[str, Balance], seconds: float) -> dict[str, Any]:
         """The figures of ``assay demo --once --json``; ``handlers`` accounts for every input."""
         before, after = self.improvement()
         estimate = self.estimate()
+        relevant, tried = self.sources()
         return {
             "pages_scored": sum(self.tiers.values()),
             "tiers": {tier: self.tiers[tier] for tier in "ABC"},
@@ -148,6 +158,8 @@ class Tally:
             "searches_satisfied": sum(search.satisfied for search in self.searches.values()),
             "claims_evaluated": len(self.claims_evaluated),
             "claims_promotable": sum(claim.promotable for claim in self.claims_evaluated.values()),
+            "sources_tried": tried,
+            "sources_relevant": relevant,
             "utterances_indexed": len(self.utterances),
             "judged_by": {judge: self.judges[judge] for judge in ("offline", "model")},
             "cost_usd": None if self.cost_usd is None else round(self.cost_usd, 6),
