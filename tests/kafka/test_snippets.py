@@ -1,0 +1,220 @@
+"""Snippet requests on a real Kafka, with a web and a model on loopback: every request ends exactly once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from schemas.event import Event
+from schemas.extraction import ExtractionCompleted
+from schemas.relevance import (
+    RelevanceJudged,
+    RelevanceRequested,
+    SnippetExtracted,
+    SnippetsCompleted,
+    SnippetsRequested,
+)
+from streams.topology import HANDLERS
+from tests.kafka.installation import Installation, installed, until
+from tests.streams.fetch.web import Web, response, serving
+from tests.streams.llm.model_server import Behaviour, ModelServer, by_message, hangs, model_server, says, status
+
+pytestmark = pytest.mark.kafka
+
+ASSAY = Path(sys.executable).parent / "assay"
+NAMES = ("request_snippets", "fetch_page", "judge_relevance")
+OURS = tuple(handler for handler in HANDLERS if handler.name in NAMES)
+JUDGE = tuple(handler for handler in OURS if handler.name == "judge_relevance")
+REQUESTED, SOURCES, JUDGED = "snippets.requested.v1", "relevance.requested.v1", "relevance.judged.v1"
+EXTRACTED, COMPLETED = "snippets.extracted.v1", "snippets.completed.v1"
+HOST, DOWN = "council.example", "down.example"
+QUERY = "repair of bicycle brakes"
+DEADLINE = 0.6
+E = TypeVar("E", bound=Event)
+PROSE = (
+    "Brakes wear down with every ride, and a lever that reaches the handlebar says that the cable has stretched or "
+    "that the pads are gone. Loosen the bolt, pull the cable tight and fasten the bolt again."
+)
+
+
+def page(title: str, prose: str = PROSE) -> bytes:
+    return response(
+        f"<title>{title}</title><meta name=description content='About {title}.'>"
+        f"<main><h1>{title}</h1><p>{prose}</p></main>"
+    )
+
+
+def request(*urls: str, request_id: str = "r1", **fields: Any) -> tuple[bytes, bytes]:
+    values = {"request_id": request_id, "query": "bicycles", "context": QUERY, "urls": urls or None, **fields}
+    return request_id.encode(), SnippetsRequested.model_validate(values).to_json()
+
+
+def judging(text: str) -> Behaviour:
+    """Relevant is what is about brakes; a question about patience gets no answer at all."""
+    if "About patience." in text:
+        return hangs()
+    return says("Relevant" if "About brakes." in text else "Irrelevant")
+
+
+def settings(server: ModelServer, web: Web, folder: Path) -> dict[str, dict[str, Any]]:
+    return {
+        "llm": {
+            "base_url": server.base_url,
+            "model": "judge",
+            "cache_path": str(folder / "llm.sqlite"),
+            "first_backoff_seconds": 0.01,
+        },
+        "models": {
+            "limits": {"default": {"requests_per_minute": 100_000, "tokens_per_minute": 100_000_000}},
+            "tasks": {"judge_relevance": {"deadline_seconds": DEADLINE, "attempts": 1}},
+        },
+        "fetch": {
+            # Nobody listens on port 1.
+            "resolve": {HOST: web.place, DOWN: "127.0.0.1:1"},
+            "min_delay_seconds": 0.0,
+            "attempts": 1,
+            "cache_path": str(folder / "fetch.sqlite"),
+        },
+    }
+
+
+@pytest.fixture
+async def web() -> AsyncIterator[Web]:
+    async with serving() as running:
+        for name in ("brakes", "taxes", "patience"):
+            running.routes[f"/{name}"] = page(name)
+        yield running
+
+
+async def read(assay: Installation, topic: str, kind: type[E]) -> list[E]:
+    return [kind.model_validate_json(record.value) for record in await assay.read(topic)]
+
+
+async def test_a_request_ends_once_with_what_became_of_every_source(
+    kafka: str, topic_prefix: str, web: Web, tmp_path: Path
+) -> None:
+    urls = [f"http://{HOST}/brakes", f"http://{DOWN}/", f"http://{HOST}/taxes", f"http://{HOST}/patience"]
+    async with model_server(by_message(judging)) as server:
+        assay = await installed(kafka, topic_prefix, OURS, **settings(server, web, tmp_path))
+        await assay.feed([request(*urls), request(domain="nowhere", request_id="r2")], REQUESTED)
+        async with assay.running(*OURS) as application:
+            await until(application.caught_up, times=12)
+        assert len(server.asked) == 3, "nobody is asked about a source that didn't come"
+        assert {asked.body["max_tokens"] for asked in server.asked} == {10}
+        assert [len(asked.messages) for asked in server.asked] == [1, 1, 1]
+
+    first, second = sorted(await read(assay, COMPLETED, SnippetsCompleted), key=lambda end: end.request_id)
+    assert (first.request_id, first.query, first.failure) == ("r1", QUERY, None)
+    assert [(source.url, source.outcome, source.failure) for source in first.sources] == [
+        (urls[0], "relevant", None),
+        (urls[1], "not_fetched", "unreachable"),
+        (urls[2], "irrelevant", None),
+        (urls[3], "timeout", None),
+    ]
+    assert [source.snippet for source in first.sources] == [PROSE, None, None, None]
+    assert (second.request_id, second.failure, second.sources) == ("r2", "unknown_domain", ())
+
+    judged = await read(assay, JUDGED, RelevanceJudged)
+    assert Counter(event.outcome for event in judged) == Counter(("relevant", "irrelevant", "timeout"))
+    [late] = [event for event in judged if event.outcome == "timeout"]
+    assert late.llm
+    assert late.llm.latency_ms <= 1000 * DEADLINE + 200
+    [snippet] = await read(assay, EXTRACTED, SnippetExtracted)
+    assert (snippet.url, snippet.snippet) == (urls[0], PROSE)
+    fetched = await read(assay, "extraction.completed.v1", ExtractionCompleted)
+    assert Counter(event.status for event in fetched) == {"ok": 3, "failed": 1}
+    assert {event.request_id for event in fetched} == {"r1"}
+    assert len(await assay.read("pages.crawled.v1")) == 3
+
+
+async def test_a_kill_in_the_middle_costs_no_source_and_makes_no_second_end(
+    kafka: str, topic_prefix: str, web: Web, tmp_path: Path
+) -> None:
+    """SIGKILL while the second source is being judged; then others take over."""
+    urls = [f"http://{HOST}/brakes", f"http://{HOST}/taxes", f"http://{DOWN}/"]
+    async with model_server(by_message(judging)) as server:
+        told = settings(server, web, tmp_path)
+        told["models"]["tasks"]["judge_relevance"]["deadline_seconds"] = 60.0
+        assay = await installed(kafka, topic_prefix, OURS, **told)
+        await assay.feed([request(*urls)], REQUESTED)
+        server.script = [says("Relevant"), hangs()]
+        worker = await asyncio.create_subprocess_exec(
+            str(ASSAY), "run", *NAMES, env=environment(kafka, topic_prefix, told)
+        )
+        try:
+            await until(lambda: len(server.asked) == 2 or worker.returncode is not None)
+            assert worker.returncode is None, "it still waits for the second judgment"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                worker.send_signal(signal.SIGKILL)
+            await worker.wait()
+        assert await assay.read(COMPLETED) == []
+
+        async with assay.running(*OURS) as application:
+            await until(application.caught_up, times=12)
+        assert len(server.asked) == 3, "the first answer is not asked for again"
+    [end] = await read(assay, COMPLETED, SnippetsCompleted)
+    assert [source.outcome for source in end.sources] == ["relevant", "irrelevant", "not_fetched"]
+    assert Counter(event.url for event in await read(assay, JUDGED, RelevanceJudged)) == Counter(urls[:2])
+    assert web.seen["/brakes"] == web.seen["/taxes"] == 1
+
+
+@pytest.mark.parametrize(("trouble", "outcome"), [(hangs(), "timeout"), (status(500), "error")])
+async def test_a_judgment_that_failed_is_asked_for_anew_when_it_is_sent_again(
+    kafka: str, topic_prefix: str, web: Web, tmp_path: Path, trouble: Behaviour, outcome: str
+) -> None:
+    """A call that failed leaves no answer behind, so the very same record is judged as if it were new (C-20)."""
+    source = RelevanceRequested(
+        request_id="r1", query=QUERY, url=f"http://{HOST}/brakes", html=page("brakes").split(b"\r\n\r\n")[1].decode()
+    )
+    record = (b"r1", source.to_json())
+    async with model_server(says("Relevant")) as server:
+        assay = await installed(kafka, topic_prefix, JUDGE, **settings(server, web, tmp_path))
+        server.script = [trouble]
+        async with assay.running(*JUDGE) as application:
+            await assay.feed([record], SOURCES)
+            await until(lambda: len(server.asked) == 1)
+            await until(application.caught_up, times=4)
+            assert await assay.read(EXTRACTED) == []
+            await assay.feed([record], SOURCES)
+            await until(lambda: len(server.asked) == 2)
+            await until(application.caught_up, times=4)
+            # An opinion is kept: a third time nobody is asked.
+            await assay.feed([record], SOURCES)
+            await until(application.caught_up, times=8)
+        assert len(server.asked) == 2
+    failed, judged, again = await read(assay, JUDGED, RelevanceJudged)
+    assert (failed.relevant, failed.outcome) == (False, outcome)
+    assert failed.detail
+    assert [(event.relevant, event.llm.cached) for event in (judged, again) if event.llm] == [
+        (True, False),
+        (True, True),
+    ]
+    snippets = await read(assay, EXTRACTED, SnippetExtracted)
+    assert [event.snippet for event in snippets] == [PROSE, PROSE]
+
+
+def environment(kafka: str, prefix: str, sections: dict[str, dict[str, Any]]) -> dict[str, str]:
+    given = {
+        f"ASSAY_{section}__{name}".upper(): value if isinstance(value, str) else json.dumps(value)
+        for section, values in sections.items()
+        for name, value in values.items()
+    }
+    return {
+        **os.environ,
+        **given,
+        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka,
+        "ASSAY_KAFKA__TOPIC_PREFIX": prefix,
+        "ASSAY_KAFKA__SESSION_TIMEOUT_SECONDS": "6",
+        "ASSAY_HTTP__ENABLED": "false",
+    }
