@@ -91,11 +91,21 @@ class LiveWorld:
             LlmObserver(self._metrics).offline(need.task, reply.call.outcome)
             return reply
         if self._gateway is None:
-            from streams.llm.gateway import Gateway
+            from streams.llm.gateway import Gateway, GatewaySettingsError
 
-            self._gateway = Gateway(
-                settings.llm, settings.models, self._models, self.shares, SystemClock(), random.random, self._metrics
-            )
+            try:
+                self._gateway = Gateway(
+                    settings.llm,
+                    settings.models,
+                    self._models,
+                    self.shares,
+                    SystemClock(),
+                    random.random,
+                    self._metrics,
+                )
+            except GatewaySettingsError as error:
+                LlmObserver(self._metrics).unavailable(need.task, self._models.get(need.task, ""), "settings")
+                return ModelUnavailable(str(error))
         return await self._gateway.answer(need)
 
     def _index_worker(self) -> IndexWorker:

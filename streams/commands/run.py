@@ -23,6 +23,7 @@ from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.garbage import spare_collector
 from streams.http import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
+from streams.llm.remarks import remarks_on
 from streams.settings import Settings
 from streams.telemetry.logs import configure_logs
 from streams.topic_plan import create_topics
@@ -80,6 +81,9 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
     if settings.kafka.create_topics:
         await create_topics(settings)
     application = Application(settings, handlers)
+    judged = {handler.name: settings.model_of(handler.name) for handler in handlers if handler.lane == "llm"}
+    for remark in remarks_on(settings.llm, settings.models, judged):
+        log.warning(remark)
     await application.open_index()
     # A loop that stands still for a session's time has lost its partitions already.
     async with (

@@ -35,7 +35,7 @@ class Budget:
             StoreError: Costs can't be kept, so none may arise.
         """
         booked, total = await self._store.book(day, usd, self._most)
-        self.show(total)
+        self.show(day, total)
         if booked:
             return None
         if self._told != day:
@@ -43,9 +43,9 @@ class Budget:
             log.warning("the day's budget for language models is spent", usd=round(total, 4), budget=self._most)
         return self._until_midnight()
 
-    def show(self, total: float) -> None:
-        """Sets the gauge of what is left."""
-        if self._metrics is not None and self._most is not None:
+    def show(self, day: str, total: float) -> None:
+        """Sets the gauge of what is left; what is settled after midnight is yesterday's and not shown any more."""
+        if self._metrics is not None and self._most is not None and day == self.day():
             self._metrics.llm_budget_left_usd.set(max(0.0, self._most - total))
 
     def _until_midnight(self) -> float:

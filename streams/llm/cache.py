@@ -20,6 +20,8 @@ from typing import Protocol, TypeVar
 T = TypeVar("T")
 _FORGET_EVERY = 1000
 """Answers written between two looks for old ones."""
+_MOST_IN_MEMORY = 10_000
+"""Answers that are kept where there is no file; the oldest go first."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, expires REAL NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID;
@@ -30,6 +32,7 @@ _BOOK = """
 INSERT INTO costs VALUES (?1, max(0, ?2))
 ON CONFLICT (day) DO UPDATE SET usd = max(0, usd + ?2) RETURNING usd
 """
+_FORGET_OLDEST = "DELETE FROM answers WHERE key IN (SELECT key FROM answers ORDER BY expires DESC LIMIT -1 OFFSET ?)"
 
 
 class StoreError(Exception):
@@ -88,6 +91,8 @@ class SqliteStore:
                 database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, now + seconds, answer))
                 if self._kept % _FORGET_EVERY == 0:
                     database.execute("DELETE FROM answers WHERE expires <= ?", (now,))
+                    if self._path is None:
+                        database.execute(_FORGET_OLDEST, (_MOST_IN_MEMORY,))
                 self._kept += 1
                 return _booked(database, day, usd)
 
@@ -154,7 +159,9 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        database.execute("ROLLBACK")
+        # A full disk ends the transaction by itself.
+        if database.in_transaction:
+            database.execute("ROLLBACK")
         raise
     database.execute("COMMIT")
 
@@ -168,6 +175,8 @@ def _opened(path: Path | None) -> sqlite3.Connection:
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
     database = sqlite3.connect(path or ":memory:", check_same_thread=False, timeout=10.0, isolation_level=None)
+    # An answer that was damaged is none; it must not keep its question from being asked.
+    database.text_factory = lambda text: text.decode("utf-8", "replace")
     try:
         database.execute("PRAGMA journal_mode = WAL")
         # An answer that was given out must be there after a power cut too.

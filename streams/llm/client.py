@@ -65,6 +65,10 @@ class ResponseTooLargeError(Exception):
     """A response that is longer than is read."""
 
 
+class ClientSettingsError(Exception):
+    """No server can be asked with these settings, or from this environment."""
+
+
 class Client:
     """Sends single requests. ``aclose`` closes what is open."""
 
@@ -74,25 +78,42 @@ class Client:
         Args:
             settings: Endpoint, key and bounds.
             now: The date and time, to read Retry-After by.
+
+        Raises:
+            ClientSettingsError: A proxy of the environment can't be used.
         """
         self._most = settings.max_reply_bytes
+        self._longest_rest = settings.max_rest_seconds
         self._now = now
         self._key = settings.api_key.get_secret_value() or "no-key"
         self._left_out: dict[str, set[str]] = {}
+        # The library would take a key, an organisation and headers from variables of its own and send them anywhere.
+        self._headers: dict[str, str | openai.Omit] = {
+            "Authorization": f"Bearer {self._key}",
+            "OpenAI-Organization": openai.Omit(),
+            "OpenAI-Project": openai.Omit(),
+        }
         # The caller's deadline bounds the whole; who can't even be reached is found out sooner.
         patience = httpx2.Timeout(None, connect=settings.connect_seconds)
+        try:
+            connections = httpx2.AsyncClient(
+                timeout=patience,
+                follow_redirects=False,
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=32),
+                event_hooks={"response": [self._bound]},
+            )
+        except (ImportError, ValueError, httpx2.InvalidURL) as error:
+            # A proxy's address may hold a password.
+            raise ClientSettingsError(
+                f"the proxy that the environment names can't be used: {type(error).__name__}"
+            ) from error
         self._openai = openai.AsyncOpenAI(
             base_url=settings.base_url or OPENAI,
             api_key=self._key,
             max_retries=0,
             timeout=patience,
             default_headers={"Accept-Encoding": "identity"},
-            http_client=httpx2.AsyncClient(
-                timeout=patience,
-                follow_redirects=False,
-                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=32),
-                event_hooks={"response": [self._bound]},
-            ),
+            http_client=connections,
         )
 
     async def aclose(self) -> None:
@@ -109,23 +130,25 @@ class Client:
         """
         body = self._body(need, model, structured)
         try:
-            response = await self._openai.post(_PATH, cast_to=httpx2.Response, body=body)
+            response = await self._openai.post(
+                _PATH, cast_to=httpx2.Response, body=body, options={"headers": self._headers}
+            )
         except openai.APIStatusError as error:
             return self._refused(error, model, body)
         except openai.APIConnectionError as error:
             cause = error.__cause__
             kind = Trouble.DOWN if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout) else Trouble.PASSING
-            return Failure(kind, f"{type(cause or error).__name__}: {cause or error}"[:300].rstrip(": "))
+            return Failure(kind, self._told(f"{type(cause or error).__name__}: {cause or error}").rstrip(": "))
         except (openai.OpenAIError, httpx2.HTTPError, ResponseTooLargeError, OSError) as error:
-            return Failure(Trouble.PASSING, f"{type(error).__name__}: {error}"[:300])
-        completion = read_completion(response.content)
+            return Failure(Trouble.PASSING, self._told(f"{type(error).__name__}: {error}"))
+        completion = read_completion(response.content, len(response.request.content))
         if completion is None:
             return Failure(Trouble.PASSING, "the response is no completion")
-        return Answer(
-            completion,
-            _number(response.headers.get("x-ratelimit-limit-requests", "")),
-            _number(response.headers.get("x-ratelimit-limit-tokens", "")),
-        )
+        usage, tokens = completion.usage, _number(response.headers.get("x-ratelimit-limit-tokens", ""))
+        if usage is not None and tokens is not None and tokens < usage.prompt_tokens + usage.completion_tokens:
+            # This very answer took more than a minute is said to have.
+            tokens = None
+        return Answer(completion, _number(response.headers.get("x-ratelimit-limit-requests", "")), tokens)
 
     def _body(self, need: AskModel, model: str, structured: bool) -> dict[str, Any]:
         without = self._left_out.get(model, set())
@@ -153,8 +176,9 @@ class Client:
 
     def _refused(self, error: openai.APIStatusError, model: str, body: Mapping[str, Any]) -> Failure:
         status, headers = error.status_code, error.response.headers
-        detail = f"status {status} {_code(error)}: {error.message}".replace(self._key, "***")[:300]
+        detail = self._told(f"status {status} {_code(error)}: {error.message}")
         wish = retry_after(headers, self._now())
+        wish = None if wish is None else min(wish, self._longest_rest)
         if status == 429 or (status in (503, 529) and wish is not None):
             return Failure(Trouble.LIMITED, detail, wish)
         if status in (400, 422):
@@ -168,6 +192,10 @@ class Client:
         if status >= 500 or status in (403, 408, 409, 425):
             return Failure(Trouble.PASSING, detail, wish)
         return Failure(Trouble.REQUEST, detail)
+
+    def _told(self, detail: str) -> str:
+        """A detail that may be shown: short, and without the key."""
+        return detail.replace(self._key, "***")[:300]
 
     async def _bound(self, response: httpx2.Response) -> None:
         """Puts a bound on a response's body before anybody reads it."""
@@ -217,7 +245,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 def _code(error: openai.APIStatusError) -> str:
     """The server's name for what is wrong, if it is a name."""
-    code = error.code or error.type or ""
+    code = str(error.code or error.type or "")
     return code if code.replace("_", "").isalnum() and len(code) <= 60 else ""
 
 
@@ -229,7 +257,9 @@ def _is_about(name: str, complaint: str) -> bool:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    sent: dict[str, Any] = {"role": message.role, "content": message.content}
+    # Half of a surrogate pair can't be sent.
+    content = message.content.encode("utf-8", "replace").decode("utf-8")
+    sent: dict[str, Any] = {"role": message.role, "content": content}
     if message.tool_calls:
         sent["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}

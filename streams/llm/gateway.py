@@ -18,26 +18,25 @@ from collections.abc import Callable, Mapping
 import structlog
 
 from schemas.llm import CallOutcome
-from schemas.outcome import AskModel, ModelFailed, ModelReply, ModelUnavailable
+from schemas.outcome import AskModel, ModelUnavailable
 from streams.clock import Clock
 from streams.llm.access import ModelAccess
 from streams.llm.answers import answer_key
 from streams.llm.asking import Asking
 from streams.llm.budget import Budget
 from streams.llm.cache import AnswerStore, StoreError, make_store
-from streams.llm.client import Answer, Client, Failure, Trouble
+from streams.llm.client import Answer, Client, ClientSettingsError, Failure, Trouble
+from streams.llm.flights import Flights, Replied
 from streams.llm.ledger import Ledger
 from streams.llm.limits import NoTurn, Turn
 from streams.llm.observer import Cause, LlmObserver
 from streams.llm.prices import cost_of, prompt_tokens_of
 from streams.llm.settings import LlmSettings, ModelsSection
 from streams.llm.shares import Shares
-from streams.locks import KeyedLocks
 from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
-Replied = ModelReply | ModelFailed | ModelUnavailable
 _ADAPTATIONS = 3
 """Parameters that a model may refuse, one after another."""
 _REFUSALS = 3
@@ -51,6 +50,10 @@ _OUTCOMES = {
     Trouble.SHUT: CallOutcome.ERROR,
     Trouble.ADAPT: CallOutcome.ERROR,
 }
+
+
+class GatewaySettingsError(Exception):
+    """No model can be asked with these settings, however long one waits."""
 
 
 class Gateway:
@@ -80,7 +83,7 @@ class Gateway:
             store: Keeps answers and costs; as the settings say by default.
 
         Raises:
-            StoreError: The store that is configured can't be had.
+            GatewaySettingsError: The store that is configured can't be had, or a proxy of the environment not used.
         """
         self._llm = llm
         self._models = models
@@ -89,12 +92,15 @@ class Gateway:
         self._clock = clock
         self._chance = chance
         self._observer = LlmObserver(metrics)
-        self._store = store or make_store(llm.cache_path, llm.redis_url.get_secret_value())
+        try:
+            self._store = store or make_store(llm.cache_path, llm.redis_url.get_secret_value())
+            self._client = Client(llm, clock.now)
+        except (StoreError, ClientSettingsError) as error:
+            raise GatewaySettingsError(str(error)) from error
         self._ledger = Ledger(
             llm, self._store, Budget(llm.budget_usd_per_day, self._store, clock, metrics), clock, self._observer
         )
-        self._client = Client(llm, clock.now)
-        self._flights = KeyedLocks()
+        self._flights = Flights()
         self._access: dict[str, ModelAccess] = {}
 
     async def aclose(self) -> None:
@@ -123,11 +129,14 @@ class Gateway:
             self._access_to(model),
             prompt_tokens_of(need),
         )
+        return await self._flights.share(asking.key, lambda: self._recall_or_ask(asking))
+
+    async def _recall_or_ask(self, asking: Asking) -> Replied:
+        """What stands in the journal, else what the model says."""
         try:
-            async with self._flights.hold(asking.key):
-                return await self._ledger.known(asking) or await self._ask(asking)
+            return await self._ledger.known(asking) or await self._ask(asking)
         except StoreError as error:
-            return self._unavailable(need, model, "journal", str(error)[:300])
+            return self._unavailable(asking.need, asking.model, "journal", str(error)[:300])
 
     async def _ask(self, asking: Asking) -> Replied:
         """Asks until there is an answer, or no time or hope is left."""
@@ -142,7 +151,7 @@ class Gateway:
             try:
                 result = await self._call(asking, entered)
                 done = await self._judge(asking, result)
-            except asyncio.CancelledError:
+            except BaseException:
                 asking.lost += 1
                 with contextlib.suppress(StoreError):
                     await self._ledger.settle(asking)
@@ -235,7 +244,8 @@ class Gateway:
         """Everybody rests, as long as the server wishes; who may wait no longer is told so."""
         rest = self._backoff(asking.attempts) if result.after_seconds is None else result.after_seconds
         asking.access.limiter.pressed(rest)
-        if asking.attempts < asking.policy.attempts and asking.waited + rest <= asking.policy.patience_seconds:
+        again = asking.attempts - asking.adapted < asking.policy.attempts
+        if again and asking.waited + rest <= asking.policy.patience_seconds:
             return None
         if asking.access.breaker.refused(asking.key) > _REFUSALS:
             return await self._ledger.failed(asking, CallOutcome.RATE_LIMITED, result.detail)

@@ -67,7 +67,7 @@ class Ledger:
         try:
             journal = kept.model_dump_json()
             total = await self._store.keep(asking.key, journal, now, seconds, day, (cost or 0.0) - booked)
-            self._budget.show(total)
+            self._budget.show(day, total)
         except StoreError as error:
             # It is paid already; not to hand it out would mean to pay again for certain.
             log.error("an answer could not be kept", task=asking.need.task, model=asking.model, error=str(error)[:300])
@@ -104,5 +104,6 @@ class Ledger:
         if asking.day:
             day, booked = asking.unbook()
             _, total = await self._store.book(day, (cost or 0.0) - booked, None)
-            self._budget.show(total)
+            self._budget.show(day, total)
+            self._observer.paid(asking.need.task, asking.model, cost)
         return cost

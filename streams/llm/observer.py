@@ -33,7 +33,12 @@ class LlmObserver:
         if self._metrics is not None:
             self._metrics.llm_tokens_total.labels(task, model, "in").inc(prompt_tokens)
             self._metrics.llm_tokens_total.labels(task, model, "out").inc(completion_tokens)
-            self._metrics.llm_cost_usd_total.labels(task, model).inc(usd or 0.0)
+        self.paid(task, model, usd)
+
+    def paid(self, task: str, model: str, usd: float | None) -> None:
+        """This was paid, also where no answer came. Without a price the cost is not known, which is not nothing."""
+        if self._metrics is not None and usd is not None:
+            self._metrics.llm_cost_usd_total.labels(task, model).inc(usd)
 
     def cached(self, task: str) -> None:
         """An answer was in the journal."""

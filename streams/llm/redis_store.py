@@ -7,6 +7,8 @@ from typing import Any
 from streams.llm.cache import StoreError
 
 PREFIX = "assay:llm:"
+_SECONDS = 2.0
+"""For one command: a journal that hangs must not hold answers up for longer than a model may."""
 _COSTS_SECONDS = 3 * 86_400
 """A day's costs are of use until the day is over everywhere."""
 
@@ -22,15 +24,20 @@ class RedisStore:
             client: Stands in for the one that is made from the URL.
 
         Raises:
-            StoreError: The client library is not installed.
+            StoreError: The client library is not installed, or the URL is none.
         """
         try:
             import redis.asyncio
             from redis.exceptions import RedisError
         except ImportError as error:
             raise StoreError("llm.redis_url needs the extra `redis`: pip install 'assay[redis]'") from error
-        self._trouble: tuple[type[Exception], ...] = (RedisError, OSError)
-        self._redis = client or redis.asyncio.Redis.from_url(url, decode_responses=True, socket_timeout=10.0)
+        # What somebody else keeps under our keys may be no text.
+        self._trouble: tuple[type[Exception], ...] = (RedisError, OSError, ValueError)
+        try:
+            self._redis = client or redis.asyncio.Redis.from_url(url, decode_responses=True, socket_timeout=_SECONDS)
+        except ValueError as error:
+            # The message would repeat the password.
+            raise StoreError("llm.redis_url is no address: it is like redis://localhost:6379/0") from error
 
     async def get(self, key: str, now: float) -> str | None:  # noqa: ARG002 - the server forgets by its own clock
         """The answer that was kept, as JSON; None where there is none."""

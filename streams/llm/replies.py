@@ -15,7 +15,10 @@ from pydantic_core import from_json
 from schemas.llm import CallOutcome
 from schemas.outcome import ToolCall
 
-_MOST_TOKENS = 10**9
+_HIDDEN_TOKENS = 10_000
+"""A prompt has less tokens than bytes, except for what a server puts around it unseen."""
+_MOST_REPLY_TOKENS = 1_000_000
+"""No model writes more at once, what it thinks unseen included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,14 @@ class Completion:
     usage: Usage | None
 
 
-def read_completion(body: bytes) -> Completion | None:
-    """A completion from its JSON; None where it is none."""
+def read_completion(body: bytes, sent_bytes: int) -> Completion | None:
+    """A completion from its JSON; None where it is none.
+
+    Args:
+        body: The response.
+        sent_bytes: Size of the request: a prompt of more tokens than it can have is not believed, for limits and the
+            budget would stand still for days.
+    """
     try:
         content = from_json(body, allow_inf_nan=False)
     except ValueError:
@@ -52,7 +61,7 @@ def read_completion(body: bytes) -> Completion | None:
     choices = content.get("choices") if isinstance(content, dict) else None
     if not isinstance(choices, list):
         return None
-    usage = _usage(content.get("usage"))
+    usage = _usage(content.get("usage"), sent_bytes + _HIDDEN_TOKENS)
     if not choices:
         return Completion("", (), CallOutcome.EMPTY, usage)
     choice = choices[0]
@@ -90,12 +99,14 @@ def _tool_call(value: Any) -> ToolCall | None:
     return ToolCall(str(value.get("id") or ""), name, arguments)
 
 
-def _usage(value: Any) -> Usage | None:
+def _usage(value: Any, most_prompt_tokens: int) -> Usage | None:
     if not isinstance(value, dict):
         return None
     prompt, completion = value.get("prompt_tokens"), value.get("completion_tokens")
-    return Usage(prompt, completion) if _is_count(prompt) and _is_count(completion) else None
+    if not _is_count(prompt, most_prompt_tokens) or not _is_count(completion, _MOST_REPLY_TOKENS):
+        return None
+    return Usage(prompt, completion)
 
 
-def _is_count(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
+def _is_count(value: Any, most: int) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most

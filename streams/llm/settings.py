@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Self
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from schemas.rules import Section
 
@@ -41,12 +42,32 @@ class LlmSettings(Section):
     )
     breaker_first_seconds: float = Field(default=5.0, gt=0, description="Pause before the first probe; it doubles.")
     breaker_max_seconds: float = Field(default=120.0, gt=0, description="Longest pause before a probe.")
+    max_rest_seconds: float = Field(
+        default=3600.0, gt=0, description="Longest that a server's wish to be left alone is granted before it is asked."
+    )
     window_margin: float = Field(
         default=0.02,
         gt=0,
         le=0.5,
         description="Part of a minute added to the window that limits are kept in, for the network's own delays.",
     )
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_an_address(cls, text: str) -> str:
+        text = text.strip().rstrip("/")
+        if text:
+            _check_address(text)
+        return text
+
+    @field_validator("api_key")
+    @classmethod
+    def _fits_into_a_header(cls, key: SecretStr) -> SecretStr:
+        # Read from a file, a key ends with a line break. What can't be sent would be shown in the error that says so.
+        text = key.get_secret_value().strip()
+        if not all("!" <= character <= "~" for character in text):
+            raise ValueError("has a character that no key has: a blank, a line break, a typographic quote")
+        return SecretStr(text)
 
     @property
     def offline(self) -> bool:
@@ -93,3 +114,15 @@ class ModelsSection(Section):
     def limits_of(self, model: str) -> ModelLimits:
         """What a model takes and costs."""
         return self.limits.get(model) or self.limits.get("default") or ModelLimits()
+
+
+def _check_address(text: str) -> None:
+    """Raises ``ValueError``, without the address itself, where nobody could be asked there."""
+    parts = urlsplit(text)
+    spaced = any(character.isspace() for character in text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0 or spaced:
+        raise ValueError("is no address: it begins with http:// or https:// and a host, as in http://localhost:8000/v1")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("has a user or password in it, which others would see: use llm.api_key")
+    if parts.query or parts.fragment or parts.path.endswith("/chat/completions"):
+        raise ValueError("goes on too far: it ends before /chat/completions, as in http://localhost:8000/v1")

@@ -7,7 +7,7 @@ import sys
 
 import structlog
 
-_QUIET = ("aiokafka", "httpx", "httpcore", "uvicorn", "asyncio")
+_QUIET = ("aiokafka", "httpx", "httpcore", "httpx2", "httpcore2", "openai", "uvicorn", "asyncio")
 
 
 def configure_logs(level_name: str, form: str) -> None:

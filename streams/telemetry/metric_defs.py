@@ -333,7 +333,7 @@ LLM_TOKENS = MetricDef(
 LLM_COST = MetricDef(
     name="assay_llm_cost_usd_total",
     kind="counter",
-    meaning="What answers cost by the configured prices; models without a price cost nothing here.",
+    meaning="What calls cost by the configured prices; no series for a model without one, whose cost is not known.",
     unit="USD",
     labels=("task", "model"),
 )

@@ -1,0 +1,385 @@
+"""Attacks on the gateway: servers that lie about themselves, keys that must not be seen, environments that meddle."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from schemas.llm import CallOutcome
+from schemas.outcome import ModelFailed, ModelReply, ModelUnavailable
+from streams.llm.cache import SqliteStore
+from streams.llm.client import Client
+from streams.llm.gateway import Gateway, GatewaySettingsError
+from streams.llm.settings import LlmSettings, ModelLimits, TaskPolicy
+from streams.settings import load_settings
+from streams.telemetry.logs import configure_logs
+from streams.telemetry.metrics import Metrics
+from streams.world import LiveWorld
+from tests.kafka.installation import until
+from tests.streams.doubles import START, VirtualClock
+from tests.streams.llm.model_server import Wire, calls_tools, hangs, model_server, raw, resets, says, slow, status
+from tests.streams.llm.questions import FREE, HASTY, MODEL, gateway_at, question
+
+LABELS = {"task": "judge_relevance", "model": MODEL}
+KEY = "sesame-123"
+TIGHT = ModelLimits(**{**FREE.model_dump(), "tokens_per_minute": 100_000})
+
+
+# --- what a server says of itself ----------------------------------------------------
+
+
+async def test_an_answer_of_a_thousand_million_tokens_is_not_believed() -> None:
+    """It would leave no turn to anybody for days, and spend the budget."""
+    usage = {"prompt_tokens": 10**9, "completion_tokens": 10**9}
+    async with (
+        model_server(says("0.7", usage=usage)) as server,
+        gateway_at(server.base_url, limits=TIGHT, budget_usd_per_day=0.01) as gateway,
+    ):
+        for number in range(3):
+            reply = await gateway.answer(question(str(number)))
+            assert isinstance(reply, ModelReply)
+            assert reply.call.cost_usd is not None
+            assert reply.call.cost_usd < 0.001
+
+
+async def test_a_limit_of_tokens_below_what_was_just_answered_is_not_believed() -> None:
+    headers = {"x-ratelimit-limit-tokens": "1"}
+    async with model_server(says("0.7", headers=headers)) as server, gateway_at(server.base_url) as gateway:
+        for number in range(3):
+            assert isinstance(await gateway.answer(question(str(number))), ModelReply)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1e3", "NaN", "²", "9" * 400, "1_000", "60, 60"])
+async def test_a_limit_that_is_none_changes_nothing(text: str) -> None:
+    headers = {"x-ratelimit-limit-requests": text.encode().decode("latin-1")}
+    async with model_server(says("0.7", headers=headers)) as server, gateway_at(server.base_url) as gateway:
+        for number in range(3):
+            assert isinstance(await gateway.answer(question(str(number))), ModelReply)
+
+
+@pytest.mark.parametrize("wish", ["9" * 400, "Fri, 31 Dec 9999 23:59:59 GMT"])
+@pytest.mark.parametrize("code", [429, 503])
+async def test_a_wish_for_thousands_of_years_is_granted_for_an_hour(wish: str, code: int) -> None:
+    clock = VirtualClock()
+    async with (
+        model_server(says("0.7")) as server,
+        gateway_at(server.base_url, clock=clock, max_rest_seconds=3600) as gateway,
+    ):
+        server.script = [status(code, retry_after=wish)]
+        reply = await gateway.answer(question("one"))
+        assert isinstance(reply, ModelUnavailable)
+        assert reply.after_seconds == 3600
+        clock.seconds += 3500
+        assert isinstance(await gateway.answer(question("two")), ModelUnavailable)
+        clock.seconds += 101
+        assert isinstance(await gateway.answer(question("three")), ModelReply)
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize("wish", ["-5", "-0", "nan", "", "soon", "1e9", "Mon, 01 Jan 2001 00:00:00 GMT"])
+async def test_a_wish_that_is_none_or_over_holds_nobody_up(wish: str) -> None:
+    async with model_server(says("0.7")) as server, gateway_at(server.base_url) as gateway:
+        server.script = [status(429, retry_after=wish)]
+        assert isinstance(await gateway.answer(question()), ModelReply)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"error": {"message": "no", "type": 400}},
+        {"error": {"message": ["no"], "type": {"a": 1}}},
+        {"error": {"message": None, "code": True, "param": 7}},
+        {"object": "error", "message": "no", "code": 400},
+        {"error": "temperature is bad"},
+        {"error": [1]},
+        [1],
+        "no",
+        None,
+    ],
+)
+@pytest.mark.parametrize("code", [400, 429, 500])
+async def test_errors_of_any_form_are_values(error: Any, code: int) -> None:
+    async with model_server(raw(json.dumps(error).encode(), code)) as server, gateway_at(server.base_url) as gateway:
+        assert isinstance(await gateway.answer(question()), ModelFailed | ModelUnavailable)
+
+
+async def endless_headers(wire: Wire) -> None:
+    await wire.send(b"HTTP/1.1 200 OK\r\n")
+    for _ in range(100_000):
+        await wire.send(b"x-a: " + b"b" * 1000 + b"\r\n")
+
+
+async def endless_promises(wire: Wire) -> None:
+    while True:
+        await wire.send(b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
+        await asyncio.sleep(0)
+
+
+async def packed(wire: Wire) -> None:
+    await wire.send(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc")
+
+
+async def no_http(wire: Wire) -> None:
+    await wire.send(b"\x16\x03\x01\x00\x00\r\n\r\n")
+
+
+@pytest.mark.parametrize("behaviour", [endless_headers, endless_promises, packed, no_http, raw(b"", 204), raw(b"{}")])
+async def test_what_is_hardly_http_is_a_failure_in_time(behaviour: Any) -> None:
+    async with model_server(behaviour) as server, gateway_at(server.base_url) as gateway:
+        async with asyncio.timeout(5):
+            assert isinstance(await gateway.answer(question()), ModelFailed)
+
+
+# --- the key -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", [f"{KEY}\n", f" {KEY}", f"{KEY}\r\n"])
+async def test_a_key_from_a_file_is_taken_without_its_line_break(given: str) -> None:
+    async with model_server() as server, gateway_at(server.base_url, api_key=given) as gateway:
+        assert isinstance(await gateway.answer(question()), ModelReply)
+    assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+async def test_nothing_that_is_logged_or_told_has_the_key(capsys: pytest.CaptureFixture[str]) -> None:
+    """At the most talkative level, under faults that quote the request."""
+    configure_logs("debug", "json")
+    quotes = [status(code, message=f"what a key: {KEY}", kind=KEY) for code in (400, 401, 403, 429, 500)]
+    told: list[str] = []
+    try:
+        for behaviour in (*quotes, resets(), hangs(), says(f"0.7 {KEY[:3]}")):
+            async with model_server(behaviour) as server, gateway_at(server.base_url, api_key=KEY) as gateway:
+                reply = await gateway.answer(question())
+                told += [repr(reply), repr(gateway.__dict__.get("_llm"))]
+                assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"
+        async with gateway_at("http://127.0.0.1:9", api_key=KEY) as gateway:
+            told.append(repr(await gateway.answer(question())))
+    finally:
+        configure_logs("warning", "console")
+        logging.getLogger().handlers[:] = []
+    captured = capsys.readouterr()
+    assert not any(KEY in text for text in (captured.out, captured.err, *told))
+    # Nor what is asked, nor a line for each request.
+    assert "Is it?" not in captured.err
+    assert "HTTP Request" not in captured.err
+
+
+async def test_what_the_library_takes_from_the_environment_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID", "BASE_URL"):
+        monkeypatch.setenv(f"OPENAI_{name}", "from-elsewhere")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer from-elsewhere")
+    async with model_server() as server:
+        for key in ("", KEY):
+            async with gateway_at(server.base_url, api_key=key) as gateway:
+                assert isinstance(await gateway.answer(question()), ModelReply)
+    for asked in server.asked:
+        assert not any("from-elsewhere" in value for value in asked.headers.values())
+
+
+# --- the way there -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["", "/", "//"])
+async def test_an_address_may_end_with_a_slash(end: str) -> None:
+    async with model_server() as server, gateway_at(f" {server.base_url}{end}\n") as gateway:
+        assert isinstance(await gateway.answer(question()), ModelReply)
+    assert server.asked[0].path == "/v1/chat/completions"
+
+
+async def test_a_proxy_of_the_environment_is_used_unless_it_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with model_server(says("0.1")) as proxy, model_server(says("0.9")) as server:
+        monkeypatch.setenv("HTTP_PROXY", proxy.base_url.removesuffix("/v1"))
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        texts = []
+        for number, spared in enumerate(("", "127.0.0.1")):
+            monkeypatch.setenv("NO_PROXY", spared)
+            async with gateway_at(server.base_url) as gateway:
+                reply = await gateway.answer(question(str(number)))
+                assert isinstance(reply, ModelReply)
+                texts.append(reply.text)
+    assert texts == ["0.1", "0.9"]
+
+
+@pytest.mark.parametrize("proxy", ["socks9://user:secret@127.0.0.1:1", "socks5://user:secret@127.0.0.1:1"])
+async def test_a_proxy_that_can_t_be_used_is_an_outage_that_is_explained(
+    monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    """Not an exception for each record, after which it would end as a dead letter."""
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    settings = load_settings(llm={"base_url": "http://127.0.0.1:9/v1", "model": "m", "cache_path": None})
+    world = LiveWorld(settings)
+    reply = await world.answer(question(), None)
+    await world.aclose()
+    assert isinstance(reply, ModelUnavailable)
+    assert "proxy" in reply.detail
+    assert "secret" not in reply.detail
+
+
+async def test_a_redis_url_that_is_none_is_an_outage_that_is_explained() -> None:
+    url = "redis://:secret@host:port/0"
+    settings = load_settings(llm={"base_url": "http://127.0.0.1:9/v1", "model": "m", "redis_url": url})
+    world = LiveWorld(settings)
+    reply = await world.answer(question(), None)
+    await world.aclose()
+    assert isinstance(reply, ModelUnavailable)
+    assert "llm.redis_url" in reply.detail
+    assert "secret" not in reply.detail
+
+
+def test_a_gateway_without_a_way_says_so_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load_settings(llm={"base_url": "http://127.0.0.1:9/v1", "redis_url": "nonsense"})
+    with pytest.raises(GatewaySettingsError):
+        Gateway(settings.llm, settings.models, {}, LiveWorld(settings).shares, VirtualClock(), lambda: 0.5)
+
+
+# --- what is asked -------------------------------------------------------------------
+
+
+async def test_a_question_that_is_no_text_is_asked_as_far_as_it_is_one() -> None:
+    async with model_server() as server, gateway_at(server.base_url) as gateway:
+        assert isinstance(await gateway.answer(question("half \ud800 a pair\x00")), ModelReply)
+    assert server.asked[0].text == "half ? a pair\x00"
+
+
+async def test_a_very_large_question_and_a_storm_of_tools_come_through() -> None:
+    storm = calls_tools(*[("search", json.dumps({"query": "x" * 1000}))] * 500)
+    async with model_server(storm) as server, gateway_at(server.base_url, TaskPolicy()) as gateway:
+        reply = await gateway.answer(question("large " * 200_000))
+        assert isinstance(reply, ModelReply)
+        assert len(reply.tool_calls) == 500
+        assert reply.call.raw is not None
+        assert len(reply.call.raw) == 2000
+    assert len(server.asked[0].text) == 1_200_000
+
+
+async def test_a_reply_over_the_cap_is_refused_and_one_below_it_is_not() -> None:
+    for size, kind in ((900, ModelReply), (1100, ModelFailed)):
+        body = {"choices": [{"message": {"content": "x" * (size - 50)}}]}
+        behaviour = raw(json.dumps(body).encode())
+        async with model_server(behaviour) as server, gateway_at(server.base_url, max_reply_bytes=1024) as gateway:
+            assert isinstance(await gateway.answer(question()), kind)
+
+
+async def test_whoever_asks_the_same_at_the_same_time_waits_for_one_deadline() -> None:
+    async with model_server(hangs()) as server, gateway_at(server.base_url) as gateway:
+        began = asyncio.get_running_loop().time()
+        replies = await asyncio.gather(*(gateway.answer(question()) for _ in range(10)))
+        assert asyncio.get_running_loop().time() - began < 3 * HASTY.deadline_seconds
+    assert len(server.asked) == 1
+    calls = [reply.call for reply in replies if isinstance(reply, ModelFailed)]
+    assert [call.outcome for call in calls] == [CallOutcome.TIMEOUT] * 10
+    assert sorted(call.attempts for call in calls) == [*[0] * 9, 1]
+
+
+# --- money ---------------------------------------------------------------------------
+
+
+async def test_what_has_no_price_is_not_shown_as_free() -> None:
+    registry = CollectorRegistry()
+    limits = ModelLimits(**{**FREE.model_dump(), "price_in": None})
+    async with (
+        model_server() as server,
+        gateway_at(server.base_url, limits=limits, metrics=Metrics(registry)) as gateway,
+    ):
+        await gateway.answer(question())
+    assert registry.get_sample_value("assay_llm_cost_usd_total", LABELS) is None
+    assert registry.get_sample_value("assay_llm_tokens_total", {**LABELS, "direction": "in"})
+
+
+async def test_calls_that_brought_nothing_are_counted_as_paid() -> None:
+    registry = CollectorRegistry()
+    async with model_server(hangs()) as server, gateway_at(server.base_url, metrics=Metrics(registry)) as gateway:
+        reply = await gateway.answer(question("much " * 1000))
+    assert isinstance(reply, ModelFailed)
+    assert reply.call.cost_usd
+    assert registry.get_sample_value("assay_llm_cost_usd_total", LABELS) == reply.call.cost_usd
+
+
+async def test_a_call_over_midnight_belongs_to_the_day_it_began_on() -> None:
+    """A budget of a day is a day's: what is settled later does not touch the next one, nor its gauge."""
+    registry, store, clock = CollectorRegistry(), SqliteStore(None), VirtualClock()
+    today, tomorrow = START.date().isoformat(), START.replace(day=START.day + 1).date().isoformat()
+    usage = {"prompt_tokens": 100, "completion_tokens": 10}
+    async with (
+        model_server(slow(0.1, says("0.7", usage=usage))) as server,
+        gateway_at(
+            server.base_url,
+            store=store,
+            clock=clock,
+            metrics=Metrics(registry),
+            budget_usd_per_day=1.0,
+        ) as gateway,
+    ):
+        asking = asyncio.create_task(gateway.answer(question()))
+        await until(lambda: bool(server.asked))
+        clock.seconds += 86_400
+        assert isinstance(await asking, ModelReply)
+        assert (await store.book(today, 0.0, None))[1] == pytest.approx(120e-6)
+        assert (await store.book(tomorrow, 0.0, None))[1] == 0.0
+        left = registry.get_sample_value("assay_llm_budget_left_usd")
+        assert left is not None
+        assert left != pytest.approx(1.0 - 120e-6)
+        assert isinstance(await gateway.answer(question("next day")), ModelReply)
+        assert registry.get_sample_value("assay_llm_budget_left_usd") == pytest.approx(1.0 - 120e-6)
+
+
+async def test_a_clock_that_jumps_back_and_forth_costs_nothing_twice(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    async with (
+        model_server() as server,
+        gateway_at(server.base_url, clock=clock, cache_path=tmp_path / "llm.sqlite", cache_seconds=1000) as gateway,
+    ):
+        for jump in (0.0, 500.0, -900.0, -10_000_000.0):
+            clock.seconds += jump
+            reply = await gateway.answer(question())
+            assert isinstance(reply, ModelReply)
+    assert len(server.asked) == 1
+
+
+# --- slots ---------------------------------------------------------------------------
+
+
+async def test_cancelled_askers_leave_every_slot_free() -> None:
+    """Cancelled at any moment: waiting for a turn, while booking, in the middle of a body."""
+    limits = ModelLimits(**{**FREE.model_dump(), "in_flight": 2})
+    policy = TaskPolicy(deadline_seconds=20, patience_seconds=20)
+    async with model_server(hangs()) as server, gateway_at(server.base_url, policy, limits) as gateway:
+        for pause in (0.0, 0.001, 0.005, 0.05):
+            asking = [asyncio.create_task(gateway.answer(question(f"{pause} {number}"))) for number in range(6)]
+            await asyncio.sleep(pause)
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+        server.behave = says("0.7")
+        async with asyncio.timeout(10):
+            replies = await asyncio.gather(*(gateway.answer(question(str(number))) for number in range(6)))
+        assert all(isinstance(reply, ModelReply) for reply in replies)
+
+
+async def test_a_bug_in_the_client_leaves_slot_and_money_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = ModelLimits(**{**FREE.model_dump(), "in_flight": 1})
+    store = SqliteStore(None)
+
+    async def broken(*_: Any) -> Any:
+        raise RuntimeError("a bug")
+
+    async with model_server() as server, gateway_at(server.base_url, limits=limits, store=store) as gateway:
+        with monkeypatch.context() as patched:
+            patched.setattr(Client, "ask", broken)
+            with pytest.raises(RuntimeError):
+                await gateway.answer(question(max_tokens=1_000_000))
+        assert isinstance(await gateway.answer(question()), ModelReply)
+        _, total = await store.book(datetime.now(UTC).date().isoformat(), 0.0, None)
+    assert total < 0.001
+
+
+def test_settings_without_a_server_open_nothing() -> None:
+    assert LlmSettings().offline
