@@ -180,9 +180,20 @@ def _items(anchors: list[_Anchor], own: str, section: ListingSection) -> list[It
     near = [canonical for canonical in chosen if registrable_domain(host_of(canonical)) == domain]
     if len(near) >= _MOSTLY_NEAR * len(chosen):
         chosen = near
+    chosen = _without_echoes(chosen, {anchor.canonical: anchor.shape for anchor in likely}, texts)
     urls = {anchor.canonical: anchor.url for anchor in reversed(likely)}
     because = f"one of {len(chosen)} links in blocks of the same make"
     return [ItemLink(urls[canonical], texts.get(canonical, ""), because) for canonical in chosen]
+
+
+def _without_echoes(chosen: list[str], shapes: dict[str, str], texts: dict[str, str]) -> list[str]:
+    """Leaves out links of one shape that all say the same ("Cached", "0 comments") beside others that do not."""
+    said: dict[str, list[str]] = defaultdict(list)
+    for canonical in chosen:
+        said[shapes[canonical]].append(texts.get(canonical, ""))
+    echoes = {shape for shape, labels in said.items() if len(labels) >= _MANY and len(set(labels)) == 1 and labels[0]}
+    kept = [canonical for canonical in chosen if shapes[canonical] not in echoes]
+    return kept if len(kept) * _MANY >= len(chosen) else chosen
 
 
 def _the_only_item(likely: list[_Anchor], texts: dict[str, str]) -> list[ItemLink]:

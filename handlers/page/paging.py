@@ -1,8 +1,8 @@
 """Which link of a listing leads to its next page? The page's links go in, an address or None comes out.
 
-Three signs, the surest first: a link that says so (``rel=next``, "Next", "下一頁"), a link whose address is this page's
-with the page number one higher, and a link that is the next number in a row of numbers. A ``rel=next`` in the head
-counts only where the page links there too, since single articles carry it as well.
+Three signs, the surest first: a link that says so (``rel=next``, "Next", "下一頁"), the number that follows the missing
+one in a row of numbers, and a link whose address is this page's with the page number one higher. A ``rel=next`` in the
+head counts only where the page links there too, since single articles carry it as well.
 """
 
 from __future__ import annotations
@@ -19,6 +19,11 @@ from schemas.rules import Section
 _ARROWS = " .…»›>→«‹<←\u00a0"
 _DIGITS = re.compile(r"\d{1,6}", re.ASCII)
 _LONGEST_TEXT = 40
+_ROW = range(2, 16)
+"""How many numbers a row of pages has; more are a calendar's."""
+_MAX_ROW_DIGITS = 3
+_NUMBER = re.compile(r"\d+")
+_MONTH = re.compile(r"(?:19|20)\d\d[-/_.]?(?:0\d|1[0-2])(?!\d{3})")
 
 
 class PagingSection(Section):
@@ -68,7 +73,8 @@ def next_page(links: Sequence[PageLink], own: str, stated: str | None, section: 
         for link in ahead
         if link.text.strip() == str((number or 1) + 1) and page_number(link.canonical, section) is not None
     )
-    for found in (confirmed, said, successor, marked, arrow, counted):
+    row = (link for link in (_next_in_row(links, own),) if link is not None and link in ahead)
+    for found in (confirmed, said, row, successor, marked, arrow, counted):
         link = next(found, None)
         if link is not None:
             return link.url
@@ -105,6 +111,42 @@ def _stem(url: str, section: PagingSection) -> tuple[str, str, frozenset[tuple[s
     path = (tail[0] if tail else parts.path).rstrip("/")
     query = frozenset((name, value) for name, value in parse_qsl(parts.query) if name.lower() not in section.parameters)
     return parts.netloc.removeprefix("www."), path, query
+
+
+def _next_in_row(links: Sequence[PageLink], own: str) -> PageLink | None:
+    """The link after the page's own place in a row of numbers: after its own link, or the number that is missing.
+
+    This also reads rows whose addresses count otherwise, from 0 or by items: ``?start=20`` under the number 2.
+    """
+    rows: dict[str, dict[int, PageLink]] = {}
+    here: int | None = None
+    present: set[int] = set()
+    for link in links:
+        text = link.text.strip()
+        if len(text) > _MAX_ROW_DIGITS or not _DIGITS.fullmatch(text):
+            continue
+        present.add(int(text))
+        if link.canonical == own:
+            here = int(text)
+        elif _is_beside(link.canonical, own):
+            rows.setdefault(_NUMBER.sub("#", link.canonical), {}).setdefault(int(text), link)
+    for row in rows.values():
+        if len(row) not in _ROW:
+            continue
+        places = (here,) if here is not None else (number - 1 for number in sorted(row))
+        for place in places:
+            if place + 1 in row and (place == here or (place not in present and (place == 1 or place - 1 in present))):
+                return row[place + 1]
+    return None
+
+
+def _is_beside(url: str, own: str) -> bool:
+    """Whether an address lies beside or right below the page's own, and names no month as a calendar's does."""
+    there, here = urlsplit(url), urlsplit(own)
+    path = here.path.rstrip("/")
+    folder = there.path.rstrip("/").rpartition("/")[0]
+    same = there.path.rstrip("/") == path or folder in (path, path.rpartition("/")[0])
+    return there.netloc == here.netloc and same and not _MONTH.search(url)
 
 
 def _succeeds(url: str, own: str, section: PagingSection) -> bool:

@@ -69,6 +69,16 @@ def test_links_in_the_items_blocks_that_lead_elsewhere_are_no_items(href: str) -
     assert urls(follow(listing(3, extra))) == [f"https://kalender.example/event/{n}" for n in range(3)]
 
 
+def test_links_that_all_say_the_same_beside_the_items_are_left_out() -> None:
+    title = '<a href="https://{0}.example/about-{0}">About {0} and more</a>'
+    hit = f'<div class="hit">{title}<a href="/kept?u={{0}}">Kept</a></div>'
+    names = ("jazz", "blues", "folk", "opera")
+    assert urls(follow("<body>" + "".join(map(hit.format, names)))) == [f"https://{n}.example/about-{n}" for n in names]
+    plain = '<tr><td>Jazz, number {0}</td><td><a href="/event/{0}">View event</a></td></tr>'
+    found = follow(f"<body><table>{''.join(map(plain.format, range(4)))}</table>")
+    assert urls(found) == [f"https://kalender.example/event/{n}" for n in range(4)]
+
+
 def test_links_to_other_sites_beside_the_items_are_left_out() -> None:
     cards = "".join(f'<div class="box"><h3><a href="/story-{n}">Story number {n}</a></h3></div>' for n in range(5))
     badge = '<div class="box"><h3><a href="https://social.example/us">Follow us there</a></h3></div>'

@@ -43,6 +43,32 @@ def test_which_link_it_is(own: str, links: list[PageLink], expected: str | None)
     assert found(own, *links) == expected
 
 
+def row(address: str, *numbers: int) -> list[PageLink]:
+    return [link(address.format(number, number - 1, 20 * (number - 1)), str(number)) for number in numbers]
+
+
+@pytest.mark.parametrize(
+    ("own", "links", "expected"),
+    [
+        ("/list", row("/list/{0}", 2, 3), "/list/2"),
+        ("/list/2", [link("/list", "1"), *row("/list/{0}", 3, 4)], "/list/3"),
+        ("/list", row("/list?start={2}", 2, 3, 4), "/list?start=20"),
+        ("/list?start=20", row("/list?start={2}", 1, 3, 4), "/list?start=40"),
+        ("/list?start=20", row("/list?start={2}", 1, 2, 3, 4), "/list?start=40"),
+        ("/list", row("/list?page={1}", 2, 3), "/list?page=1"),
+        ("/f26.html", row("/f26-{0}.html", 2, 3, 9), "/f26-2.html"),
+        ("/list?o=80", row("/list?o={2}", 1, 4, 6, 10), "/list?o=100"),
+        ("/list?o=60", row("/list?o={2}", 1, 2, 3), None),
+        ("/list", row("/other/place/{0}", 2, 3), None),
+        ("/events", row("/events/2025-11-0{0}", 2, 3, 5), None),
+        ("/events", row("/events?day={0}", *range(2, 31)), None),
+        ("/years", row("/years/{0}", 2024, 2026), None),
+    ],
+)
+def test_a_row_of_numbers(own: str, links: list[PageLink], expected: str | None) -> None:
+    assert found(own, *links) == expected
+
+
 def test_what_the_head_states_counts_where_the_page_links_there() -> None:
     assert found("/list", link("/x/y", "More"), stated="/x/y") == "/x/y"
     assert found("/article", link("/about", "About"), stated="/another-article") is None
