@@ -14,6 +14,9 @@ TRACKING_PARAMETERS = (
 )  # fmt: skip
 """Query parameters that say who clicked, not what is shown."""
 
+MAX_URL = 8192
+"""Characters of an address above which it is none: no event carries a longer one, and no server is asked for it."""
+
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -97,6 +100,8 @@ def _suffixes() -> PublicSuffixList:
 
 
 def _split(url: str) -> SplitResult | None:
+    if len(url) > MAX_URL or "\x00" in url:
+        return None
     try:
         parts = urlsplit(url.strip())
         parts.port  # noqa: B018 - reading the port is what checks it

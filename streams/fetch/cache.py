@@ -4,8 +4,8 @@ A page whose server names its version is kept for longer than it is believed: wh
 query, asks whether it has changed and has the body from here where it has not. Files of rules are kept here too.
 
 SQLite in WAL mode, in a thread of its own: what a cancelled task has begun there ends before the next thing starts.
-Losing the file costs fetches and nothing else, so a cache that can't be opened or written is replaced by memory, with a
-warning.
+Losing the file costs fetches and nothing else, so while it can't be opened or written memory takes its place, with a
+warning, and the file is tried again later.
 """
 
 from __future__ import annotations
@@ -45,6 +45,9 @@ LASTING = frozenset(
 ROBOTS = "\x00robots.txt"
 """Stands in the place of a query for files of rules; no query holds a NUL character."""
 
+_UNREADABLE = (zlib.error, ValueError, TypeError, OverflowError)
+"""What a row raises that is damaged, or of another version of Assay. It counts as none, and is written over."""
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS fetches (
   key TEXT PRIMARY KEY, expires REAL NOT NULL, kept_until REAL NOT NULL, size INTEGER NOT NULL,
@@ -54,6 +57,8 @@ CREATE TABLE IF NOT EXISTS fetches (
 CREATE INDEX IF NOT EXISTS fetches_by_age ON fetches (kept_until, size);
 CREATE INDEX IF NOT EXISTS fetches_by_place ON fetches (final_url, fetched_at);
 """
+_BUSY_SECONDS = 2.0
+"""How long another process's lock is waited for. All that is asked of the cache waits with it."""
 _PAGE = "final_url, status, content_type, fetched_at, body"
 
 
@@ -84,7 +89,9 @@ class FetchCache:
         self._settings = settings
         self._clock = clock
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="fetch-cache")
-        self._database: sqlite3.Connection | None = None
+        self._file: sqlite3.Connection | None = None
+        self._memory: sqlite3.Connection | None = None
+        self._reads_from = self._writes_from = 0.0
 
     async def get(self, query: str, canonical: str) -> FetchedPage | FetchRefused | None:
         """What was fetched for a query from an address, with the address as its ``url``; None where nothing is kept."""
@@ -99,7 +106,11 @@ class FetchCache:
             if row is None:
                 return None
             *page, reason, detail = row
-            return _page(canonical, *page) if reason is None else FetchRefused(canonical, FetchFailure(reason), detail)
+            with contextlib.suppress(*_UNREADABLE):
+                if reason is not None:
+                    return FetchRefused(canonical, FetchFailure(reason), str(detail))
+                return _page(canonical, *page)
+            return None
 
         return await self._do(read)
 
@@ -117,7 +128,9 @@ class FetchCache:
             if row is None:
                 return None
             *page, etag, last_modified = row
-            return Versioned(_page(url, *page), Version(etag, last_modified))
+            with contextlib.suppress(*_UNREADABLE):
+                return Versioned(_page(url, *page), Version(etag, last_modified))
+            return None
 
         return await self._do(read)
 
@@ -146,7 +159,7 @@ class FetchCache:
                 result.fetched_at.isoformat(), version.etag, version.last_modified, packed, None, None,
             )  # fmt: skip
 
-        def write(database: sqlite3.Connection) -> None:
+        def write(database: sqlite3.Connection) -> bool:
             with database:
                 database.execute("INSERT OR REPLACE INTO fetches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
                 database.execute("DELETE FROM fetches WHERE kept_until <= ?", (now,))
@@ -157,50 +170,60 @@ class FetchCache:
                         break
                     database.execute("DELETE FROM fetches WHERE key = ?", (oldest[0],))
                     held -= oldest[1]
+            return True
 
-        await self._do(write)
+        await self._do(write, writes=True)
 
     async def aclose(self) -> None:
         """Closes the file, after what is under way."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
         self._thread.shutdown(wait=False)
 
-    async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, work)
+    async def _do(self, work: Callable[[sqlite3.Connection], T], *, writes: bool = False) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, work, writes)
 
-    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Does one thing with the database; on trouble with the file, goes on in memory. Runs in the thread."""
-        if self._database is None:
-            self._database = self._open()
-        try:
-            return work(self._database)
-        except (sqlite3.Error, zlib.error, ValueError) as error:
-            path = str(self._settings.cache_path)
-            log.warning("fetch cache failed, going on in memory", path=path, error=str(error))
-            self._close()
-            self._database = _connect(":memory:")
-            return work(self._database)
+    def _run(self, work: Callable[[sqlite3.Connection], T], writes: bool) -> T:
+        """Does one thing with the file; what it fails at or does not know, with memory. Runs in the thread.
+
+        A file that failed is left alone for a while: a full disk and another process's lock pass. A file that can't be
+        written is read on.
+        """
+        path = self._settings.cache_path
+        if path is not None and self._clock.monotonic() >= (self._writes_from if writes else self._reads_from):
+            try:
+                self._file = self._file or _open(path)
+                found = work(self._file)
+            except (OSError, sqlite3.Error) as error:
+                self._writes_from = self._clock.monotonic() + self._settings.cache_rest_seconds
+                if not writes or self._file is None:
+                    self._reads_from = self._writes_from
+                    self._close_file()
+                log.warning("fetch cache failed, keeping pages in memory for now", path=str(path), error=str(error))
+            else:
+                if found is not None or self._memory is None:
+                    return found
+        self._memory = self._memory or _connect(":memory:")
+        return work(self._memory)
 
     def _close(self) -> None:
-        database, self._database = self._database, None
+        self._close_file()
+        if self._memory is not None:
+            self._memory.close()
+
+    def _close_file(self) -> None:
+        database, self._file = self._file, None
         if database is not None:
             with contextlib.suppress(sqlite3.Error):
                 database.close()
 
-    def _open(self) -> sqlite3.Connection:
-        path: Path | None = self._settings.cache_path
-        if path is None:
-            return _connect(":memory:")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            return _connect(str(path))
-        except (OSError, sqlite3.Error) as error:
-            log.warning("fetch cache can't be opened, keeping pages in memory", path=str(path), error=str(error))
-            return _connect(":memory:")
+
+def _open(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return _connect(str(path))
 
 
 def _connect(path: str) -> sqlite3.Connection:
-    database = sqlite3.connect(path, check_same_thread=False, timeout=10.0)
+    database = sqlite3.connect(path, check_same_thread=False, timeout=_BUSY_SECONDS)
     try:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")

@@ -25,6 +25,9 @@ from streams.fetch.headers import media_type
 from streams.fetch.settings import FetchSettings
 
 _PLACES_TRIED = 3
+_UNPACKED = frozenset(("gzip", "x-gzip", "deflate"))
+_PACKINGS = _UNPACKED | {"br", "zstd", "compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm"}
+"""Content codings (IANA). Servers also name charsets and made-up things there, which mean nothing to browsers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +121,19 @@ class Client:
             response = await self._transport.handle_async_request(self._request(target, place, wanted))
         try:
             latency = self._clock.monotonic() - started
-            headers = {name.lower(): value for name, value in response.headers.items()}
+            headers = {name.lower(): value for name, value in response.headers.multi_items()}
+            packings = _packings(response.headers.get("content-encoding", ""))
             if not 200 <= response.status_code < 300:
                 return Response(response.status_code, headers, b"", latency)
-            if (why := _why_not_wanted(headers, wanted)) is not None:
+            if (why := _why_not_wanted(headers, packings, wanted)) is not None:
                 return FetchRefused(target.url, *why)
-            body = await _read(response, wanted, headers.get("content-encoding", ""))
+            unpack = _Unpack(packings[0] if packings else "")
+            body = await _read(response, wanted, unpack)
             if body is None:
                 return FetchRefused(target.url, FetchFailure.TOO_LARGE, f"more than {wanted.max_bytes} bytes")
+            if unpack.broke_off and headers.keys().isdisjoint(("content-length", "transfer-encoding")):
+                # Only the packing can tell here that the connection has ended too early.
+                return FetchRefused(target.url, FetchFailure.UNREACHABLE, "the body breaks off")
             return Response(response.status_code, headers, body, latency)
         finally:
             await response.aclose()
@@ -154,22 +162,25 @@ class Client:
         )
 
 
-def _why_not_wanted(headers: Mapping[str, str], wanted: Wanted) -> tuple[FetchFailure, str] | None:
+def _packings(content_encoding: str) -> list[str]:
+    """How a body is packed, first to last."""
+    return [name for part in content_encoding.split(",") if (name := part.strip().lower()) in _PACKINGS]
+
+
+def _why_not_wanted(headers: Mapping[str, str], packings: list[str], wanted: Wanted) -> tuple[FetchFailure, str] | None:
     kind = media_type(headers.get("content-type", ""))
     if wanted.types is not None and kind and kind not in wanted.types:
         return FetchFailure.NOT_HTML, kind[:80]
-    packing = headers.get("content-encoding", "").strip().lower()
-    if packing not in ("", "identity", "gzip", "x-gzip", "deflate"):
-        return FetchFailure.NOT_HTML, f"packed as {packing[:40]}"
+    if len(packings) > 1 or not _UNPACKED.issuperset(packings):
+        return FetchFailure.NOT_HTML, f"packed as {', '.join(packings)[:40]}"
     length = headers.get("content-length", "")
     if not wanted.cut and length.isascii() and length.isdigit() and int(length[:20]) > wanted.max_bytes:
         return FetchFailure.TOO_LARGE, f"{length[:20]} bytes announced"
     return None
 
 
-async def _read(response: httpx.Response, wanted: Wanted, packing: str) -> bytes | None:
+async def _read(response: httpx.Response, wanted: Wanted, unpack: _Unpack) -> bytes | None:
     """The unpacked body; None where it is too large. Stops reading as soon as that is known."""
-    unpack = _Unpack(packing.strip().lower())
     body = bytearray()
     on_the_wire = 0
     async for chunk in response.aiter_raw():
@@ -188,7 +199,7 @@ class _Unpack:
         self._inflate: zlib._Decompress | None = None
 
     def feed(self, data: bytes, room: int) -> bytes:
-        if self._packing in ("", "identity"):
+        if not self._packing:
             return data
         out = bytearray()
         while data and len(out) < room:
@@ -203,6 +214,11 @@ class _Unpack:
                 break
             self._inflate = None
         return bytes(out)
+
+    @property
+    def broke_off(self) -> bool:
+        """Whether something was begun that has no end."""
+        return self._inflate is not None and not self._inflate.eof
 
     def _window_bits(self, data: bytes) -> int:
         if self._packing != "deflate":

@@ -14,10 +14,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import httpx
 
+from handlers.page.links import MAX_URL
 from schemas.outcome import FetchFailure, FetchRefused
 from streams.fetch.addresses import why_not_global
 from streams.fetch.settings import FetchSettings, split_address
@@ -25,7 +26,6 @@ from streams.fetch.settings import FetchSettings, split_address
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Host and port in, all IP addresses out; raises OSError where there are none."""
 
-MAX_URL = 8192
 _PORTS = {"http": 80, "https": 443}
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
@@ -33,6 +33,7 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f\\]")
 _USER = re.compile(r"[a-z][a-z0-9+.-]{0,20}:/{0,8}[^/?#]*@", re.IGNORECASE)
 _SCHEME = re.compile(r"(https?):", re.IGNORECASE)
 _PORT = re.compile(r"https?://[^/?#]*:([^/?#\]:]*)(?:[/?#]|$)", re.IGNORECASE)
+_AFTER_BRACKETS = re.compile(r"https?://\[[^/?#\]]*\][^:/?#]", re.IGNORECASE)
 _DOTTED = re.compile(r"https?://([0-9.]{1,260})(?:[:/?#]|$)", re.IGNORECASE)
 
 
@@ -85,9 +86,15 @@ class SystemResolver:
         self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="resolve")
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
-        """All addresses of a name."""
+        """All addresses of a name. Servers that say that they can't tell just now are asked a second time."""
         look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-        answers = await asyncio.get_running_loop().run_in_executor(self._threads, look_up)
+        loop = asyncio.get_running_loop()
+        try:
+            answers = await loop.run_in_executor(self._threads, look_up)
+        except socket.gaierror as error:
+            if error.errno != socket.EAI_AGAIN:
+                raise
+            answers = await loop.run_in_executor(self._threads, look_up)
         return [str(sockaddr[0]) for *_, sockaddr in answers]
 
     def close(self) -> None:
@@ -121,12 +128,17 @@ def parse_target(url: str) -> Target | FetchRefused:
     if refusal is not None:
         return FetchRefused(url, *refusal)
     written = _PORT.match(text)
-    if written and written.group(1) and not (written.group(1).isascii() and written.group(1).isdigit()):
+    if _AFTER_BRACKETS.match(text) or (
+        written and written.group(1) and not (written.group(1).isascii() and written.group(1).isdigit())
+    ):
         return FetchRefused(url, FetchFailure.INVALID_URL, "a port that is no plain number")
     port = _PORTS[parsed.scheme] if port is None else port
     if not 0 < port < 65536:
         return FetchRefused(url, FetchFailure.INVALID_URL, f"port {port}")
-    return Target(parsed.scheme, host if ":" in host else host.removesuffix("."), port, path or "/")
+    target = Target(parsed.scheme, host if ":" in host else host.removesuffix("."), port, path or "/")
+    if len(target.url) > MAX_URL:  # percent-encoding makes it longer
+        return FetchRefused(url, FetchFailure.INVALID_URL, f"{len(target.url)} characters")
+    return target
 
 
 async def admit(url: str, settings: FetchSettings, resolver: Resolver) -> Admitted | FetchRefused:
@@ -152,7 +164,7 @@ async def admit(url: str, settings: FetchSettings, resolver: Resolver) -> Admitt
         return FetchRefused(url, FetchFailure.UNRESOLVABLE, f"no address for {target.host}")
     if not settings.allow_private:
         for answer in answers:
-            if why := why_not_global(answer):
+            if why := why_not_global(answer) or _why_not_another(answer):
                 return FetchRefused(url, FetchFailure.FORBIDDEN_ADDRESS, why)
     return Admitted(target, tuple((answer, target.port) for answer in sorted(set(answers), key=_version_four_first)))
 
@@ -167,13 +179,28 @@ async def _addresses(target: Target, settings: FetchSettings, resolver: Resolver
         return ()
 
 
+def _why_not_another(address: str) -> str | None:
+    """Whether an address is one of this machine's own, whose services may trust whoever comes from here.
+
+    The kernel is asked by which address it would go there, which sends nothing: to itself it goes by that very address.
+    """
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, 9))
+            source = str(probe.getsockname()[0])
+    except OSError:  # no way there, as where there is no IPv6
+        return None
+    return f"{address} is an address of this machine" if ip_address(source) == ip_address(address) else None
+
+
 def _version_four_first(address: str) -> tuple[bool, str]:
     # Containers often have IPv6 addresses and no route for them.
     return ":" in address, address
 
 
 def _why_not_public(target: Target, settings: FetchSettings) -> str | None:
-    if target.port not in _PORTS.values() and target.port < 1024:
+    if target.port not in _PORTS.values() and (target.port < 1024 or target.port in settings.forbidden_ports):
         return f"port {target.port} belongs to another service"
     if ":" in target.host:
         return None

@@ -52,6 +52,14 @@ class FetchSettings(Section):
         description="Names that only mean something inside a network; refused before they are looked up.",
     )
 
+    forbidden_ports: tuple[int, ...] = Field(
+        default=(
+            *(1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566),
+            *(6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080),
+        ),
+        description="Ports from 1024 on that no browser connects to, since other services listen there (WHATWG Fetch).",
+    )
+
     connect_seconds: float = Field(default=5.0, gt=0, description="Time for the look-up of a name, and for connecting.")
     first_byte_seconds: float = Field(default=15.0, gt=0, description="Time until the head of the response is there.")
     total_seconds: float = Field(default=30.0, gt=0, description="Time for one request, body included.")
@@ -106,6 +114,11 @@ class FetchSettings(Section):
         default=600.0, ge=0, description="How long a lasting refusal (404, robots, not HTML) is kept."
     )
     cache_bytes: int = Field(default=512 * 1024 * 1024, ge=0, description="Size of kept pages, compressed.")
+    cache_rest_seconds: float = Field(
+        default=60.0,
+        ge=0,
+        description="How long a cache file that failed is left alone, and memory stands in.",
+    )
 
     @field_validator("resolve")
     @classmethod

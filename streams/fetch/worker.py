@@ -107,12 +107,12 @@ class FetchWorker:
         return refused
 
     async def _fetch(self, url: str, query: str, room: _Room) -> FetchedPage | FetchRefused:
-        canonical = canonical_url(url)
-        if canonical is None:
-            refused = parse_target(url)
-            result = refused if isinstance(refused, FetchRefused) else FetchRefused(url, FetchFailure.INVALID_URL)
-            self._count(result)
-            return result
+        target = parse_target(url)
+        if isinstance(target, FetchRefused):
+            self._count(target)
+            return target
+        # Of what the guard has read: a name that another parser reads as somebody else's must not share its place.
+        canonical = canonical_url(target.url) or target.url
         # Two askers for one page: the second one finds it in the cache.
         async with self._underway.hold(f"{query}\n{canonical}"):
             known = await self._cache.get(query, canonical)
@@ -177,7 +177,11 @@ class FetchWorker:
             admitted = await admit(target.url, self._settings, self._resolver)
             if isinstance(admitted, FetchRefused):
                 return admitted, None
-            response = await self._client.get(admitted, wanted)
+            try:
+                response = await self._client.get(admitted, wanted)
+            except asyncio.CancelledError:
+                turn.failure()  # asked, and not waited for: the host has had a request all the same
+                raise
             if isinstance(response, FetchRefused):
                 if response.reason in _PASSING:
                     turn.failure()

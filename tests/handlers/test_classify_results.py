@@ -228,6 +228,12 @@ def test_the_hop_limit_stops_extraction_but_not_the_verdict() -> None:
     assert classified.improvement == pytest.approx(-0.1)
 
 
+@pytest.mark.parametrize("more", ["?page=" + "1" * 9000, "?page=\x00"])
+def test_a_listing_whose_address_no_event_can_carry_costs_its_batch_nothing(more: str) -> None:
+    _, needed = emitted(LISTING, LISTING.model_copy(update={"url": LISTING.url + more}))
+    assert [extraction.target_url for extraction in needed] == [LISTING.url]
+
+
 def test_one_extraction_for_a_canonical_address_and_none_for_others() -> None:
     same = LISTING.model_copy(update={"url": LISTING.url + "?utm_source=mail#top"})
     other = LISTING.model_copy(update={"url": "ftp://example.com/events/"})

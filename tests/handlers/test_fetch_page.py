@@ -261,6 +261,13 @@ def test_items_on_other_domains_are_left_to_their_workers() -> None:
     assert completed(outcome).status is ExtractionStatus.OK
 
 
+def test_an_item_whose_address_no_event_can_carry_is_no_item() -> None:
+    links = [f"https://{number}.one.example/event/{number * 9000}" for number in "234"]
+    outcome, _ = run(needed(), lambda url: page(url, cards(*links, "https://two.example/event/1")))
+    onward = [event for event in outcome.events if isinstance(event, ExtractionNeeded)]
+    assert [ExtractionNeeded.model_validate_json(event.to_json()) for event in onward] == onward
+
+
 def test_a_target_that_is_itself_the_answer() -> None:
     outcome, asked = run(needed(follow=False, target_url=f"{HOST}/event/9"), detail)
     assert asked == [(f"{HOST}/event/9",)]

@@ -19,6 +19,9 @@ from handlers.page.links import absolute_url, canonical_url, host_of, registrabl
         ("https://example.com:99999/", None),
         ("http://[::1", None),
         ("", None),
+        ("https://example.com/" + "a" * 8172, "https://example.com/" + "a" * 8172),
+        ("https://example.com/" + "a" * 8173, None),
+        ("https://example.com/\x00", None),
     ],
 )
 def test_canonical_url(url: str, canonical: str | None) -> None:
@@ -30,6 +33,7 @@ def test_absolute_url() -> None:
     assert absolute_url("https://example.com/", "//other.org/x") == "https://other.org/x"
     assert absolute_url("https://example.com/", "mailto:a@b.c") is None
     assert absolute_url("https://example.com/", "http://[::1") is None
+    assert absolute_url("https://example.com/", "a" * 9000) is None
 
 
 def test_hosts_and_domains() -> None:

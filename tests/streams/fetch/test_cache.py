@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -98,7 +99,7 @@ async def test_a_file_that_is_no_database_is_done_without(tmp_path: Path) -> Non
         assert await cache.get("q", URL) == page(time)
 
 
-async def test_a_file_that_breaks_later_is_done_without_from_then_on(tmp_path: Path) -> None:
+async def test_a_file_that_breaks_later_is_done_without_for_a_while(tmp_path: Path) -> None:
     time = VirtualTime()
     file = tmp_path / "c.sqlite"
     async with caching(time, cache_path=file) as cache:
@@ -109,6 +110,73 @@ async def test_a_file_that_breaks_later_is_done_without_from_then_on(tmp_path: P
         assert await cache.get("q", URL) is None
         await cache.put("q", URL, page(time))
         assert await cache.get("q", URL) == page(time)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "fetched_at = NULL",
+        "fetched_at = '0001-01-01T00:00:00+14:00'",
+        "body = 'text'",
+        "body = x'00'",
+        "reason = 'of_a_later_version'",
+    ],
+)
+async def test_a_damaged_row_counts_as_none_and_the_others_stay(tmp_path: Path, damage: str) -> None:
+    time, file = VirtualTime(), tmp_path / "c.sqlite"
+    async with caching(time, cache_path=file) as cache:
+        await cache.put("q", URL, page(time), Version(etag='"1"'))
+        with closing(sqlite3.connect(file)) as other:
+            other.execute(f"UPDATE fetches SET {damage}")  # noqa: S608 - the test's own
+            other.commit()
+        await cache.put("q", URL + "2", page(time))
+        assert await cache.get("q", URL) is None
+        if "reason" not in damage:
+            assert await cache.version_of(URL + "/final") is None
+        assert await cache.get("q", URL + "2") is not None
+        await cache.put("q", URL, page(time))
+        assert await cache.get("q", URL) == page(time)
+    async with caching(time, cache_path=file) as cache:
+        assert await cache.get("q", URL + "2") is not None, "and the file is still in use"
+
+
+async def test_while_another_process_keeps_the_file_locked_memory_stands_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.fetch.cache._BUSY_SECONDS", 0.01)
+    time, file = VirtualTime(), tmp_path / "c.sqlite"
+    async with caching(time, cache_path=file, cache_rest_seconds=60) as cache:
+        await cache.put("q", URL, page(time))
+        with closing(sqlite3.connect(file, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            await cache.put("q", URL + "2", page(time))
+            assert await cache.get("q", URL + "2") is not None
+            assert await cache.get("q", URL) == page(time), "what is in the file can still be read"
+        await cache.put("q", URL + "3", page(time))
+        time.seconds += 61
+        await cache.put("q", URL + "4", page(time))
+        assert await cache.get("q", URL + "3") is not None, "kept in memory"
+    async with caching(time, cache_path=file) as cache:
+        kept = [await cache.get("q", URL + number) is not None for number in ("", "2", "3", "4")]
+    assert kept == [True, False, False, True]
+
+
+async def test_a_full_disk_passes(tmp_path: Path) -> None:
+    time, file = VirtualTime(), tmp_path / "c.sqlite"
+    async with caching(time, cache_path=file, cache_rest_seconds=60) as cache:
+        await cache.put("q", URL, page(time))
+        assert cache._file is not None
+        [(pages,)] = cache._file.execute("PRAGMA page_count").fetchall()
+        cache._file.execute(f"PRAGMA max_page_count = {pages}")
+        big = page(time, Random(1).randbytes(200_000))
+        await cache.put("q", URL + "2", big)
+        kept = [await cache.get("q", URL + number) for number in ("", "2")]
+        assert [found.body for found in kept if isinstance(found, FetchedPage)] == [b"<p>x", big.body]
+        cache._file.execute("PRAGMA max_page_count = 100000")
+        time.seconds += 61
+        await cache.put("q", URL + "3", big)
+    async with caching(time, cache_path=file) as cache:
+        assert [await cache.get("q", URL + number) is not None for number in ("", "2", "3")] == [True, False, True]
 
 
 async def test_a_cancelled_writer_leaves_a_cache_that_works(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 
 from schemas.outcome import FetchFailure, FetchRefused
 from streams.fetch.addresses import why_not_global
-from streams.fetch.guard import Admitted, Target, admit, parse_target
+from streams.fetch.guard import Admitted, SystemResolver, Target, admit, parse_target
 from streams.fetch.settings import FetchSettings
 
 PUBLIC = "93.184.216.34"
@@ -74,6 +75,13 @@ async def judge(url: str, *answers: str, **settings: Any) -> Admitted | FetchRef
         ("http://example.com:8_0/", INVALID),
         ("http://example.com:80:80/", INVALID),
         ("http://[::1]:+80/", INVALID),
+        ("http://[2606:4700::1111]8/", INVALID),
+        ("http://[2606:4700::1111]x", INVALID),
+        ("http://example.com/" + "ü" * 3000, INVALID),
+        ("http://example.com:6000/", FORBIDDEN),
+        ("http://example.com:6667/", FORBIDDEN),
+        ("http://example.com:2049/", FORBIDDEN),
+        ("http://example.com:25/", FORBIDDEN),
         ("http://[2606:4700::1111]:-1/", INVALID),
         ("http://[::127.0.0.1]/", FORBIDDEN),
         ("http://[::ffff:0:127.0.0.1]/", FORBIDDEN),
@@ -136,6 +144,38 @@ async def test_all_answers_must_be_of_the_open_internet() -> None:
     found = await judge("http://mixed.example.com/", PUBLIC, "::ffff:10.0.0.1")
     assert isinstance(found, FetchRefused)
     assert (found.reason, found.detail) == (FORBIDDEN, "10.0.0.1 is in 10.0.0.0/8")
+
+
+@pytest.mark.parametrize("own", ["127.0.0.1", "::1"])
+async def test_an_address_of_this_machine_is_refused_however_public_it_looks(
+    own: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.fetch.guard.why_not_global", lambda _: None)
+    found = await judge("http://name.example.com/", own)
+    assert isinstance(found, FetchRefused)
+    assert (found.reason, found.detail) == (FORBIDDEN, f"{own} is an address of this machine")
+    assert isinstance(await judge("http://name.example.com/", PUBLIC), Admitted)
+    assert isinstance(await judge("http://name.example.com/", own, allow_private=True), Admitted)
+
+
+async def test_name_servers_that_cannot_tell_just_now_are_asked_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def look_up(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+        asked.append(host)
+        if host == "gone.example.com" or (host == "busy.example.com" and len(asked) == 1):
+            raise socket.gaierror(socket.EAI_AGAIN if host.startswith("busy") else socket.EAI_NONAME, "no")
+        return [(0, 0, 0, "", (PUBLIC, port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    resolver = SystemResolver(1)
+    try:
+        assert await resolver("busy.example.com", 80) == [PUBLIC]
+        with pytest.raises(socket.gaierror):
+            await resolver("gone.example.com", 80)
+    finally:
+        resolver.close()
+    assert asked == ["busy.example.com", "busy.example.com", "gone.example.com"]
 
 
 async def test_a_name_without_an_address() -> None:

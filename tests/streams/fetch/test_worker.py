@@ -282,6 +282,36 @@ async def test_when_the_time_for_all_pages_is_up_those_that_came_are_passed_on(w
     assert web.seen["/c"] == 0
 
 
+async def test_a_host_whose_answer_was_not_waited_for_is_left_alone_all_the_same(web: Web) -> None:
+    begun = asyncio.Event()
+
+    async def hang(writer: asyncio.StreamWriter) -> None:
+        begun.set()
+        await asyncio.sleep(60)
+
+    web.routes["/a"], web.routes["/b"] = hang, PAGE
+    time = VirtualTime()
+    async with FetchWorker(settings(web, robots=False, min_delay_seconds=3.0), clock=time.clock) as worker:
+        fetching = asyncio.create_task(fetch(worker, "http://site.example/a"))
+        await begun.wait()
+        fetching.cancel()
+        await asyncio.gather(fetching, return_exceptions=True)
+        assert await reason(worker, "http://site.example/b") is None
+    assert sum(time.slept) >= 3.0
+
+
+async def test_names_that_only_some_parsers_take_for_one_share_no_page(web: Web) -> None:
+    """IDNA of 2003 makes ``ss`` of the letter, that of 2008 does not: who owns one name could speak for the other."""
+    one, other = "fa\u00df.example", "fass.example"
+    web.routes["/a"] = response("<p>one")
+    async with FetchWorker(settings(web, "xn--fa-hia.example", other, robots=False)) as worker:
+        [first] = await fetch(worker, f"http://{one}/a")
+        web.routes["/a"] = response("<p>other")
+        [second] = await fetch(worker, f"http://{other}/a")
+    assert [page.body for page in (first, second) if isinstance(page, FetchedPage)] == [b"<p>one", b"<p>other"]
+    assert web.hosts == ["xn--fa-hia.example", "fass.example"]
+
+
 async def test_pages_of_one_event_have_a_size_together(web: Web) -> None:
     for name in "abcd":
         web.routes[f"/{name}"] = response("x" * 500)
@@ -373,6 +403,52 @@ async def test_cancelling_in_the_middle_leaves_nothing_open(web: Web) -> None:
             await fetching
         await asyncio.wait_for(ended.wait(), 5)
         assert await reason(worker, "http://site.example/b") is None
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("identity, gzip", None),
+        ("gzip, ", None),
+        ("GZIP", None),
+        ("gzip, gzip", FetchFailure.NOT_HTML),
+        ("gzip, br", FetchFailure.NOT_HTML),
+        ("zstd", FetchFailure.NOT_HTML),
+    ],
+)
+async def test_ways_of_packing(web: Web, said: str, expected: FetchFailure | None) -> None:
+    web.routes["/a"] = response(gzip.compress(b"<p>a"), Content_Encoding=said)
+    async with FetchWorker(settings(web)) as worker:
+        assert await reason(worker, "http://site.example/a") is expected
+
+
+@pytest.mark.parametrize("said", ["utf-8", "none", "identity"])
+async def test_what_is_no_way_of_packing_says_nothing(web: Web, said: str) -> None:
+    web.routes["/a"] = response("<p>a", Content_Encoding=said)
+    async with FetchWorker(settings(web)) as worker:
+        [page] = await fetch(worker, "http://site.example/a")
+    assert isinstance(page, FetchedPage)
+    assert page.body == b"<p>a"
+
+
+async def test_of_a_header_that_is_there_twice_the_last_counts(web: Web) -> None:
+    head, _, body = response("<p>a", content_type="text/plain").partition(b"\r\n\r\n")
+    web.routes["/a"] = head + b"\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" + body
+    async with FetchWorker(settings(web)) as worker:
+        [page] = await fetch(worker, "http://site.example/a")
+    assert isinstance(page, FetchedPage)
+    assert page.content_type == "text/html; charset=utf-8"
+
+
+async def test_a_packed_body_that_breaks_off_with_its_connection_is_no_page(web: Web) -> None:
+    packed = gzip.compress("".join(f"<p>{number}" for number in range(1000)).encode())
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
+    web.routes["/a"], web.routes["/b"], web.routes["/c"] = head + packed[:-50], head + packed, head
+    async with FetchWorker(settings(web, attempts=2)) as worker:
+        assert await reason(worker, "http://site.example/a") is FetchFailure.UNREACHABLE
+        assert await reason(worker, "http://site.example/b") is None
+        assert await reason(worker, "http://site.example/c") is None
+    assert web.seen["/a"] == 2
 
 
 @pytest.mark.parametrize("packed", [gzip.compress(b"<p>a") + gzip.compress(b"b"), zlib.compress(b"<p>ab")])
