@@ -6,8 +6,10 @@ paragraphs that carry content, cut to size. They are two calls since most source
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 from pydantic import Field
 
@@ -16,14 +18,16 @@ from handlers.page.html import PageBytes, page_bytes, parse_bytes
 from handlers.page.limits import admitted
 from handlers.page.outline import Outline
 from handlers.page.reading import PageReadingSection
-from handlers.page.text import MainText, count_words, has_cjk, leading_sentences, main_text
+from handlers.page.text import count_words, has_cjk, leading_sentences, main_text
 from handlers.page.walk import walk_page
 from schemas.pages import MAX_PAGE_BYTES
 from schemas.relevance import MAX_SNIPPET_CHARACTERS
 from schemas.rules import Section
 
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_ITEMS = frozenset(("li", "dt", "dd"))
 _ENDS = ".!?。！？"
+_NOSCRIPT = re.compile("(</?)noscript", re.IGNORECASE)
 
 
 class SnippetLimits(Section):
@@ -35,6 +39,10 @@ class SnippetLimits(Section):
     max_characters: int = Field(
         ge=50, le=MAX_SNIPPET_CHARACTERS, description="What a snippet is cut to, at a sentence's end."
     )
+    boilerplate: tuple[Annotated[str, Field(min_length=2, pattern=r"^[^A-Z]*$")], ...] = Field(
+        default=(), description="Phrases, lower case, of paragraphs about the site and not about its subject."
+    )
+    boilerplate_characters: int = Field(default=400, ge=0, description="A longer paragraph is content whatever it has.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +86,51 @@ def unreadable(html: str | None, reading: PageReadingSection) -> str | None:
 def extract_snippet(html: str | None, text: str | None, reading: PageReadingSection, limits: SnippetLimits) -> str:
     """The paragraphs of a source that carry content, one a line, each once, cut at a sentence (R-123, R-125).
 
+    A page that scripts make is read as those see it who run none, where it says nothing otherwise.
+
     Returns:
         "" where there is no meaningful content (R-124).
     """
-    page = _walk(html, reading)
-    if page is None:
-        lines = (text or "")[: reading.max_content_characters].splitlines()
-    else:
-        lines = _paragraphs(main_text(page, reading.max_content_characters))
-    kept = dict.fromkeys(
-        line for given in lines if count_words(line := " ".join(given.split())) >= limits.paragraph_words
-    )
-    return _cut(tuple(kept), limits) if sum(map(count_words, kept)) >= limits.least_words else ""
+    if not html:
+        return _snippet([("", line) for line in (text or "")[: reading.max_content_characters].splitlines()], limits)
+    said = _snippet(_paragraphs(html, reading), limits)
+    if not said and (opened := _NOSCRIPT.sub(r"\1div", html)) != html:
+        said = _snippet(_paragraphs(opened, reading), limits)
+    return said
+
+
+def _snippet(paragraphs: Iterable[tuple[str, str]], limits: SnippetLimits) -> str:
+    kept = tuple(dict.fromkeys(_meaningful(paragraphs, limits)))
+    return _cut(kept, limits) if sum(map(count_words, kept)) >= limits.least_words else ""
+
+
+def _meaningful(paragraphs: Iterable[tuple[str, str]], limits: SnippetLimits) -> Iterator[str]:
+    """Paragraphs, by tag and text, that say something: long ones, and the items of a list that one of them introduces.
+
+    >>> sizes = {"paragraph_words": 3, "least_words": 1, "summary_words": 9, "max_characters": 99}
+    >>> limits = SnippetLimits(**sizes, boilerplate=("log in",))
+    >>> list(_meaningful([("p", "You need all of:"), ("li", "a lamp"), ("p", "Share"), ("p", "Please log in")], limits))
+    ['You need all of:', 'a lamp']
+    """
+    introduced = False
+    for tag, text in paragraphs:
+        line = " ".join(text.split())
+        listed = introduced and tag in _ITEMS and bool(line)
+        if _is_boilerplate(line, limits):
+            continue
+        if listed or count_words(line) >= limits.paragraph_words:
+            yield line
+            introduced = listed or line.endswith((":", "："))
+        else:
+            introduced = False
+
+
+def _is_boilerplate(line: str, limits: SnippetLimits) -> bool:
+    """Whether a paragraph is about the site and not about its subject; a long one is believed to be content."""
+    if len(line) > limits.boilerplate_characters:
+        return False
+    folded = line.casefold()
+    return any(phrase in folded for phrase in limits.boilerplate)
 
 
 def _walk(html: str | None, reading: PageReadingSection) -> Outline | None:
@@ -109,8 +150,12 @@ def _body(html: str, reading: PageReadingSection) -> PageBytes | str:
     return utf8 if isinstance(utf8, str) else replace(body, utf8=utf8)
 
 
-def _paragraphs(body: MainText) -> list[str]:
-    return [block.text for block in body.blocks if block.tag not in _HEADINGS]
+def _paragraphs(html: str, reading: PageReadingSection) -> list[tuple[str, str]]:
+    page = _walk(html, reading)
+    if page is None:
+        return []
+    blocks = main_text(page, reading.max_content_characters).blocks
+    return [(block.tag, block.text) for block in blocks if block.tag not in _HEADINGS]
 
 
 def _first(page: Outline, names: tuple[str, ...]) -> str:
