@@ -18,6 +18,7 @@ class Asking:
         need: The question.
         model: Whom it is for.
         key: Of its answer in the journal.
+        question: Of all tries of it: a question that fails in each is still one.
         limits: The model's.
         policy: The task's.
         access: The way to the model.
@@ -35,6 +36,7 @@ class Asking:
     need: AskModel
     model: str
     key: str
+    question: str
     limits: ModelLimits
     policy: TaskPolicy
     access: ModelAccess

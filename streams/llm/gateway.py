@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import structlog
 
@@ -124,6 +125,7 @@ class Gateway:
             need,
             model,
             answer_key(need, model),
+            answer_key(replace(need, try_number=0), model),
             limits,
             self._models.task(need.task),
             self._access_to(model),
@@ -157,7 +159,7 @@ class Gateway:
                     await self._ledger.settle(asking)
                 raise
             finally:
-                breaker.left(asking.key)
+                breaker.left(asking.question)
             if done is not None:
                 return done
 
@@ -172,16 +174,16 @@ class Gateway:
             detail = f"{asking.model}: no turn within {policy.patience_seconds:g} s"
             return self._unavailable(need, asking.model, "limit", detail, turn.after_seconds)
         try:
-            if (rest := breaker.enter(asking.key)) is not None:
+            if (rest := breaker.enter(asking.question)) is not None:
                 turn.over(0)
                 return self._resting(asking, rest)
             if (after := await self._ledger.book(asking)) is not None:
                 turn.over(0)
-                breaker.left(asking.key)
+                breaker.left(asking.question)
                 return self._unavailable(need, asking.model, "budget", "the day's budget is spent", after)
         except BaseException:
             turn.over(0)
-            breaker.left(asking.key)
+            breaker.left(asking.question)
             raise
         return turn
 
@@ -233,7 +235,7 @@ class Gateway:
             asking.lost += 1
         if await self._may_try_again(asking):
             return None
-        breaker.failed(asking.key)
+        breaker.failed(asking.question)
         if result.kind is Trouble.DOWN or not breaker.closed:
             await self._ledger.settle(asking)
             return self._unavailable(asking.need, asking.model, "down", result.detail, result.after_seconds)
@@ -247,7 +249,7 @@ class Gateway:
         again = asking.attempts - asking.adapted < asking.policy.attempts
         if again and asking.waited + rest <= asking.policy.patience_seconds:
             return None
-        if asking.access.breaker.refused(asking.key) > _REFUSALS:
+        if asking.access.breaker.refused(asking.question) > _REFUSALS:
             return await self._ledger.failed(asking, CallOutcome.RATE_LIMITED, result.detail)
         await self._ledger.settle(asking)
         return self._unavailable(asking.need, asking.model, "limit", result.detail, rest)

@@ -1,0 +1,124 @@
+"""Every handler that asks a model: an input for it, a reply that it believes, and its output in one word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+from handlers.classify_results import ClassifyResultsRules, classify_results
+from schemas.claims import ClaimEvaluated, ExtractedClaim
+from schemas.event import Event
+from schemas.outcome import Ask, AskModel, Emit, Outcome, Reply, Retry, RetryReason, SearchVectors, VectorsReply
+from schemas.relevance import RelevanceJudged, RelevanceRequested
+from schemas.retrieval import RetrievalBatch, RetrievalEvaluated
+from schemas.rules import Rules
+from schemas.search import SearchEvaluated
+from streams.topology import Handler, handler_named
+from tests.rules import shipped_rules
+
+EXAMPLES = Path(__file__).parents[3] / "schemas" / "examples"
+BATCH = RetrievalBatch.model_validate_json((EXAMPLES / "retrieval.batches.v1" / "gaming_headset.json").read_bytes())
+SOURCE = RelevanceRequested.model_validate_json((EXAMPLES / "relevance.requested.v1" / "shared_care.json").read_bytes())
+CLAIM = ExtractedClaim.model_validate_json((EXAMPLES / "claims.extracted.v1" / "stands_alone.json").read_bytes())
+GOOD: Mapping[str, str] = {
+    "judge_relevance": "Relevant",
+    "evaluate_retrieval": json.dumps(
+        {"contextRecall": 0.5, "contextPrecision": 0.5, "sourceQuality": 0.5, "sources": []}
+    ),
+    "evaluate_search": json.dumps(
+        {
+            "satisfied": True,
+            "quality_score": 0.52,
+            "gaps": "A single shop.",
+            "recommendation": "stop",
+            "suggested_refinements": [],
+        }
+    ),
+    "decontextualize_claim": "0.7",
+}
+"""A reply within the protocol of each task."""
+TASKS = tuple(GOOD)
+WAITS = "waits"
+"""Nothing was decided: the input is tried again when somebody can be asked."""
+
+
+@cache
+def rules_of(kind: type[Rules]) -> Rules:
+    """The shipped rules, read once."""
+    return shipped_rules(kind)
+
+
+def judge_of(task: str) -> Handler:
+    """The handler as it stands in the topology."""
+    handler = handler_named(task)
+    assert handler is not None
+    assert handler.lane == "llm"
+    return handler
+
+
+def input_of(task: str, number: int = 0) -> Event:
+    """An event that the handler asks a model about; another number is another question."""
+    match task:
+        case "judge_relevance":
+            url = f"{SOURCE.url}?{number}"
+            return SOURCE.model_copy(update={"request_id": f"request-{number}", "url": url, "sources": ()})
+        case "decontextualize_claim":
+            text = f"{CLAIM.claim_text} ({number})"
+            return CLAIM.model_copy(update={"claim_id": f"claim-{number}", "claim_text": text})
+    wanted = f"{BATCH.query} {number}"
+    batch = BATCH.model_copy(update={"batch_id": f"batch-{number}", "query": wanted, "goal": wanted})
+    if task == "evaluate_search":
+        return batch
+    rules = rules_of(ClassifyResultsRules)
+    assert isinstance(rules, ClassifyResultsRules)
+    classified = classify_results(batch, rules)
+    assert isinstance(classified, Emit)
+    return classified.events[0]
+
+
+async def judge(task: str, event: Event, answer: Callable[[AskModel], Awaitable[Reply]]) -> Outcome:
+    """The handler's whole conversation; a search that it wants finds nothing."""
+    handler = judge_of(task)
+    rules = rules_of(handler.rules)
+    said: Outcome | Ask = handler.fn(event, rules)
+    replies: tuple[Reply, ...] = ()
+    while isinstance(said, Ask):
+        assert handler.read is not None
+        assert len(replies) < handler.rounds
+        need = said.need
+        assert isinstance(need, AskModel | SearchVectors)
+        replies = (*replies, await answer(need) if isinstance(need, AskModel) else VectorsReply(()))
+        said = handler.read(event, replies, rules)
+    return said
+
+
+def in_a_word(outcome: Outcome) -> str:
+    """What became of an input, and of a score whose it is. An output that can't travel fails here."""
+    if isinstance(outcome, Retry):
+        assert outcome.reason is RetryReason.UNAVAILABLE
+        return WAITS
+    assert isinstance(outcome, Emit)
+    for event in outcome.events:
+        assert type(event).model_validate_json(event.to_json()) == event
+    [word] = [word for event in outcome.events if (word := word_of(event))]
+    return word
+
+
+def word_of(event: Event) -> str:
+    """The event in a word; "" for one that is no judgment."""
+    match event:
+        case RelevanceJudged():
+            assert event.relevant == (event.outcome == "relevant")
+            return str(event.outcome)
+        case ClaimEvaluated():
+            assert (event.decontextualization_score is None) == (event.status != "success")
+            assert event.promotable <= (event.status == "success")
+            return str(event.status)
+        case SearchEvaluated():
+            assert event.satisfied == (event.recommendation == "stop")
+            return f"{event.outcome} {event.score_source}"
+        case RetrievalEvaluated():
+            return str(event.score_source)
+    return ""

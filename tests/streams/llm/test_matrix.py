@@ -1,0 +1,152 @@
+"""Every task under every fault, through the real gateway: what becomes of the input, as a table.
+
+A gate that lets nothing through but the very word, numbers that are counted where a judge fails, a claim without a
+score rather than with an invented one, and nothing decided while nobody can be asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from streams.llm.settings import TaskPolicy
+from tests.kafka.installation import until
+from tests.streams.llm.judges import GOOD, TASKS, WAITS, in_a_word, input_of, judge
+from tests.streams.llm.model_server import ANSWERED, FAULTS, model_server, says
+from tests.streams.llm.questions import HASTY, gateway_at
+
+MATRIX = """
+fault                 judge_relevance   evaluate_retrieval   evaluate_search    decontextualize_claim
+
+slow                  unparsed          fallback             malformed rubric   success
+odd usage             unparsed          fallback             malformed rubric   success
+
+hangs                 timeout           fallback             failed rubric      model_failed
+hangs in the body     timeout           fallback             failed rubric      model_failed
+drips                 timeout           fallback             failed rubric      model_failed
+
+429                   waits             waits                waits              waits
+429, retry soon       waits             waits                waits              waits
+429, retry later      waits             waits                waits              waits
+429, retry some day   waits             waits                waits              waits
+401                   waits             waits                waits              waits
+
+400                   error             fallback             failed rubric      model_failed
+500                   error             fallback             failed rubric      model_failed
+503                   error             fallback             failed rubric      model_failed
+resets                error             fallback             failed rubric      model_failed
+truncated body        error             fallback             failed rubric      model_failed
+oversized body        error             fallback             failed rubric      model_failed
+oversized error       error             fallback             failed rubric      model_failed
+no JSON               error             fallback             failed rubric      model_failed
+no JSON at all        error             fallback             failed rubric      model_failed
+deep JSON             error             fallback             failed rubric      model_failed
+JSON null             error             fallback             failed rubric      model_failed
+wrong schema          error             fallback             failed rubric      model_failed
+wrong types           error             fallback             failed rubric      model_failed
+NaN body              error             fallback             failed rubric      model_failed
+refusal               error             fallback             failed rubric      model_failed
+content filter        error             fallback             failed rubric      model_failed
+
+empty choices         unparsed          fallback             failed rubric      model_failed
+empty text            unparsed          fallback             failed rubric      model_failed
+null text             unparsed          fallback             failed rubric      model_failed
+cut off               unparsed          fallback             failed rubric      model_failed
+
+NaN                   unparsed          fallback             malformed rubric   malformed
+two numbers           unparsed          fallback             malformed rubric   malformed
+out of range          unparsed          fallback             malformed rubric   malformed
+bold                  relevant          fallback             malformed rubric   malformed
+irrelevant            irrelevant        fallback             malformed rubric   malformed
+prose                 unparsed          fallback             malformed rubric   malformed
+half JSON             unparsed          fallback             malformed rubric   malformed
+tool storm            unparsed          fallback             malformed rubric   malformed
+unknown tool          unparsed          fallback             malformed rubric   malformed
+bad tool arguments    unparsed          fallback             malformed rubric   malformed
+"""
+"""What becomes of an input: the outcome that its event names, and whose score it has. ``waits``: it is tried again."""
+
+BEHAVED = {
+    "judge_relevance": "relevant",
+    "evaluate_retrieval": "model",
+    "evaluate_search": "judged model",
+    "decontextualize_claim": "success",
+}
+MOST_ASKED = 9
+"""Requests for one input: tries of a claim with two rounds of tools each."""
+PAID = ANSWERED | {"empty choices", "empty text", "null text", "refusal", "content filter", "cut off"}
+"""A reply came, which is kept."""
+
+
+def cells() -> list[tuple[str, str, str]]:
+    """Fault, task and what is expected."""
+    header, *lines = [line for line in MATRIX.splitlines() if line]
+    begins = [header.index(name) for name in header.split()]
+    ends = [*begins[1:], None]
+    rows = [[line[begin:end].strip() for begin, end in zip(begins, ends, strict=True)] for line in lines]
+    return [(row[0], task, word) for row in rows for task, word in zip(header.split()[1:], row[1:], strict=True)]
+
+
+def test_the_table_has_every_task_and_every_fault() -> None:
+    assert {(fault, task) for fault, task, _ in cells()} == {(fault, task) for fault in FAULTS for task in TASKS}
+    assert {task for _, task, _ in cells()} == set(BEHAVED) == set(GOOD)
+
+
+@pytest.mark.parametrize(("fault", "task", "expected"), cells())
+async def test_under_a_fault(fault: str, task: str, expected: str, tmp_path: Path) -> None:
+    """And after a restart, at a server that behaves: what was paid stands, all else is asked anew."""
+    kept, event = tmp_path / "llm.sqlite", input_of(task)
+    async with model_server(FAULTS[fault]) as server:
+        async with gateway_at(server.base_url, cache_path=kept) as gateway, asyncio.timeout(20):
+            assert in_a_word(await judge(task, event, gateway.answer)) == expected
+        assert 1 <= len(server.asked) <= MOST_ASKED
+        await until(lambda: not server.connections)
+        server.behave = says(GOOD[task])
+        async with gateway_at(server.base_url, cache_path=kept) as gateway:
+            again = in_a_word(await judge(task, event, gateway.answer))
+    assert again == (expected if fault in PAID else BEHAVED[task])
+
+
+@pytest.mark.parametrize("task", TASKS)
+async def test_a_server_that_behaves_is_believed_and_paid_once(task: str) -> None:
+    async with model_server(says(GOOD[task])) as server, gateway_at(server.base_url) as gateway:
+        words = [in_a_word(await judge(task, input_of(task), gateway.answer)) for _ in range(3)]
+        assert len(server.asked) == 1
+    assert words == [BEHAVED[task]] * 3
+
+
+@pytest.mark.parametrize("task", TASKS)
+async def test_nobody_there(task: str) -> None:
+    async with model_server() as server:
+        base_url = server.base_url
+    async with gateway_at(base_url) as gateway:
+        assert in_a_word(await judge(task, input_of(task), gateway.answer)) == WAITS
+
+
+@pytest.mark.parametrize("fault", ["hangs", "500", "resets", "wrong schema"])
+@pytest.mark.parametrize("task", TASKS)
+async def test_in_an_outage_only_so_many_are_decided_until_the_breaker_opens(task: str, fault: str) -> None:
+    """And what waited is judged when it closes again."""
+    policy = TaskPolicy(**{**HASTY.model_dump(), "deadline_seconds": 0.1})
+    events = [input_of(task, number) for number in range(6)]
+    async with (
+        model_server(FAULTS[fault]) as server,
+        gateway_at(server.base_url, policy, breaker_failures=3, breaker_first_seconds=0.5) as gateway,
+    ):
+        words = [in_a_word(await judge(task, event, gateway.answer)) for event in events]
+        assert words[2:] == [WAITS] * 4
+        assert WAITS not in words[:2]
+        server.behave = says(GOOD[task])
+        await asyncio.sleep(0.6)
+        words = [in_a_word(await judge(task, event, gateway.answer)) for event in events[2:]]
+    assert words == [BEHAVED[task]] * 4
+
+
+async def test_a_claim_that_fails_in_all_its_tries_is_one_question_and_no_outage() -> None:
+    async with model_server(FAULTS["500"]) as server, gateway_at(server.base_url, breaker_failures=2) as gateway:
+        words = [in_a_word(await judge("decontextualize_claim", input_of("decontextualize_claim"), gateway.answer))]
+        server.behave = says(GOOD["judge_relevance"])
+        words.append(in_a_word(await judge("judge_relevance", input_of("judge_relevance"), gateway.answer)))
+    assert words == ["model_failed", "relevant"]
