@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from schemas.event import Event, Text
+from schemas.event import Event, Many, Text
 
 MAX_PAGE_BYTES = 8 * 1024 * 1024
 """The largest page that is read; a larger one is kept as a dead letter."""
@@ -63,6 +63,10 @@ Authors = Annotated[
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}, {"type": "null"}]}),
 ]
 """Names; one may also come as plain text."""
+Address = Annotated[Text, Field(min_length=1, max_length=8192)]
+"""A page's address."""
+SchemaType = Annotated[str, Field(max_length=1000)]
+"""A schema.org type; ``score_page`` writes no more than 64 characters of one."""
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 """How often something was seen."""
 
@@ -73,7 +77,7 @@ class QualityMetadata(Event):
     has_byline: bool | None = None
     has_author: bool | None = None
     has_date: bool | None = None
-    schema_type: str | None = None
+    schema_type: SchemaType | None = None
     has_headings: bool | None = None
     external_links_count: int | None = None
     is_wire_report: bool | None = None
@@ -117,7 +121,7 @@ class CrawledPage(Event):
         context: Free text that the crawler wants to travel along.
     """
 
-    url: Text = Field(min_length=1, max_length=8192)
+    url: Address
     html: str | None = None
     html_base64: Body | None = None
     content: Text | None = None
@@ -164,7 +168,7 @@ class TrustFeatures(Event):
 
     source_tier: SourceTier
     base_score: int
-    domain_tags: tuple[str, ...] = ()
+    domain_tags: Many[str] = ()
     has_doi: bool = False
     citation_count: int = 0
     external_links_count: int | None = None
@@ -172,7 +176,7 @@ class TrustFeatures(Event):
     word_count: int = 0
     has_headings: bool | None = None
     has_statistics: bool = False
-    schema_type: str | None = None
+    schema_type: SchemaType | None = None
     has_author: bool | None = None
     has_byline: bool | None = None
     has_date: bool | None = None
@@ -211,20 +215,20 @@ class ScoredPage(Event):
         config_version: The rules the score was computed under.
     """
 
-    url: str
+    url: Address
     final_url: str | None = None
     title: str = ""
-    content: str = ""
+    content: str = Field(default="", max_length=MAX_PAGE_BYTES)
     summary: str = ""
     date: str | None = None
-    author: tuple[str, ...] = ()
+    author: Many[str] = ()
     site_name: str | None = None
     publisher: str | None = None
     language: str | None = None
     quality_metadata: QualityMetadata = QualityMetadata()
     trust_features: TrustFeatures
     cts_score: int | None = Field(default=None, ge=0, le=100)
-    cts_breakdown: tuple[ScoreComponent, ...] = ()
+    cts_breakdown: Many[ScoreComponent] = ()
     tier: Tier
     trust_label: TrustLabel
     label_source: LabelSource = Field(default_factory=_label_source)

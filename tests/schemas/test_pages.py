@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from schemas.pages import CrawledPage, CrawlerMetadata, ScoredPage
+from schemas.pages import MAX_PAGE_BYTES, CrawledPage, CrawlerMetadata, ScoredPage
 
 URL = "https://a.example/"
 OLD: dict[str, Any] = {
@@ -99,3 +99,23 @@ def test_a_scored_page_without_a_score_was_labelled_by_its_source() -> None:
 
 def test_a_scored_page_with_a_score_was_labelled_by_it() -> None:
     assert ScoredPage.model_validate(OLD | {"cts_score": 47}).label_source == "score"
+
+
+@pytest.mark.parametrize(
+    "huge",
+    [
+        {"url": ""},
+        {"url": "https://a.example/" + "a" * 8192},
+        {"url": "https://a.example/\0"},
+        {"content": "x" * (MAX_PAGE_BYTES + 1)},
+        {"author": ["A"] * 10_001},
+        {"cts_breakdown": [{}] * 10_001},
+        {"quality_metadata": {"schema_type": "x" * 1001}},
+        {"trust_features": {"source_tier": 2, "base_score": 25, "domain_tags": ["news"] * 10_001}},
+        {"trust_features": {"source_tier": 2, "base_score": 25, "schema_type": "x" * 1001}},
+    ],
+)
+def test_a_scored_page_of_others_is_bounded(huge: dict[str, Any]) -> None:
+    assert ScoredPage.model_validate(OLD).url == URL
+    with pytest.raises(ValidationError):
+        ScoredPage.model_validate(OLD | huge)
