@@ -113,7 +113,22 @@ async def test_a_request_ends_once_with_what_became_of_every_source(
         assert {asked.body["max_tokens"] for asked in server.asked} == {10}
         assert [len(asked.messages) for asked in server.asked] == [1, 1, 1]
 
-    first, second = sorted(await read(assay, COMPLETED, SnippetsCompleted), key=lambda end: end.request_id)
+        first, second = sorted(await read(assay, COMPLETED, SnippetsCompleted), key=lambda end: end.request_id)
+        judged = await read(assay, JUDGED, RelevanceJudged)
+
+        # Asked again while all is well, only the judgment that failed is made anew: pages and opinions were kept.
+        server.behave = says("Relevant")
+        await assay.feed([request(*urls)], REQUESTED)
+        async with assay.running(*OURS) as application:
+            await until(application.caught_up, times=12)
+        assert len(server.asked) == 4
+        assert "About patience." in server.asked[3].text
+    assert [web.seen[path] for path in ("/brakes", "/taxes", "/patience")] == [1, 1, 1]
+    [again] = [
+        end for end in await read(assay, COMPLETED, SnippetsCompleted) if end.request_id == "r1" and end != first
+    ]
+    assert [source.outcome for source in again.sources] == ["relevant", "not_fetched", "irrelevant", "relevant"]
+
     assert (first.request_id, first.query, first.failure) == ("r1", QUERY, None)
     assert [(source.url, source.outcome, source.failure) for source in first.sources] == [
         (urls[0], "relevant", None),
@@ -124,17 +139,15 @@ async def test_a_request_ends_once_with_what_became_of_every_source(
     assert [source.snippet for source in first.sources] == [PROSE, None, None, None]
     assert (second.request_id, second.failure, second.sources) == ("r2", "unknown_domain", ())
 
-    judged = await read(assay, JUDGED, RelevanceJudged)
     assert Counter(event.outcome for event in judged) == Counter(("relevant", "irrelevant", "timeout"))
     [late] = [event for event in judged if event.outcome == "timeout"]
     assert late.llm
     assert late.llm.latency_ms <= 1000 * DEADLINE + 200
-    [snippet] = await read(assay, EXTRACTED, SnippetExtracted)
-    assert (snippet.url, snippet.snippet) == (urls[0], PROSE)
+    snippets = await read(assay, EXTRACTED, SnippetExtracted)
+    assert [(event.url, event.snippet) for event in snippets] == [(urls[n], PROSE) for n in (0, 0, 3)]
     fetched = await read(assay, "extraction.completed.v1", ExtractionCompleted)
-    assert Counter(event.status for event in fetched) == {"ok": 3, "failed": 1}
+    assert Counter(event.status for event in fetched) == {"ok": 6, "failed": 2}
     assert {event.request_id for event in fetched} == {"r1"}
-    assert len(await assay.read("pages.crawled.v1")) == 3
 
 
 async def test_a_kill_in_the_middle_costs_no_source_and_makes_no_second_end(
@@ -193,7 +206,12 @@ async def test_a_judgment_that_failed_is_asked_for_anew_when_it_is_sent_again(
             await assay.feed([record], SOURCES)
             await until(application.caught_up, times=8)
         assert len(server.asked) == 2
-    failed, judged, again = await read(assay, JUDGED, RelevanceJudged)
+    requested, decisions = await assay.read(SOURCES), await assay.read(JUDGED)
+    failed, judged, again = (RelevanceJudged.model_validate_json(record.value) for record in decisions)
+    causes = [dict(record.headers)["ce_causationid"].decode() for record in decisions]
+    assert causes == [f"{record.topic}/{record.partition}/{record.offset}" for record in requested], (
+        "a decision names the record that it answers"
+    )
     assert (failed.relevant, failed.outcome) == (False, outcome)
     assert failed.detail
     assert [(event.relevant, event.llm.cached) for event in (judged, again) if event.llm] == [
