@@ -6,6 +6,8 @@ import asyncio
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import file_digest, sha256
+from pathlib import Path
 from typing import Any
 
 from streams.index.ports import IndexSettingsError, Vector
@@ -46,7 +48,8 @@ class OnnxEmbedder:
         self._inputs = {put.name for put in self._session.get_inputs()}
         self._batch = settings.batch
         self.dimensions = settings.dimensions
-        self.name = f"onnx:{folder.name}"
+        # Folders are renamed, and models in them replaced: only what is in the files tells vectors apart.
+        self.name = f"onnx:{folder.name}@{_digest(model, tokens)}-{settings.max_tokens}"
         self._thread = ThreadPoolExecutor(1, "embedder")
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
@@ -82,6 +85,14 @@ class OnnxEmbedder:
         if output.ndim == 3:
             output = (output * mask[..., None]).sum(1) / np.maximum(mask.sum(1, keepdims=True), 1)
         return [_unit(row) for row in output.tolist()]
+
+
+def _digest(*paths: Path) -> str:
+    whole = sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            whole.update(file_digest(file, "sha256").digest())
+    return whole.hexdigest()[:12]
 
 
 def _unit(vector: list[float]) -> Vector:

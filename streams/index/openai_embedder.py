@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 import openai
 
@@ -16,7 +17,7 @@ class OpenAIEmbedder:
 
     def __init__(self, settings: EmbedderSettings) -> None:
         """Takes endpoint, key and model; nothing is opened yet."""
-        self.name = f"openai:{settings.model}"
+        self.name = f"openai:{settings.model}@{_place(settings.base_url)}"
         self.dimensions = settings.dimensions
         self._settings = settings
         self._client = openai.AsyncOpenAI(
@@ -62,3 +63,9 @@ class OpenAIEmbedder:
         if not math.isfinite(length) or not length:
             raise IndexDownError(f"{self.name}: a vector without direction")
         return [value / length for value in vector]
+
+
+def _place(base_url: str) -> str:
+    """Host, port and path of an endpoint: one model name means another model elsewhere. No user, no password."""
+    parts = urlsplit(base_url)
+    return parts.netloc.rpartition("@")[2].lower() + parts.path.rstrip("/")

@@ -100,7 +100,11 @@ class QdrantStore:
         return [(point.score, point.payload or {}) for point in found.points]
 
     async def count(self) -> StoreCounts:
-        """Counts points, and documents by tier: each has one point that remembers."""
+        """Counts points, and documents by tier: each has one point that remembers.
+
+        A server knows its number of points without counting. What fits a filter it could only guess from how often
+        each key has its value, as if a point's tier told nothing of its kind; so documents are counted.
+        """
         name = self._settings.collection
 
         def documents(client: QdrantClient, tier: str) -> int:
@@ -108,7 +112,9 @@ class QdrantStore:
             return client.count(name, models.Filter(must=[of_tier], must_not=[_ONE_MEMORY])).count
 
         return await self._call(
-            lambda client: StoreCounts(client.count(name).count, {tier: documents(client, tier) for tier in "ABC"})
+            lambda client: StoreCounts(
+                client.count(name, exact=False).count, {tier: documents(client, tier) for tier in "ABC"}
+            )
         )
 
     async def aclose(self) -> None:

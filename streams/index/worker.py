@@ -28,6 +28,8 @@ from streams.locks import KeyedLocks
 
 _BATCH = 128
 """Points embedded and written at once: of 8,192 dimensions they are within the 32 MB that a Qdrant server takes."""
+_COUNT_SHARE = 100
+"""Counting takes a hundredth of the time at most: of millions of points it takes seconds."""
 
 
 class IndexWorker:
@@ -39,7 +41,7 @@ class IndexWorker:
         embedder: Embedder,
         clock: Clock,
         count_seconds: float,
-        on_count: Callable[[StoreCounts], None] = lambda _: None,
+        on_count: Callable[[StoreCounts], None] | None = None,
     ) -> None:
         """Opens nothing.
 
@@ -48,14 +50,14 @@ class IndexWorker:
             embedder: What makes their vectors.
             clock: For the time between two counts.
             count_seconds: How often the index is counted at most, while it is written to.
-            on_count: Told what is there.
+            on_count: Told what is there; without it nothing is counted.
         """
         self._store = store
         self._embedder = embedder
         self._clock = clock
         self._count_seconds = count_seconds
         self._on_count = on_count
-        self._counted = float("-inf")
+        self._count_at = float("-inf")
         self._underway = KeyedLocks()
 
     async def open(self) -> None:
@@ -113,9 +115,14 @@ class IndexWorker:
             await self._store.amend(first, {MEMORY: plan.settle})
 
     async def _count(self) -> None:
-        now = self._clock.monotonic()
-        if now - self._counted >= self._count_seconds:
-            self._counted = now
+        began = self._clock.monotonic()
+        if self._on_count is None or began < self._count_at:
+            return
+        self._count_at = float("inf")  # others go on while one counts
+        try:
             # What is written is written, whether it can be counted or not.
             with contextlib.suppress(IndexDownError):
                 self._on_count(await self._store.count())
+        finally:
+            took = self._clock.monotonic() - began
+            self._count_at = began + max(self._count_seconds, _COUNT_SHARE * took)

@@ -49,6 +49,19 @@ async def test_vectors_have_length_1_and_do_not_depend_on_their_batch(embedder: 
     assert sum(a * b for a, b in zip(alone, together[2], strict=True)) < 0.98
 
 
+async def test_its_name_tells_models_apart_wherever_they_lie(folder: Path, tmp_path: Path) -> None:
+    same, other = (tmp_path / name / folder.name for name in ("same", "other"))
+    for copy in (same, other):
+        shutil.copytree(folder, copy)
+    (other / "tokenizer.json").write_text((folder / "tokenizer.json").read_text("utf-8") + "\n", "utf-8")
+    made = [make_embedder(EmbedderSettings(kind="onnx", folder=place)) for place in (folder, same, other)]
+    first, again, third = (embedder.name for embedder in made)
+    assert first == again != third
+    assert first.startswith(f"onnx:{folder.name}@")
+    for embedder in made:
+        await embedder.aclose()
+
+
 async def test_long_texts_are_cut(embedder: OnnxEmbedder) -> None:
     [vector] = await embedder.embed(["rain " * 10_000])
     assert len(vector) == 384

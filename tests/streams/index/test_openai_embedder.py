@@ -74,7 +74,20 @@ async def test_texts_go_in_batches_and_come_back_in_order(endpoint: tuple[Endpoi
     assert [len(asked["input"]) for asked in behaviour.asked] == [2, 1]
     assert [round(vector[0] / vector[7]) for vector in vectors] == [1, 2, 3]
     assert all(abs(sum(value * value for value in vector) - 1) < 1e-9 for vector in vectors)
-    assert embedder.name == "openai:small"
+
+
+@pytest.mark.parametrize(
+    ("base_url", "name"),
+    [
+        ("http://127.0.0.1:8000/v1/", "openai:small@127.0.0.1:8000/v1"),
+        ("https://me:secret@API.example/v1", "openai:small@api.example/v1"),
+        ("https://api.example/v1?key=secret", "openai:small@api.example/v1"),
+    ],
+)
+async def test_its_name_says_which_model_of_whom(base_url: str, name: str) -> None:
+    embedder = OpenAIEmbedder(EmbedderSettings(kind="openai", base_url=base_url, model="small", dimensions=8))
+    assert embedder.name == name
+    await embedder.aclose()
 
 
 async def test_an_endpoint_that_is_overloaded_says_when_to_come_again(

@@ -15,7 +15,6 @@ from handlers.index_page import IndexPageRules
 from handlers.indexing.points import document_id_of, points_of
 from schemas.outcome import IndexDocument, IndexReply, IndexUnavailable
 from schemas.pages import Tier
-from streams.clock import SystemClock
 from streams.index.hashed_ngrams import HashedNgrams
 from streams.index.ports import IndexDownError, StoreCounts, StoredPoint, Vector
 from streams.index.qdrant import QdrantStore
@@ -23,6 +22,7 @@ from streams.index.settings import IndexSettings
 from streams.index.worker import IndexWorker
 from tests.handlers.indexing.pages import LONG, scored_page
 from tests.rules import shipped_rules
+from tests.streams.doubles import VirtualClock
 
 RULES = shipped_rules(IndexPageRules)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -46,11 +46,13 @@ class Bench:
         self.embedder = Moody(64)
         self.store = QdrantStore(settings, self.embedder.name, 64)
         self.counts: list[StoreCounts] = []
-        self.worker = IndexWorker(self.store, self.embedder, SystemClock(), 1e-9, self.counts.append)
+        self.clock = VirtualClock()
+        self.worker = IndexWorker(self.store, self.embedder, self.clock, 30.0, self.counts.append)
 
     async def put(self, tier: Tier, day: int = 0, content: str = LONG, url: str = "https://a.example/1") -> IndexReply:
         page = scored_page(tier, content, url=url)
         points = points_of(page, RULES.tiered_indexing, RULES.index_points)
+        self.clock.seconds += 31
         reply = await self.worker.index(IndexDocument(document_id_of(url), points, START + timedelta(days=day)), None)
         assert isinstance(reply, IndexReply)
         return reply
@@ -167,6 +169,19 @@ async def test_what_can_not_be_counted_is_written_all_the_same(bench: Bench, mon
     monkeypatch.setattr(bench.store, "count", down)
     assert (await bench.put("C")).written == 1
     assert bench.counts == []
+
+
+async def test_counting_takes_a_hundredth_of_the_time_at_most(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = bench.store.count
+
+    async def slow() -> StoreCounts:
+        bench.clock.seconds += 2
+        return await count()
+
+    monkeypatch.setattr(bench.store, "count", slow)
+    for number in range(20):
+        await bench.put("C", url=f"https://a.example/{number}")
+    assert [counts.points for counts in bench.counts] == [1, 8, 15]
 
 
 async def test_what_is_there_is_counted_when_it_is_opened(bench: Bench) -> None:
