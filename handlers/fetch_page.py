@@ -54,13 +54,15 @@ def fetch_page(event: ExtractionNeeded, rules: FetchPageRules) -> Outcome | Ask:
     """Asks for the target, unless it is one too many.
 
     It is one too many where the extractions that led to it led too far already, or where its batch has no page left for
-    it (R-070, C-11). What is no address, or none that may be visited, is for the worker to say (R-273).
+    it (R-070, C-11). What is no address, or none that may be visited, is for the worker to say (R-273). An approved
+    source is one page for all queries: it is fetched for none of them in particular, so that it is fetched once.
     """
     if event.hop > rules.extraction.hop_limit:
         return _failed(event, rules, FetchFailure.HOP_LIMIT)
     if event.over_budget:
         return _failed(event, rules, FetchFailure.OVER_BUDGET)
-    return Ask(FetchPages((event.target_url,), event.query))
+    is_source = event.reason is ExtractionTrigger.SNIPPET_REQUESTED
+    return Ask(FetchPages((event.target_url,), "" if is_source else event.query))
 
 
 def read_pages(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: FetchPageRules) -> Outcome | Ask:

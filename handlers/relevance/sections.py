@@ -11,12 +11,15 @@ from handlers.page.snippet import SnippetLimits
 from schemas.relevance import MAX_SOURCES
 from schemas.rules import Section
 
+MOST_CARRIED_CHARACTERS = 500_000
+"""Of all snippets of a request together, so that with a page beside them they fit into a record."""
+
 
 class RelevanceGateSection(Section):
     """How sources are judged and read."""
 
     max_sources: int = Field(ge=1, le=MAX_SOURCES, description="Sources of one request that are tried, in their order.")
-    max_title_characters: int = Field(ge=1, description="Of a title, as the judge sees it.")
+    max_title_characters: int = Field(ge=1, le=1000, description="Of a title, as the judge sees it.")
     max_summary_characters: int = Field(ge=1, description="Of a summary, as the judge sees it.")
     least_coverage: float = Field(
         gt=0, le=1, description="Share of a query's terms that the offline judge wants to see."
@@ -27,6 +30,15 @@ class RelevanceGateSection(Section):
     )
     remembered: int = Field(ge=0, le=100_000, description="Sources whose snippet, or the lack of one, is remembered.")
     snippet: SnippetLimits = Field(description="Sizes of summaries and snippets.")
+
+    @model_validator(mode="after")
+    def _request_fits_into_one_event(self) -> Self:
+        if self.max_sources * self.snippet.max_characters > MOST_CARRIED_CHARACTERS:
+            raise ValueError(
+                f"max_sources times snippet.max_characters is more than {MOST_CARRIED_CHARACTERS}, "
+                "and a request's snippets travel in one event"
+            )
+        return self
 
 
 class ApprovedDomain(Section):

@@ -24,7 +24,7 @@ class ExtractionSection(Section):
     max_html_characters: int = Field(
         default=1_000_000,
         ge=0,
-        le=1_500_000,
+        le=1_000_000,
         description="HTML of a source that is carried on to be judged; a longer page is carried as its text.",
     )
 

@@ -9,11 +9,13 @@ from datetime import UTC, datetime
 import pytest
 
 from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
+from handlers.relevance.sections import MOST_CARRIED_CHARACTERS
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionStatus, ExtractionTrigger
 from schemas.outcome import Ask, Emit, FetchedPage, FetchFailure, FetchPages, FetchRefused, PagesReply
 from schemas.pages import CrawledPage
-from schemas.relevance import RelevanceRequested, SnippetsCompleted, SnippetSource, SourceOutcome
+from schemas.relevance import MAX_SOURCES, RelevanceRequested, SnippetsCompleted, SnippetSource, SourceOutcome
 from schemas.retrieval import RetrievalBatch
+from streams.topology import TOPIC_BYTES
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(FetchPageRules)
@@ -291,6 +293,30 @@ def test_a_source_of_a_snippet_request_goes_on_to_be_judged(follow: bool) -> Non
     assert source.content is None
     assert done == completed(outcome)
     assert completed(outcome).status is ExtractionStatus.OK
+
+
+def test_an_approved_source_is_fetched_once_for_all_queries() -> None:
+    asks = [fetch_page(snippet(query=query), RULES) for query in ("concert", "opera")]
+    assert asks[0] == asks[1] == Ask(FetchPages((f"{HOST}/events",), ""))
+
+
+def test_the_largest_source_and_request_fit_into_a_record() -> None:
+    """Every control character is six bytes of JSON, every character of an address or a snippet three."""
+    most = RULES.extraction.max_html_characters
+    sources = [
+        SnippetSource(
+            url="https://a.example/" + "字" * 8000,
+            outcome=SourceOutcome.RELEVANT,
+            title="字" * 1000,
+            snippet="字" * (MOST_CARRIED_CHARACTERS // MAX_SOURCES),
+        )
+        for _ in range(MAX_SOURCES)
+    ]
+    largest = RelevanceRequested(
+        request_id="字" * 512, query="字" * 20_000, url="https://a.example/", html="\x01" * most, sources=tuple(sources)
+    )
+    assert most == 1_000_000
+    assert len(largest.to_json()) < TOPIC_BYTES - 100_000
 
 
 SOURCES = (SnippetSource(url=f"{HOST}/events"), SnippetSource(url="https://other.example/"))

@@ -1,5 +1,6 @@
 """The relevance gate: what is asked, what a reply means, and what becomes of a relevant source."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from schemas.relevance import (
     SnippetSource,
     SourceOutcome,
 )
+from streams.llm.answers import answer_key
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(JudgeRelevanceRules)
@@ -76,12 +78,13 @@ def test_chinese_text_has_a_hundred_characters_as_its_summary() -> None:
     assert len(asked(source(html=None, content="字" * 300)).facts["summary"]) == 100
 
 
-def test_another_address_or_content_is_another_question() -> None:
-    questions = {
-        asked(given).messages for given in (source(), source(url="https://b.example/"), source(html=PAGE + "<p>x"))
-    }
-    assert len(questions) == 3
-    assert asked(source()).messages == asked(source()).messages
+def test_an_answer_is_kept_for_one_address_content_query_and_model() -> None:
+    """What an answer is kept under tells all of these apart, and the prompt's version (R-131)."""
+    given = (source(), source(url="https://b.example/"), source(html=PAGE + "<p>x"), source(query="brakes"))
+    keys = {answer_key(asked(one), model) for one in given for model in ("m", "n")}
+    keys.add(answer_key(replace(asked(source()), prompt_version="another"), "m"))
+    assert len(keys) == 9
+    assert answer_key(asked(source(request_id="r2")), "m") == answer_key(asked(source()), "m"), "but not the request"
 
 
 def test_what_a_page_says_stays_within_its_block() -> None:

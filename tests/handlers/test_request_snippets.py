@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from handlers.relevance.sections import ApprovedDomain
+from handlers.relevance.sections import ApprovedDomain, RelevanceGateSection
 from handlers.request_snippets import RequestSnippetsRules, request_snippets
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.relevance import SnippetsCompleted, SnippetsRequested
@@ -107,6 +107,13 @@ def test_a_request_of_addresses_too_long_has_no_source_to_try() -> None:
 def test_an_approved_source_is_a_page_and_stands_there_once(sources: list[str]) -> None:
     with pytest.raises(ValidationError):
         ApprovedDomain(relevantSources=tuple(sources))
+
+
+def test_snippets_that_would_not_fit_into_one_event_are_refused_with_the_configuration() -> None:
+    gate = RULES.relevance_gate.model_dump()
+    gate |= {"max_sources": 100, "snippet": gate["snippet"] | {"max_characters": 20_000}}
+    with pytest.raises(ValidationError, match="travel in one event"):
+        RelevanceGateSection.model_validate(gate)
 
 
 def test_the_shipped_domains_have_sources() -> None:
