@@ -15,10 +15,13 @@ from handlers.results.patterns import CompiledPatterns
 _WORD = re.compile(r"[^\W_]+")
 _EXTENSION = re.compile(r"\.(?:s?html?|php\d?|aspx?|jsp|cfm)$")
 _DATE_IN_PATH = re.compile(r"/(?:19|20)\d\d[-/_]?(?:0[1-9]|1[0-2])(?:[-/_]?[0-3]\d)?(?=\D|$)")
+_PAGE_OR_YEAR = re.compile(r"\d{1,2}|(?:19|20)\d\d", re.ASCII)
+_NUMBER = re.compile(r"\d{3,40}", re.ASCII)
 _LONG_NUMBER = re.compile(r"\d{5,}")
 _CODE = re.compile(r"(?=[a-z]{0,40}\d)[a-z0-9]{8,40}")
 _MAX_CHARACTERS = 2048
 _SLUG_WORDS = 3
+_SURE_DIGITS = 4
 _NAME_WORDS = 4
 _LABEL_CHARACTERS = 63
 
@@ -86,19 +89,12 @@ def read_address(url: str, patterns: CompiledPatterns) -> Address:
         return Address(root=not names, navigation=_subdomain_navigation(host, patterns), **common)  # type: ignore[arg-type]
     last = segments[-1]
     listing = _listing(segments, patterns)
-    parent = next(
-        (
-            segment[0]
-            for segment in reversed(segments[:-1])
-            if len(segment) == 1 and segment[0] in patterns.listing_parents
-        ),
-        "",
-    )
+    identifier = "" if listing else _identifier(path, last) or _number_below(segments, patterns)
     return Address(
         listing=listing,
-        parent=parent,
-        navigation=_navigation(segments, patterns) or _subdomain_navigation(host, patterns),
-        identifier="" if listing else _identifier(path, last),
+        parent=_parent(segments, identifier, patterns),
+        navigation=_navigation(segments, identifier, patterns) or _subdomain_navigation(host, patterns),
+        identifier=identifier,
         plural=_plural(last, patterns),
         words=len([word for word in last if word not in patterns.facet_words]),
         **common,  # type: ignore[arg-type]
@@ -110,19 +106,26 @@ def _words(segment: str) -> list[str]:
 
 
 def _listing(segments: list[list[str]], patterns: CompiledPatterns) -> str:
-    """The word that makes the end of the path a listing; facets and page numbers after it change nothing."""
+    """The word that makes the end of the path a listing; facets, page numbers and years after it change nothing."""
     for segment in reversed(segments):
         named = [word for word in segment if word in patterns.listing_words]
         others = [word for word in segment if word not in patterns.listing_words and word not in patterns.facet_words]
         if named and (not others or (len(segment) <= _SLUG_WORDS and segment[-1] in patterns.listing_words)):
             return named[0]
-        if others and not all(word.isdecimal() and len(word) <= 3 for word in others):
+        if not all(_PAGE_OR_YEAR.fullmatch(word) for word in others):
             return ""
     return ""
 
 
-def _navigation(segments: list[list[str]], patterns: CompiledPatterns) -> str:
-    for segment in reversed(segments[-2:]):
+def _parent(segments: list[list[str]], identifier: str, patterns: CompiledPatterns) -> str:
+    """The segment that selects; a slug or id that is not right below it names one thing that was selected."""
+    above = segments[-2:-1] if identifier else segments[:-1]
+    return next((only[0] for only in reversed(above) if len(only) == 1 and only[0] in patterns.listing_parents), "")
+
+
+def _navigation(segments: list[list[str]], identifier: str, patterns: CompiledPatterns) -> str:
+    """The word that names navigation, in one of the last two segments; in the last alone where that is a slug or id."""
+    for segment in reversed(segments[-1:] if identifier else segments[-2:]):
         if "-".join(segment) in patterns.navigation_words:
             return "-".join(segment)
         if len(segment) <= _SLUG_WORDS and (named := [word for word in segment if word in patterns.navigation_words]):
@@ -148,6 +151,14 @@ def _identifier(path: str, last: list[str]) -> str:
     if len(last) >= _SLUG_WORDS:
         return "-".join(last)
     return next((word for word in last if _LONG_NUMBER.search(word) or _CODE.fullmatch(word)), "")
+
+
+def _number_below(segments: list[list[str]], patterns: CompiledPatterns) -> str:
+    """A number of some length right below a name names one of its kind: ``/events/501``; a year and a page do not."""
+    if len(segments) < 2 or len(segments[-1]) > 1 or not (found := _NUMBER.fullmatch(segments[-1][0])):
+        return ""
+    is_page = len(found.group()) < _SURE_DIGITS and segments[-2][-1] in patterns.page_parameters
+    return "" if is_page or _PAGE_OR_YEAR.fullmatch(found.group()) else found.group()
 
 
 def _host_listing(host: str, words: frozenset[str]) -> str:

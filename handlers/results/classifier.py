@@ -98,16 +98,15 @@ class ResultClassifier:
         return found | page_measures(observed.page) if observed.page is not None else found
 
     def _trained(self, observed: Observed, cues: tuple[Cue, ...]) -> list[float] | None:
-        """The trees' scores with a share of the cues'; None where there are no trees, or too little for them to see."""
+        """The scores of trees and cues together; None where there are no trees, or too little for them to see."""
         section = self._section
         forest = self._on_text if observed.page is None else self._on_page
-        if forest is None or observed.text.words < section.trained.min_words:
+        share = section.trained.share_of_trees(observed.text.words)
+        if forest is None or not share:
             return None
         scores = forest.scores(self.measures(observed))
         by_cues = cue_sums(cues, section.bias, section.cues)
-        both = [one + section.trained.cue_share * other for one, other in zip(scores, by_cues, strict=True)]
-        both[1] += section.trained.towards_aggregator
-        return both
+        return section.trained.together(scores, by_cues, share)
 
     def _page(self, html: str | None, own: str) -> PageShape | None:
         kept = (html or "")[: self._section.max_html_characters]

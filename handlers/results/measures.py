@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from handlers.results.address import Address
 from handlers.results.page_head import CONTROLS
 from handlers.results.page_shape import PageShape
-from handlers.results.page_type import Observed, first_part
+from handlers.results.page_type import Observed, first_part, headline_words
 from handlers.results.patterns import CompiledPatterns, split_words
 from handlers.results.spans import fold
 from schemas.retrieval import Evidence
@@ -148,6 +148,7 @@ def _of_title(observed: Observed, patterns: CompiledPatterns) -> dict[str, float
         "title_question": "?" in title or "？" in title,
         "title_first_words": len(first_words),
         "title_first_length": len(first),
+        "title_headline": headline_words(folded),
         "title_listing": any(pattern.search(folded) for pattern in patterns.listing_titles),
         "title_navigation": any(pattern.search(folded) for pattern in patterns.navigation_titles),
         "title_plural": bool(first_words)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from handlers.results.address import Address
 from handlers.results.page_shape import PageShape
-from handlers.results.patterns import CompiledPatterns
+from handlers.results.patterns import CompiledPatterns, split_words
 from handlers.results.sections import ClassificationSection, CueWeight
 from handlers.results.spans import fold
 from handlers.results.text_shape import TextShape
@@ -23,6 +23,9 @@ from schemas.retrieval import Evidence, ResultType
 _REASONS = 4
 _NAME_WORDS = 4
 _TITLE_PART = re.compile(r"\s[|·•—–»-]\s|[|:]")
+_NAMED_PART = re.compile(r"\s[|·•—–»-]\s|[|｜丨_]")
+_HEADLINE_WORDS = 5
+_IDEOGRAPHS = range(0x3400, 0xA000)
 _NO_WEIGHT = CueWeight()
 
 
@@ -97,6 +100,22 @@ def first_part(title: str) -> str:
     return _TITLE_PART.split(title, 1)[0].strip()
 
 
+def headline_words(title: str) -> float:
+    """Words of the longest part of a title, since names of sites are short; two ideographs count as a word.
+
+    >>> headline_words("sitting pretty: five porches that will transform your home | the house")
+    9.0
+    >>> headline_words("running shoes | the shoe shop")
+    3.0
+    """
+    found = 0.0
+    for part in _NAMED_PART.split(title):
+        words = split_words(part)
+        ideographs = sum(ord(word[0]) in _IDEOGRAPHS for word in words)
+        found = max(found, len(words) - ideographs / 2)
+    return found
+
+
 def find_cues(observed: Observed, section: ClassificationSection, patterns: CompiledPatterns) -> tuple[Cue, ...]:
     """All cues of a result, those that are absent left out."""
     found = [
@@ -129,14 +148,18 @@ def _address_cues(address: Address) -> Iterator[Cue]:
 
 def _title_cues(title: str, patterns: CompiledPatterns) -> Iterator[Cue]:
     folded = fold(" ".join(title.split()))
-    listing = next((match.group() for p in patterns.listing_titles if (match := p.search(folded))), "")
-    yield Cue("title_listing", float(bool(listing)), f"the title reads as a listing's: {listing.strip()!r}")
     first = first_part(folded)
     words = first.split()
+    # What stands behind a headline is the name of a site or of a section.
+    named = first if len(words) >= _HEADLINE_WORDS else folded
+    listing = next((match.group() for p in patterns.listing_titles if (match := p.search(named))), "")
+    yield Cue("title_listing", float(bool(listing)), f"the title reads as a listing's: {listing.strip()!r}")
     plural = 0 < len(words) <= _NAME_WORDS and any(pattern.search(words[-1]) for pattern in patterns.plurals)
     yield Cue("title_plural", float(plural), f"the title is a plural: {first!r}")
-    named = next((match.group() for p in patterns.navigation_titles if (match := p.search(folded))), "")
-    yield Cue("title_navigation", float(bool(named)), f"the title reads as navigation: {named.strip()!r}")
+    navigation = next((match.group() for p in patterns.navigation_titles if (match := p.search(named))), "")
+    yield Cue("title_navigation", float(bool(navigation)), f"the title reads as navigation: {navigation.strip()!r}")
+    long = headline_words(folded)
+    yield Cue("title_headline", _ramp(long, 4, 9), f"the title has the length of a headline: {long:g} words")
 
 
 def _text_cues(observed: Observed, section: ClassificationSection) -> Iterator[Cue]:
@@ -154,7 +177,12 @@ def _text_cues(observed: Observed, section: ClassificationSection) -> Iterator[C
     )
     yield Cue("text_account", _ramp(text.account_phrases, 1, 5), "it has the phrases of a log-in or registration form")
     yield Cue("text_item", _ramp(text.item_phrases, 0, 3), "it has the phrases that stand beside one item")
-    prices = len({detail.value or detail.text for detail in evidence if detail.kind == "price"})
+    dates = _different(evidence, "date")
+    apart = text.words / max(1, dates)
+    # A history has many dates as well, with more between them.
+    packed = _ramp(dates, 2, 6) * (1.0 - _ramp(apart, 25, 80))
+    yield Cue("text_many_dates", packed, f"it has {dates} different dates, {apart:.0f} words apart")
+    prices = _different(evidence, "price")
     yield Cue("text_many_prices", _ramp(prices, 3, 12), f"it has {prices} different prices")
 
 
@@ -183,6 +211,10 @@ def _page_cues(page: PageShape) -> Iterator[Cue]:
 
 def _ramp(value: float, low: float, high: float) -> float:
     return max(0.0, min(1.0, (value - low) / (high - low)))
+
+
+def _different(evidence: tuple[Evidence, ...], kind: str) -> int:
+    return len({detail.value or detail.text for detail in evidence if detail.kind == kind})
 
 
 def _joined(kinds: frozenset[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -52,13 +53,33 @@ class ActionableBands(Section):
 
 
 class TrainedShare(Section):
-    """How the trained trees and the cues decide together."""
+    """How the trained trees and the cues decide together.
 
-    min_words: int = Field(ge=0, description="Words of a text below which the cues decide alone.")
+    Trees know long texts and whole pages. The shorter a text is, the less they count, down to nothing.
+    """
+
+    min_words: int = Field(ge=0, description="Words of a text up to which the cues decide alone.")
+    full_words: int = Field(ge=1, description="Words of a text from which on the trees count in full.")
     cue_share: float = Field(ge=0.0, description="What the cues' sums count beside the trees' scores.")
     towards_aggregator: float = Field(
         description="Added to the score of AGGREGATOR, in log-odds; missing a listing costs more than one too many."
     )
+
+    @model_validator(mode="after")
+    def _rises(self) -> Self:
+        if self.full_words <= self.min_words:
+            raise ValueError("full_words must be above min_words")
+        return self
+
+    def share_of_trees(self, words: int) -> float:
+        """How far the trees count for a text of so many words, in [0, 1]."""
+        return max(0.0, min(1.0, (words - self.min_words) / (self.full_words - self.min_words)))
+
+    def together(self, by_trees: Sequence[float], by_cues: Sequence[float], share: float) -> list[float]:
+        """The scores of the three types: the cues' own at a share of 0, the mixture of both at 1."""
+        mixed = [one + self.cue_share * other for one, other in zip(by_trees, by_cues, strict=True)]
+        mixed[1] += self.towards_aggregator
+        return [other + share * (one - other) for one, other in zip(mixed, by_cues, strict=True)]
 
 
 class ClassificationSection(Section):

@@ -77,10 +77,11 @@ def _compared(cases: Sequence[Case], mode: str, trees: Floats, share: TrainedSha
     cues = np.array([case.by_cues[mode] for case in cases])
     yield "cues", cues
     yield "trees", trees
-    both = trees + share.cue_share * cues
-    both[:, 1] += share.towards_aggregator
-    few = np.array([case.words < share.min_words for case in cases])
-    yield "as shipped", np.where(few[:, None], cues, both)
+    both = [
+        share.together(by_trees, by_cues, share.share_of_trees(case.words))
+        for case, by_trees, by_cues in zip(cases, trees.tolist(), cues.tolist(), strict=True)
+    ]
+    yield "as shipped", np.array(both)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ def read(url: str) -> Address:
         "https://example.com/events", "https://example.com/events/", "https://example.com/en/events/today",
         "https://example.com/events/2", "https://example.com/all-events", "https://example.com/search?q=jazz",
         "https://example.com/upcoming-events.html", "https://example.com/d/denmark--århus/events--today/",
+        "https://example.com/events/2025", "https://example.com/events/2025/11/", "https://example.com/news/2025/11/29",
     ],
 )  # fmt: skip
 def test_listing_words_at_the_end(url: str) -> None:
@@ -47,6 +48,7 @@ def test_no_parts_of_words_and_no_slugs(url: str) -> None:
     [
         "https://example.com/events/jazz-concert-nov-29", "https://example.com/item/8472913",
         "https://example.com/2024/11/29/opening", "https://example.com/watch/a8f3k29x7q",
+        "https://example.com/events/501", "https://example.com/item/9002.html", "https://example.com/p/1003",
     ],
 )  # fmt: skip
 def test_identifiers(url: str) -> None:
@@ -55,6 +57,22 @@ def test_identifiers(url: str) -> None:
 
 def test_what_follows_a_parent_is_a_selection() -> None:
     assert read("https://example.com/category/live-jazz-and-blues").parent == "category"
+
+
+@pytest.mark.parametrize(
+    "url", ["https://example.com/blog/2024", "https://example.com/x/page/120", "https://e.org/501"]
+)
+def test_years_pages_and_numbers_alone_are_no_identifiers(url: str) -> None:
+    assert not read(url).identifier
+
+
+def test_a_slug_further_below_a_parent_is_one_thing() -> None:
+    assert not read("https://example.com/c/product/1082604/wide-angle-camera").parent
+    assert read("https://example.com/c/cameras/wide").parent == "c"
+
+
+def test_navigation_above_a_slug_says_nothing() -> None:
+    assert not read("https://example.com/home/how-to-paint-a-door").navigation
 
 
 def test_hosts_of_listing_words() -> None:

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from handlers.classify_results import ClassifyResultsRules
+from handlers.results.sections import TrainedShare
 from handlers.results.trained import Forest, Tree, Trees
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules
@@ -27,6 +28,18 @@ def test_a_measure_above_the_threshold_goes_to_the_right(links: float, share: fl
 def test_a_measure_that_is_not_given_counts_as_nothing() -> None:
     forest = Forest(Trees(measures=("links", "share"), start=(0.0, 0.0, 0.0), trees=(TREE, TREE)))
     assert forest.scores({}) == [0.0, 0.2, 0.0]
+
+
+@pytest.mark.parametrize(("words", "share"), [(0, 0.0), (80, 0.0), (190, 0.5), (300, 1.0), (4000, 1.0)])
+def test_trees_count_by_the_length_of_the_text(words: int, share: float) -> None:
+    trained = TrainedShare(min_words=80, full_words=300, cue_share=0.5, towards_aggregator=0.25)
+    assert trained.share_of_trees(words) == share
+    assert trained.together([1.0, 2.0, 3.0], [2.0, 2.0, 2.0], share) == [2.0, 2.0 + 1.25 * share, 2.0 + 2.0 * share]
+
+
+def test_a_share_that_never_rises_is_refused() -> None:
+    with pytest.raises(ValidationError, match="full_words"):
+        TrainedShare(min_words=80, full_words=80, cue_share=0.5, towards_aggregator=0.25)
 
 
 @pytest.mark.parametrize(
