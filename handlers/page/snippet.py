@@ -60,7 +60,7 @@ def begin(
 
     Args:
         html: The page.
-        text: Its text, used where there is no HTML.
+        text: Its text, used where the HTML has none.
         title: Used where the page has none.
         reading: How pages are read.
         limits: Sizes.
@@ -73,7 +73,8 @@ def begin(
     words = main_text(page, reading.max_content_characters).text if not described else ""
     return Beginning(
         _line(stated or title),
-        leading_sentences(described, reading.max_content_characters) or _first_words(words, limits.summary_words),
+        leading_sentences(described, reading.max_content_characters)
+        or _first_words(words or text or "", limits.summary_words),
     )
 
 
@@ -86,17 +87,17 @@ def unreadable(html: str | None, reading: PageReadingSection) -> str | None:
 def extract_snippet(html: str | None, text: str | None, reading: PageReadingSection, limits: SnippetLimits) -> str:
     """The paragraphs of a source that carry content, one a line, each once, cut at a sentence (R-123, R-125).
 
-    A page that scripts make is read as those see it who run none, where it says nothing otherwise.
+    A page that scripts make is read as those see it who run none, where it says nothing otherwise; then comes the
+    text beside it.
 
     Returns:
         "" where there is no meaningful content (R-124).
     """
-    if not html:
-        return _snippet([("", line) for line in (text or "")[: reading.max_content_characters].splitlines()], limits)
     said = _snippet(_paragraphs(html, reading), limits)
-    if not said and (opened := _NOSCRIPT.sub(r"\1div", html)) != html:
+    if not said and html and (opened := _NOSCRIPT.sub(r"\1div", html)) != html:
         said = _snippet(_paragraphs(opened, reading), limits)
-    return said
+    lines = (text or "")[: reading.max_content_characters].splitlines()
+    return said or _snippet([("", line) for line in lines], limits)
 
 
 def _snippet(paragraphs: Iterable[tuple[str, str]], limits: SnippetLimits) -> str:
@@ -150,7 +151,7 @@ def _body(html: str, reading: PageReadingSection) -> PageBytes | str:
     return utf8 if isinstance(utf8, str) else replace(body, utf8=utf8)
 
 
-def _paragraphs(html: str, reading: PageReadingSection) -> list[tuple[str, str]]:
+def _paragraphs(html: str | None, reading: PageReadingSection) -> list[tuple[str, str]]:
     page = _walk(html, reading)
     if page is None:
         return []

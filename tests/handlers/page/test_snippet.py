@@ -118,6 +118,12 @@ def test_a_page_that_scripts_make_is_read_as_those_see_it_who_run_none() -> None
     assert MORE not in snippet(page(f"<main><p>{SAID}</p></main><noscript><p>{MORE}</p></noscript>"))
 
 
+def test_the_text_counts_where_the_page_says_nothing() -> None:
+    for html in ("<div>" * 50_000, page("<p>Loading")):
+        assert snippet(html, SAID) == SAID
+    assert snippet(page(f"<p>{SAID}</p>"), MORE) == SAID
+
+
 @pytest.mark.parametrize(
     ("html", "text"),
     [
