@@ -18,10 +18,18 @@ from schemas.outcome import FetchFailure
 from schemas.rules import Section
 
 _BETWEEN_PARTS = re.compile(r"[|–—·»«]|\s-\s|\s~\s")
+_SENTENCE_ENDS = re.compile(r"[.!?\n。！？]")
 _AROUND = " \t\r\n.,!?…\"'“”„()[]*-–—！。、？：:"
 _DIGIT_OR_HYPHEN = re.compile(r"[0-9_-]")
 _ROOT = re.compile(r"/*(?:[a-z]{2}(?:[-_][a-z]{2})?/*)?", re.IGNORECASE)
 _INDEX = re.compile(r"(?:index|default|home|start)(?:\.[a-z]{2,5})?", re.IGNORECASE)
+
+
+class SaidTogether(Section):
+    """Two sides of a statement; all in lower case. One of each in one sentence of a short page makes it."""
+
+    of: tuple[str, ...] = Field(min_length=1, description="What is spoken of.")
+    said: tuple[str, ...] = Field(min_length=1, description="What is said of it.")
 
 
 class RefusalWords(Section):
@@ -31,6 +39,7 @@ class RefusalWords(Section):
         default=(), description="Whole titles, or whole parts of titles, without punctuation around them."
     )
     phrases: tuple[str, ...] = Field(default=(), description="Phrases anywhere in a short page.")
+    together: tuple[SaidTogether, ...] = Field(default=(), description="What says so where it stands in one sentence.")
 
 
 class PageRefusalsSection(Section):
@@ -75,8 +84,11 @@ def why_no_content(titles: Sequence[str], text: str, section: PageRefusalsSectio
         return FetchFailure.CHALLENGE
     if len(text) > section.short_characters:
         return None
+    sentences = _SENTENCE_ENDS.split(said)
     for reason, words in kinds:
         if any(phrase in said for phrase in words.phrases):
+            return reason
+        if any(_one_of(pair.of, one) and _one_of(pair.said, one) for pair in words.together for one in sentences):
             return reason
     return None
 
@@ -96,6 +108,10 @@ def why_elsewhere(asked: str, final: str, section: PageRefusalsSection) -> Fetch
         return None
     same_site = registrable_domain(host_of(asked)) == registrable_domain(host_of(final))
     return FetchFailure.SOFT_404 if same_site and _is_deep(wanted.path, wanted.query) else None
+
+
+def _one_of(phrases: Iterable[str], sentence: str) -> bool:
+    return any(phrase in sentence for phrase in phrases)
 
 
 def _parts(title: str) -> Iterable[str]:
