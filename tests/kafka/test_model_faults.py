@@ -1,0 +1,133 @@
+"""The main rows of tasks and faults through a real Kafka: all handlers that ask models, at a server that misbehaves.
+
+Every input comes to one output, also after an outage; breakers open and close again; nothing dies.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from schemas.claims import ClaimEvaluated
+from schemas.event import Event
+from schemas.relevance import RelevanceJudged
+from schemas.retrieval import RetrievalEvaluated
+from schemas.search import SearchEvaluated
+from streams.app import Application
+from streams.topology import Handler
+from tests.kafka.installation import Installation, installed, until
+from tests.streams.llm.judges import GOOD, TASKS, WAITS, input_of, judge_of, word_of
+from tests.streams.llm.model_server import FAULTS, Wire, model_server, says
+from tests.streams.llm.test_matrix import BEHAVED, cells
+
+pytestmark = pytest.mark.kafka
+
+INPUTS = 6
+FAILURES = 3
+"""Questions that fail before a breaker opens."""
+EXPECTED: Mapping[tuple[str, str], str] = {(fault, task): word for fault, task, word in cells()}
+OUTPUTS: Mapping[str, tuple[str, type[Event]]] = {
+    "judge_relevance": ("relevance.judged.v1", RelevanceJudged),
+    "evaluate_retrieval": ("retrieval.evaluated.v1", RetrievalEvaluated),
+    "evaluate_search": ("search.evaluated.v1", SearchEvaluated),
+    "decontextualize_claim": ("claims.evaluated.v1", ClaimEvaluated),
+}
+
+
+def handlers() -> list[Handler]:
+    """All that ask a model, with topics of one partition, which are made sooner."""
+    judges = [judge_of(task) for task in TASKS]
+    return [replace(judge, consumes=replace(judge.consumes, partitions=1)) for judge in judges]
+
+
+async def good(wire: Wire) -> None:
+    """Answers each task within its protocol; each asks a model of its own name."""
+    await says(GOOD[wire.asked.body["model"]])(wire)
+
+
+async def place_of(kafka: str, prefix: str, base_url: str, folder: Path) -> Installation:
+    """An installation whose calls and breakers are short, with inputs for every task."""
+    place = await installed(
+        kafka,
+        prefix,
+        handlers(),
+        llm={
+            "base_url": base_url,
+            "cache_path": folder / "llm.sqlite",
+            "first_backoff_seconds": 0.02,
+            "breaker_failures": FAILURES,
+            "breaker_first_seconds": 0.2,
+            "breaker_max_seconds": 0.4,
+            "max_rest_seconds": 0.5,
+        },
+        processing={"breaker": {"first_seconds": 0.2, "max_seconds": 0.4}},
+        model_tasks={task: {"model": task} for task in TASKS},
+        models={
+            "limits": {"default": {"requests_per_minute": 60_000, "tokens_per_minute": 10**8, "in_flight": 64}},
+            "tasks": {task: {"deadline_seconds": 0.4, "patience_seconds": 20.0, "attempts": 2} for task in TASKS},
+        },
+    )
+    for task in TASKS:
+        events = [input_of(task, number) for number in range(INPUTS)]
+        await place.feed([(str(n).encode(), event.to_json()) for n, event in enumerate(events)], topic_of(task))
+    return place
+
+
+def topic_of(task: str) -> str:
+    return judge_of(task).consumes.name
+
+
+async def words_of(place: Installation, task: str) -> Counter[str]:
+    """What became of the task's inputs; each has one output."""
+    topic, kind = OUTPUTS[task]
+    events = [kind.model_validate_json(record.value or b"") for record in await place.read(topic)]
+    names = {"judge_relevance": "request_id", "decontextualize_claim": "claim_id"}
+    assert len({getattr(event, names.get(task, "batch_id")) for event in events}) == len(events) == INPUTS
+    return Counter(word_of(event) for event in events)
+
+
+async def dead(place: Installation) -> int:
+    """How many inputs ended as dead letters."""
+    return len(await place.read(*(f"{topic_of(task)}.{judge_of(task).group}.dlq" for task in TASKS)))
+
+
+def open_breakers(application: Application) -> set[str]:
+    """The handlers that rest."""
+    value = application.registry.get_sample_value
+    return {task for task in TASKS if value("assay_breaker_open", {"handler": task}) == 1}
+
+
+@pytest.mark.parametrize("fault", ["hangs", "429", "500", "401", "resets", "wrong schema"])
+async def test_an_outage_costs_few_inputs_a_judgment_and_none_its_output(
+    kafka: str, topic_prefix: str, tmp_path: Path, fault: str
+) -> None:
+    async with model_server(FAULTS[fault]) as server:
+        place = await place_of(kafka, topic_prefix, server.base_url, tmp_path)
+        async with place.running(*handlers()) as application:
+            await until(lambda: open_breakers(application) == set(TASKS))
+            assert application.health.alive().well
+            server.behave = good
+            await until(application.caught_up, times=2)
+            assert not open_breakers(application)
+        for task in TASKS:
+            words, expected = await words_of(place, task), EXPECTED[fault, task]
+            assert words[BEHAVED[task]] + words[expected] == INPUTS
+            assert words[expected] <= (0 if expected == WAITS else FAILURES - 1)
+        assert await dead(place) == 0
+
+
+@pytest.mark.parametrize("fault", ["refusal", "prose", "bold", "tool storm"])
+async def test_what_a_model_says_outside_the_protocol_is_each_input_s_own(
+    kafka: str, topic_prefix: str, tmp_path: Path, fault: str
+) -> None:
+    async with model_server(FAULTS[fault]) as server:
+        place = await place_of(kafka, topic_prefix, server.base_url, tmp_path)
+        await place.drain(*handlers())
+        for task in TASKS:
+            assert await words_of(place, task) == {EXPECTED[fault, task]: INPUTS}
+        assert await dead(place) == 0
+    assert not any(asked.ended == "open" for asked in server.asked)
