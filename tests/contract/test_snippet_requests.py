@@ -1,0 +1,81 @@
+"""A snippet request through its three handlers: whatever becomes of a source, each has one turn, and one end comes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.event import Event
+from schemas.extraction import ExtractionCompleted, ExtractionNeeded
+from schemas.llm import CallOutcome
+from schemas.outcome import AskModel, Emit, FetchFailure, FetchPages, FetchRefused, Need, PagesReply, Reply
+from schemas.relevance import RelevanceJudged, SnippetExtracted, SnippetsCompleted, SnippetsRequested
+from streams.llm.answers import Kept, reply_of
+from streams.topology import HANDLERS, topic_of
+from tests.contract.worlds import decide, generous
+from tests.rules import shipped_rules
+
+OURS = {
+    handler.consumes: (handler, shipped_rules(handler.rules))
+    for handler in HANDLERS
+    if handler.name in ("request_snippets", "fetch_page", "judge_relevance")
+}
+WORDS = {"relevant": "**Relevant**", "irrelevant": "irrelevant", "unparsed": "Relevant? No."}
+FAILED = {"timeout": CallOutcome.TIMEOUT, "error": CallOutcome.ERROR}
+FATES = (*WORDS, *FAILED, "not_fetched")
+
+
+def run(urls: Sequence[str], fates: Sequence[str]) -> tuple[list[Event], list[str]]:
+    """All events that a request causes, and the addresses that were asked for; one event is in work at a time."""
+    asked: list[str] = []
+
+    def world(need: Need) -> Reply:
+        if isinstance(need, FetchPages):
+            [url] = need.urls
+            asked.append(url)
+            if fates[urls.index(url)] == "not_fetched":
+                return PagesReply((FetchRefused(url, FetchFailure.UNREACHABLE),))
+            return generous(need)
+        assert isinstance(need, AskModel)
+        fate = fates[urls.index(asked[-1])]
+        kept = Kept(text=WORDS.get(fate, ""), outcome=FAILED.get(fate, CallOutcome.OK))
+        return reply_of(kept, need, "model")
+
+    waiting: deque[Event] = deque([SnippetsRequested(request_id="r", query="lantern walk", urls=tuple(urls))])
+    seen: list[Event] = []
+    while waiting:
+        event = waiting.popleft()
+        handler, rules = OURS[topic_of(event)]
+        outcome = decide(handler, type(event).model_validate_json(event.to_json()), rules, world)
+        assert isinstance(outcome, Emit)
+        seen += outcome.events
+        onward = [one for one in outcome.events if topic_of(one) in OURS]
+        assert len(onward) <= 1, "one source of a request is in work at a time"
+        waiting += onward
+        assert len(seen) < 10 * len(urls) + 10
+    return seen, asked
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.sampled_from(FATES), min_size=1, max_size=8))
+def test_every_source_has_one_turn_and_the_request_one_end(fates: list[str]) -> None:
+    urls = [f"https://site{number}.example/events/walk-{4700 + number}" for number in range(len(fates))]
+    seen, asked = run(urls, fates)
+    assert asked == urls, "one by one, in their order"
+    [end] = [event for event in seen if isinstance(event, SnippetsCompleted)]
+    assert [(source.url, source.outcome) for source in end.sources] == list(zip(urls, fates, strict=True))
+    relevant = [url for url, fate in zip(urls, fates, strict=True) if fate == "relevant"]
+    assert [source.url for source in end.sources if source.snippet] == relevant
+    snippets = [event for event in seen if isinstance(event, SnippetExtracted)]
+    assert [(event.url, event.snippet) for event in snippets] == [
+        (source.url, source.snippet) for source in end.sources if source.snippet
+    ]
+    judged = [event for event in seen if isinstance(event, RelevanceJudged)]
+    assert len(judged) == sum(fate != "not_fetched" for fate in fates)
+    assert sum(isinstance(event, ExtractionCompleted) for event in seen) == len(urls)
+    ids = [event.extraction_id for event in seen if isinstance(event, ExtractionNeeded)]
+    assert len(set(ids)) == len(ids) == len(urls)
+    assert run(urls, fates) == (seen, asked), "and the same again"
