@@ -17,16 +17,11 @@ _CLAUSE = re.compile(r"[,;:()，；、]")
 _LEAST_CJK_CLAUSE = 4
 
 
-def pronouns(sentence: Sentence, named_before: bool) -> tuple[int, int]:
-    """Pronouns that nothing resolves, and those that something in the claim may.
-
-    Args:
-        sentence: Where they are looked for.
-        named_before: Whether an earlier sentence of the claim names something.
-    """
+def pronouns(sentence: Sentence) -> tuple[int, int]:
+    """Pronouns that nothing in their sentence resolves, and those that something before them may."""
     lists = sentence.lists
     if not lists.own.spaced:
-        return _unspaced_pronouns(sentence, named_before)
+        return _unspaced_pronouns(sentence)
     unresolved = resolved = 0
     for place, word in enumerate(sentence.lower):
         if unresolved + resolved >= _MOST:
@@ -34,7 +29,7 @@ def pronouns(sentence: Sentence, named_before: bool) -> tuple[int, int]:
         if not _is_pronoun(sentence, place):
             continue
         free = word in lists["possessives"]
-        if named_before or _looks_back(sentence, place, free) or _looks_ahead(sentence, place):
+        if _looks_back(sentence, place, free) or _looks_ahead(sentence, place):
             resolved += 1
         else:
             unresolved += 1
@@ -126,8 +121,14 @@ def _in_title(sentence: Sentence, place: int) -> bool:
     capitals = sum(word[0].isupper() for word in words)
     if capitals * 2 > len(words) + 1:  # all of it has capitals: a shout, or a headline
         return False
-    following = words[place + 1] if place + 1 < len(words) else ""
-    return place > 0 or (following[:1].isupper() and sentence.lower[place + 1] in sentence.lists["verbs"])
+    before = words[place - 1] if place > 1 else ""
+    for following in words[place + 1 : place + _REACH]:
+        if following[0].isupper():
+            # At the start of a sentence only a verb with a capital tells a title from a name.
+            return place > 0 or following.lower() in sentence.lists["verbs"]
+        if following.lower() not in sentence.lists["stop_words"]:
+            break
+    return place > 0 and before[:1].isupper()
 
 
 def _looks_back(sentence: Sentence, place: int, free: bool) -> bool:
@@ -168,26 +169,26 @@ def _antecedent(sentence: Sentence, words: Sequence[str], pronoun: Sequence[str]
     for place, word in enumerate(words):
         bare = word.strip(",.;:()\"'“”‘’")
         small = bare.lower()
-        if not bare or small in lists.small or small in lists["boundaries"]:
+        if not bare or small in lists.small or small in lists["boundaries"] or small in lists["connectives"]:
             continue
         following = words[place + 1][:1] if place + 1 < len(words) else ""
         if bare[0].isupper() and (place > 0 or following.isupper() or bare.isupper()):
             return True
-        if place == 0 and bare[0].isupper() and len(words) > 1 and small not in lists["connectives"] and not plural:
+        if place == 0 and bare[0].isupper() and len(words) > 1 and not plural:
             return bool(pronoun)
         if plural and len(bare) > 3 and small.endswith("s") and not small.endswith("ss"):
             return True
     return False
 
 
-def _unspaced_pronouns(sentence: Sentence, named_before: bool) -> tuple[int, int]:
+def _unspaced_pronouns(sentence: Sentence) -> tuple[int, int]:
     unresolved = resolved = 0
     for pronoun in sentence.lists.own.pronouns:
         place = sentence.text.find(pronoun)
         while place >= 0 and unresolved + resolved < _MOST:
             clauses = _CLAUSE.split(sentence.text[:place])
             long = any(len(CJK.findall(clause)) >= _LEAST_CJK_CLAUSE for clause in clauses[:-1])
-            unresolved, resolved = unresolved + (not (long or named_before)), resolved + (long or named_before)
+            unresolved, resolved = unresolved + (not long), resolved + long
             place = sentence.text.find(pronoun, place + 1)
     return unresolved, resolved
 

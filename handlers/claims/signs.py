@@ -29,7 +29,7 @@ from handlers.claims.wording import (
 from schemas.rules import Section
 
 _PART = re.compile(r"[^:;()\[\]{}<>|\n：；（）【】「」]{1,4000}")
-_OPEN = ("pronoun", "demonstrative", "relative_time")
+_OPEN = ("pronoun", "earlier_pronoun", "demonstrative", "relative_time")
 
 
 class SignWeights(Section):
@@ -38,6 +38,10 @@ class SignWeights(Section):
     start: float = Field(description="Of a claim without any sign.")
     pronoun: float = Field(description="A pronoun of the third person with nothing before it that it could mean.")
     resolved_pronoun: float = Field(description="One that may mean something named earlier in the claim.")
+    earlier_pronoun: float = Field(
+        description="One that may mean something named in an earlier sentence; a claim is one, and anybody may "
+        "have put another before it."
+    )
     speaker: float = Field(description="A pronoun for who speaks or is spoken to, where nothing is asked.")
     demonstrative: float = Field(description="This, those, such, and the like.")
     definite: float = Field(description="The so-and-so, with nothing that says which.")
@@ -94,7 +98,7 @@ def signs_of(claim: str, source: str, section: ClaimSigns) -> dict[str, float]:
     """
     sentences = sentences_of(claim, source, section.lists)
     stop = frozenset(word for lists in section.lists for word in lists["stop_words"])
-    unresolved, resolved = _pronouns(sentences)
+    unresolved, resolved, earlier = _pronouns(sentences)
     parts = [
         (part, sentence.lists)
         for sentence in sentences
@@ -106,6 +110,7 @@ def signs_of(claim: str, source: str, section: ClaimSigns) -> dict[str, float]:
     return {
         "pronoun": unresolved,
         "resolved_pronoun": resolved,
+        "earlier_pronoun": earlier,
         "speaker": sum(_speakers(sentence) for sentence in sentences),
         "demonstrative": sum(references.pointing(sentence) for sentence in sentences),
         "definite": sum(references.bare_definites(sentence) for sentence in sentences),
@@ -129,19 +134,20 @@ def weigh(signs: Mapping[str, float], section: ClaimSigns) -> float:
 
 
 def _length(text: str) -> float:
-    """Words; two Chinese characters are about one."""
-    return len(WORD.findall(CJK.sub(" ", text))) + len(CJK.findall(text)) / 2
+    """Different words; two different Chinese characters are about one. Repeating says nothing more."""
+    return len({plain(word) for word in WORD.findall(CJK.sub(" ", text))}) + len(set(CJK.findall(text))) / 2
 
 
-def _pronouns(sentences: list[Sentence]) -> tuple[int, int]:
-    """Pronouns without and with something in the claim that they could mean."""
-    unresolved = resolved = 0
+def _pronouns(sentences: list[Sentence]) -> tuple[int, int, int]:
+    """Pronouns that nothing in the claim resolves, that their sentence does, and that an earlier one may."""
+    unresolved = resolved = earlier = 0
     named = False
     for sentence in sentences:
-        open_ones, others = references.pronouns(sentence, named)
-        unresolved, resolved = unresolved + open_ones, resolved + others
+        open_ones, others = references.pronouns(sentence)
+        resolved += others
+        unresolved, earlier = (unresolved, earlier + open_ones) if named else (unresolved + open_ones, earlier)
         named = named or references.names_something(sentence)
-    return unresolved, resolved
+    return unresolved, resolved, earlier
 
 
 def _speakers(sentence: Sentence) -> int:

@@ -17,11 +17,14 @@ from schemas.rules import Section
 CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 WORD = re.compile(r"[^\W_]{1,60}(?:['’.-][^\W_]{1,60}){0,6}")
 _STOP = re.compile(r"[.!?]{1,20}(?=[\s\"'”’»)\]\u3000-\u9fff]|$)|[。！？\n]")
+_LETTERS = re.compile(r"[^\W\d_\u3400-\u9fff\uf900-\ufaff]+")
+_CONNECTED = re.compile(r"(?<=\s)([A-ZÄÖÜÆØÅ][^\W\d_]{1,15}),(?=\s)")
 _LONGEST_PHRASE = 4
 _CJK_SHARE = 0.3
 _SAMPLE = 600
 _LEAST_WORDS = 3
-"""Words in letters, inside a sentence of ideographs, from which on they are a sentence of their own."""
+_LEAST_IDEOGRAPHS = 4
+"""From which on words in letters are a sentence of their own beside ideographs, and ideographs beside them."""
 
 
 class LanguageWords(Section):
@@ -111,19 +114,21 @@ def sentences_of(claim: str, source: str, languages: Sequence[Lists]) -> list[Se
     unspaced = [lists for lists in languages if not lists.own.spaced]
     context = (_plain_words(claim), _plain_words(source[:_SAMPLE]))
     found = []
-    for raw in cut(claim):
-        is_unspaced = bool(unspaced) and _is_cjk(raw)
-        if is_unspaced:
-            found.append(_sentence(raw, unspaced[0]))
-        latin = CJK.sub(" ", raw) if is_unspaced else raw
+    connectives = frozenset(word for lists in spaced for word in lists["connectives"])
+    for raw in (part for sentence in cut(claim) for part in _before_connectives(sentence, connectives)):
+        latin = CJK.sub(" ", raw) if unspaced else raw
         words = _plain_words(latin)
-        if not is_unspaced or len(words) >= _LEAST_WORDS:
-            found.append(_sentence(latin, _language(words, context, spaced)))
+        few = len(words) < _LEAST_WORDS
+        if unspaced and (_is_cjk(raw) or len(CJK.findall(raw)) >= _LEAST_IDEOGRAPHS):
+            found.append(_sentence(raw if few or _is_cjk(raw) else _LETTERS.sub(" ", raw), unspaced[0]))
+            if few:
+                continue
+        found.append(_sentence(latin, _language(words, context, spaced)))
     return found
 
 
 def cut(text: str) -> list[str]:
-    """Sentences, by the marks that end them; "9. November" and "H.C. Andersen" have none inside.
+    """Sentences, by the marks that end them; "4. maj" and "H.C. Andersen" have none inside.
 
     >>> cut("H.C. Andersen died in 1875. He was 70!")
     ['H.C. Andersen died in 1875.', ' He was 70!']
@@ -131,7 +136,8 @@ def cut(text: str) -> list[str]:
     parts, start = [], 0
     for mark in _STOP.finditer(text):
         before = text[max(0, mark.start() - 3) : mark.start()]
-        if mark[0] == "." and _is_short(before) and mark.end() < len(text):
+        after = text[mark.end() : mark.end() + 3].lstrip()
+        if mark[0] == "." and after and (_is_short(before) or after[0].islower()):
             continue
         parts.append(text[start : mark.end()])
         start = mark.end()
@@ -165,6 +171,16 @@ def begins_with(sentence: Sentence, known: frozenset[str]) -> bool:
     return any(" ".join(sentence.lower[:size]) in known for size in range(1, _LONGEST_PHRASE + 1))
 
 
+def _before_connectives(text: str, connectives: frozenset[str]) -> list[str]:
+    """A sentence, cut where inside of it another begins: "1.0 However, it"."""
+    parts, start = [], 0
+    for found in _CONNECTED.finditer(text):
+        if found[1].lower() in connectives and WORD.search(text[start : found.start()]):
+            parts.append(text[start : found.start()])
+            start = found.start()
+    return [*parts, text[start:]]
+
+
 def _sentence(raw: str, lists: Lists) -> Sentence:
     text = raw
     for innocent in lists.own.innocent:
@@ -174,9 +190,9 @@ def _sentence(raw: str, lists: Lists) -> Sentence:
 
 
 def _is_short(before: str) -> bool:
-    """Whether what stands before a full stop may be an initial, a short title or the number of a day."""
+    """Whether what stands before a full stop may be an initial or a short title."""
     word = re.split(r"[\s(]", before)[-1].split(".")[-1]
-    return len(word) <= 2 and (word[:1].isupper() or word.isdigit())
+    return 0 < len(word) <= 2 and word[0].isupper()
 
 
 def _is_cjk(text: str) -> bool:

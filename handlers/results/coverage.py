@@ -34,9 +34,11 @@ def coverage(terms: Sequence[str], text: str) -> float:
 
     >>> coverage(("jazz", "november"), "Jazz at the Blue Note")
     0.5
+    >>> coverage(("ai",), "南方AI健康展")
+    1.0
     """
     if not terms:
         return 0.0
     lowered = text.lower()
-    words = frozenset(_WORDS.findall(lowered))
+    words = frozenset(_WORDS.findall(_CJK_RUNS.sub(" ", lowered)))
     return sum(term in words or (not term.isascii() and term in lowered) for term in terms) / len(terms)

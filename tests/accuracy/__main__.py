@@ -6,6 +6,7 @@ Without the labelled pages there is nothing to measure; one line says so, and th
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import sys
 from dataclasses import asdict
@@ -16,13 +17,13 @@ from typing import Any
 
 from tests import labelled
 from tests.accuracy import (
-    claims,
     contestants,
     errors,
     evidence,
     features,
     fetching,
     goals,
+    judging,
     listings,
     main_text,
     result_types,
@@ -48,7 +49,13 @@ PARTS = (
     "errors",
     "fetching",
     "claims",
+    "relevance",
+    "searches",
+    "retrieval",
+    "attacks",
 )
+JUDGED = {"claims", "relevance", "searches", "retrieval", "attacks"}
+"""Parts that ask judges; their figures stand in a place of their own."""
 _OF_PAGES = {"dates", "authors", "text", "features"}
 
 
@@ -92,16 +99,20 @@ def main(arguments: list[str] | None = None) -> int:
     if not present:
         print(f"skipped: no labelled pages below {labelled.DATA}; set DATA to where they are")
         return 0
-    run = Run()
-    raised = measure(run, set(options.only), present)
+    run, parts = Run(), set(options.only)
+    raised = measure(run, parts, present)
     heading = _heading()
     print(heading, run.text(), sep="\n")
+    if judged := asyncio.run(judging.measure(parts & JUDGED, options.most_cases, options.most_usd)):
+        print(judged)
     for tally in run.tallies if options.misses else ():
         print(table.misses(tally, options.misses))
     if options.json:
         options.json.write_text(json.dumps(run.data(), indent=1, ensure_ascii=False) + "\n", "utf-8")
-    if options.write:
-        table.write(f"{heading}\n{run.text()}")
+    if options.write and parts - JUDGED:
+        table.write(f"{heading}\n{run.text()}", table.FIGURES)
+    if options.write and parts >= JUDGED:
+        table.write(judged, table.JUDGED_FIGURES)
     return 1 if raised else 0
 
 
@@ -123,8 +134,6 @@ def measure(run: Run, parts: set[str], present: list[str]) -> int:
         run.goals += goals.speed_goals(run.speed)
     if "evidence" in parts:
         run.tables.append("\n".join(evidence.run()))
-    if "claims" in parts and any(labelled.has(name) for name in claims.GOALS):
-        run.tables.append("\n".join(claims.run()))
     if "fetching" in parts and (fetched := fetching.measure()).rows:
         run.tables.append(fetched.table())
         run.goals += fetched.goals
@@ -181,6 +190,10 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some parts")
     parser.add_argument("--set", nargs="+", choices=(*SETS, SCHEMA_SET), default=(*SETS, SCHEMA_SET), help="some sets")
     parser.add_argument("--misses", type=int, default=0, metavar="N", help="show the first N misses of each question")
+    parser.add_argument(
+        "--most-cases", type=int, default=50, metavar="N", help="of each set, that a model is asked about"
+    )
+    parser.add_argument("--most-usd", type=float, default=1.0, metavar="USD", help="beyond which no model is asked")
     parser.add_argument("--json", type=Path, help="keep the counts")
     parser.add_argument("--write", action="store_true", help="put the figures into docs/accuracy.md")
     return parser.parse_args(arguments)

@@ -11,7 +11,8 @@ from tests.accuracy.goals import Goal
 from tests.accuracy.speed import Speed, Spread
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "accuracy.md"
-BEGIN, END = "<!-- figures: written by the harness -->", "<!-- end of figures -->"
+FIGURES = ("<!-- figures: written by the harness -->", "<!-- end of figures -->")
+JUDGED_FIGURES = ("<!-- figures of judges: written by the harness -->", "<!-- end of figures of judges -->")
 
 
 def tally_table(tally: Tally) -> str:
@@ -94,9 +95,9 @@ def errors_table(errors: Errors) -> str:
     return "\n".join(lines) + "\n"
 
 
-def goals_table(goals: list[Goal]) -> str:
+def goals_table(goals: list[Goal], title: str = "Goals") -> str:
     """What was asked for, what came of it."""
-    lines = ["### Goals", "", "| goal | measured | |", "|---|---|---|"]
+    lines = [f"### {title}", "", "| goal | measured | |", "|---|---|---|"]
     lines += [f"| {goal.what} | {goal.figure} | {'met' if goal.is_met else '**short**'} |" for goal in goals]
     met = sum(goal.is_met for goal in goals)
     return "\n".join(lines) + f"\n\n{met} of {len(goals)} goals are met.\n"
@@ -113,10 +114,11 @@ def misses(tally: Tally, most: int) -> str:
     return "\n".join(lines)
 
 
-def write(text: str) -> None:
-    """Puts the figures into the page of the docs."""
+def write(text: str, marks: tuple[str, str]) -> None:
+    """Puts figures into the page of the docs, between two marks."""
+    begin, end = marks
     page = DOCS.read_text("utf-8")
-    before, after = page[: page.index(BEGIN) + len(BEGIN)], page[page.index(END) :]
+    before, after = page[: page.index(begin) + len(begin)], page[page.index(end) :]
     DOCS.write_text(f"{before}\n\n{text.strip()}\n\n{after}", "utf-8")
 
 

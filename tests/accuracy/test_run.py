@@ -131,7 +131,8 @@ def test_answers_of_others_are_kept(data: Path, tmp_path: Path, monkeypatch: pyt
 
 def test_figures_go_between_the_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     docs = tmp_path / "accuracy.md"
-    docs.write_text(f"before\n{table.BEGIN}\nold\n{table.END}\nafter\n", "utf-8")
+    begin, end = table.JUDGED_FIGURES
+    docs.write_text(f"before\n{begin}\nold\n{end}\nafter\n", "utf-8")
     monkeypatch.setattr(table, "DOCS", docs)
-    table.write("new\n")
-    assert docs.read_text("utf-8") == f"before\n{table.BEGIN}\n\nnew\n\n{table.END}\nafter\n"
+    table.write("new\n", table.JUDGED_FIGURES)
+    assert docs.read_text("utf-8") == f"before\n{begin}\n\nnew\n\n{end}\nafter\n"

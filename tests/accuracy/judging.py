@@ -1,0 +1,43 @@
+"""Everything that is measured of judges, in one text: tables by task, what answers take, and the goals."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from streams.settings import Settings, load_settings
+from tests import labelled
+from tests.accuracy import attacks, claims, relevance, retrieval, searches, table
+from tests.accuracy.goals import Goal
+from tests.accuracy.judges import bill_table, judges
+
+
+async def measure(parts: Set[str], most_cases: int, most_usd: float, settings: Settings | None = None) -> str:
+    """The tables of the parts, for the offline judge and the model that the settings name; "" for no parts.
+
+    Args:
+        parts: Of claims, relevance, searches, retrieval and attacks.
+        most_cases: Of each set, that a model is asked about.
+        most_usd: What all of its answers may cost together.
+        settings: As the configuration and the environment say, by default.
+    """
+    if not parts:
+        return ""
+    goals: list[Goal] = []
+    lines: list[str] = []
+    async with judges(settings or load_settings(), most_cases, most_usd) as some:
+        if "claims" in parts:
+            own, reached = await claims.run(some)
+            lines, goals = [*lines, *own, ""], [*goals, *reached]
+        if "relevance" in parts:
+            lines += [*await relevance.run(some), ""]
+        if "searches" in parts:
+            own, reached = await searches.run(some)
+            lines, goals = [*lines, *own, ""], [*goals, *reached]
+        if "retrieval" in parts and labelled.has(retrieval.SET):
+            lines += [*await retrieval.run(some), ""]
+        bills = bill_table(some)  # before the attacks: texts without end take longer than what people write
+        if "attacks" in parts:
+            own, reached = await attacks.run(some)
+            lines, goals = [*lines, *own, ""], [*goals, *reached]
+    head = [table.goals_table(goals, "Goals of judges")] if goals else []
+    return "\n".join([*head, *lines, bills])
