@@ -68,6 +68,14 @@ async def test_a_certificate_for_another_name_on_the_same_address_is_none(
         assert found.reason is FetchFailure.UNREACHABLE
 
 
+async def test_certificates_that_the_environment_names_are_not_trusted(
+    served: tuple[int, list[str | None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    port, _ = served
+    assert isinstance(await get(port, "site.example", trusting=False), FetchRefused)
+
+
 async def test_the_next_address_is_tried_where_nobody_answers(served: tuple[int, list[str | None]]) -> None:
     port, _ = served
     trusted = ssl.create_default_context(cafile=str(CERTIFICATE))

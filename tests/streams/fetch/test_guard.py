@@ -67,6 +67,7 @@ async def judge(url: str, *answers: str, **settings: Any) -> Admitted | FetchRef
         ("http://user@example.com/", INVALID),
         ("http://:secret@example.com/", INVALID),
         ("http://example.com\\@127.0.0.1/", INVALID),
+        ("http://example.com/a\\b", INVALID),
         ("http://exa\tmple.com/", INVALID),
         ("http://exam%70le.com/", INVALID),
         ("http://example.com:0/", INVALID),

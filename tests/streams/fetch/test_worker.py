@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -449,6 +450,24 @@ async def test_a_packed_body_that_breaks_off_with_its_connection_is_no_page(web:
         assert await reason(worker, "http://site.example/b") is None
         assert await reason(worker, "http://site.example/c") is None
     assert web.seen["/a"] == 2
+
+
+async def test_what_unpacks_to_more_than_is_taken_is_not_unpacked(web: Web) -> None:
+    web.routes["/a"] = response(gzip.compress(b"\0" * 40_000_000), Content_Encoding="gzip")
+    async with FetchWorker(settings(web, robots=False, max_bytes=65_536)) as worker:
+        tracemalloc.start()
+        try:
+            assert await reason(worker, "http://site.example/a") is FetchFailure.TOO_LARGE
+            assert tracemalloc.get_traced_memory()[1] < 4_000_000
+        finally:
+            tracemalloc.stop()
+
+
+async def test_what_unpacks_to_nothing_comes_to_an_end(web: Web) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
+    web.routes["/a"] = head + gzip.compress(b"") * 10_000
+    async with FetchWorker(settings(web, robots=False, max_bytes=65_536)) as worker:
+        assert await reason(worker, "http://site.example/a") is FetchFailure.TOO_LARGE
 
 
 @pytest.mark.parametrize("packed", [gzip.compress(b"<p>a") + gzip.compress(b"b"), zlib.compress(b"<p>ab")])
