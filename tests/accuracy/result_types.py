@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 from handlers.classify_results import ClassifyResultsRules
 from schemas.retrieval import ResultType, RetrievedContent
-from tests.accuracy import seed_rules
+from tests.accuracy import result_speed, seed_rules
 from tests.accuracy.goals import Goal
 from tests.rules import shipped_rules
 from tests.training.by_site import held_out, section
@@ -52,7 +52,9 @@ def run() -> tuple[list[str], list[Goal]]:
     for who in (BY_SITE, IN_SAMPLE):
         for given in (PAGE, TEXT):
             lines += _confusion(f"{given}, together, {who}", matrices[given, who, TOGETHER])
-    return lines, _goals(matrices[PAGE, BY_SITE, TOGETHER], matrices[TEXT, BY_SITE, TOGETHER])
+    times, in_time = result_speed.run(cases)
+    goals = _goals(matrices[PAGE, BY_SITE, TOGETHER], matrices[TEXT, BY_SITE, TOGETHER])
+    return [*lines, *times], [*goals, *in_time]
 
 
 def measure(cases: list[Case]) -> Matrices:

@@ -74,10 +74,10 @@ def _stages(body: bytes, url: str, rules: ScorePageRules) -> dict[str, float]:
     page = CrawledPage.model_construct(url=url, html_base64=body)
     reader = rules.compiled.reader
     utf8 = page_bytes(body)
-    whole = _fastest(lambda: score_page(page, rules))
-    parse = _fastest(lambda: parse_bytes(page_bytes(body)))
-    guard = _fastest(lambda: admitted(utf8.utf8, rules.page_reading))
-    read = _fastest(lambda tree: reader.read(tree, url, None), lambda: parse_bytes(utf8).tree)
+    whole = fastest(lambda: score_page(page, rules))
+    parse = fastest(lambda: parse_bytes(page_bytes(body)))
+    guard = fastest(lambda: admitted(utf8.utf8, rules.page_reading))
+    read = fastest(lambda tree: reader.read(tree, url, None), lambda: parse_bytes(utf8).tree)
     return {
         "whole page": whole,
         "parse (with decoding)": parse,
@@ -113,7 +113,7 @@ def _side_by_side(pages: list[LabelledPage], rules: ScorePageRules) -> dict[str,
     return {name: len(pages) / min(seconds) for name, seconds in spent.items()}
 
 
-def _fastest(work: Callable[..., object], given: Callable[[], object] | None = None) -> float:
+def fastest(work: Callable[..., object], given: Callable[[], object] | None = None) -> float:
     """Milliseconds of CPU of the fastest round; what ``given`` makes for the work is not in it."""
     best = float("inf")
     for _ in range(ROUNDS):
