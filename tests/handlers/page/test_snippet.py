@@ -147,6 +147,10 @@ def test_a_snippet_is_cut_at_the_end_of_a_sentence() -> None:
     assert snippet(text=ZH + ZH, max_characters=len(ZH) + 10) == ZH
 
 
+def test_no_sentence_is_cut_where_another_stands() -> None:
+    assert snippet(text=f"{SAID}\n{'word ' * 100}", max_characters=200) == SAID
+
+
 def test_a_first_sentence_longer_than_a_snippet_is_cut_at_a_word() -> None:
     cut = snippet(text="word " * 100, max_characters=52)
     assert cut == ("word " * 10).strip()

@@ -132,7 +132,7 @@ def test_what_needs_the_network_is_guarded_as_in_production_and_logs_go_elsewher
     assert done.returncode == 0
     [line] = done.stdout.splitlines()
     assert json.loads(line)["events"][0]["value"]["failure"] == "forbidden_address"
-    assert b"cache can't be opened" in done.stderr
+    assert b"fetch cache failed" in done.stderr
 
 
 # --- the step follow_listing -----------------------------------------------------------------------------------------
