@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
+import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +26,8 @@ from streams.sources import SourceError
 from streams.telemetry.logs import configure_logs
 
 _PLAIN_WIDTH = 110
+_INTERRUPTED = 130
+"""The exit status of what Ctrl-C has ended."""
 
 
 def run_demo(settings: Settings, once: bool, as_json: bool, pages: Path | None) -> int:
@@ -36,10 +40,13 @@ def run_demo(settings: Settings, once: bool, as_json: bool, pages: Path | None) 
         pages: A folder of real pages to score as well.
 
     Returns:
-        0; 1 where an input is not accounted for, or something could not be started.
+        0; 1 where an input is not accounted for, or something could not be started; 130 where it was interrupted
+        before everything was done.
     """
     # The table shows what happens; the log adds only what should not.
     configure_logs("error", settings.logs.format)
+    # Whatever is still open where a demonstration was cut short ends with its process.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     console = Console(stderr=as_json, width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
     try:
         return run_with_kafka("demo", settings, _demo(settings, once, as_json, pages, console))
@@ -50,13 +57,15 @@ def run_demo(settings: Settings, once: bool, as_json: bool, pages: Path | None) 
 
 async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | None, console: Console) -> int:
     stop = stop_on_signals()
-    settled = False
+    running = settled = False
 
     def say(message: str) -> None:
         if not as_json:
             console.print(message, style="dim")
 
     def show(demo: Demo) -> None:
+        nonlocal running
+        running = True
         if live is not None:
             live.update(live_table(demo, console.width, done=settled))
 
@@ -73,14 +82,30 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
             console.print("all of it is done; Ctrl-C ends the demonstration", style="dim")
 
     with _screen(console, as_json) as live:
-        demo = await run(settings, stop, once, pages, say, show, tell_all)
+        work = asyncio.create_task(run(settings, stop, once, pages, say, show, tell_all))
+        await _ended_or_asked(work, stop)
+        if stop.is_set() and not running:
+            work.cancel()
+            await asyncio.wait({work})
+        else:
+            await work
+    if not settled:
+        tell("demo", "interrupted before everything was done")
+        return _INTERRUPTED
+    demo = work.result()
     balances = demo.balances()
     if as_json:
         print(json.dumps(demo.tally.summary(balances, demo.seconds)), flush=True)
-    if (lost := faults(balances)) and not stop.is_set():
+    if lost := faults(balances):
         tell("demo", f"not every input is accounted for: {'; '.join(lost)}")
         return 1
     return 0
+
+
+async def _ended_or_asked(work: asyncio.Task[Demo], stop: asyncio.Event) -> None:
+    asked = asyncio.create_task(stop.wait())
+    await asyncio.wait({work, asked}, return_when=asyncio.FIRST_COMPLETED)
+    asked.cancel()
 
 
 @contextlib.contextmanager

@@ -173,8 +173,8 @@ def snippet_requests() -> list[SnippetsRequested]:
     """Questions to single sources: one that answers, one that is beside the point, one that may not be visited."""
     return [
         SnippetsRequested(
-            request_id="jazz-tickets",
-            query="jazz concert Harbour House price",
+            request_id="who-plays",
+            query="who plays jazz at the Harbour House",
             urls=(
                 f"{CALENDAR}/event/jazz-at-the-harbour-house",
                 f"{SHOP}/product/hd-40-closed-studio-headphones",

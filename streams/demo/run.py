@@ -6,34 +6,35 @@ import asyncio
 import contextlib
 import tempfile
 import time
-import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from aiokafka import AIOKafkaProducer
 from pydantic import SecretStr
 
 from schemas.event import Envelope, Event, derive_id
 from streams.app import Application
-from streams.broker import LocalKafka
 from streams.codec import OutputRecord, encode
 from streams.demo import feed, sample_web
 from streams.demo.account import Balance
+from streams.demo.kafka import with_kafka
 from streams.demo.tally import Tally
 from streams.demo.watch import Watch
 from streams.http import HttpServer
 from streams.index.settings import EmbedderSettings
-from streams.kafka import make_admin, make_producer
+from streams.kafka import make_producer
 from streams.settings import HttpSettings, Settings
 from streams.sources import Refused, read_source
-from streams.topic_plan import create_topics, plan_topics
+from streams.topic_plan import create_topics
 from streams.topology import PAGES_CRAWLED, topic_of
 
 _LOOK_SECONDS = 0.25
 _HOST_DELAY_SECONDS = 0.05
+_CLOSE_SECONDS = 5.0
 
 
 @dataclass(slots=True)
@@ -85,20 +86,21 @@ async def run(
         The run as it ended; its tally holds everything that was committed.
     """
     async with contextlib.AsyncExitStack() as stack:
-        settings = await stack.enter_async_context(_with_kafka(settings, say))
+        settings = await stack.enter_async_context(with_kafka(settings, say))
         web = await stack.enter_async_context(HttpServer(sample_web.serve, HttpSettings(port=0)))
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="assay-demo-"))
         settings = _for_demo(settings, web.address, Path(folder))
         await create_topics(settings)
         tally = Tally(settings.tiered_indexing, settings.index.planned_chunks)
         watch = Watch(settings, tally)
+        stack.push_async_callback(lambda: _close(watch.stop()))
         await watch.start()
-        stack.push_async_callback(watch.stop)
         application = Application(settings)
         http = await stack.enter_async_context(HttpServer(application.asgi, settings.http))
         demo = Demo(application, tally, http.address, time.monotonic())
+        # Before it is started: what was interrupted half way is closed as well.
+        stack.push_async_callback(lambda: _close(application.stop()))
         await application.start()
-        stack.push_async_callback(application.stop)
         say("handlers are running")
         feeding = asyncio.create_task(_feed(settings, pages, demo))
         try:
@@ -110,8 +112,18 @@ async def run(
                 await _look_on(demo, stop, show)
         finally:
             feeding.cancel()
-            await asyncio.gather(feeding, return_exceptions=True)
+            await asyncio.wait({feeding}, timeout=_CLOSE_SECONDS)
         return demo
+
+
+async def _close(work: Coroutine[Any, Any, object]) -> None:
+    """Closes something in good order, within a time: where its Kafka is gone that has no end."""
+    closing = asyncio.create_task(work)
+    await asyncio.wait({closing}, timeout=_CLOSE_SECONDS)
+    if closing.done():
+        closing.result()
+    else:
+        closing.cancel()
 
 
 async def _until_settled(
@@ -134,30 +146,6 @@ async def _look_on(demo: Demo, stop: asyncio.Event, show: Callable[[Demo], None]
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LOOK_SECONDS):
             await stop.wait()
-
-
-@contextlib.asynccontextmanager
-async def _with_kafka(settings: Settings, say: Callable[[str], None]) -> AsyncIterator[Settings]:
-    """Settings with a Kafka in them: a local one for this run, or a named one under a prefix of the run's own."""
-    if not settings.kafka.bootstrap_servers:
-        say("starting a real Kafka on this machine")
-        async with LocalKafka(progress=say) as kafka:
-            yield _changed(settings, bootstrap_servers=kafka.bootstrap_servers)
-        return
-    prefix = f"{settings.kafka.topic_prefix}demo-{uuid.uuid4().hex[:8]}."
-    say(f"using the Kafka at {settings.kafka.bootstrap_servers}, topics under {prefix}")
-    named = _changed(settings, topic_prefix=prefix)
-    try:
-        yield named
-    finally:
-        admin = make_admin(named.kafka)
-        await admin.start()
-        await admin.delete_topics([topic.name for topic in plan_topics(named)])
-        await admin.close()
-
-
-def _changed(settings: Settings, **kafka: str) -> Settings:
-    return settings.model_copy(update={"kafka": settings.kafka.model_copy(update=kafka)})
 
 
 def _for_demo(settings: Settings, address: str, folder: Path) -> Settings:

@@ -63,7 +63,7 @@ def _section(console: Console, title: str) -> None:
 
 def _line(console: Console, indent: int, line: str | Text, style: str = "") -> None:
     """A paragraph whose second line stands under its first."""
-    console.print(Padding(line if isinstance(line, Text) else Text(line, style=style), (0, 0, 0, indent)))
+    console.print(Padding(line if isinstance(line, Text) else Text(line, style=style), (0, 0, 0, indent), expand=False))
 
 
 def _address(console: Console, indent: int, head: str | Text, url: str, style: str = "dim") -> None:
