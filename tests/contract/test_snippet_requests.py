@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from schemas.event import Event
@@ -14,6 +15,7 @@ from schemas.llm import CallOutcome
 from schemas.outcome import AskModel, Emit, FetchFailure, FetchPages, FetchRefused, Need, PagesReply, Reply
 from schemas.relevance import RelevanceJudged, SnippetExtracted, SnippetsCompleted, SnippetsRequested
 from streams.llm.answers import Kept, reply_of
+from streams.settings import load_settings
 from streams.topology import HANDLERS, topic_of
 from tests.contract.worlds import decide, generous
 from tests.rules import shipped_rules
@@ -59,7 +61,7 @@ def run(urls: Sequence[str], fates: Sequence[str]) -> tuple[list[Event], list[st
     return seen, asked
 
 
-@settings(deadline=None, max_examples=60)
+@examples(deadline=None, max_examples=60)
 @given(st.lists(st.sampled_from(FATES), min_size=1, max_size=8))
 def test_every_source_has_one_turn_and_the_request_one_end(fates: list[str]) -> None:
     urls = [f"https://site{number}.example/events/walk-{4700 + number}" for number in range(len(fates))]
@@ -79,3 +81,12 @@ def test_every_source_has_one_turn_and_the_request_one_end(fates: list[str]) -> 
     ids = [event.extraction_id for event in seen if isinstance(event, ExtractionNeeded)]
     assert len(set(ids)) == len(ids) == len(urls)
     assert run(urls, fates) == (seen, asked), "and the same again"
+
+
+def test_a_judgment_is_small_and_ends_within_three_seconds() -> None:
+    """R-118, R-119: a word of ten tokens at most; all calls for it within 3 s, with one retry at most (C-18, C-20)."""
+    settings = load_settings()
+    asked, policy = settings.model_tasks["judge_relevance"], settings.models.task("judge_relevance")
+    assert (asked.max_tokens, asked.temperature) == (10, 0.1)
+    assert policy.deadline_seconds < 3.0
+    assert policy.attempts <= 2

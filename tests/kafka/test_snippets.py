@@ -112,6 +112,8 @@ async def test_a_request_ends_once_with_what_became_of_every_source(
         assert len(server.asked) == 3, "nobody is asked about a source that didn't come"
         assert {asked.body["max_tokens"] for asked in server.asked} == {10}
         assert [len(asked.messages) for asked in server.asked] == [1, 1, 1]
+        ended = [(asked.ended, "About patience." in asked.text) for asked in server.asked]
+        assert ended == [("answered", False), ("answered", False), ("abandoned", True)], "at the deadline it is cut off"
 
         first, second = sorted(await read(assay, COMPLETED, SnippetsCompleted), key=lambda end: end.request_id)
         judged = await read(assay, JUDGED, RelevanceJudged)
