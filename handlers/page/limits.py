@@ -1,71 +1,51 @@
-"""Bytes that are parsed in bounded time: a page's own, the same without what may hide harm, or none at all.
+"""Bytes that are parsed in bounded time: a page's own, the same as balanced markup, or none at all.
 
-The HTML parser takes quadratic time where it looks at all attributes of an element for each new one, walks the open
-elements at each tag, or repeats unclosed formatting in each new block. What a page of its size can do in this way is
-bounded by a few counts, which nearly every page passes. The others are read tag by tag and written anew without
-scripts, comments and the like: what is left are tags and text, so the parser sees the very tags that were counted here,
-and no quotation mark or half-open comment can make it see others. They are refused where a count exceeds its limit.
+The HTML parser takes quadratic time, and memory, where it compares the attributes of a tag with each other, walks the
+open elements at each tag, repeats unclosed formatting in each new block, looks names up, or moves text out of a table.
+What a page of its size can do in this way is bounded by a few counts of its bytes, which nearly every page passes, and
+none of which depends on what the parser makes of them. The others are written anew.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import islice
 
+from handlers.page.attributes import ATTRIBUTES, NAMES, has_long_tags
+from handlers.page.balanced import balanced
 from handlers.page.reading import PageReadingSection
 
-_HARMLESS_TAGS = 4000
-_HARMLESS_BYTES = 64 * 1024
-_PROBED = 4_000_000_000
-"""Over a page's size, half the bytes of the longest tag that is let through unread. The parse of a page full of such
-tags was measured to take 0.5 to 1.6 seconds, at sizes from 100 KB to 8 MB."""
-_LONG_VALUE = 4096
-_FEW = 16  # attributes of a stretch that can add up to no harm
-_FEW_ROOTS = 50  # tags of html and body, whose attributes all go to one element
-_ATTRIBUTES = rb"(?:[^>=]++|=\s*+(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>\"'][^\s>]*+)?)*+"
-_REST_OF_TAG = re.compile(_ATTRIBUTES)
-_MARKUP = re.compile(
-    rb"<(?:!--(?:-?>|(?:[^-]++|-(?!-!?>))*+(?:--!?>)?)"  # a comment
-    rb"|[!?][^>]*+>?|/[^a-z>][^>]*+>?"  # what is read as one
-    rb"|/([a-z][^\s/>]*+)" + _ATTRIBUTES + rb">?"
-    rb"|([a-z][^\s/>]*+)(" + _ATTRIBUTES + rb")>?)",
-    re.IGNORECASE,
-)
-_ATTRIBUTE = re.compile(rb"[^\s/>=][^\s/>=]*+(?:\s*+=\s*+(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>]*+))?")
+_MANY_TAGS = 20_000
+"""From here on a page is written anew whatever is in it: that takes a fraction of the time that reading it takes."""
+_LITTLE_MOVED = 3_000_000_000
+"""Tags times bytes. The parser copies all text before a table for each piece that it adds: 0.5 GB at the most."""
+_FEW_REPEATED = 4_000_000
+"""Elements and attributes, were no formatting ever closed and all of it repeated after each tag: half a second."""
+_FEW_ROOTS = 10
+"""Tags of html and body, whose attributes all go to one element."""
+_SMALL = 400_000
+"""Bytes that can't hold so many names that the parser would take a second."""
+_TAG_BYTES = 4096
 # Spelt out in both cases: without IGNORECASE the search jumps from bracket to bracket.
-_FORMATTED = re.compile(
-    rb"<(?=[bisutecfBISUTECF])(?:[bisuBISU]|[tT][tT]|[eE][mM]|[bB][iI][gG]|[cC][oO][dD][eE]|[fF][oO][nN][tT]"
-    rb"|[sS](?:[mM][aA][lL][lL]|[tT][rR](?:[iI][kK][eE]|[oO][nN][gG])))[\s/]"
+_FORMATTING_OR_ROOT = re.compile(
+    rb"<(?=[bhisutecfnBHISUTECFN])(?:[bisuBISU]|[tT][tT]|[eE][mM]|[bB][iI][gG]|[cC][oO][dD][eE]|[fF][oO][nN][tT]"
+    rb"|[nN][oO][bB][rR]|[sS](?:[mM][aA][lL][lL]|[tT][rR](?:[iI][kK][eE]|[oO][nN][gG]))"
+    rb"|([hH][tT][mM][lL]|[bB][oO][dD][yY]))(?=[\s/])"
 )
-_ROOT = re.compile(rb"<(?:[hH][tT][mM][lL]|[bB][oO][dD][yY])[\s/]")
-_DATA_IN_VALUE = re.compile(rb"(=\s?\")[^\"<>]{%d,}+(?=\")" % _LONG_VALUE)
+_LINK = re.compile(rb"<[aA][\s/]")
+_TABLE = re.compile(rb"<[tT][aA][bB][lL][eE]")
+_PART_OF_TABLE = re.compile(
+    rb"<(?:!|[tT](?:[rRdDhH][\s/>]|[bB][oO]|[hH][eE]|[fF][oO]|[eE][mM])|[cC][oOaA]|[sS][cCtT]|[iI][nN]|[fF][oO])"
+)
+"""What may be put into a table between two pieces of text; a few other elements begin so too."""
+_NEVER_DEEP = re.compile(
+    rb"<(?:[bB][rR]|[hH][rR]|[iI][mM][gG]|[mM][eE][tT][aA]|[eE][mM][bB][eE][dD]|[pP]|[lL][iI])[\s/>]"
+)
+"""Void, or closed by the next of its kind unless something else is open in between; in SVG and MathML they end it."""
 _SCRIPT = re.compile(rb"<(?=[sS])(?:[sS][cC][rR][iI][pP][tT]|[sS][tT][yY][lL][eE])[\s/>]")
 _END_OF_SCRIPT = re.compile(rb"</(?=[sS])(?:[sS][cC][rR][iI][pP][tT]|[sS][tT][yY][lL][eE])[\s/>]")
-_ROOTS = frozenset((b"html", b"body"))
-_FENCES = frozenset(b"table caption object applet marquee template svg math".split())
-_OTHER, _FLAT, _FORMATTING, _RAW_TEXT, _CELL, _TABLE = range(6)
-_KINDS = {
-    **dict.fromkeys(
-        b"area base br col embed hr img input link meta param source track wbr keygen frame basefont bgsound a nobr p "
-        b"li dt dd option optgroup tr thead tbody tfoot colgroup rt rp html head body".split(),
-        _FLAT,  # void, or closed by the next of its kind: never many inside each other without something else between
-    ),
-    **dict.fromkeys(b"b big code em font i s small strike strong tt u".split(), _FORMATTING),
-    **dict.fromkeys(b"script style textarea title xmp iframe noembed noframes".split(), _RAW_TEXT),
-    **dict.fromkeys(b"td th caption".split(), _CELL),
-    b"table": _TABLE,
-}
-_NOT_NESTED = frozenset((_FLAT, _CELL))
-_HOLDS_FEW = re.compile(
-    rb"<(?:" + b"|".join(name for name, kind in _KINDS.items() if kind in (_FLAT, _CELL, _RAW_TEXT)) + rb")[\s/>]"
-)
-_FORMATTING_OR_FENCE = re.compile(
-    rb"<(/?)("
-    + b"|".join([name for name, kind in _KINDS.items() if kind in (_FORMATTING, _CELL)] + sorted(_FENCES))
-    + rb")(?![^\s/>])([\s/])?",
-    re.IGNORECASE,
-)
-_LOOK_BACK = 16
+_REST_OF_TAG = re.compile(ATTRIBUTES)
+_SEPARATORS = b" \t\n\r\f/<>="
+_AS_BLANKS = bytes.maketrans(b"/<>=", b"    ")
 
 
 def admitted(body: bytes, limits: PageReadingSection) -> bytes | str:
@@ -73,71 +53,25 @@ def admitted(body: bytes, limits: PageReadingSection) -> bytes | str:
 
     Args:
         body: The page as bytes in an encoding that keeps ASCII.
-        limits: Depth, attributes and repeated formatting that are allowed.
+        limits: Depth, attributes, names and repeated formatting that are allowed.
     """
-    if len(body) > _HARMLESS_BYTES and _has_long_tag(body):
-        # Nearly always it is data in a script, or in a value, of which nothing is wanted.
+    if has_long_tags(body):
+        # Nearly always it is data in a script, of which nothing is wanted.
         body = _without_scripts(body)
-        if _has_long_tag(body) and _has_long_tag(body := _DATA_IN_VALUE.sub(rb"\1", body)):
-            return _rewritten(body, limits)
+        if has_long_tags(body):
+            return balanced(body, limits)
     # Taking them out counts them faster than counting does, which looks at each byte by itself.
-    brackets = len(body) - len(body.replace(b"<", b""))
+    tags = len(body) - len(body.replace(b"<", b""))
     if (
-        (brackets > limits.max_depth and _could_be_deep(body, brackets, limits))
-        or (brackets > _HARMLESS_TAGS and _has_much_formatting(body, limits.max_reopened // brackets))
-        or (brackets > _HARMLESS_TAGS and _has_many_roots(body))
+        tags > _MANY_TAGS
+        or (tags > limits.max_depth and _could_be_deep(body, tags, limits.max_depth))
+        or (tags > _FEW_ROOTS and _has_much_to_repeat(body, _FEW_REPEATED // tags))
+        or (tags * limits.max_attributes > _FEW_REPEATED and _has_long_link(body, _FEW_REPEATED // tags))
+        or (tags * len(body) > _LITTLE_MOVED and _could_move_much(body))
+        or (len(body) > _SMALL and _has_many_names(body, limits.max_names))
     ):
-        return _rewritten(body, limits)
+        return balanced(body, limits)
     return body
-
-
-def _could_be_deep(body: bytes, brackets: int, limits: PageReadingSection) -> bool:
-    """Whether there are enough elements that can hold each other for more depth, or more steps, than allowed."""
-    holders = brackets - body.count(b"</")
-    if holders > limits.max_depth:
-        holders -= sum(1 for _ in _HOLDS_FEW.finditer(body))
-    return holders > limits.max_depth or holders * brackets > limits.max_steps
-
-
-def _has_much_formatting(body: bytes, enough: int) -> bool:
-    """Whether formatting with attributes (the parser drops repeated plain ones) could be reopened too often.
-
-    An end tag closes formatting of its name, unless a table cell or the like lies between: what is open there counts
-    as never closed.
-    """
-    if next(islice(_FORMATTED.finditer(body), enough, None), None) is None:
-        return False
-    unclosed: dict[bytes, int] = {}
-    kept_open = most = 0
-    for match in _FORMATTING_OR_FENCE.finditer(body):
-        end, name, attributes = match.groups()
-        name = name.lower()
-        if _KINDS.get(name) != _FORMATTING:
-            kept_open += sum(unclosed.values())
-            unclosed.clear()
-        elif end:
-            unclosed[name] = max(0, unclosed.get(name, 0) - 1)
-        elif attributes:
-            unclosed[name] = unclosed.get(name, 0) + 1
-            most = max(most, kept_open + sum(unclosed.values()))
-    return most > enough
-
-
-def _has_long_tag(body: bytes) -> bool:
-    """Whether some stretch, read as the inside of a tag with no, a double or a single quote open, has no end of a tag.
-
-    A ``>`` in a quoted value ends nothing, and where a value begins can't be told without reading all that is before.
-    """
-    probe = _PROBED // len(body)
-    for start in range(0, len(body), probe):
-        end = start + probe
-        for inside in (start, body.find(b'"', start, end) + 1, body.find(b"'", start, end) + 1):
-            if not inside and start:
-                continue
-            rest = _REST_OF_TAG.match(body, inside, end)
-            if rest and rest.end() >= min(end, len(body)) and _has_more_attributes(rest[0], _FEW):
-                return True
-    return False
 
 
 def _without_scripts(body: bytes) -> bytes:
@@ -149,129 +83,55 @@ def _without_scripts(body: bytes) -> bytes:
             continue
         begin = body.find(b">", match.end() - 1) + 1
         end = _END_OF_SCRIPT.search(body, begin) if begin else None
-        if end is None or b"ld+json" in body[match.start() : begin].lower():
-            continue
-        kept.append(body[done:begin])
-        done = end.start()
+        if end is None:
+            break
+        if b"ld+json" not in body[match.start() : begin].lower():
+            kept.append(body[done:begin])
+            done = end.start()
     kept.append(body[done:])
     return b"".join(kept)
 
 
-def _has_many_roots(body: bytes) -> bool:
-    return next(islice(_ROOT.finditer(body), _FEW_ROOTS, None), None) is not None
+def _could_be_deep(body: bytes, tags: int, most: int) -> bool:
+    """Whether there are enough start tags of elements that can hold each other."""
+    holders = tags - body.count(b"</")
+    return holders > most and holders - sum(1 for _ in _NEVER_DEEP.finditer(body)) > most
 
 
-def _rewritten(body: bytes, limits: PageReadingSection) -> bytes | str:
-    """Reads every tag once. The stack of open elements is the parser's own, as near as matters here.
+def _has_much_to_repeat(body: bytes, most: int) -> bool:
+    """Whether formatting could be opened again too often, were none of it closed, or roots have too many attributes.
 
-    The loop is long on purpose: a hostile page has a million tags, and a call costs as much as the work.
+    Of plain formatting the parser keeps three of a name.
     """
-    kept: list[bytes] = []
-    stack: list[bytes] = []
-    formatting: dict[bytes, int] = {}  # unclosed, by name
-    tables: list[tuple[int, dict[bytes, int]]] = []  # depth and formatting where each open table began
-    kind_of = _KINDS.get
-    max_depth, max_steps, many_bytes = limits.max_depth, limits.max_steps, 2 * limits.max_attributes
-    steps = unclosed = reopened = roots = done = 0
-    position: int | None = 0
-    while position is not None:
-        begin, position = position, None
-        for match in _MARKUP.finditer(body, begin):
-            steps += len(stack)
-            which = match.lastindex
-            if which is None:  # a comment or the like
-                kept.append(body[done : match.start()])
-                done = match.end()
-            elif which == 1:
-                name = match[1].lower()
-                start, end = match.span()
-                if end - start > len(name) + 3:  # with attributes, which say nothing
-                    kept += (body[done:start], b"</", name, b">")
-                    done = end
-                if stack and stack[-1] == name and name not in _KINDS:
-                    stack.pop()
-                    continue
-                kind = kind_of(name, _OTHER)
-                if kind == _FORMATTING and formatting.get(name):
-                    formatting[name] -= 1
-                    unclosed -= 1
-                elif kind >= _CELL and tables:
-                    _end_cell(stack, tables[-1][0])
-                    # What stands unclosed in a cell ends with it; what stood before the table goes on after it.
-                    formatting = tables.pop()[1] if kind == _TABLE else tables[-1][1].copy()
-                    unclosed = sum(formatting.values())
-                if kind not in _NOT_NESTED:
-                    _close(stack, name)
-            else:
-                name, attributes = match[2].lower(), match[3]
-                kind = kind_of(name, _OTHER)
-                if steps > max_steps:
-                    return f"its parse would take more than {max_steps} steps, for depth and number of elements"
-                if unclosed and (reopened := reopened + unclosed) > limits.max_reopened:
-                    return f"more than {limits.max_reopened} elements would come of unclosed formatting"
-                if len(attributes) > many_bytes and _has_more_attributes(attributes, limits.max_attributes):
-                    return f"an element has more than {limits.max_attributes} attributes"
-                if kind == _OTHER:
-                    stack.append(name)
-                    if len(stack) > max_depth:
-                        return f"elements are nested more than {max_depth} deep"
-                elif kind in _NOT_NESTED:
-                    if name in _ROOTS and (roots := roots + _count_attributes(attributes)) > limits.max_attributes:
-                        return f"its html or body element would have more than {limits.max_attributes} attributes"
-                    if kind == _CELL and tables:
-                        _end_cell(stack, tables[-1][0])
-                elif kind == _RAW_TEXT:
-                    end = match.end()
-                    position = _end_of_raw_text(body, end, name)
-                    kept += (body[done:end], _without_tags(body[end:position], name, attributes))
-                    done = position
-                    break
-                else:
-                    stack.append(name)
-                    if len(stack) > max_depth:
-                        return f"elements are nested more than {max_depth} deep"
-                    if kind == _TABLE:
-                        tables.append((len(stack), formatting.copy()))
-                    elif attributes.strip():
-                        formatting[name] = formatting.get(name, 0) + 1
-                        unclosed += 1
-    kept.append(body[done:])
-    return b"".join(kept)
+    found = roots = 0
+    for match in _FORMATTING_OR_ROOT.finditer(body):
+        if match[1] is not None:
+            roots += 1
+        else:
+            rest = _REST_OF_TAG.match(body, match.end(), match.end() + _TAG_BYTES)
+            found += 1 + (len(NAMES.findall(rest[0])) if rest else 0)
+        if found > most or roots > _FEW_ROOTS:
+            return True
+    return False
 
 
-def _count_attributes(attributes: bytes) -> int:
-    return sum(1 for _ in _ATTRIBUTE.finditer(attributes))
+def _has_long_link(body: bytes, most: int) -> bool:
+    """Whether a link, of which one may stay open at a time, has more attributes."""
+    for match in _LINK.finditer(body):
+        rest = _REST_OF_TAG.match(body, match.end(), match.end() + _TAG_BYTES)
+        if rest and len(rest[0]) > 2 * most and len(NAMES.findall(rest[0])) > most:
+            return True
+    return False
 
 
-def _has_more_attributes(attributes: bytes, than: int) -> bool:
-    return any(number >= than for number, _ in enumerate(_ATTRIBUTE.finditer(attributes)))
+def _could_move_much(body: bytes) -> bool:
+    """Whether a table could have enough parts with text between them that the parser moves all before the table."""
+    return _TABLE.search(body) is not None and sum(1 for _ in _PART_OF_TABLE.finditer(body)) * len(body) > _LITTLE_MOVED
 
 
-def _without_tags(text: bytes, name: bytes, attributes: bytes) -> bytes:
-    """The text of a script or the like with nothing in it that could be a tag, wherever the parser may see it stand."""
-    if name == b"script":
-        return text.replace(b"<", rb"\u003c") if b"ld+json" in attributes.lower() else b""
-    return text.replace(b"<", b"&lt;") if name in (b"title", b"textarea") else b""
-
-
-def _close(stack: list[bytes], name: bytes) -> None:
-    """Closes the nearest open element of that name; one out of scope or far away stays open, as deep as it is."""
-    for distance, open_name in enumerate(reversed(stack[-_LOOK_BACK:]), 1):
-        if open_name == name:
-            del stack[-distance:]
-            return
-        if open_name in _FENCES:
-            return
-
-
-def _end_cell(stack: list[bytes], table_depth: int) -> None:
-    """Closes what a cell left open, unless it is much or could keep the cell open."""
-    inside = len(stack) - table_depth
-    if 0 < inside <= _LOOK_BACK and _FENCES.isdisjoint(stack[table_depth:]):
-        del stack[table_depth:]
-
-
-def _end_of_raw_text(body: bytes, start: int, name: bytes) -> int:
-    """Where a script, style or the like ends."""
-    found = re.compile(b"</" + name + rb"(?=[\s/>])", re.IGNORECASE).search(body, start)
-    return found.start() if found else len(body)
+def _has_many_names(body: bytes, most: int) -> bool:
+    """Whether there could be more different names of elements and attributes: each stands before a separator."""
+    if len(body) - len(body.translate(None, _SEPARATORS)) < most:
+        return False
+    words = body.translate(_AS_BLANKS).split()
+    return len(words) > most and len(set(words)) > most

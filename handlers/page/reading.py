@@ -15,9 +15,14 @@ class PageReadingSection(Section):
     max_depth: int = Field(ge=10, description="Elements inside each other; a deeper page is refused.")
     max_attributes: int = Field(ge=10, description="Attributes of one element; a page with more is refused.")
     max_reopened: int = Field(
-        ge=1000, description="Elements that unclosed formatting may make the parser repeat; more is refused."
+        ge=1000,
+        description="Elements and attributes that unclosed links and formatting may make the parser repeat; more is "
+        "refused.",
     )
     max_steps: int = Field(ge=1000, description="Open elements, summed over all tags; a page with more is refused.")
+    max_names: int = Field(
+        ge=1000, description="Different names of elements and attributes; a page with more is refused."
+    )
     max_nodes: int = Field(ge=1000, description="Nodes that are read; what comes after them is not seen.")
     max_structured_characters: int = Field(ge=1000, description="Characters of JSON-LD that are read on one page.")
     max_content_characters: int = Field(ge=1000, description="Characters of main text that are kept.")

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from handlers.page.html import parse_page
 from handlers.page.limits import admitted
+from tests.handlers.page.hostile import SHAPES
 from tests.handlers.page.rules import READING
 
-SMALL = READING.model_copy(update={"max_depth": 50, "max_attributes": 20, "max_reopened": 1000, "max_steps": 20_000})
+SMALL = READING.model_copy(update={"max_depth": 50, "max_attributes": 20, "max_reopened": 1000, "max_steps": 100_000})
+PLAIN = b"".join(b"<%s>" % name * 3 for name in b"b big code em font i nobr s small strike strong tt u".split())
 
 
 @pytest.mark.parametrize(
@@ -28,12 +30,10 @@ SMALL = READING.model_copy(update={"max_depth": 50, "max_attributes": 20, "max_r
         (b"<p " + b'a=">" b ' * 40_000 + b">", "attributes"),
         (b"<p " + b"a='<i>' b " * 40_000 + b">", "attributes"),
         (b"<p " + b'a="><q c=" ' * 40_000 + b">", "attributes"),
-        (b"".join(b"<hTml a%d>" % number for number in range(10_000)), "html or body"),
-        (b"".join(b"<body/a%d='>'>" % number for number in range(10_000)), "html or body"),
-        (b"<p>" + b"<b/a=1>" * 40 + b"<p>x" * 3000, "formatting"),
-        (b"<b a=1><table><tr><td></b></table>" * 40 + b"<p>x" * 3000, "formatting"),
-        (b"<p>" + b"<b a=1>" * 40 + b"</i>" * 40 + b"</p>" + b"<p>x" * 3000, "formatting"),
-        (b"<div>" * 40 + b"<p>x" * 3000 + b"<div>" * 20, "steps"),
+        (b"<div>" * 40 + b"<p>x</p>" * 11_000, "steps"),
+        (b"<p><a " + b"a=1 b=2 c=3 d=4 " * 4 + b">" + b"<div>x</div>" * 10_000, "links left open"),
+        (b"".join(b"<br a%d>" % number for number in range(120_000)), "different names"),
+        (b"".join(b"<x%d></x%d>" % (number, number) for number in range(35_000)), "different names"),
     ],
 )
 def test_refused(body: bytes, says: str) -> None:
@@ -50,7 +50,7 @@ def test_refused(body: bytes, says: str) -> None:
         b"<div>" * 50,
         b"<div><p>x</div>" * 200,
         b"<ul>" + b"<li>x<br>" * 200,
-        b"<table>" + b"<tr><td><b class=x>y</td></tr>" * 2000 + b"</table>",
+        b"<table>" + b"<tr><td>y</td></tr>" * 2000 + b"</table>",
         b"<table><tr><td>x</table>" * 200,
         b"<!--" + b"<div>" * 200 + b"-->",
         b"<script>" + b"'<div>'" * 200 + b"</script>",
@@ -65,6 +65,53 @@ def test_refused(body: bytes, says: str) -> None:
 )
 def test_let_through(body: bytes) -> None:
     assert isinstance(admitted(body, SMALL), bytes)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"".join(b"<hTml a%d>" % number for number in range(10_000)),
+        b"".join(b"<body/a%d='>'>" % number for number in range(10_000)),
+        b"<p>" + b"".join(b"<b/a=%d>" % number for number in range(400)) + b"<p>x" * 9000,
+        b"".join(b"<b a=%d><!--</b>-->" % number for number in range(400)) + b"<p>x" * 9000,
+        b"<p><a href=" + b"/x" * 50 + b"".join(b" a%d" % number for number in range(500)) + b"><p>x" + b"<br>" * 9000,
+        b"<p>" + PLAIN + b"<p>x" * 30_000,
+        b"".join(b"<table><tr><td><font a=%d></table>" % number for number in range(4000)),
+        b"<table>" + (b"x" * 100 + b"<input type=hidden>") * 12_000,
+        b"<table>" + (b"x" * 100 + b"<tr class='a b'>") * 12_000,
+        b"<svg>" + b"<link>" * 7000 + b"</x>" * 7000,
+        b"<form><div></form>" * 3000,
+        b"<span><p></span></p>" * 3000,
+    ],
+)
+def test_what_repair_would_multiply_is_written_without_need_of_repair(body: bytes) -> None:
+    written = admitted(body, READING)
+
+    if isinstance(written, bytes):
+        tree = parse_page(written.decode()).tree
+        nodes = sum(1 for _ in tree.root.traverse(include_text=True)) if tree.root is not None else 0
+        assert nodes < 3 * body.count(b"<")
+        assert max(len(node.attributes) for node in tree.css("html, body")) <= 1
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_no_hostile_shape_makes_more_nodes_than_it_has_tags_and_texts(name: str) -> None:
+    body = SHAPES[name](200_000)
+    written = admitted(body, READING)
+
+    if isinstance(written, bytes):
+        tree = parse_page(written.decode("utf-8", "replace")).tree
+        assert tree.root is not None
+        assert sum(1 for _ in tree.root.traverse(include_text=True)) < 3 * body.count(b"<") + 10
+
+
+def test_an_ordinary_page_is_parsed_as_it_came() -> None:
+    page = (
+        b"<!DOCTYPE html><html lang=en><head><title>T</title><script>if (a < b && c > d) { x = '<p>' }</script>"
+        + b"<body><ul><li>One<li>Two</ul><p class=x>Some <i class=y>text</i> and <a href=/z>more</a><br>of it." * 300
+        + b"<table><tr><td>1<td>2</table>" * 50
+    )
+    assert admitted(page, READING) is page
 
 
 @given(
