@@ -76,6 +76,11 @@ class FetchSettings(Section):
     )
     max_redirects: int = Field(default=5, ge=0, le=20, description="Redirects followed, each checked anew.")
     parallel: int = Field(default=32, ge=1, description="Requests under way at once in a process.")
+    parallel_per_domain: int = Field(
+        default=4,
+        ge=1,
+        description="Of these to hosts of one registrable domain; each host gets one at a time.",
+    )
 
     attempts: int = Field(default=3, ge=1, le=10, description="Tries in all, where a connection or a server fails.")
     first_backoff_seconds: float = Field(default=0.5, ge=0, description="Upper bound of the first pause between tries.")

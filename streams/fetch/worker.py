@@ -14,7 +14,7 @@ from itertools import count
 from types import TracebackType
 from typing import Self, TypeVar
 
-from handlers.page.links import canonical_url
+from handlers.page.links import canonical_url, host_of, registrable_domain
 from schemas.outcome import FetchedPage, FetchFailure, FetchPages, FetchRefused, PagesReply
 from streams.fetch.cache import FetchCache, Versioned
 from streams.fetch.client import Client, Response, Wanted
@@ -64,6 +64,7 @@ class FetchWorker:
         self._politeness = Politeness(settings, self._clock)
         self._robots = Robots(settings, self._clock, self._rules, self._cache)
         self._underway = KeyedLocks()
+        self._domains = KeyedLocks(settings.parallel_per_domain)
 
     async def __aenter__(self) -> Self:
         """Returns itself."""
@@ -133,7 +134,8 @@ class FetchWorker:
         settings = self._settings
         at = url
         for _ in range(settings.max_redirects + 1):
-            admitted = await admit(at, settings, self._resolver)
+            async with self._domains.hold(registrable_domain(host_of(at))):
+                admitted = await admit(at, settings, self._resolver)
             if isinstance(admitted, FetchRefused):
                 return admitted
             permission = await self._robots.permission(admitted.target)
@@ -173,15 +175,16 @@ class FetchWorker:
             started = self._clock.monotonic()
             if self._metrics is not None:
                 self._metrics.fetch_wait_seconds.observe(started - asked)
-            # The name is looked up and checked in the turn, so that what is connected to is what was checked.
-            admitted = await admit(target.url, self._settings, self._resolver)
-            if isinstance(admitted, FetchRefused):
-                return admitted, None
-            try:
-                response = await self._client.get(admitted, wanted)
-            except asyncio.CancelledError:
-                turn.failure()  # asked, and not waited for: the host has had a request all the same
-                raise
+            async with self._domains.hold(registrable_domain(target.host)):
+                # The name is looked up and checked in the turn, so that what is connected to is what was checked.
+                admitted = await admit(target.url, self._settings, self._resolver)
+                if isinstance(admitted, FetchRefused):
+                    return admitted, None
+                try:
+                    response = await self._client.get(admitted, wanted)
+                except asyncio.CancelledError:
+                    turn.failure()  # asked, and not waited for: the host has had a request all the same
+                    raise
             if isinstance(response, FetchRefused):
                 if response.reason in _PASSING:
                     turn.failure()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from streams.fetch.politeness import Politeness
 from streams.fetch.settings import FetchSettings
 from streams.locks import KeyedLocks
@@ -83,6 +85,15 @@ async def test_only_so_many_hosts_are_remembered() -> None:
     for host in "abc":
         await visit(politeness, host)
     assert [politeness.wait(host) > 0 for host in "abc"] == [False, True, True]
+
+
+async def test_a_key_may_have_several_holders() -> None:
+    locks = KeyedLocks(2)
+    async with locks.hold("a"), locks.hold("a"), locks.hold("b"):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01), locks.hold("a"):
+                pass
+    assert len(locks) == 0
 
 
 async def test_locks_serve_in_order_and_are_forgotten() -> None:

@@ -269,6 +269,50 @@ async def test_one_request_at_a_time_to_a_host_and_others_are_not_held_up(web: W
     assert most == 1
 
 
+async def test_hosts_of_one_domain_do_not_take_all_places(web: Web) -> None:
+    """Whoever owns a domain has as many host names as there are places, and may let all of them hang."""
+    under_way, most, three, released = 0, 0, asyncio.Event(), asyncio.Event()
+
+    async def hang(writer: asyncio.StreamWriter) -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        if under_way == 3:
+            three.set()
+        await released.wait()
+        under_way -= 1
+        writer.write(PAGE)
+        await writer.drain()
+
+    web.routes["/a"], web.routes["/b"] = hang, PAGE
+    names = [f"h{number}.many.example" for number in range(8)]
+    limits: dict[str, Any] = {"parallel": 4, "parallel_per_domain": 3, "robots": False}
+    async with FetchWorker(settings(web, *names, **limits)) as worker:
+        hanging = asyncio.create_task(fetch(worker, *(f"http://{name}/a" for name in names)))
+        await three.wait()
+        assert await reason(worker, "http://site.example/b") is None
+        released.set()
+        assert all(isinstance(page, FetchedPage) for page in await hanging)
+    assert most == 3
+
+
+async def test_names_of_one_domain_do_not_take_all_look_ups() -> None:
+    under_way, most = 0, 0
+
+    async def resolver(host: str, port: int) -> Sequence[str]:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.01)
+        under_way -= 1
+        raise OSError("no answer")
+
+    async with FetchWorker(FetchSettings(parallel_per_domain=3), resolver=resolver) as worker:
+        pages = await fetch(worker, *(f"http://h{number}.many.example.com/" for number in range(9)))
+    assert {page.reason for page in pages if isinstance(page, FetchRefused)} == {FetchFailure.UNRESOLVABLE}
+    assert most == 3
+
+
 async def test_when_the_time_for_all_pages_is_up_those_that_came_are_passed_on(web: Web) -> None:
     async def hang(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(60)
