@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import pairwise
-from operator import itemgetter
 
 from handlers.results.patterns import CompiledPatterns, split_words
 from handlers.results.spans import fold
@@ -17,7 +16,7 @@ from handlers.results.spans import fold
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]{3,200}")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？…]|\n")
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff]")
-_IDEOGRAPHS = range(0x3400, 0xA000)
+_FIRST, _LAST = "\u3400", "\ua000"
 _PAIRED = 1000
 _SENTENCE_WORDS = range(5, 120)
 
@@ -109,7 +108,7 @@ def measure_text(text: str, patterns: CompiledPatterns) -> TextShape:
         exclamations=(text.count("!") + text.count("！")) / count,
         longest_run=sentences.longest_run / len(text),
         first_end=sentences.first_end,
-        ideographs=sum(map(_IDEOGRAPHS.__contains__, map(ord, map(itemgetter(0), paired)))) / len(paired),
+        ideographs=0.0 if text.isascii() else len([word for word in paired if _FIRST <= word < _LAST]) / len(paired),
     )
 
 
