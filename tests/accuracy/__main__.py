@@ -55,6 +55,7 @@ PARTS = (
     "attacks",
 )
 JUDGED = {"claims", "relevance", "searches", "retrieval", "attacks"}
+RESULTS = {"results", "listings"}
 """Parts that ask judges; their figures stand in a place of their own."""
 _OF_PAGES = {"dates", "authors", "text", "features"}
 
@@ -103,17 +104,32 @@ def main(arguments: list[str] | None = None) -> int:
     raised = measure(run, parts, present)
     heading = _heading()
     print(heading, run.text(), sep="\n")
+    typed = measure_results(parts)
+    print(typed)
     if judged := asyncio.run(judging.measure(parts & JUDGED, options.most_cases, options.most_usd)):
         print(judged)
     for tally in run.tallies if options.misses else ():
         print(table.misses(tally, options.misses))
     if options.json:
         options.json.write_text(json.dumps(run.data(), indent=1, ensure_ascii=False) + "\n", "utf-8")
-    if options.write and parts - JUDGED:
+    if options.write and parts - JUDGED - RESULTS:
         table.write(f"{heading}\n{run.text()}", table.FIGURES)
+    if options.write and parts >= RESULTS:
+        table.write(typed, table.RESULT_FIGURES)
     if options.write and parts >= JUDGED:
         table.write(judged, table.JUDGED_FIGURES)
     return 1 if raised else 0
+
+
+def measure_results(parts: set[str]) -> str:
+    """Goals and tables of result types and listings, which have figures of their own."""
+    lines: list[str] = []
+    reached: list[Goal] = []
+    for part, measured in (("results", result_types.run), ("listings", listings.run)):
+        if part in parts:
+            more, goals_of_it = measured()
+            lines, reached = [*lines, *more], [*reached, *goals_of_it]
+    return table.goals_table(reached) + "\n".join(lines) if reached else ""
 
 
 def measure(run: Run, parts: set[str], present: list[str]) -> int:
@@ -137,14 +153,6 @@ def measure(run: Run, parts: set[str], present: list[str]) -> int:
     if "fetching" in parts and (fetched := fetching.measure()).rows:
         run.tables.append(fetched.table())
         run.goals += fetched.goals
-    if "results" in parts:
-        lines, reached = result_types.run()
-        run.tables.append("\n".join(lines))
-        run.goals += reached
-    if "listings" in parts:
-        lines, reached = listings.run()
-        run.tables.append("\n".join(lines))
-        run.goals += reached
     if "errors" in parts:
         found = errors.read_all()
         run.tables.append(table.errors_table(found))

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 
 from handlers.classify_results import ClassifyResultsRules
+from handlers.page.html import parse_page
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.accuracy import result_speed, seed_rules
 from tests.accuracy.goals import Goal
@@ -29,7 +30,8 @@ _MADE_WORSE: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "text only, no address": (TEXT, {"url": ""}),
     "text only, no title": (TEXT, {"title": None}),
 }
-_SNIPPET, _SNIPPET_CHARACTERS = "200 characters of text", 200
+_BEGINNING, _BEGINNING_CHARACTERS = "200 characters of text", 200
+_DESCRIPTION = "the page's description"
 
 Matrix = Counter[tuple[ResultType, ResultType]]
 Matrices = dict[tuple[str, str, str], Matrix]
@@ -47,7 +49,7 @@ def run() -> tuple[list[str], list[Goal]]:
         lines += _table(f"{given}, together", [(who, matrices[given, who, TOGETHER]) for who in _WHO])
         groups = [group for what, who, group in matrices if what == given and who == BY_SITE and group != TOGETHER]
         lines += _table(f"{given}, by site", [(group, matrices[given, BY_SITE, group]) for group in groups])
-    worse = [(given, matrices[given, BY_SITE, TOGETHER]) for given in (*_MADE_WORSE, _SNIPPET)]
+    worse = [(given, matrices[given, BY_SITE, TOGETHER]) for given in (*_MADE_WORSE, _DESCRIPTION, _BEGINNING)]
     lines += _table("less than that, by site", worse)
     for who in (BY_SITE, IN_SAMPLE):
         for given in (PAGE, TEXT):
@@ -77,9 +79,11 @@ def measure(cases: list[Case]) -> Matrices:
                 for who, classify in everybody.items():
                     _count(matrices, (given, who), case, classify(result))
             results |= {given: results[of].model_copy(update=less) for given, (of, less) in _MADE_WORSE.items()}
-            cut = results[TEXT].content[:_SNIPPET_CHARACTERS]
-            results[_SNIPPET] = results[TEXT].model_copy(update={"content": cut, "content_kind": "snippet"})
-            for given in (*_MADE_WORSE, _SNIPPET):
+            cut = results[TEXT].content[:_BEGINNING_CHARACTERS]
+            results[_BEGINNING] = results[TEXT].model_copy(update={"content": cut, "content_kind": "snippet"})
+            if described := _description(results[PAGE].html or ""):
+                results[_DESCRIPTION] = results[_BEGINNING].model_copy(update={"content": described})
+            for given in results.keys() - {PAGE, TEXT}:
                 _count(matrices, (given, BY_SITE), case, everybody[BY_SITE](results[given]))
     return matrices
 
@@ -99,6 +103,11 @@ def _count(matrices: Matrices, what: tuple[str, str], case: Case, answer: Result
         answer = label
     for group in (case.set, TOGETHER):
         matrices[*what, group][label, answer] += 1
+
+
+def _description(html: str) -> str:
+    node = parse_page(html).tree.css_first('meta[name=description][content],meta[property="og:description"][content]')
+    return " ".join((node.attributes.get("content") or "").split())[:300] if node is not None else ""
 
 
 def _counts(matrix: Matrix) -> dict[ResultType, tuple[int, int, int]]:

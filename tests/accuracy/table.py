@@ -12,6 +12,7 @@ from tests.accuracy.speed import Speed, Spread
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "accuracy.md"
 FIGURES = ("<!-- figures: written by the harness -->", "<!-- end of figures -->")
+RESULT_FIGURES = ("<!-- figures of results: written by the harness -->", "<!-- end of figures of results -->")
 JUDGED_FIGURES = ("<!-- figures of judges: written by the harness -->", "<!-- end of figures of judges -->")
 
 
