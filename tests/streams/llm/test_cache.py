@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from streams.llm import cache
+from streams.llm.answers import from_journal
 from streams.llm.cache import AnswerStore, SqliteStore, StoreError, make_store
 
 DAY = "2025-01-02"
@@ -90,4 +94,83 @@ def test_a_file_that_is_none_is_told_and_is_looked_for_again(path: Path) -> None
 async def test_what_the_settings_name(path: Path) -> None:
     store = make_store(path, "")
     assert isinstance(store, SqliteStore)
+    await store.aclose()
+
+
+_UNTIL_FULL = """
+import asyncio, resource, sys
+from pathlib import Path
+from streams.llm import cache
+from streams.llm.answers import from_journal
+from streams.llm.cache import SqliteStore, StoreError
+
+async def main(path):
+    store = SqliteStore(path)
+    await store.keep("paid", "{}", 0, 100, "day", 0.5)
+    size = max(each.stat().st_size for each in path.parent.iterdir())
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, unlimited[1]))
+    said = []
+    for work in (store.book("day", 1.0, None), store.keep("new", "x" * 500_000, 0, 100, "day", 1.0)):
+        try:
+            said.append(await work)
+        except StoreError as error:
+            said.append("refused")
+    said.append(await store.get("paid", 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+    said.append(await store.book("day", 0.25, None))
+    said.append(await store.get("new", 0))
+    await store.aclose()
+    print(said)
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+
+
+def test_a_full_disk_refuses_what_is_new_and_is_gone_on_with_when_there_is_room(path: Path) -> None:
+    """What was paid before can still be read; nothing of a refused write is left behind."""
+    ended = subprocess.run(
+        [sys.executable, "-c", _UNTIL_FULL, str(path)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ended.stdout.strip() == "['refused', 'refused', '{}', (True, 0.75), None]", ended.stderr
+
+
+def test_a_file_that_is_damaged_in_the_middle_is_told(path: Path) -> None:
+    """As a refusal, so that nobody is asked, and not as an answer."""
+    store = SqliteStore(path)
+    with asyncio.Runner() as runner:
+        for number in range(200):
+            runner.run(store.keep(f"k{number}", "x" * 500, 0, 100, DAY, 0.0))
+        runner.run(store.aclose())
+        whole = path.read_bytes()
+        path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+        store = SqliteStore(path)
+        with pytest.raises(StoreError):
+            runner.run(store.get("k7", 0))
+        with pytest.raises(StoreError):
+            runner.run(store.book(DAY, 1.0, None))
+        runner.run(store.aclose())
+
+
+async def test_an_answer_that_is_no_text_is_no_answer(path: Path) -> None:
+    store = SqliteStore(path)
+    await store.keep("k", "{}", 0, 100, DAY, 0.0)
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE answers SET answer = CAST(x'ff00fe' AS TEXT)")
+    database.close()
+    kept = await store.get("k", 0)
+    assert kept is not None
+    assert from_journal(kept) is None
+    await store.aclose()
+
+
+async def test_what_is_kept_in_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_MOST_IN_MEMORY", 10)
+    monkeypatch.setattr(cache, "_FORGET_EVERY", 5)
+    store = SqliteStore(None)
+    for number in range(50):
+        await store.keep(f"k{number}", "{}", number, 100, DAY, 0.0)
+    there = [number for number in range(50) if await store.get(f"k{number}", 0) is not None]
+    assert there == list(range(there[0], 50))
+    assert len(there) <= 15
     await store.aclose()
