@@ -265,3 +265,66 @@ def test_the_output_rules_hold_for_any_reply(content: Any) -> None:
     assert evaluated.satisfied is (evaluated.recommendation == "stop")
     if evaluated.satisfied:
         assert (evaluated.gaps, evaluated.suggested_refinements) == ("", ())
+
+
+def test_a_whole_number_is_a_number() -> None:
+    assert [said(reply(quality_score=score)).quality_score for score in (0, 1)] == [0.0, 1.0]
+
+
+GAPS = st.sampled_from(["", "None", "No price.", " ", "n/a", "x" * 2000, "a\x00b"]) | st.text(max_size=30)
+WELL_FORMED = st.fixed_dictionaries(
+    {
+        "satisfied": st.booleans(),
+        "quality_score": st.floats(0, 1),
+        "gaps": GAPS,
+        "recommendation": st.sampled_from(["stop", "continue"]),
+        "suggested_refinements": st.lists(GAPS, max_size=8),
+    }
+)
+RESULTS = st.lists(
+    st.builds(
+        RetrievedContent,
+        url=st.sampled_from(
+            ["https://a.example/1", "https://www.bestbuy.com/x", "https://www.reddit.com/r/x", "no url"]
+        ),
+        title=st.none() | st.sampled_from(["Gaming laptop review", "Buy a laptop", ""]),
+        content=st.sampled_from(["", "$849, in stock, free shipping", "What I think of it", "price on request"]),
+    ),
+    max_size=8,
+)
+FIELDS = st.none() | st.lists(st.sampled_from(["title", "price", "availability", "url", "colour", ""]), max_size=5)
+
+
+@given(WELL_FORMED, RESULTS, FIELDS)
+def test_the_verdict_follows_from_score_gaps_and_fields_alone(
+    content: dict[str, Any], results: list[RetrievedContent], fields: list[str] | None
+) -> None:
+    """C-15 to C-17, for every batch and every well-formed reply; the rubric stands beside each."""
+    batch = RetrievalBatch(
+        batch_id="b",
+        query="gaming laptop",
+        required_fields=None if fields is None else tuple(fields),
+        retrieved_content=tuple(results),
+    )
+    if not results:
+        outcome = evaluate_search(batch, RULES)
+        assert isinstance(outcome, Emit)
+        (evaluated,) = outcome.events
+        assert isinstance(evaluated, SearchEvaluated)
+        assert (evaluated.quality_score, evaluated.recommendation, evaluated.llm) == (0.0, "continue", None)
+        return
+    evaluated = said(json.dumps(content), batch)
+    flattered = said(json.dumps(content | {"satisfied": True, "recommendation": "stop"}), batch)
+    assert flattered == evaluated, "what the judge recommends is left aside"
+    assert (evaluated.score_source, evaluated.quality_score) == ("model", content["quality_score"])
+    score, bands = evaluated.quality_score, RULES.search_evaluation.bands
+    if score >= bands.high:
+        assert evaluated.satisfied
+    if score < bands.acceptable or (score < bands.high and evaluated.missing_fields):
+        assert not evaluated.satisfied
+    if evaluated.satisfied:
+        assert (evaluated.gaps, evaluated.suggested_refinements) == ("", ())
+    parts = evaluated.rubric
+    total = parts.count + parts.coverage + parts.diversity + parts.relevance
+    assert parts.total == pytest.approx(min(1.0, max(0.0, total)), abs=1e-4)
+    assert parts == said("no JSON", batch).rubric
