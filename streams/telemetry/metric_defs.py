@@ -37,7 +37,7 @@ class MetricDef:
 LABELS = {
     "handler": "A handler of the topology.",
     "topic": "A logical topic, without prefix.",
-    "outcome": "What came of it: emit, drop, retry, dead; a fetch: ok or its failure; a model, a judgment: as in events.",
+    "outcome": "What came of it: emit, drop, retry, dead; a fetch: ok, or its failure; a model, a judge: as in events.",
     "reason": "The enum value that a refusal, a retry or a trigger carries; empty for an emit.",
     "stage": "Where a record was refused: decode, handle, encode.",
     "lane": "live for ordinary traffic, replay for a replay or backfill.",
