@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from handlers.claims.wording import CJK, WORD, Sentence, begins_with, occurrences
 
@@ -15,6 +16,7 @@ _MOST = 30
 """Pronouns of a sentence that are looked at: beyond that a few more say nothing."""
 _CLAUSE = re.compile(r"[,;:()，；、]")
 _LEAST_CJK_CLAUSE = 4
+_LEAST_PAST = 5
 
 
 def pronouns(sentence: Sentence) -> tuple[int, int]:
@@ -119,7 +121,7 @@ def _in_title(sentence: Sentence, place: int) -> bool:
     if len(words[place]) < 2 or not words[place][0].isupper() or sentence.lists.own.capital_nouns:
         return False
     capitals = sum(word[0].isupper() for word in words)
-    if capitals * 2 > len(words) + 1:  # all of it has capitals: a shout, or a headline
+    if capitals * 4 > len(words) * 3:  # all of it has capitals: a shout, or a headline
         return False
     before = words[place - 1] if place > 1 else ""
     for following in words[place + 1 : place + _REACH]:
@@ -195,8 +197,14 @@ def _unspaced_pronouns(sentence: Sentence) -> tuple[int, int]:
 
 def _said(sentence: Sentence, phrase: Sequence[str]) -> bool:
     """Whether a definite phrase says which one is meant: a name, a number, or words that go on about it."""
-    if any(word[:1].isdigit() or word.lower() in sentence.lists["postmodifiers"] for word in phrase):
-        return True
+    for place, word in enumerate(phrase):
+        small = word.lower()
+        if word[:1].isdigit() or small in sentence.lists["postmodifiers"]:
+            return True
+        is_past = len(small) >= _LEAST_PAST and small.endswith(sentence.lists.own.past_endings)
+        if place and (is_past or small in sentence.lists["verbs"]):
+            phrase = phrase[:place]  # what follows a verb says nothing of the noun before it
+            break
     if sentence.lists.own.capital_nouns:
-        return len(phrase) > 1 and phrase[0][:1].isupper() and phrase[1][:1].isupper()
+        return any(one[:1].isupper() and other[:1].isupper() for one, other in pairwise(phrase))
     return any(word[:1].isupper() or "'" in word or "’" in word for word in phrase)

@@ -32,11 +32,13 @@ class LanguageWords(Section):
 
     spaced: bool = Field(default=True, description="Whether blanks divide words.")
     capital_nouns: bool = Field(default=False, description="Whether every noun has a capital, not only names.")
+    letters: str = Field(default="", description="That only this one of the languages has.")
     pronouns: tuple[str, ...] = Field(description="Of the third person.")
     possessives: tuple[str, ...] = Field(default=(), description="Pronouns that may mean something of their clause.")
     plural_pronouns: tuple[str, ...] = Field(default=(), description="Pronouns that a plural noun may be meant by.")
     pronouns_before_verbs: tuple[str, ...] = Field(default=(), description="Pronouns where a verb follows.")
     verbs: tuple[str, ...] = Field(default=(), description="Frequent verbs in forms of the third person.")
+    past_endings: tuple[str, ...] = Field(default=(), description="Endings of verbs that tell of what is past.")
     expletives: tuple[str, ...] = Field(default=(), description="Pronouns that may mean nothing: it is forbidden to.")
     expletive_words: tuple[str, ...] = Field(default=(), description="After which, beyond a verb, they do.")
     speakers: tuple[str, ...] = Field(description="Pronouns of the first and second person.")
@@ -66,11 +68,19 @@ class LanguageWords(Section):
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """A language's words, ready to look up."""
+    """A language's words, ready to look up.
+
+    Attributes:
+        own: As configured.
+        sets: Each field's words.
+        small: Words that name nothing.
+        telling: Words by which the language is known.
+    """
 
     own: LanguageWords
     sets: Mapping[str, frozenset[str]]
     small: frozenset[str]
+    telling: frozenset[str]
 
     def __getitem__(self, name: str) -> frozenset[str]:
         """The words of a field."""
@@ -101,10 +111,11 @@ def ready(languages: Mapping[str, LanguageWords]) -> tuple[Lists, ...]:
     made = []
     for own in languages.values():
         sets = {name: frozenset(value) for name, value in own if isinstance(value, tuple)}
-        small = (
-            sets["stop_words"] | sets["pronouns"] | sets["articles"] | sets["relative_times"] | sets["demonstratives"]
-        )
-        made.append(Lists(own, sets, small | sets["pronouns_before_verbs"] | sets["connectives"]))
+        naming_nothing = ("stop_words", "pronouns", "articles", "relative_times", "demonstratives")
+        beside = ("pronouns_before_verbs", "connectives")
+        small = frozenset[str]().union(*(sets[name] for name in (*naming_nothing, *beside)))
+        telling = small.union(sets["postmodifiers"], sets["boundaries"], sets["verbs"], sets["speakers"])
+        made.append(Lists(own, sets, small, telling))
     return tuple(made)
 
 
@@ -205,6 +216,9 @@ def _plain_words(text: str) -> list[str]:
 
 def _language(words: Sequence[str], context: Sequence[Sequence[str]], languages: Sequence[Lists]) -> Lists:
     def hits(lists: Lists) -> tuple[int, ...]:
-        return tuple(sum(word in lists.small for word in text) for text in (words, *context))
+        letters = frozenset(lists.own.letters)
+        return tuple(
+            sum((word in lists.telling) + (not letters.isdisjoint(word)) for word in text) for text in (words, *context)
+        )
 
     return max(languages, key=hits)

@@ -23,6 +23,9 @@ SECTION = shipped_rules(DecontextualizeClaimRules).claims.signs
         ("demonstrative", "Dieses Werk steht still."),
         ("demonstrative", "Disse skibe blev solgt."),
         ("definite", "Der Verein wurde aufgelöst."),
+        ("definite", "Der Verein wurde 1911 aufgelöst."),
+        ("definite", "The bridge opened in 1911."),
+        ("definite", "The alliance agreed on new terms."),
         ("definite", "Foreningen blev opløst."),
         ("definite", "警方表示尚無傷亡"),
         ("stand_in", "Zinc is cheaper."),
@@ -44,7 +47,7 @@ def test_signs_of_dependence_are_seen(sign: str, claim: str) -> None:
     ("sign", "claim"),
     [
         ("pronoun", "It is forbidden in Bhutan to sell tobacco."),
-        ("pronoun", "It has rained in Bergen, and Clara Voss liked that."),
+        ("pronoun", "It rains in Bergen on two days of three."),
         ("pronoun", "The film They Were Five was shown in Lyon."),
         ("pronoun", "Es gibt in Bremen zwei Häfen."),
         ("pronoun", "Otters hold hands when they sleep."),
@@ -53,6 +56,9 @@ def test_signs_of_dependence_are_seen(sign: str, claim: str) -> None:
         ("pronoun", "魯迅留學日本，他在仙台學醫"),
         ("definite", "Der Verein von Lübeck wurde aufgelöst."),
         ("definite", "Foreningen af fiskere i Skagen blev opløst."),
+        ("pronoun", "Ærø er en ø i Danmark."),
+        ("demonstrative", "The album This Is Later was recorded by Clara Voss."),
+        ("definite", "Der Brocken im Harz ist mit Schnee bedeckt."),
         ("stand_in", "Zinc is cheaper than copper."),
         ("stand_in", "Zink ist billiger als Kupfer."),
         ("stand_in", "Norway sells more salmon than any other country."),
@@ -63,8 +69,6 @@ def test_signs_of_dependence_are_seen(sign: str, claim: str) -> None:
     ],
 )
 def test_what_only_looks_like_a_sign_is_none(sign: str, claim: str) -> None:
-    if claim.startswith("It has rained"):
-        claim = claim.replace("It has rained", "It rains")
     assert signs_of(claim, "", SECTION)[sign] == 0
 
 
