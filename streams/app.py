@@ -81,6 +81,7 @@ class Application:
                 ("/readyz", probe(self.health.ready)),
             ],
             logger=None,
+            on_startup=[self._open_models],
             after_startup=[self.health.start],
             on_shutdown=[self.drain],
             after_shutdown=[self._own_world.aclose],
@@ -119,6 +120,10 @@ class Application:
             if not await group.caught_up():
                 return False
         return True
+
+    def _open_models(self) -> None:
+        if not self.settings.llm.offline and any(group.handler.lane == "llm" for group in self.groups):
+            self._own_world.open_models()
 
     def _groups(self, handler: Handler, chance: Chance, world: World) -> list[ConsumerGroup]:
         """The handler's group and those of its retry topics, which share its circuit breaker."""

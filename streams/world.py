@@ -70,6 +70,10 @@ class LiveWorld:
         """
         await self._index_worker().open()
 
+    def open_models(self) -> None:
+        """Makes the gateway now: its first question would wait for libraries longer than a judge may take (C-18)."""
+        self._open_gateway()
+
     async def aclose(self) -> None:
         """Closes connections, files and caches."""
         fetcher, self._fetcher = self._fetcher, None
@@ -90,9 +94,18 @@ class LiveWorld:
             reply = answer_offline(need)
             LlmObserver(self._metrics).offline(need.task, reply.call.outcome)
             return reply
+        gateway = self._open_gateway()
+        if isinstance(gateway, str):
+            LlmObserver(self._metrics).unavailable(need.task, self._models.get(need.task, ""), "settings")
+            return ModelUnavailable(gateway)
+        return await gateway.answer(need)
+
+    def _open_gateway(self) -> Gateway | str:
+        """The gateway, or why there can be none with these settings."""
         if self._gateway is None:
             from streams.llm.gateway import Gateway, GatewaySettingsError
 
+            settings = self._settings
             try:
                 self._gateway = Gateway(
                     settings.llm,
@@ -104,9 +117,8 @@ class LiveWorld:
                     self._metrics,
                 )
             except GatewaySettingsError as error:
-                LlmObserver(self._metrics).unavailable(need.task, self._models.get(need.task, ""), "settings")
-                return ModelUnavailable(str(error))
-        return await self._gateway.answer(need)
+                return str(error)
+        return self._gateway
 
     def _index_worker(self) -> IndexWorker:
         if self._indexer is None:
