@@ -142,6 +142,11 @@ class BreakerSettings(Section):
     failures: int = Field(default=5, ge=1, description="Different records that fail one after another.")
     first_seconds: float = Field(default=5.0, gt=0, description="Pause before the first probe; it doubles.")
     max_seconds: float = Field(default=300.0, gt=0, description="Longest pause before a probe.")
+    drain_patience_seconds: float = Field(
+        default=120.0,
+        ge=0,
+        description="How long it may be open, with work waiting, before `assay run --drain` gives up.",
+    )
 
 
 class ProcessingSettings(Section):

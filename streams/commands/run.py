@@ -43,12 +43,12 @@ def run_handlers(names: Sequence[str], settings: Settings, drain: bool, as_json:
     Args:
         names: Which handlers; all where empty.
         settings: The configuration.
-        drain: Stop when everything is caught up.
+        drain: Stop when everything is caught up, or can't be for what is down.
         as_json: End with one line ``{"handlers", "caught_up", "seconds"}``.
 
     Returns:
-        0 when stopped cleanly or caught up; 1 when wedged, over the drain's budget, or unable to start; 2 for an
-        unknown handler.
+        0 when stopped cleanly or caught up; 1 when wedged, over the drain's budget, unable to start, or to drain while
+        what a handler needs stays down; 2 for an unknown handler.
     """
     known = {handler.name: handler for handler in HANDLERS}
     unknown = [name for name in names if name not in known]
@@ -113,8 +113,9 @@ async def _stop(application: Application, settings: Settings) -> bool:
 
 
 async def _watch(application: Application, stop: asyncio.Event, drain: bool) -> tuple[int, bool]:
-    """Waits for a signal, for the end of the work where that was asked for, or for a wedge."""
+    """Waits for a signal, for a wedge, or, to drain, for the end of the work or of the patience with an outage."""
     sick = settled = 0
+    patience = application.settings.processing.breaker.drain_patience_seconds
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_SECONDS):
@@ -123,6 +124,10 @@ async def _watch(application: Application, stop: asyncio.Event, drain: bool) -> 
             settled = settled + 1 if await application.caught_up() else 0
             if settled == 2:
                 return 0, True
+            waiting = application.health.waiting(patience)
+            if not settled and not waiting.well:
+                tell("run", f"not caught up: {'; '.join(waiting.problems)}; nothing is lost, run it again")
+                return 1, False
         verdict = application.health.alive()
         sick = 0 if verdict.well else sick + 1
         if sick >= _WEDGED_AFTER:

@@ -41,11 +41,19 @@ class Breaker:
         self._listeners: list[Callable[[], None]] = []
         self.closed_at = clock.monotonic()
         """When it was closed last."""
+        self._opened_at = self.closed_at
+        self.cause = ""
+        """What the last attempt in vain has met."""
 
     @property
     def closed(self) -> bool:
         """Whether attempts go through freely."""
         return self._until is None
+
+    @property
+    def open_seconds(self) -> float:
+        """For how long it has been open; 0 where it is closed."""
+        return 0.0 if self.closed else self._clock.monotonic() - self._opened_at
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Has ``listener`` called whenever the breaker opens or closes."""
@@ -84,14 +92,16 @@ class Breaker:
             self.closed_at = self._clock.monotonic()
             self._tell()
 
-    def failed(self, record: Hashable, after_seconds: float | None, probe: bool = False) -> None:
+    def failed(self, record: Hashable, after_seconds: float | None, probe: bool = False, cause: str = "") -> None:
         """An attempt failed in a way that may pass.
 
         Args:
             record: Which record it was for; only different ones count.
             after_seconds: How long the provider wants to be left alone, if it said so.
             probe: Whether the attempt was a probe.
+            cause: What it has met, in words.
         """
+        self.cause = cause
         self._failed.add(record)
         if not probe and (not self.closed or len(self._failed) < self._settings.failures):
             return
@@ -108,6 +118,7 @@ class Breaker:
         self._openings = min(self._openings + 1, 30)
         self._until = self._clock.monotonic() + max(pause, min(after_seconds or 0.0, self._settings.max_seconds))
         if was_closed:
+            self._opened_at = self._clock.monotonic()
             self._tell()
 
     def _pause(self) -> float:

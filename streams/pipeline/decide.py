@@ -115,7 +115,7 @@ class Decider:
             if not isinstance(outcome, Retry):
                 self._breaker.succeeded()
                 return Tried(outcome, attempts + 1)
-            self._breaker.failed(record, outcome.after_seconds, probe)
+            self._breaker.failed(record, outcome.after_seconds, probe, outcome.detail)
             if self._breaker.closed:
                 attempts += 1
                 pause = self._pause(attempts, outcome)

@@ -210,6 +210,13 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         return now - min(since) if since else 0.0
 
     @property
+    def kept_waiting(self) -> tuple[float, str]:
+        """For how long there has been work that what the handler needs is not there for, in seconds, and why."""
+        if not self.lag and not any(partition.held for partition in self.partitions.values()):
+            return 0.0, ""
+        return self._breaker.open_seconds, self._breaker.cause
+
+    @property
     def unjoined_seconds(self) -> float:
         """For how long the group has not dealt its partitions out to this process."""
         if not self.rebalancing or self._closing or self._runner is None:

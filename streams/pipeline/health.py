@@ -80,6 +80,15 @@ class Health:
         """Whether the process takes part in the work."""
         return Verdict(tuple(f"{g.subscription.group}: partitions not open yet" for g in self._groups if not g.opened))
 
+    def waiting(self, patience_seconds: float) -> Verdict:
+        """Whether no group has waited longer than so for what is down, with work to do; a restart would not help."""
+        problems = []
+        for group in self._groups:
+            seconds, cause = group.kept_waiting
+            if seconds > patience_seconds:
+                problems.append(f"{group.handler.name} has waited {seconds:.0f} s for what is down ({cause})")
+        return Verdict(tuple(dict.fromkeys(problems)))
+
     async def _watch(self) -> None:
         for turn in count(1):
             before = self._clock.monotonic()

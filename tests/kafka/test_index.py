@@ -150,6 +150,33 @@ async def test_while_the_index_is_down_intake_rests_and_nothing_is_lost(
     assert not await assay.read(f"{SCORED}.assay.index_page.dlq")
 
 
+async def test_to_drain_ends_when_the_index_stays_down(kafka: str, topic_prefix: str, server: QdrantServer) -> None:
+    assay = await installed(kafka, topic_prefix)
+    server.status = 503
+    await assay.feed([scored("C", number) for number in range(40)], SCORED)
+    environment = environment_of(assay) | {
+        "ASSAY_INDEX__URL": server.url,
+        "ASSAY_PROCESSING__BREAKER__FAILURES": "1",
+        "ASSAY_PROCESSING__BREAKER__FIRST_SECONDS": "0.2",
+        "ASSAY_PROCESSING__BREAKER__DRAIN_PATIENCE_SECONDS": "2",
+        "ASSAY_PIPELINE__DRAIN_SECONDS": "2",
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "from streams.cli import main; main()", "run", "index_page", "--drain", "--json",
+        env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    said, told = await asyncio.wait_for(process.communicate(), 60)
+    assert process.returncode == 1
+    assert json.loads(said.splitlines()[-1])["caught_up"] is False
+    [line] = [line for line in told.decode().splitlines() if "not caught up" in line]
+    assert "index_page has waited" in line
+    assert "503" in line
+    server.status = 200
+    process = await run(assay, server)
+    assert await process.wait() == 0
+    assert len(points(server)) == 40
+
+
 async def test_two_copies_share_a_server_and_write_each_page_once(
     kafka: str, topic_prefix: str, server: QdrantServer
 ) -> None:

@@ -25,6 +25,7 @@ class Group:
     unjoined_seconds: float = 0.0
     unpolled_seconds: float = 0.0
     coordinator_failed: str | None = None
+    kept_waiting: tuple[float, str] = (0.0, "")
     opened: bool = True
     ticks: int = 0
     looks: int = 0
@@ -131,3 +132,10 @@ async def test_an_event_loop_that_stands_still_is_noticed_and_forgiven(settings:
 
 async def test_stopping_what_was_not_started_is_no_error(settings: Settings) -> None:
     await health_of(settings).stop()
+
+
+def test_an_outage_is_told_once_a_handler_and_is_no_illness(settings: Settings) -> None:
+    health = health_of(settings, Group(kept_waiting=(61.0, "503")), Group(kept_waiting=(61.0, "503")), Group())
+    assert health.alive().well
+    assert health.waiting(61.0).well
+    assert health.waiting(60.0).problems == (f"{HANDLERS[0].name} has waited 61 s for what is down (503)",)
