@@ -188,3 +188,15 @@ async def test_where_it_is_known_that_nobody_is_served_it_opens_at_once() -> Non
     assert told == [False]
     assert await breaker.turn()
     assert clock.seconds == 12
+
+
+def test_it_knows_for_how_long_it_has_been_open_and_why() -> None:
+    clock = VirtualClock()
+    breaker = opened(clock)
+    assert breaker.open_seconds == 0.0
+    clock.seconds += 30
+    breaker.failed("d", None, probe=True, cause="status 503")
+    clock.seconds += 30
+    assert (breaker.open_seconds, breaker.cause) == (60.0, "status 503")
+    breaker.succeeded()
+    assert breaker.open_seconds == 0.0
