@@ -164,7 +164,8 @@ class FetchCache:
                 database.execute("INSERT OR REPLACE INTO fetches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
                 database.execute("DELETE FROM fetches WHERE kept_until <= ?", (now,))
                 [(held,)] = database.execute("SELECT coalesce(sum(size), 0) FROM fetches").fetchall()
-                while held > settings.cache_bytes:
+                room = settings.cache_bytes if database is self._file else settings.cache_memory_bytes
+                while held > min(room, settings.cache_bytes):
                     oldest = database.execute("SELECT key, size FROM fetches ORDER BY kept_until LIMIT 1").fetchone()
                     if oldest is None:
                         break

@@ -119,6 +119,9 @@ class FetchSettings(Section):
         default=600.0, ge=0, description="How long a lasting refusal (404, robots, not HTML) is kept."
     )
     cache_bytes: int = Field(default=512 * 1024 * 1024, ge=0, description="Size of kept pages, compressed.")
+    cache_memory_bytes: int = Field(
+        default=64 * 1024 * 1024, ge=0, description="Of these in memory, where there is no file or it has failed."
+    )
     cache_rest_seconds: float = Field(
         default=60.0,
         ge=0,

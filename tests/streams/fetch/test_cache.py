@@ -90,6 +90,16 @@ async def test_the_oldest_make_room() -> None:
     assert kept == [False, False, True, True, True, False]
 
 
+async def test_memory_has_less_room_than_a_file(tmp_path: Path) -> None:
+    time = VirtualTime()
+    for path, expected in ((None, 1), (tmp_path / "c.sqlite", 3), (tmp_path, 1)):
+        async with caching(time, cache_path=path, cache_bytes=10_000, cache_memory_bytes=3000) as cache:
+            for number in range(3):
+                await cache.put("q", f"{URL}/{number}", page(time, Random(number).randbytes(2000)))
+            kept = [await cache.get("q", f"{URL}/{number}") for number in range(3)]
+        assert len([found for found in kept if found is not None]) == expected
+
+
 async def test_a_file_that_is_no_database_is_done_without(tmp_path: Path) -> None:
     file = tmp_path / "c.sqlite"
     file.write_bytes(b"no database at all " * 100)
