@@ -81,7 +81,7 @@ def run(
 
 @app.command()
 def broker(
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes a free one.")] = 9092,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 9092,
     data: Annotated[Path | None, typer.Option(help="Folder that keeps its data; else temporary.")] = None,
     as_json: AsJson = False,
 ) -> int:

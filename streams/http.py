@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import os
 import socket
 from collections.abc import Iterator
 from typing import Any, Self
@@ -72,8 +73,9 @@ class HttpServer:
             return socket.create_server((wanted.host, wanted.port), family=family)
         except OSError as error:
             if named or error.errno != errno.EADDRINUSE:
+                why = os.strerror(error.errno or 0)
                 raise PortTakenError(
-                    f"cannot listen on {wanted.host}:{wanted.port} ({error.strerror}); set ASSAY_HTTP__PORT to a free "
+                    f"cannot listen on {wanted.host}:{wanted.port} ({why}); set ASSAY_HTTP__PORT to a free "
                     "port, to 0 for any, ASSAY_HTTP__HOST to an address of this machine, or ASSAY_HTTP__ENABLED=false"
                 ) from None
             log.warning("port is taken, taking a free one", port=wanted.port)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import yaml
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariableError
@@ -63,6 +63,19 @@ class KafkaSettings(Section):
         default="",
         description="host:port[,host:port…]; empty: no cluster is named, and commands look at 127.0.0.1:9092.",
     )
+
+    @field_validator("bootstrap_servers")
+    @classmethod
+    def _are_addresses(cls, text: str) -> str:
+        servers = [part.strip() for part in text.split(",")] if text.strip() else []
+        for server in servers:
+            host, colon, port = server.rpartition(":")
+            if colon and not (host and port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536):
+                raise ValueError(f"{server!r} is no address: it is like broker-1:9092,broker-2:9092")
+            if not server:
+                raise ValueError("there is an empty address: it is like broker-1:9092,broker-2:9092")
+        return ",".join(servers)
+
     create_topics: bool = Field(default=True, description="Make missing topics before running or publishing.")
     topic_prefix: str = Field(
         default="", pattern=r"^[a-zA-Z0-9._-]{0,64}$", description="Stands before topics, groups and transactional ids."
@@ -324,7 +337,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """A YAML mapping. Raises SettingsError where the file is missing, broken or no mapping."""
     try:
         content = yaml.load(path.read_text("utf-8"), Loader=_LOADER)  # noqa: S506 - the C loader is a safe loader
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise SettingsError(f"{path}: {error}") from None
     if content is None:
         return {}

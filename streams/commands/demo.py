@@ -40,9 +40,12 @@ def run_demo(settings: Settings, once: bool, as_json: bool, pages: Path | None) 
         pages: A folder of real pages to score as well.
 
     Returns:
-        0; 1 where an input is not accounted for, or something could not be started; 130 where it was interrupted
-        before everything was done.
+        0; 1 where an input is not accounted for, or something could not be started; 2 where there are no such pages;
+        130 where it was interrupted before everything was done.
     """
+    if pages is not None and not pages.exists():
+        tell("demo", f"{pages}: No such file or folder")
+        return 2
     # The table shows what happens; the log adds only what should not.
     configure_logs("error", settings.logs.format)
     # Whatever is still open where a demonstration was cut short ends with its process.

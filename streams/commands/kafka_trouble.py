@@ -43,6 +43,8 @@ def explain_trouble(error: Exception, settings: Settings) -> str:
         return f"no Kafka at {where}; start one with `assay broker`, or set ASSAY_KAFKA__BOOTSTRAP_SERVERS"
     if isinstance(error, TopicsError):
         return str(error)
+    if isinstance(error, FileNotFoundError) and settings.kafka.ssl_cafile is not None:
+        return f"{settings.kafka.ssl_cafile} can't be read; see ASSAY_KAFKA__SSL_CAFILE"
     # Kafka's own errors bear their name in their text.
     what = str(error) if isinstance(error, KafkaError) else f"{type(error).__name__}: {error}"
     return f"Kafka at {where}: {' '.join(what.split())}"

@@ -4,7 +4,7 @@ import pytest
 from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
 
 from streams.commands.kafka_trouble import run_with_kafka
-from streams.settings import load_settings
+from streams.settings import SettingsError, load_settings
 from streams.topic_plan import TopicsError
 
 
@@ -27,6 +27,26 @@ def test_trouble_is_one_line_and_status_1(error: Exception, says: str, capsys: p
     assert out == ""
     assert err.startswith(f"assay tail: {says}")
     assert len(err.splitlines()) == 1
+
+
+def test_an_authority_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    async def work() -> int:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    assert run_with_kafka("tail", load_settings(kafka={"ssl_cafile": "/etc/no-ca.pem"}), work()) == 1
+    assert capsys.readouterr().err == "assay tail: /etc/no-ca.pem can't be read; see ASSAY_KAFKA__SSL_CAFILE\n"
+
+
+@pytest.mark.parametrize("servers", ["a.example:99999", "a.example:", ":9092", ",", "a.example:9092,,", "a:-1"])
+def test_an_address_that_is_none_is_refused_before_anybody_connects(servers: str) -> None:
+    with pytest.raises(SettingsError, match="broker-1:9092"):
+        load_settings(kafka={"bootstrap_servers": servers})
+
+
+def test_addresses_may_stand_apart_and_leave_out_the_port() -> None:
+    assert load_settings(kafka={"bootstrap_servers": "a.example:9092, b.example"}).kafka.bootstrap_servers == (
+        "a.example:9092,b.example"
+    )
 
 
 def test_the_status_of_the_work_is_passed_on() -> None:
