@@ -233,7 +233,8 @@ class Gateway:
                 return await self._ledger.failed(asking, CallOutcome.ERROR, result.detail)
         if result.kind is not Trouble.DOWN:
             asking.lost += 1
-        if await self._may_try_again(asking):
+        # Cut off while connecting it would look like a model that is slow.
+        if await self._may_try_again(asking, self._llm.connect_seconds if result.kind is Trouble.DOWN else 0.0):
             return None
         breaker.failed(asking.question)
         if result.kind is Trouble.DOWN or not breaker.closed:
@@ -254,12 +255,12 @@ class Gateway:
         await self._ledger.settle(asking)
         return self._unavailable(asking.need, asking.model, "limit", result.detail, rest)
 
-    async def _may_try_again(self, asking: Asking) -> bool:
-        """Pauses before another try, with full jitter, where the deadline leaves room for one."""
+    async def _may_try_again(self, asking: Asking, room: float) -> bool:
+        """Pauses before another try, with full jitter, where the deadline leaves room for one of so many seconds."""
         pause = self._backoff(asking.attempts)
         if (
             asking.attempts - asking.adapted >= asking.policy.attempts
-            or asking.spent + pause >= asking.policy.deadline_seconds
+            or asking.spent + pause + room >= asking.policy.deadline_seconds
         ):
             return False
         await self._clock.sleep(pause)

@@ -31,10 +31,11 @@ async def test_a_kill_among_a_thousand_paid_calls(kafka: str, topic_prefix: str,
         given = environment(kafka, server.base_url, tmp_path / "llm.sqlite")
         place = await installed(kafka, topic_prefix, [judge_of(TASK)])
         await place.feed(records, SOURCES)
-        worker = await start(topic_prefix, given)
+        worker = await start(topic_prefix, given, told=tmp_path / "told")
         await until(lambda: len(server.asked) >= CALLS // 2 or worker.returncode is not None)
         worker.kill()
         await worker.wait()
+        assert "gate has no price in models.limits: what it costs is not known" in (tmp_path / "told").read_text()
         await until(lambda: not server.connections)
         before = len(server.asked)
         assert CALLS // 2 <= before < CALLS
@@ -66,12 +67,16 @@ def asked_for(server: ModelServer) -> Counter[str]:
     return Counter(asked.text for asked in server.asked)
 
 
-async def start(prefix: str, given: dict[str, str], *options: str) -> asyncio.subprocess.Process:
-    """A worker of the real command."""
+async def start(
+    prefix: str, given: dict[str, str], *options: str, told: Path | None = None
+) -> asyncio.subprocess.Process:
+    """A worker of the real command; what it says goes into a file, where one is named."""
     command = Path(sys.executable).parent / "assay"
-    return await asyncio.create_subprocess_exec(
-        str(command), "run", TASK, *options, env={**os.environ, **given, "ASSAY_KAFKA__TOPIC_PREFIX": prefix}
-    )
+    environment = {**os.environ, **given, "ASSAY_KAFKA__TOPIC_PREFIX": prefix}
+    with (told or Path(os.devnull)).open("wb") as file:
+        return await asyncio.create_subprocess_exec(
+            str(command), "run", TASK, *options, env=environment, stderr=file if told else None
+        )
 
 
 def environment(kafka: str, base_url: str, journal: Path) -> dict[str, str]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
+import socket
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from prometheus_client import CollectorRegistry
 
 from schemas.llm import CallOutcome
@@ -149,6 +152,8 @@ async def test_a_key_from_a_file_is_taken_without_its_line_break(given: str) -> 
 
 async def test_nothing_that_is_logged_or_told_has_the_key(capsys: pytest.CaptureFixture[str]) -> None:
     """At the most talkative level, under faults that quote the request."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
     configure_logs("debug", "json")
     quotes = [status(code, message=f"what a key: {KEY}", kind=KEY) for code in (400, 401, 403, 429, 500)]
     told: list[str] = []
@@ -161,8 +166,9 @@ async def test_nothing_that_is_logged_or_told_has_the_key(capsys: pytest.Capture
         async with gateway_at("http://127.0.0.1:9", api_key=KEY) as gateway:
             told.append(repr(await gateway.answer(question())))
     finally:
-        configure_logs("warning", "console")
-        logging.getLogger().handlers[:] = []
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        structlog.reset_defaults()
     captured = capsys.readouterr()
     assert not any(KEY in text for text in (captured.out, captured.err, *told))
     # Nor what is asked, nor a line for each request.
@@ -238,6 +244,22 @@ def test_a_gateway_without_a_way_says_so_at_once(monkeypatch: pytest.MonkeyPatch
     settings = load_settings(llm={"base_url": "http://127.0.0.1:9/v1", "redis_url": "nonsense"})
     with pytest.raises(GatewaySettingsError):
         Gateway(settings.llm, settings.models, {}, LiveWorld(settings).shares, VirtualClock(), lambda: 0.5)
+
+
+async def test_a_server_that_swallows_connections_is_nobody_and_no_timeout() -> None:
+    """Nothing is judged then, also where the deadline leaves no room for connecting a second time."""
+    policy = TaskPolicy(deadline_seconds=0.4, patience_seconds=1.0, attempts=2)
+    with socket.socket() as listening, contextlib.ExitStack() as full:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        for _ in range(4):
+            # The queue of those that nobody accepts; whoever comes after them hears nothing.
+            waiting = full.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listening.getsockname())
+        base_url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        async with gateway_at(base_url, policy, connect_seconds=0.3) as gateway:
+            assert isinstance(await gateway.answer(question()), ModelUnavailable)
 
 
 # --- what is asked -------------------------------------------------------------------

@@ -15,7 +15,10 @@ def as_it_was() -> Iterator[None]:
     """Logging is of the whole process; each test leaves it as it found it."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
-    levels = {name: logging.getLogger(name).level for name in ("aiokafka", "httpx", "httpcore", "uvicorn", "asyncio")}
+    levels = {
+        name: logging.getLogger(name).level
+        for name in ("aiokafka", "httpx", "httpcore", "httpx2", "httpcore2", "openai", "uvicorn", "asyncio")
+    }
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
@@ -96,3 +99,22 @@ def test_configuring_twice_writes_once(capsys: Capture) -> None:
     configure_logs("info", "json")
     structlog.get_logger("streams.test").info("once")
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_an_error_is_shown_without_the_values_that_it_met(form: str, capsys: Capture) -> None:
+    """Among them may be keys, and what others wrote."""
+
+    def fail() -> None:
+        headers = {"Authorization": "Bearer " + "sesame" * 2}
+        raise ValueError(f"{len(headers)} went wrong")
+
+    configure_logs("info", form)
+    try:
+        fail()
+    except ValueError:
+        structlog.get_logger("streams.test").error("a record met a fault", exc_info=True)
+        logging.getLogger("somebody.else").exception("so did another")
+    shown = capsys.readouterr().err
+    assert shown.count("1 went wrong") == 2
+    assert "sesamesesame" not in shown
