@@ -68,22 +68,28 @@ class ResultClassifier:
         )
 
     def observe(self, result: RetrievedContent) -> Observed:
-        """Reads a result: its address, title, text, and page where there is one."""
+        """Reads a result: its address, title, text, and page where there is one.
+
+        A page that shows next to nothing of the text, for scripts write it or it is cut off before, is left aside.
+        """
         section, patterns = self._section, self.patterns
         address = read_address(result.url, patterns)
         page = self._page(result.html, result.url if address.readable else "")
         url = result.url
         if not address.readable and page is not None:
             url, address = page.canonical, read_address(page.canonical, patterns)
+        title = (result.title or (page.title if page else ""))[:_TITLE_CHARACTERS]
         text = result.content[: section.max_characters]
         if page is not None and not text.strip():
             text = page.text
+        elif page is not None and page.text_characters < section.least_page_share * len(text):
+            page = None
         evidence = find_evidence(text, patterns, section.max_evidence)
         # A full text mentions dates and prices of everything around it: only those of its beginning are its own.
         reach = section.lead_characters if result.content_kind == "full" else len(text)
         return Observed(
             url=url,
-            title=(result.title or (page.title if page else ""))[:_TITLE_CHARACTERS],
+            title=title,
             address=address,
             # How a text is built shows in its beginning, and texts of one length can be compared.
             text=measure_text(text[: section.lead_characters], patterns),

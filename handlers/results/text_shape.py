@@ -7,6 +7,7 @@ from link phrases and addresses, and only from a minimum of them: one link in a 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,6 +19,7 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？…]|\n")
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff]")
 _FIRST, _LAST = "\u3400", "\ua000"
 _PAIRED = 1000
+_OF_ONE_ITEM = 2
 _SENTENCE_WORDS = range(5, 120)
 
 
@@ -33,7 +35,7 @@ class TextShape:
         sentence_words: Words in sentences.
         function_words: Share of words such as "the" or "and", which running text has and lists of labels lack.
         account_phrases: Different phrases of log-in and registration forms.
-        item_phrases: Different phrases that stand beside one item or article.
+        item_phrases: Different phrases that stand beside one item or article; one that comes often stands beside many.
         tail_function_words: The same share of the second half, beyond menus and headings.
         capitals: Share of words that begin with a capital, as names and labels do.
         variety: Different words by all words.
@@ -96,7 +98,9 @@ def measure_text(text: str, patterns: CompiledPatterns) -> TextShape:
         sentence_words=sentences.words,
         function_words=(in_head + in_tail) / count,
         account_phrases=len(set(patterns.account_phrases.find(words, places))),
-        item_phrases=len(set(patterns.item_phrases.find(words, places))),
+        item_phrases=sum(
+            times <= _OF_ONE_ITEM for times in Counter(patterns.item_phrases.find(words, places)).values()
+        ),
         tail_function_words=in_tail / len(tail),
         capitals=sum(map(str.istitle, tokens)) / len(tokens),
         variety=len(set(words)) / count,

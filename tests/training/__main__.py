@@ -40,8 +40,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     share = shipped_rules(ClassifyResultsRules).classification.trained
     for mode in MODES:
-        for title, scores in _compared(cases, mode, cross_validate(cases, mode), share):
-            print(f"{mode:5} {title:12} {report(cases, scores)}")
+        seen = [case for case in cases if case.is_seen(mode)]
+        for title, scores in _compared(seen, mode, cross_validate(seen, mode), share):
+            print(f"{mode:5} {title:12} {report(seen, scores)}")
     if not options.evaluate:
         write(cases)
     return 0

@@ -25,8 +25,9 @@ def section(cases: Sequence[Case], about: str = "") -> dict[str, Any]:
     """The section ``result_trees``, grown from the cases; their order decides nothing but the draw of rows."""
     found: dict[str, Any] = {"about": about}
     for mode in MODES:
-        names, table = as_table(cases, mode)
-        start, trees = _grown(cases, table)
+        seen = [case for case in cases if case.is_seen(mode)]
+        names, table = as_table(seen, mode)
+        start, trees = _grown(seen, table)
         found[mode] = {
             "measures": names,
             "start": [round(value, 4) for value in start],
@@ -52,7 +53,7 @@ def held_out(cases: Sequence[Case]) -> Iterator[tuple[Whole, Whole]]:
 
 
 def cross_validate(cases: Sequence[Case], mode: str) -> Floats:
-    """The trees' scores of each case that counts, by trees that never saw its site."""
+    """The trees' scores of each case that counts, by trees that never saw its site; all cases must be seen so."""
     _, table = as_table(cases, mode)
     scores = np.zeros((len(cases), len(TYPES)))
     for asked, known in held_out(cases):

@@ -62,6 +62,10 @@ class Case:
     by_cues: dict[str, list[float]]
     words: int
 
+    def is_seen(self, mode: str) -> bool:
+        """Whether there is something to grow from: a page that shows nothing of its text is left aside."""
+        return mode == "text" or len(self.measures[mode]) > len(self.measures["text"])
+
 
 def read_cases() -> Iterator[Case]:
     """Every labelled page of the sets that are here."""

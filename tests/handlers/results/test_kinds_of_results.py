@@ -1,0 +1,110 @@
+"""Results of many kinds and languages, as a search step brings them: snippets, small pages, broken ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from handlers.classify_results import ClassifyResultsRules
+from schemas.retrieval import ResultType, RetrievedContent
+from tests.rules import shipped_rules
+
+CLASSIFIER = shipped_rules(ClassifyResultsRules).classifier
+ITEM, LISTING, NAVIGATION = ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION
+SITE = "https://www.site.example"
+SENTENCE = "The barge came in on the morning tide and was made fast beside the old customs house, and many waited."
+SNIPPETS = [
+    (ITEM, "/concerts/anna-berg-trio", "Anna Berg Trio – Friday 28 November",
+     "Anna Berg Trio at the Wardrobe, Leeds. Friday 28 November 2025, doors 7:30pm, tickets £14."),
+    (LISTING, "/concerts", "Concerts in Leeds 2025/26 - tickets and dates",
+     "Find upcoming concerts in Leeds. Browse all gigs, festivals and live music events, compare prices."),
+    (LISTING, "", "All events in Odense", "Find events in Odense. Concert: Read more. Play: Read more."),
+    (ITEM, "/news/harbour-dredging-begins-after-wait", "Harbour dredging begins after two-year wait",
+     "Work to deepen the inner harbour started on Monday, two years after the council first approved the plan."),
+    (ITEM, "", None, "The trio played for two hours in the old hall on Friday, and nobody left before the end."),
+    (NAVIGATION, "/", "Acme Pumps: Home", "Welcome to Acme Pumps. Industrial pumps, service and parts since 1954."),
+    (NAVIGATION, "/account/login", "Log in", "Enter your email address and password to sign in. Forgot your password?"),
+    (LISTING, "/womens/hiking-boots", "Women's Hiking Boots | Free delivery",
+     "Shop our range of women's hiking boots. 124 products from Alder, Birch, Cedar and more. Free returns."),
+    (ITEM, "/p/doug-trail-3-gtx-1003", "Doug Trail 3 GTX Hiking Boot",
+     "Doug Trail 3 GTX Hiking Boot in brown. £111.00. In stock, free delivery. Full leather upper."),
+    (LISTING, "/search?q=lamp", "Search: lamp", "1-24 of 312 results for lamp. Sort by relevance. Filter by price."),
+    (LISTING, "/veranstaltungen/", "Veranstaltungen in Kassel heute",
+     "Alle Veranstaltungen in Kassel: Konzerte, Theater, Märkte. Jetzt Termine finden und Tickets sichern."),
+    (ITEM, "/termin/orgelkonzert-advent-2025", "Orgelkonzert zum Advent",
+     "Sonntag, 30.11.2025, 17:00 Uhr in der Martinskirche Kassel. Eintritt 12 €. Werke von Bach und Reger."),
+    (LISTING, "/events", "Alle begivenheder i Aarhus",
+     "Se alle arrangementer i Aarhus denne weekend. Koncerter, udstillinger og markeder. Læs mere. Se mere."),
+    (ITEM, "/koncert/jazz-fatter-eskil-28-november", "Jazz på Fatter Eskil",
+     "Fredag den 28. november kl. 21.00 på Fatter Eskil. Entré 120 kr. Billetter i døren."),
+    (LISTING, "/events", "台北活動列表", "查看所有台北近期活動：音樂會、展覽、市集。更多活動請點擊查看詳情。"),
+    (ITEM, "/events/501", "古典音樂會：冬之夜", "2025年11月29日 19:30，國家音樂廳。票價 NT$600 起。青年管弦樂團演出。"),
+    (ITEM, "/a/20251112/1188.html", "量子通信卫星地面站建成启用",
+     "记者从有关部门获悉，我国新一代量子通信卫星地面站近日在西部地区建成并正式启用。"),
+    (ITEM, "", "外媒：折叠屏新机为何注定先在南方制造", "外媒：折叠屏新机为何注定先在南方制造"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "path", "title", "text"), SNIPPETS)
+def test_snippets(kind: ResultType, path: str, title: str | None, text: str) -> None:
+    url = SITE + path if path else ""
+    result = RetrievedContent(url=url, title=title, content=text, content_kind="snippet")
+    assert CLASSIFIER.classify(result).result_type is kind
+
+
+def page(title: str, main: str) -> str:
+    menu = "".join(f"<li><a href=/{name}>{name}</a></li>" for name in ("home", "events", "news", "about", "contact"))
+    return (
+        f"<!doctype html><title>{title}</title><body><header><nav><ul>{menu}</ul></nav></header>"
+        f"<main>{main}</main><footer><p>Privacy policy, terms of use</p></footer></body>"
+    )
+
+
+def cards(items: tuple[str, ...], about: str, link: str = "") -> str:
+    return "".join(
+        f'<div class="card"><h3><a href="/item/{number}">{name}</a></h3><p>{about}</p>{link}</div>'
+        for number, name in enumerate(items, 100)
+    )
+
+
+EVENTS = ("Jazz night at the hall", "Farmers market", "Big pub quiz", "Silent film with organ", "Swan lake", "Carols")
+PAGES = [
+    (LISTING, "/events/this-weekend", "Events this weekend", cards(EVENTS, "Sat 29 Nov, 7:30pm", "<a>View event</a>")),
+    (LISTING, "/c/hiking-boots", "Hiking boots", cards(EVENTS, "£90.00", "<button>Add to basket</button>")),
+    (LISTING, "/fahrradhelme", "Fahrradhelme online kaufen", cards(EVENTS, "49,95 €", "<a>In den Warenkorb</a>")),
+    (LISTING, "/kalender", "Det sker i Aarhus – kalender", cards(EVENTS, "lør. 29. nov. kl. 10", "<a>Læs mere</a>")),
+    (LISTING, "/search?q=tide", "Search results for tide", cards(EVENTS, "Printed tables of high and low water.")),
+    (ITEM, "/item/9002.html", "云帆 N20 长续航手机", "<h1>云帆 N20 长续航手机</h1><p>价格：¥1599</p><p>库存：有货</p>"
+     "<h2>商品介绍</h2><p>配备六千毫安时大电池，日常使用可达两天。屏幕采用护眼设计。</p>"),
+    (ITEM, "/whats-on/the-winters-tale", "The Winter's Tale",
+     "<h1>The Winter's Tale</h1><p>Thu 4 Dec 2025, 7.45pm</p><p>Tickets £12</p><p>A late play.</p>"),
+    (ITEM, "/2025/11/harbour-dredging-begins", "Harbour dredging begins",
+     f"<article><h1>Harbour dredging begins</h1>{f'<p>{SENTENCE}</p>' * 12}</article>"),
+    (ITEM, "/threads/queen-not-laying.4/", "Queen not laying | Bee forum",
+     "<h1>Queen not laying</h1>" + f"<div class=post><b>marigold</b><p>{SENTENCE}</p></div>" * 5),
+    (NAVIGATION, "/", "Acme Pumps", "<h1>Pumps that keep going</h1><p>Service and parts.</p><a href=/service>More</a>"),
+    (NAVIGATION, "/login", "用户登录", "<form><input><input type=password></form><a href=/forget>忘记密码</a>"),
+    (NAVIGATION, "/kontakt", "Kontakt – Praxis", "<h1>Kontakt</h1><form><input><textarea></textarea></form>"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "path", "title", "main"), PAGES)
+def test_small_pages(kind: ResultType, path: str, title: str, main: str) -> None:
+    result = RetrievedContent(url=SITE + path, title=title, content="", html=page(title, main))
+    assert CLASSIFIER.classify(result).result_type is kind
+
+
+def test_a_page_that_scripts_write_leaves_it_to_the_text() -> None:
+    shell = f"<title>App</title><body><div id=root></div><script>{'x=1;' * 2000}</script></body>"
+    text = RetrievedContent(url=f"{SITE}/a/harbour-dredging-begins", content=SENTENCE * 30, content_kind="full")
+    observed = CLASSIFIER.observe(text.model_copy(update={"html": shell}))
+    assert observed.page is None
+    assert observed.title == "App"
+    assert CLASSIFIER.classify(text.model_copy(update={"html": shell})).result_type is ITEM
+
+
+@pytest.mark.parametrize(
+    "html", ["\x00" * 100, "<a href=" * 5000, "<div>" * 50_000, "<a " + "x=1 " * 20_000, "\ud800<p>x", "<!--" * 9999]
+)
+def test_pages_in_a_bad_state_have_a_type(html: str) -> None:
+    result = RetrievedContent(url=f"{SITE}/{'a' * 5000}", title="\ud800", content="\ud800 x " * 50, html=html)
+    assert CLASSIFIER.classify(result).result_type in ResultType
