@@ -7,18 +7,22 @@ first asks, so a trial of a handler that asks for nothing starts at once.
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import Iterator
 from typing import IO, Any
 
 from schemas.event import Event
-from schemas.outcome import Ask, Dead, DeadReason, Need, Outcome, Reply, Retry
+from schemas.outcome import Ask, Dead, DeadReason, Drop, DropReason, Need, Outcome, Reply, Retry
 from streams.clock import SystemClock
 from streams.codec import decode
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.decide import Decider, exhausted, retry_of
 from streams.settings import Settings
-from streams.topology import TOPIC_BYTES, Handler
+from streams.topology import TOPIC_BYTES, Handler, Topic
+
+_ANSWER = b'{"outcome":'
+"""How every answer of ``assay try`` begins."""
 
 
 def read_lines(source: IO[bytes]) -> Iterator[bytes | Dead]:
@@ -30,6 +34,32 @@ def read_lines(source: IO[bytes]) -> Iterator[bytes | Dead]:
             yield Dead(DeadReason.TOO_LARGE, f"the line is longer than {TOPIC_BYTES} bytes")
         else:
             yield line.rstrip(b"\r\n")
+
+
+def read_events(source: IO[bytes], topic: Topic) -> Iterator[bytes | Dead | Drop]:
+    """Lines as ``read_lines`` has them; where one is an answer of ``assay try``, its events of that topic.
+
+    So handlers can be tried one behind another in a pipe. An answer without such an event is nothing to do.
+    """
+    for line in read_lines(source):
+        events = None if isinstance(line, Dead) else _answered(line, topic)
+        if events is None:
+            yield line
+        else:
+            yield from events or (Drop(DropReason.NOTHING_TO_DO),)
+
+
+def _answered(line: bytes, topic: Topic) -> list[bytes] | None:
+    """The events of a topic in an answer of ``assay try``; None for a line that is none."""
+    if not line.startswith(_ANSWER):
+        return None
+    try:
+        answer = json.loads(line)
+        if not {"outcome", "reason", "events"} <= answer.keys() <= {"outcome", "reason", "detail", "events"}:
+            return None
+        return [json.dumps(event["value"]).encode() for event in answer["events"] if event["topic"] == topic.name]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 class HandlerTrial:

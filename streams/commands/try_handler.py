@@ -1,6 +1,7 @@
 """``assay try``: a handler or a pure step on one event a line, without a broker.
 
-In: lines of JSON, each an event of the topic that the handler reads. Out: one line for each, in order:
+In: lines of JSON, each an event of the topic that the handler reads, or an answer of another trial that holds such
+events. Out: one line for each, in order:
 ``{"outcome", "reason", "events": [{"topic", "key", "value"}]}``. A bad line gives ``dead`` with a reason and the run
 goes on. It streams, holds one line at a time, and imports neither Kafka nor a model's client, so it starts at once.
 """
@@ -10,13 +11,13 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
 from streams.commands.steps import STEPS, Step
-from streams.commands.trial import HandlerTrial, read_lines
+from streams.commands.trial import HandlerTrial, read_events, read_lines
 from streams.settings import Settings
 from streams.topology import HANDLERS, handler_named, topic_of
 
@@ -47,11 +48,11 @@ def run_try(name: str, file: Path | None, settings: Settings, strict: bool) -> i
     with source, asyncio.Runner() as runner:
         if handler is None:
             step = STEPS[name](settings)
-            dead = _answer_all(source, lambda line: _answer_step(step, line))
+            dead = _answer_all(read_lines(source), lambda line: _answer_step(step, line))
         else:
             trial = HandlerTrial(handler, settings, runner)
             try:
-                dead = _answer_all(source, lambda line: _answer(trial, line))
+                dead = _answer_all(read_events(source, handler.consumes), lambda line: _answer(trial, line))
             finally:
                 trial.close()
     return 1 if dead and strict else 0
@@ -64,11 +65,11 @@ def unknown_handler(name: str) -> int:
     return 2
 
 
-def _answer_all(source: IO[bytes], answer: Answer) -> int:
+def _answer_all(lines: Iterable[bytes | Dead | Drop], answer: Answer) -> int:
     """Writes one line for each line read; returns how many were dead."""
     dead = 0
-    for line in read_lines(source):
-        text, died = (_dead_line(line), True) if isinstance(line, Dead) else answer(line)
+    for line in lines:
+        text, died = answer(line) if isinstance(line, bytes) else _refused(line)
         dead += died
         # Bytes, for the terminal's encoding is not the data's.
         sys.stdout.buffer.write(text.encode() + b"\n")
@@ -80,14 +81,15 @@ def _answer(trial: HandlerTrial, line: bytes) -> tuple[str, bool]:
     """The line for one line."""
     event = trial.decode(line)
     outcome: Outcome = event if isinstance(event, Dead) else trial.decide(event)
-    match outcome:
-        case Emit(events):
-            return _emit_line(events)
-        case Drop(reason) | Retry(reason):
-            kind = "drop" if isinstance(outcome, Drop) else "retry"
-            return json.dumps({"outcome": kind, "reason": reason, "events": []}), False
-        case Dead():
-            return _dead_line(outcome), True
+    return _emit_line(outcome.events) if isinstance(outcome, Emit) else _refused(outcome)
+
+
+def _refused(outcome: Drop | Retry | Dead) -> tuple[str, bool]:
+    """The line of an outcome without events."""
+    if isinstance(outcome, Dead):
+        return _dead_line(outcome), True
+    kind = "drop" if isinstance(outcome, Drop) else "retry"
+    return json.dumps({"outcome": kind, "reason": outcome.reason, "events": []}), False
 
 
 def _answer_step(step: Step, line: bytes) -> tuple[str, bool]:

@@ -97,6 +97,29 @@ def test_every_line_has_its_answer_in_order_whatever_it_is(assay: Any) -> None:
     assert answers(done)[9]["detail"].startswith("url: ")
 
 
+def test_answers_of_one_trial_are_the_input_of_the_next(assay: Any) -> None:
+    scored = assay("try", "score_page", given=PAGE + b"\nnot json\n" + PAGE)
+    assert outcomes(scored) == [("emit", None), ("dead", "undecodable"), ("emit", None)]
+    indexed = assay("try", "index_page", given=scored.stdout)
+    # What died before has nothing for the next one, and stands where it stood.
+    assert outcomes(indexed) == [("emit", None), ("drop", "nothing_to_do"), ("emit", None)]
+    assert answers(indexed)[0]["events"][0]["topic"] == "documents.indexed.v1"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"outcome":"emit","reason":null,"events":[{"topic":"pages.scored.v1"}]}',
+        b'{"outcome":"emit","reason":null,"events":7}',
+        b'{"outcome":"emit","url":"https://a.example/"}',
+        b'{"outcome":' + b"[" * 100_000,
+    ],
+)
+def test_what_only_begins_like_an_answer_is_an_event_like_any_other(assay: Any, line: bytes) -> None:
+    [(outcome, _)] = outcomes(assay("try", "index_page", given=line))
+    assert outcome == "dead"
+
+
 def test_huge_lines_are_answered_and_the_run_goes_on(assay: Any) -> None:
     def page_of(size: int) -> bytes:
         return b'{"url":"https://a.example/","html":"%s"}' % (b"<p>words in it</p>" * (size // 18))
