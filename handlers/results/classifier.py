@@ -70,7 +70,8 @@ class ResultClassifier:
     def observe(self, result: RetrievedContent) -> Observed:
         """Reads a result: its address, title, text, and page where there is one.
 
-        A page that shows next to nothing of the text, for scripts write it or it is cut off before, is left aside.
+        A page without links that shows next to nothing of the text, for scripts write it or it is cut off before, is
+        left aside.
         """
         section, patterns = self._section, self.patterns
         address = read_address(result.url, patterns)
@@ -82,7 +83,7 @@ class ResultClassifier:
         text = result.content[: section.max_characters]
         if page is not None and not text.strip():
             text = page.text
-        elif page is not None and page.text_characters < section.least_page_share * len(text):
+        elif page is not None and not page.all_links and page.text_characters < section.least_page_share * len(text):
             page = None
         evidence = find_evidence(text, patterns, section.max_evidence)
         # A full text mentions dates and prices of everything around it: only those of its beginning are its own.

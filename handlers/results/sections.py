@@ -88,7 +88,9 @@ class ClassificationSection(Section):
     max_characters: int = Field(ge=200, description="Text of a result that is looked at.")
     max_html_characters: int = Field(ge=1000, description="HTML of a result that is parsed.")
     least_page_share: float = Field(
-        ge=0.0, le=1.0, description="Share of a result's text that its page must show; below it the text stands alone."
+        ge=0.0,
+        le=1.0,
+        description="Share of the text that a page without links must show; below it the text is alone.",
     )
     lead_characters: int = Field(
         ge=200, description="Beginning of a full text in which details count as its own; a snippet counts whole (C-55)."
