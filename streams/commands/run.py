@@ -13,7 +13,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 import structlog
 from aiokafka.errors import KafkaError
@@ -78,8 +79,8 @@ def run_handlers(names: Sequence[str], settings: Settings, drain: bool, as_json:
 async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> tuple[int, bool]:
     """Returns the exit status, and whether the work was caught up."""
     stop = stop_on_signals()
-    if settings.kafka.create_topics:
-        await create_topics(settings)
+    if settings.kafka.create_topics and not await _unless_asked(stop, create_topics(settings)):
+        return 0, False
     application = Application(settings, handlers)
     judged = {handler.name: settings.model_of(handler.name) for handler in handlers if handler.lane == "llm"}
     for remark in remarks_on(settings.llm, settings.models, judged):
@@ -91,14 +92,29 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
         HttpServer(application.asgi, settings.http) as http,
     ):
         try:
-            await application.start()
-            spare_collector()
-            log.info("running", handlers=[handler.name for handler in handlers], http=http.address)
-            status, caught_up = await _watch(application, stop, drain)
+            status, caught_up = 0, False
+            if await _unless_asked(stop, application.start()):
+                spare_collector()
+                log.info("running", handlers=[handler.name for handler in handlers], http=http.address)
+                status, caught_up = await _watch(application, stop, drain)
         finally:
             drained = await _stop(application, settings)
     log.info("stopped", caught_up=caught_up)
     return (status if drained else 1), caught_up
+
+
+async def _unless_asked(stop: asyncio.Event, work: Coroutine[Any, Any, object]) -> bool:
+    """Whether the work was done; False where a signal came first, for a Kafka that is silent is waited for for long."""
+    doing, asked = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    await asyncio.wait({doing, asked}, return_when=asyncio.FIRST_COMPLETED)
+    asked.cancel()
+    if not doing.done():
+        doing.cancel()
+        await asyncio.wait({doing})
+    if doing.cancelled():
+        return False
+    doing.result()
+    return True
 
 
 async def _stop(application: Application, settings: Settings) -> bool:
