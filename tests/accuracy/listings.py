@@ -48,7 +48,7 @@ def _details(rules: FetchPageRules, lines: list[str], goals: list[Goal]) -> None
             in_order += got == expected
     recall, precision = right / wanted, right / max(1, found)
     lines += ["", "### Listings", ""]
-    lines.append(f"Detail links of {listings} listings: {right} of {wanted} found, {found - right} others; ")
+    lines.append(f"Detail links of {listings} listings: {right} of {wanted} found, {found - right} others;")
     lines.append(f"{in_order} listings have exactly the labelled links, in the page's order.")
     goals.append(Goal("detail links: 0.98 found", f"{recall:.3f}", recall >= 0.98))
     goals.append(Goal("detail links: 0.95 of those found are", f"{precision:.3f}", precision >= 0.95))

@@ -23,7 +23,7 @@ SNIPPETS = [
     (ITEM, "", None, "The trio played for two hours in the old hall on Friday, and nobody left before the end."),
     (NAVIGATION, "/", "Acme Pumps: Home", "Welcome to Acme Pumps. Industrial pumps, service and parts since 1954."),
     (NAVIGATION, "/account/login", "Log in", "Enter your email address and password to sign in. Forgot your password?"),
-    (LISTING, "/womens/hiking-boots", "Women's Hiking Boots | Free delivery",
+    (LISTING, "/ladies/hiking-boots", "Women's Hiking Boots | Free delivery",
      "Shop our range of women's hiking boots. 124 products from Alder, Birch, Cedar and more. Free returns."),
     (ITEM, "/p/doug-trail-3-gtx-1003", "Doug Trail 3 GTX Hiking Boot",
      "Doug Trail 3 GTX Hiking Boot in brown. £111.00. In stock, free delivery. Full leather upper."),
