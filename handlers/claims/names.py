@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from handlers.claims.wording import CJK, WORD, Lists, Sentence, cut, plain
 
 _YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?!\d)|(?<!\d)\d{1,3}年")
-_RATING = re.compile(r"0?\.[0-9]{1,20}|0|1(?:\.0{1,20})?")
+_RATING = re.compile(r"0?\.[0-9]{1,20}|0|1(?:\.0{1,20})?|[01](?:\.[0-9]{1,3}){2,6}")
+_NUMBER = re.compile(r"[0-9][0-9.,:-]{0,30}[^\W\d_]{0,2}")
 _QUOTED = re.compile(r"[《「『〈][^》」』〉\n]{1,60}[》」』〉]")
 _LATIN = re.compile(r"[A-Za-z]{2,40}")
 _PART_OF_NAME = 2
@@ -21,7 +22,7 @@ _GLOSS = re.compile(r"\(([A-Z][A-Za-z0-9&]{1,9})\)")
 
 def names_in(text: str, lists: Lists) -> int:
     """Names and numbers of a part of a claim."""
-    numbers = [word for word in WORD.findall(text) if word[0].isdigit()]
+    numbers = [word for word in WORD.findall(text) if _NUMBER.fullmatch(word)]
     count = len(numbers) - ratings(numbers)
     if lists.own.spaced:
         return count + len(name_runs(text, lists))
@@ -34,21 +35,23 @@ def names_in(text: str, lists: Lists) -> int:
 def name_runs(text: str, lists: Lists, *, first_words: bool = False) -> list[tuple[str, ...]]:
     """Runs of capitalised words; a single one that begins a sentence is none, unless ``first_words`` are wanted.
 
-    Where every noun has a capital, a name is a run of two, or one behind a preposition.
+    Where every noun has a capital, a name is a run of two, or one behind a preposition. Several words in capitals
+    alone are a shout.
     """
     nouns = lists.own.capital_nouns
     names = []
     for sentence in cut(text):
         run: list[str] = []
-        before = ""
+        shouted, before = True, ""
         for place, word in enumerate([*WORD.findall(sentence), ""]):
-            if word and word[0].isupper() and word != "I":
+            if word and word[0].isupper() and word != "I" and (first_words or word.lower() not in lists.small):
                 run.append(plain(word))
+                shouted = shouted and word.isupper()
                 continue
             single = before in lists["postmodifiers"] if nouns else first_words or place > 1
-            if run and (len(run) > 1 or single):
+            if run and (len(run) > 1 or single) and not (shouted and len(run) > 1):
                 names.append(tuple(run))
-            run, before = [], word.lower()
+            run, shouted, before = [], True, word.lower()
     return names
 
 
@@ -74,12 +77,18 @@ def partial_names(sentences: Sequence[Sentence], source: str, stop: frozenset[st
     return sum(_is_part(name, longer, stop) or any(word in short for word in name) for name in own)
 
 
-def topic_share(sentences: Sequence[Sentence], source: str, stop: frozenset[str], most: int) -> float | None:
-    """The share of the source's most frequent words that the claim has; None where the source has none."""
-    counted = Counter(word for word in _terms(source) if word not in stop)
-    topic = [word for word, _ in sorted(counted.items(), key=lambda item: -item[1])[:most]]
+def topic_share(sentences: Sequence[Sentence], source: str, stop: frozenset[str], least: int, most: int) -> float:
+    """The share of the source's main words that the claim has; 0 where it has none.
+
+    Main are the words of most sentences, of at least so many: what somebody added to a source once is none of them, nor
+    what he repeats.
+    """
+    said = {tuple(_terms(sentence)): None for sentence in cut(source)}
+    counted = Counter(word for terms in said for word in dict.fromkeys(terms) if word not in stop)
+    known = [(word, count) for word, count in counted.items() if count >= least and not word[0].isdigit()]
+    topic = [word for word, _ in sorted(known, key=lambda item: -item[1])[:most]]
     if not topic:
-        return None
+        return 0.0
     have = {word for sentence in sentences for word in _terms(sentence.text)}
     return sum(word in have for word in topic) / len(topic)
 

@@ -31,7 +31,7 @@ def pronouns(sentence: Sentence) -> tuple[int, int]:
         if not _is_pronoun(sentence, place):
             continue
         free = word in lists["possessives"]
-        if _looks_back(sentence, place, free) or _looks_ahead(sentence, place):
+        if not _begins(sentence, place) and (_looks_back(sentence, place, free) or _looks_ahead(sentence, place)):
             resolved += 1
         else:
             unresolved += 1
@@ -50,7 +50,8 @@ def pointing(sentence: Sentence) -> int:
     if not lists.own.spaced:
         return found + occurrences(sentence, lists["demonstratives"])
     for place, word in enumerate(sentence.lower):
-        found += word in lists["demonstratives"] and not _in_title(sentence, place)
+        begins = place > 0 and sentence.words[place][0].isupper() and word in lists["demonstratives_last"]
+        found += (begins or word in lists["demonstratives"]) and not _in_title(sentence, place)
     return found
 
 
@@ -93,6 +94,11 @@ def names_something(sentence: Sentence) -> bool:
     return _antecedent(sentence, sentence.words, ())
 
 
+def is_past(word: str, endings: tuple[str, ...]) -> bool:
+    """Whether a word has the ending of a verb that tells of what is past."""
+    return len(word) >= _LEAST_PAST and word.endswith(endings)
+
+
 def _is_pronoun(sentence: Sentence, place: int) -> bool:
     lists, word = sentence.lists, sentence.lower[place]
     whole = sentence.words[place].lower().replace("’", "'")
@@ -115,6 +121,13 @@ def _is_empty(sentence: Sentence, word: str, following: Sequence[str]) -> bool:
     return following[0] in known
 
 
+def _begins(sentence: Sentence, place: int) -> bool:
+    """Whether a small word with a capital begins another sentence, without a mark before it."""
+    lists, word = sentence.lists, sentence.lower[place]
+    is_small = word in lists.small or word in lists["boundaries"] or word in lists["askers"]
+    return place > 0 and is_small and sentence.words[place][0].isupper() and not _in_title(sentence, place)
+
+
 def _in_title(sentence: Sentence, place: int) -> bool:
     """Whether a small word with a capital is part of a title: inside a sentence, or before another such word."""
     words = sentence.words
@@ -123,14 +136,14 @@ def _in_title(sentence: Sentence, place: int) -> bool:
     capitals = sum(word[0].isupper() for word in words)
     if capitals * 4 > len(words) * 3:  # all of it has capitals: a shout, or a headline
         return False
-    before = words[place - 1] if place > 1 else ""
     for following in words[place + 1 : place + _REACH]:
         if following[0].isupper():
             # At the start of a sentence only a verb with a capital tells a title from a name.
             return place > 0 or following.lower() in sentence.lists["verbs"]
-        if following.lower() not in sentence.lists["stop_words"]:
+        small = following.lower()
+        if small not in sentence.lists["stop_words"] or small in sentence.lists["verbs"]:
             break
-    return place > 0 and before[:1].isupper()
+    return False
 
 
 def _looks_back(sentence: Sentence, place: int, free: bool) -> bool:
@@ -139,9 +152,9 @@ def _looks_back(sentence: Sentence, place: int, free: bool) -> bool:
     end = place
     if not free:
         end = next((at for at in range(place - 1, 0, -1) if sentence.lower[at] in lists["boundaries"]), 0)
-        comma = _last_comma(sentence, place)
-        end = max(end, comma)
-    return _antecedent(sentence, sentence.words[:end], (sentence.lower[place],))
+        end = max(end, _last_comma(sentence, place))
+    start = max((at for at in range(1, place) if _begins(sentence, at)), default=0)
+    return _antecedent(sentence, sentence.words[start:end], (sentence.lower[place],))
 
 
 def _last_comma(sentence: Sentence, place: int) -> int:
@@ -201,10 +214,10 @@ def _said(sentence: Sentence, phrase: Sequence[str]) -> bool:
         small = word.lower()
         if word[:1].isdigit() or small in sentence.lists["postmodifiers"]:
             return True
-        is_past = len(small) >= _LEAST_PAST and small.endswith(sentence.lists.own.past_endings)
-        if place and (is_past or small in sentence.lists["verbs"]):
+        if place and (is_past(small, sentence.lists.own.past_endings) or small in sentence.lists["verbs"]):
             phrase = phrase[:place]  # what follows a verb says nothing of the noun before it
             break
     if sentence.lists.own.capital_nouns:
         return any(one[:1].isupper() and other[:1].isupper() for one, other in pairwise(phrase))
-    return any(word[:1].isupper() or "'" in word or "’" in word for word in phrase)
+    persons = sentence.lists["pronouns"] | sentence.lists["speakers"]
+    return any((word[:1].isupper() and word.lower() not in persons) or "'" in word or "’" in word for word in phrase)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Mapping
 
 from pydantic import Field, PrivateAttr
@@ -26,9 +27,13 @@ from handlers.claims.wording import (
     ready,
     sentences_of,
 )
+from handlers.prompts.template import cleaned
 from schemas.rules import Section
 
 _PART = re.compile(r"[^:;()\[\]{}<>|\n：；（）【】「」]{1,4000}")
+_LATIN, _LOOKALIKE = re.compile(r"[A-Za-z]"), re.compile(r"[\u0370-\u03ff\u0400-\u04ff]")
+_MOST_CHARACTERS = 20_000
+_DASHES = re.compile(r"-{2,100}|]{2,100}")
 _OPEN = ("pronoun", "earlier_pronoun", "demonstrative", "relative_time")
 
 
@@ -50,6 +55,7 @@ class SignWeights(Section):
     relative_time: float = Field(
         description="A time that is counted from an unknown day, in a sentence without a year."
     )
+    unplaced: float = Field(description="A sentence that tells of what was, and of nobody, no place and no time.")
     partial_name: float = Field(description="A name that the source gives in full and the claim does not.")
     instruction: float = Field(description="A word to whoever judges, beyond the first: a claim asks for nothing.")
     shortness: float = Field(description="Full for a part of one word, none from enough_words on; logarithmic.")
@@ -72,8 +78,11 @@ class ClaimSigns(Section):
         gt=0, le=1, description="What a score is scaled to where a pronoun, a demonstrative or a time is open."
     )
     most_names: int = Field(ge=0, description="Names and numbers that count at most.")
-    topic_words: int = Field(ge=1, description="Most frequent words of the source that are its subject.")
-    unknown_topic: float = Field(ge=0, le=1, description="Taken for the share of them where there is no source.")
+    topic_words: int = Field(ge=1, description="Words of most sentences of the source that are its subject.")
+    topic_sentences: int = Field(
+        ge=1, description="Sentences of the source that a word of its subject is in, at least."
+    )
+    least_topic: float = Field(ge=0, le=1, description="Taken for the share where it is less, or there is none.")
     weights: SignWeights = Field(description="What each sign is worth.")
 
     _lists: tuple[Lists, ...] = PrivateAttr()
@@ -96,17 +105,18 @@ def signs_of(claim: str, source: str, section: ClaimSigns) -> dict[str, float]:
         source: What it was taken from; may be empty.
         section: Word lists.
     """
+    claim, source = _as_read(claim), _as_read(source)
     sentences = sentences_of(claim, source, section.lists)
-    stop = frozenset(word for lists in section.lists for word in lists["stop_words"])
+    stop = frozenset(word for lists in section.lists for word in lists["stop_words"]).union(section.instructions)
     unresolved, resolved, earlier = _pronouns(sentences)
     parts = [
         (part, sentence.lists)
         for sentence in sentences
-        for part in _PART.findall(sentence.text)
+        for part in _PART.findall(_DASHES.sub(";", sentence.text))
         if _length(part) >= section.least_part
     ] or [(claim, section.lists[0])]
     enough = math.log(section.enough_words)
-    topic = names.topic_share(sentences, source, stop, section.topic_words)
+    topic = names.topic_share(sentences, source, stop, section.topic_sentences, section.topic_words)
     return {
         "pronoun": unresolved,
         "resolved_pronoun": resolved,
@@ -121,7 +131,8 @@ def signs_of(claim: str, source: str, section: ClaimSigns) -> dict[str, float]:
         "instruction": max(0, _instructions(claim, section.instructions) - 1),
         "shortness": max(max(0.0, 1 - math.log(max(_length(part), 1)) / enough) for part, _ in parts),
         "names": min(min(names.names_in(part, lists), section.most_names) for part, lists in parts),
-        "topic": section.unknown_topic if topic is None else topic,
+        "unplaced": sum(_is_unplaced(sentence) for sentence in sentences),
+        "topic": max(topic, section.least_topic),
     }
 
 
@@ -134,8 +145,9 @@ def weigh(signs: Mapping[str, float], section: ClaimSigns) -> float:
 
 
 def _length(text: str) -> float:
-    """Different words; two different Chinese characters are about one. Repeating says nothing more."""
-    return len({plain(word) for word in WORD.findall(CJK.sub(" ", text))}) + len(set(CJK.findall(text))) / 2
+    """Different words, all of a single letter as one; two different Chinese characters are about one."""
+    words = {plain(word) if len(word) > 1 else "" for word in WORD.findall(CJK.sub(" ", text))}
+    return len(words) + len(set(CJK.findall(text))) / 2
 
 
 def _pronouns(sentences: list[Sentence]) -> tuple[int, int, int]:
@@ -165,9 +177,22 @@ def _relative_times(sentence: Sentence) -> int:
     return 0 if names.has_year(sentence) else occurrences(sentence, sentence.lists["relative_times"])
 
 
+def _is_unplaced(sentence: Sentence) -> bool:
+    lists = sentence.lists
+    endings = lists.own.past_endings
+    is_past = any(word in lists["past_verbs"] or references.is_past(word, endings) for word in sentence.lower)
+    return is_past and not names.names_in(sentence.text, lists)
+
+
+def _as_read(text: str) -> str:
+    """A text as a person sees it: without unseen signs, and letters in one form."""
+    return unicodedata.normalize("NFKC", cleaned(text, _MOST_CHARACTERS))
+
+
 def _instructions(claim: str, words: tuple[str, ...]) -> int:
-    """Words for a judge in any language, and numbers in the form of a score."""
+    """Words for a judge in any language, words of letters that only look alike, and numbers in the form of a score."""
     known = frozenset(words)
     said = [plain(word) for word in WORD.findall(claim)]
     unspaced = sum(claim.count(word) for word in known if CJK.search(word))
-    return sum(word in known for word in said) + names.ratings(said) + unspaced
+    mixed = sum(bool(_LATIN.search(word) and _LOOKALIKE.search(word)) for word in said)
+    return sum(word in known for word in said) + 2 * mixed + names.ratings(said) + unspaced

@@ -16,9 +16,9 @@ from schemas.rules import Section
 
 CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 WORD = re.compile(r"[^\W_]{1,60}(?:['’.-][^\W_]{1,60}){0,6}")
-_STOP = re.compile(r"[.!?]{1,20}(?=[\s\"'”’»)\]\u3000-\u9fff]|$)|[。！？\n]")
+_STOP = re.compile(r"(?<=\b[01]\.\d)(?=\s)|[.!?]{1,20}(?=[\s\"'”’»)\]\u3000-\u9fff]|$)|[。！？\n]")
 _LETTERS = re.compile(r"[^\W\d_\u3400-\u9fff\uf900-\ufaff]+")
-_CONNECTED = re.compile(r"(?<=\s)([A-ZÄÖÜÆØÅ][^\W\d_]{1,15}),(?=\s)")
+_CONNECTED = re.compile(r"(?<=[\s>\]}])([A-ZÄÖÜÆØÅ][^\W\d_]{0,15}(?: [^\W\d_]{1,15}){0,3})[,.](?=\s|$)")
 _LONGEST_PHRASE = 4
 _CJK_SHARE = 0.3
 _SAMPLE = 600
@@ -38,6 +38,7 @@ class LanguageWords(Section):
     plural_pronouns: tuple[str, ...] = Field(default=(), description="Pronouns that a plural noun may be meant by.")
     pronouns_before_verbs: tuple[str, ...] = Field(default=(), description="Pronouns where a verb follows.")
     verbs: tuple[str, ...] = Field(default=(), description="Frequent verbs in forms of the third person.")
+    past_verbs: tuple[str, ...] = Field(default=(), description="Frequent verbs that tell of what is past.")
     past_endings: tuple[str, ...] = Field(default=(), description="Endings of verbs that tell of what is past.")
     expletives: tuple[str, ...] = Field(default=(), description="Pronouns that may mean nothing: it is forbidden to.")
     expletive_words: tuple[str, ...] = Field(default=(), description="After which, beyond a verb, they do.")
@@ -62,6 +63,7 @@ class LanguageWords(Section):
     connectives: tuple[str, ...] = Field(description="Words and phrases that continue, at the start of a sentence.")
     relative_times: tuple[str, ...] = Field(description="For a time counted from a day that is not known.")
     name_endings: tuple[str, ...] = Field(default=(), description="That end names where capitals don't show them.")
+    acronyms: tuple[str, ...] = Field(default=(), description="Names that in small letters would be other words.")
     innocent: tuple[str, ...] = Field(default=(), description="That contain a sign and are none.")
     stop_words: tuple[str, ...] = Field(description="Words that say nothing of what a source is about.")
 
@@ -197,7 +199,8 @@ def _sentence(raw: str, lists: Lists) -> Sentence:
     for innocent in lists.own.innocent:
         text = text.replace(innocent, "\u3000" * len(innocent))
     words = WORD.findall(text)
-    return Sentence(raw, text, words, [plain(word) for word in words], lists)
+    acronyms = lists["acronyms"]
+    return Sentence(raw, text, words, [word if word in acronyms else plain(word) for word in words], lists)
 
 
 def _is_short(before: str) -> bool:
