@@ -29,7 +29,7 @@ SNIPPETS = [
      "Doug Trail 3 GTX Hiking Boot in brown. £111.00. In stock, free delivery. Full leather upper."),
     (LISTING, "/search?q=lamp", "Search: lamp", "1-24 of 312 results for lamp. Sort by relevance. Filter by price."),
     (LISTING, "/veranstaltungen/", "Veranstaltungen in Kassel heute",
-     "Alle Veranstaltungen in Kassel: Konzerte, Theater, Märkte. Jetzt Termine finden und Tickets sichern."),
+     "Alle Veranstaltungen in Kassel: Konzerte, Theater, Märkte. Jetzt finden und Tickets sichern."),
     (ITEM, "/termin/orgelkonzert-advent-2025", "Orgelkonzert zum Advent",
      "Sonntag, 30.11.2025, 17:00 Uhr in der Martinskirche Kassel. Eintritt 12 €. Werke von Bach und Reger."),
     (LISTING, "/events", "Alle begivenheder i Aarhus",
