@@ -51,6 +51,7 @@ def test_signs_of_dependence_are_seen(sign: str, claim: str) -> None:
         ("pronoun", "The film They Were Five was shown in Lyon."),
         ("pronoun", "Es gibt in Bremen zwei Häfen."),
         ("pronoun", "Otters hold hands when they sleep."),
+        ("pronoun", "Otters hold hands, they say in Bergen, where they sleep."),
         ("pronoun", "When she was nine, Clara Voss built a radio."),
         ("pronoun", "Clara Voss moved to Bergen before she built a radio."),
         ("pronoun", "魯迅留學日本，他在仙台學醫"),
@@ -105,3 +106,15 @@ def test_a_short_form_is_partial_where_the_source_explains_it() -> None:
     source = "The Harbour Fund of Bergen (HFB) was founded in 1931."
     assert signs_of("HFB bought nine cranes.", source, SECTION)["partial_name"] == 1
     assert signs_of("The Harbour Fund of Bergen (HFB) bought nine cranes.", source, SECTION)["partial_name"] == 0
+
+
+def test_pronouns_without_end_are_counted_so_far_only() -> None:
+    assert signs_of("it " * 500, "", SECTION)["pronoun"] == 30
+
+
+def test_a_headline_in_capitals_is_no_title() -> None:
+    assert signs_of("She Resigned In March", "", SECTION)["pronoun"] == 1
+
+
+def test_a_small_word_with_a_capital_begins_another_sentence() -> None:
+    assert signs_of("The judge Clara Voss says yes She resigned in March.", "", SECTION)["pronoun"] == 1
