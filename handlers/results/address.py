@@ -35,12 +35,13 @@ class Address:
         root: It is the front page of its site.
         listing: The word that names a listing, "" where none does.
         parent: The segment whose next one selects from a listing, such as ``category`` in ``/category/jazz``.
-        host_listing: The host label that is made of listing words only.
+        host_listing: The host label that is made of listing words only, where no more than one name is below it: what
+            stands deeper says more than the site's name does (C-02).
         navigation: The word that names an account, help or home page.
         search: The query holds a search.
         paged: The query numbers a listing's pages.
         identifier: The slug, number or dated path that names one thing, "" where there is none.
-        plural: The last word of a short name, where it is a plural: ``/running-shoes``.
+        name: The words of a short last segment without numbers and facets: ``/running-shoes``.
         words: Words in the last segment, beside file type and language.
         depth: Path segments.
     """
@@ -54,7 +55,7 @@ class Address:
     search: bool = False
     paged: bool = False
     identifier: str = ""
-    plural: str = ""
+    name: tuple[str, ...] = ()
     words: int = 0
     depth: int = 0
 
@@ -80,22 +81,27 @@ def read_address(url: str, patterns: CompiledPatterns) -> Address:
     names = {name.lower() for name, value in query if value.strip()}
     common = {
         "readable": True,
-        "host_listing": _host_listing(host, patterns.listing_words),
         "search": bool(names & patterns.search_parameters),
         "paged": bool(names & patterns.page_parameters),
         "depth": len(segments),
     }
     if not segments or (len(segments) == 1 and all(word in patterns.facet_words for word in segments[0])):
-        return Address(root=not names, navigation=_subdomain_navigation(host, patterns), **common)  # type: ignore[arg-type]
+        return Address(
+            root=not names,
+            host_listing=_host_listing(host, patterns),
+            navigation=_subdomain_navigation(host, patterns),
+            **common,  # type: ignore[arg-type]
+        )
     last = segments[-1]
     listing = _listing(segments, patterns)
-    identifier = "" if listing else _identifier(path, last) or _number_below(segments, patterns)
+    identifier = "" if listing else _identifier(path, last) or _number_of(segments, patterns)
     return Address(
         listing=listing,
+        host_listing="" if identifier or len(segments) > 1 else _host_listing(host, patterns),
         parent=_parent(segments, identifier, patterns),
         navigation=_navigation(segments, identifier, patterns) or _subdomain_navigation(host, patterns),
         identifier=identifier,
-        plural=_plural(last, patterns),
+        name=_name(last, patterns),
         words=len([word for word in last if word not in patterns.facet_words]),
         **common,  # type: ignore[arg-type]
     )
@@ -111,6 +117,8 @@ def _listing(segments: list[list[str]], patterns: CompiledPatterns) -> str:
         named = [word for word in segment if word in patterns.listing_words]
         others = [word for word in segment if word not in patterns.listing_words and word not in patterns.facet_words]
         if named and (not others or (len(segment) <= _SLUG_WORDS and segment[-1] in patterns.listing_words)):
+            return named[0]
+        if named and _is_numbered(segment, patterns):
             return named[0]
         if not all(_PAGE_OR_YEAR.fullmatch(word) for word in others):
             return ""
@@ -138,11 +146,9 @@ def _subdomain_navigation(host: str, patterns: CompiledPatterns) -> str:
     return first if first in patterns.navigation_words and host.count(".") > 1 else ""
 
 
-def _plural(last: list[str], patterns: CompiledPatterns) -> str:
+def _name(last: list[str], patterns: CompiledPatterns) -> tuple[str, ...]:
     named = [word for word in last if not any(map(str.isdigit, word)) and word not in patterns.facet_words]
-    if named and len(named) <= _NAME_WORDS and any(plural.search(named[-1]) for plural in patterns.plurals):
-        return named[-1]
-    return ""
+    return tuple(named) if len(named) <= _NAME_WORDS else ()
 
 
 def _identifier(path: str, last: list[str]) -> str:
@@ -153,22 +159,40 @@ def _identifier(path: str, last: list[str]) -> str:
     return next((word for word in last if _LONG_NUMBER.search(word) or _CODE.fullmatch(word)), "")
 
 
-def _number_below(segments: list[list[str]], patterns: CompiledPatterns) -> str:
-    """A number of some length right below a name names one of its kind: ``/events/501``; a year and a page do not."""
-    if len(segments) < 2 or len(segments[-1]) > 1 or not (found := _NUMBER.fullmatch(segments[-1][0])):
+def _number_of(segments: list[list[str]], patterns: CompiledPatterns) -> str:
+    """The number that names one of its kind: of some length right below a name, or of any length before a word.
+
+    So ``/events/501`` and ``/events/12-cats`` are single events; a year and a page are none.
+    """
+    if len(segments) < 2:
+        return ""
+    last = segments[-1]
+    if len(last) > 1:
+        first, *rest = last
+        is_named = not any(word in patterns.listing_words or word in patterns.facet_words for word in rest)
+        return "-".join(last) if first.isdecimal() and is_named and not all(map(str.isdecimal, rest)) else ""
+    if not (found := _NUMBER.fullmatch(last[0])):
         return ""
     is_page = len(found.group()) < _SURE_DIGITS and segments[-2][-1] in patterns.page_parameters
     return "" if is_page or _PAGE_OR_YEAR.fullmatch(found.group()) else found.group()
 
 
-def _host_listing(host: str, words: frozenset[str]) -> str:
+def _is_numbered(segment: list[str], patterns: CompiledPatterns) -> bool:
+    """A listing word and then its number and page, or its page or year alone: ``forum-12-1``, ``events-2``."""
+    first, *numbers = segment
+    if first not in patterns.listing_words or not numbers or not all(map(str.isdecimal, numbers)):
+        return False
+    return bool(_PAGE_OR_YEAR.fullmatch(numbers[-1]))
+
+
+def _host_listing(host: str, patterns: CompiledPatterns) -> str:
     """A label of the host that is listing words one after another and nothing else, such as "all" + "events"."""
     for label in host.split(".")[:-1]:
-        if len(label) > _LABEL_CHARACTERS or label in ("news", "shop", "store", "blog"):
+        if len(label) > _LABEL_CHARACTERS or label in patterns.host_words:
             continue
         reachable = {0}
         for end in range(1, len(label) + 1):
-            if any(label[start:end] in words for start in reachable):
+            if any(label[start:end] in patterns.listing_words for start in reachable):
                 reachable.add(end)
         if len(label) in reachable:
             return label

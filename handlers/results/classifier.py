@@ -13,14 +13,18 @@ from handlers.results.address import read_address
 from handlers.results.evidence import find_evidence
 from handlers.results.measures import page_measures, text_measures
 from handlers.results.page_shape import PageShape, measure_page
-from handlers.results.page_type import Cue, Observed, cue_sums, find_cues, weigh
-from handlers.results.patterns import Patterns, compile_patterns
+from handlers.results.names import is_defined, languages_of, plural_of
+from handlers.results.page_type import Cue, Observed, cue_sums, find_cues, first_part, weigh
+from handlers.results.patterns import Patterns, compile_patterns, split_words
+from handlers.results.rows import find_rows
 from handlers.results.sections import ClassificationSection
+from handlers.results.spans import fold
 from handlers.results.text_shape import measure_text
 from handlers.results.trained import Forest, ResultTrees
 from schemas.retrieval import ClassifiedResult, RetrievedContent
 
 _TITLE_CHARACTERS = 500
+_NAMED_CHARACTERS = 1000
 
 
 class ResultClassifier:
@@ -88,15 +92,23 @@ class ResultClassifier:
         evidence = find_evidence(text, patterns, section.max_evidence)
         # A full text mentions dates and prices of everything around it: only those of its beginning are its own.
         reach = section.lead_characters if result.content_kind == "full" else len(text)
+        begin = text[: section.lead_characters]
+        name = split_words(first_part(fold(title)))
+        words = split_words(fold(text[:_NAMED_CHARACTERS]))
+        languages = languages_of([*split_words(fold(title)), *words], patterns)
         return Observed(
             url=url,
             title=title,
             address=address,
             # How a text is built shows in its beginning, and texts of one length can be compared.
-            text=measure_text(text[: section.lead_characters], patterns),
+            text=measure_text(begin, patterns),
             page=page,
             evidence=evidence,
             kinds=frozenset(detail.kind for detail in evidence if detail.start < reach),
+            address_plural=plural_of(address.name, languages, patterns),
+            title_plural=plural_of(name, languages, patterns),
+            defined=is_defined(name, words, patterns),
+            rows=find_rows(begin, evidence, patterns),
         )
 
     def measures(self, observed: Observed) -> dict[str, float]:

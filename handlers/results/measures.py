@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from urllib.parse import unquote, urlsplit
 
-from handlers.results.address import Address
 from handlers.results.page_head import CONTROLS
 from handlers.results.page_shape import PageShape
 from handlers.results.page_type import Observed, first_part, headline_words
@@ -18,7 +17,6 @@ from handlers.results.spans import fold
 from schemas.retrieval import Evidence
 
 _KINDS = ("date", "time", "price")
-_MANY = 8
 _FAR = 1.0
 
 
@@ -26,7 +24,7 @@ def text_measures(observed: Observed, url: str, patterns: CompiledPatterns, with
     """Measures of address, title, text and its details; ``within`` characters of the text count."""
     text = observed.text
     return {
-        **_of_address(observed.address, url),
+        **_of_address(observed, url),
         **_of_title(observed, patterns),
         "text_words": math.log1p(text.words),
         "text_link_phrases": text.link_phrases,
@@ -105,7 +103,8 @@ def page_measures(page: PageShape) -> dict[str, float]:
     }
 
 
-def _of_address(address: Address, url: str) -> dict[str, float]:
+def _of_address(observed: Observed, url: str) -> dict[str, float]:
+    address = observed.address
     path = ""
     if address.readable:
         try:
@@ -123,7 +122,7 @@ def _of_address(address: Address, url: str) -> dict[str, float]:
         "address_host": bool(address.host_listing),
         "address_navigation": bool(address.navigation),
         "address_identifier": bool(address.identifier),
-        "address_plural": bool(address.plural),
+        "address_plural": bool(observed.address_plural),
         "address_words": address.words,
         "address_depth": address.depth,
         "address_length": len(path),
@@ -151,9 +150,7 @@ def _of_title(observed: Observed, patterns: CompiledPatterns) -> dict[str, float
         "title_headline": headline_words(folded),
         "title_listing": any(pattern.search(folded) for pattern in patterns.listing_titles),
         "title_navigation": any(pattern.search(folded) for pattern in patterns.navigation_titles),
-        "title_plural": bool(first_words)
-        and len(first_words) <= _MANY // 2
-        and any(pattern.search(first_words[-1]) for pattern in patterns.plurals),
+        "title_plural": bool(observed.title_plural),
     }
 
 

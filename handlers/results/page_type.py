@@ -15,16 +15,19 @@ from dataclasses import dataclass
 from handlers.results.address import Address
 from handlers.results.page_shape import PageShape
 from handlers.results.patterns import CompiledPatterns, split_words
+from handlers.results.rows import Rows
 from handlers.results.sections import ClassificationSection, CueWeight
 from handlers.results.spans import fold
 from handlers.results.text_shape import TextShape
 from schemas.retrieval import Evidence, ResultType
 
 _REASONS = 4
-_NAME_WORDS = 4
 _TITLE_PART = re.compile(r"\s[|·•—–»-]\s|[|:]")
 _NAMED_PART = re.compile(r"\s[|·•—–»-]\s|[|｜丨_]")
 _HEADLINE_WORDS = 5
+_ROWS = 3
+_CARDS = 4
+_SHORT_WORDS = 100
 _IDEOGRAPHS = range(0x3400, 0xA000)
 _NO_WEIGHT = CueWeight()
 
@@ -42,8 +45,12 @@ class Cue:
 class Observed:
     """Everything that was read of a result.
 
-    ``url`` is its address, or where that is none the one that its page gives itself; ``kinds`` are those of details
-    that count as its own (C-55).
+    Attributes:
+        url: Its address, or where that is none the one that its page gives itself.
+        kinds: The kinds of details that count as its own (C-55).
+        address_plural, title_plural: The plural that a short name is, "" where it is none.
+        defined: Whether the text begins by saying what the title names.
+        rows: Rows of the text that look like a listing's.
     """
 
     url: str
@@ -53,6 +60,10 @@ class Observed:
     page: PageShape | None
     evidence: tuple[Evidence, ...]
     kinds: frozenset[str]
+    address_plural: str = ""
+    title_plural: str = ""
+    defined: bool = False
+    rows: Rows = Rows()
 
 
 def weigh(
@@ -121,8 +132,9 @@ def find_cues(observed: Observed, section: ClassificationSection, patterns: Comp
     found = [
         *_address_cues(observed.address),
         *_title_cues(observed.title, patterns),
+        _plural_cue(observed),
         *_text_cues(observed, section),
-        *(_page_cues(observed.page) if observed.page else ()),
+        *(_page_cues(observed.page, observed.kinds) if observed.page else ()),
     ]
     return tuple(cue for cue in found if cue.strength > 0)
 
@@ -141,7 +153,6 @@ def _address_cues(address: Address) -> Iterator[Cue]:
     yield Cue("address_paged", float(address.paged), "the address numbers a page of a listing")
     identifier = bool(address.identifier) and not address.parent
     yield Cue("address_identifier", float(identifier), f"the address has the identifier {address.identifier[:60]!r}")
-    yield Cue("address_plural", float(bool(address.plural)), f"the address ends in the plural {address.plural!r}")
     short = address.depth > 0 and address.words <= 2 and not address.identifier and not address.listing
     yield Cue("address_short", float(short), "the address ends in a short name")
 
@@ -149,17 +160,28 @@ def _address_cues(address: Address) -> Iterator[Cue]:
 def _title_cues(title: str, patterns: CompiledPatterns) -> Iterator[Cue]:
     folded = fold(" ".join(title.split()))
     first = first_part(folded)
-    words = first.split()
     # What stands behind a headline is the name of a site or of a section.
-    named = first if len(words) >= _HEADLINE_WORDS else folded
+    named = first if len(first.split()) >= _HEADLINE_WORDS else folded
     listing = next((match.group() for p in patterns.listing_titles if (match := p.search(named))), "")
     yield Cue("title_listing", float(bool(listing)), f"the title reads as a listing's: {listing.strip()!r}")
-    plural = 0 < len(words) <= _NAME_WORDS and any(pattern.search(words[-1]) for pattern in patterns.plurals)
-    yield Cue("title_plural", float(plural), f"the title is a plural: {first!r}")
     navigation = next((match.group() for p in patterns.navigation_titles if (match := p.search(named))), "")
     yield Cue("title_navigation", float(bool(navigation)), f"the title reads as navigation: {navigation.strip()!r}")
     long = headline_words(folded)
     yield Cue("title_headline", _ramp(long, 4, 9), f"the title has the length of a headline: {long:g} words")
+
+
+def _plural_cue(observed: Observed) -> Cue:
+    """One cue, wherever the plural stands; one dated occurrence, or details of several kinds, are one thing's.
+
+    Where there is more than a short text, what surrounds the thing has details too.
+    """
+    named = observed.title_plural or observed.address_plural
+    occurs = (
+        observed.text.words <= _SHORT_WORDS
+        and observed.rows.count < _ROWS
+        and (len(observed.kinds) > 1 or _different(observed.evidence, "date") == 1)
+    )
+    return Cue("name_plural", float(bool(named) and not occurs and not observed.defined), f"the name {named!r} is a plural")
 
 
 def _text_cues(observed: Observed, section: ClassificationSection) -> Iterator[Cue]:
@@ -172,11 +194,16 @@ def _text_cues(observed: Observed, section: ClassificationSection) -> Iterator[C
         yield Cue(name, share, f"{text.link_phrases} link phrases, {text.link_share:.0%} of the words")
     yield Cue("text_details", min(1.0, len(kinds) / 3), f"it has {_joined(kinds)}")
     yield Cue("text_sentences", _ramp(text.sentence_words, 8, 200) * min(1.0, text.content_share * 2), _sentences(text))
-    yield Cue(
-        "text_prose", _ramp(text.function_words, 0.1, 0.4), f"{text.function_words:.0%} of the words are function words"
-    )
+    # The labels of rows repeat themselves: they are neither prose nor beside one item.
+    share = _ramp(observed.rows.share, 0.3, 0.6)
+    single = 1.0 - _ramp(observed.rows.count, 1, _ROWS) * share
+    prose = single * _ramp(text.function_words, 0.1, 0.4)
+    yield Cue("text_prose", prose, f"{text.function_words:.0%} of the words are function words")
+    yield Cue("text_defines", float(observed.defined), "it begins by saying what its title is")
+    rows = f"it has {observed.rows.count} rows of names with dates, prices or counts"
+    yield Cue("text_rows", _ramp(observed.rows.count, 1, _ROWS) * share, rows)
     yield Cue("text_account", _ramp(text.account_phrases, 1, 5), "it has the phrases of a log-in or registration form")
-    yield Cue("text_item", _ramp(text.item_phrases, 0, 3), "it has the phrases that stand beside one item")
+    yield Cue("text_item", single * _ramp(text.item_phrases, 0, 3), "it has the phrases that stand beside one item")
     dates = _different(evidence, "date")
     apart = text.words / max(1, dates)
     # A history has many dates as well, with more between them.
@@ -186,16 +213,22 @@ def _text_cues(observed: Observed, section: ClassificationSection) -> Iterator[C
     yield Cue("text_many_prices", _ramp(prices, 3, 12), f"it has {prices} different prices")
 
 
-def _page_cues(page: PageShape) -> Iterator[Cue]:
+def _page_cues(page: PageShape, kinds: frozenset[str]) -> Iterator[Cue]:
     density = f"{page.link_density:.0%} of the page's text stands in links"
     yield Cue("page_links", _ramp(page.link_density, 0.15, 0.6), density)
     items = f"{page.items} alike blocks with links hold {page.item_share:.0%} of the text"
     yield Cue("page_items", _ramp(page.items, 3, 20) * _ramp(page.item_share, 0.1, 0.6), items)
     yield Cue("page_item_share", _ramp(page.item_share, 0.2, 0.8), items)
     yield Cue("page_prose", _ramp(page.longest_prose, 200, 2500), f"{page.longest_prose} characters of running text")
-    yield Cue(
-        "page_thin", 1.0 - _ramp(page.text_characters, 200, 1500), f"only {page.text_characters} characters of text"
-    )
+    thin = 1.0 - _ramp(page.text_characters, 200, 1500)
+    # A card that is one link has no block of its own around it.
+    alike = max(page.items, page.leads.alike)
+    share = max(page.item_share, page.leads.alike_characters / max(1, page.text_characters))
+    cards = thin * float(alike >= _CARDS) * _ramp(share, 0.4, 0.8)
+    yield Cue("page_cards", cards, f"{alike} alike blocks or links hold {min(1.0, share):.0%} of a short page")
+    # A short page of cards, sections or details is none that only leads on.
+    bare = (1.0 - _ramp(page.plain_headings, 0, 2)) * (1.0 - cards) * float(not kinds)
+    yield Cue("page_thin", thin * bare, f"only {page.text_characters} characters of text")
     yield Cue("page_linked_headings", _ramp(page.linked_headings, 2, 12), f"{page.linked_headings} headings are links")
     yield Cue("page_sections", _ramp(page.plain_headings, 0, 6), f"{page.plain_headings} headings divide the text")
     yield Cue("page_articles", _ramp(page.articles, 1, 6), f"it has {page.articles} articles")

@@ -7,7 +7,7 @@ In: packs of month names, expressions, currencies and word lists, one file a lan
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -26,6 +26,9 @@ class PatternPack(DetailPack):
     listing_words: tuple[str, ...] = Field(default=(), description="Words of addresses that name a listing (R-026).")
     listing_parents: tuple[str, ...] = Field(
         default=(), description="Path segments whose next segment selects from a listing, such as category."
+    )
+    host_words: tuple[str, ...] = Field(
+        default=(), description="Listing words that say as a label of a host what the site is, not what its pages are."
     )
     navigation_words: tuple[str, ...] = Field(
         default=(), description="Words of addresses that name an account, help or home page."
@@ -46,6 +49,9 @@ class PatternPack(DetailPack):
     account_phrases: tuple[str, ...] = Field(default=(), description="Phrases of log-in and registration forms.")
     item_phrases: tuple[str, ...] = Field(default=(), description="Phrases that stand beside one item or article.")
     stop_words: tuple[str, ...] = Field(default=(), description="Words of a query that say nothing of its subject.")
+    definition_words: tuple[str, ...] = Field(
+        default=(), description="Words between a thing and what it is, such as is and are."
+    )
 
 
 Patterns = dict[str, PatternPack]
@@ -90,14 +96,21 @@ def split_words(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class CompiledPatterns:
-    """All packs as one. Attributes are named as the fields of a pack; phrases begin with one of ``phrase_begins``."""
+    """All packs as one. Attributes are named as the fields of a pack; phrases begin with one of ``phrase_begins``.
+
+    Endings are a language's own, so ``plurals`` are kept by the stem of their pack; ``stop_words_of`` tells languages
+    apart.
+    """
 
     details: DetailPatterns
     listing_words: frozenset[str]
     listing_parents: frozenset[str]
     navigation_words: frozenset[str]
     facet_words: frozenset[str]
-    plurals: tuple[re.Pattern[str], ...]
+    host_words: frozenset[str]
+    plurals: Mapping[str, tuple[re.Pattern[str], ...]]
+    stop_words_of: Mapping[str, frozenset[str]]
+    definition_words: frozenset[str]
     page_parameters: frozenset[str]
     search_parameters: frozenset[str]
     listing_marks: frozenset[str]
@@ -128,7 +141,10 @@ def compile_patterns(patterns: Patterns) -> CompiledPatterns:
         listing_parents=joined("listing_parents"),
         navigation_words=joined("navigation_words"),
         facet_words=joined("facet_words"),
-        plurals=compiled("plurals"),
+        host_words=joined("host_words"),
+        plurals={stem: tuple(map(re.compile, pack.plurals)) for stem, pack in patterns.items() if pack.plurals},
+        stop_words_of={stem: frozenset(pack.stop_words) for stem, pack in patterns.items() if pack.stop_words},
+        definition_words=joined("definition_words"),
         page_parameters=joined("page_parameters"),
         search_parameters=joined("search_parameters"),
         listing_marks=joined("listing_marks"),
