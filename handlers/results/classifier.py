@@ -12,8 +12,8 @@ from handlers.results.actionable import actionable_score
 from handlers.results.address import read_address
 from handlers.results.evidence import find_evidence
 from handlers.results.measures import page_measures, text_measures
-from handlers.results.page_shape import PageShape, measure_page
 from handlers.results.names import is_defined, languages_of, plural_of
+from handlers.results.page_shape import PageShape, measure_page
 from handlers.results.page_type import Cue, Observed, cue_sums, find_cues, first_part, weigh
 from handlers.results.patterns import Patterns, compile_patterns, split_words
 from handlers.results.rows import find_rows
@@ -50,6 +50,7 @@ class ResultClassifier:
         self._reading = reading
         self._on_page = Forest(trees.page) if trees.page else None
         self._on_text = Forest(trees.text) if trees.text else None
+        self._on_short = Forest(trees.short) if trees.short else None
 
     def classify(self, result: RetrievedContent) -> ClassifiedResult:
         """The result with exactly one type (R-020), a score in its band (R-030), confidence and reasons (R-041).
@@ -117,15 +118,21 @@ class ResultClassifier:
         return found | page_measures(observed.page) if observed.page is not None else found
 
     def _trained(self, observed: Observed, cues: tuple[Cue, ...]) -> list[float] | None:
-        """The scores of trees and cues together; None where there are no trees, or too little for them to see."""
-        section = self._section
-        forest = self._on_text if observed.page is None else self._on_page
-        share = section.trained.share_of_trees(observed.text.words)
-        if forest is None or not share:
+        """The scores of trees and cues together; None where there are no trees, or nothing for them to see."""
+        section, words = self._section, observed.text.words
+        mixtures = section.trained
+        on_long, on_short = (self._on_text, self._on_short) if observed.page is None else (self._on_page, None)
+        share = mixtures.share_of_long(words) if on_long is not None else 0.0
+        if not words or (not share and on_short is None):
             return None
-        scores = forest.scores(self.measures(observed))
+        measures = self.measures(observed)
         by_cues = cue_sums(cues, section.bias, section.cues)
-        return section.trained.together(scores, by_cues, share)
+        short = long = by_cues
+        if on_short is not None and share < 1.0:
+            short = mixtures.short.of(on_short.scores(measures), by_cues)
+        if on_long is not None and share:
+            long = mixtures.long.of(on_long.scores(measures), by_cues)
+        return [low + share * (high - low) for low, high in zip(short, long, strict=True)]
 
     def _page(self, html: str | None, own: str) -> PageShape | None:
         kept = (html or "")[: self._section.max_html_characters]

@@ -30,6 +30,7 @@ _CARDS = 4
 _SHORT_WORDS = 100
 _IDEOGRAPHS = range(0x3400, 0xA000)
 _NO_WEIGHT = CueWeight()
+_NO_ROWS = Rows()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Observed:
     address_plural: str = ""
     title_plural: str = ""
     defined: bool = False
-    rows: Rows = Rows()
+    rows: Rows = _NO_ROWS
 
 
 def weigh(
@@ -153,7 +154,7 @@ def _address_cues(address: Address) -> Iterator[Cue]:
     yield Cue("address_paged", float(address.paged), "the address numbers a page of a listing")
     identifier = bool(address.identifier) and not address.parent
     yield Cue("address_identifier", float(identifier), f"the address has the identifier {address.identifier[:60]!r}")
-    short = address.depth > 0 and address.words <= 2 and not address.identifier and not address.listing
+    short = 0 < len(address.name) <= 2 and not address.identifier and not address.listing
     yield Cue("address_short", float(short), "the address ends in a short name")
 
 
@@ -173,15 +174,14 @@ def _title_cues(title: str, patterns: CompiledPatterns) -> Iterator[Cue]:
 def _plural_cue(observed: Observed) -> Cue:
     """One cue, wherever the plural stands; one dated occurrence, or details of several kinds, are one thing's.
 
-    Where there is more than a short text, what surrounds the thing has details too.
+    A short text that runs on tells of one thing as well; a longer one has all of these of what surrounds the thing.
     """
     named = observed.title_plural or observed.address_plural
-    occurs = (
-        observed.text.words <= _SHORT_WORDS
-        and observed.rows.count < _ROWS
-        and (len(observed.kinds) > 1 or _different(observed.evidence, "date") == 1)
-    )
-    return Cue("name_plural", float(bool(named) and not occurs and not observed.defined), f"the name {named!r} is a plural")
+    strength = float(bool(named) and not observed.defined)
+    if observed.text.words <= _SHORT_WORDS and observed.rows.count < _ROWS:
+        occurs = len(observed.kinds) > 1 or _different(observed.evidence, "date") == 1
+        strength *= 0.0 if occurs else 1.0 - _ramp(_function_words(observed.text), 0.15, 0.35)
+    return Cue("name_plural", strength, f"the name {named!r} is a plural")
 
 
 def _text_cues(observed: Observed, section: ClassificationSection) -> Iterator[Cue]:
@@ -196,12 +196,12 @@ def _text_cues(observed: Observed, section: ClassificationSection) -> Iterator[C
     yield Cue("text_sentences", _ramp(text.sentence_words, 8, 200) * min(1.0, text.content_share * 2), _sentences(text))
     # The labels of rows repeat themselves: they are neither prose nor beside one item.
     share = _ramp(observed.rows.share, 0.3, 0.6)
-    single = 1.0 - _ramp(observed.rows.count, 1, _ROWS) * share
-    prose = single * _ramp(text.function_words, 0.1, 0.4)
-    yield Cue("text_prose", prose, f"{text.function_words:.0%} of the words are function words")
+    single = 1.0 - _ramp(observed.rows.count, _ROWS - 1, _ROWS) * share
+    prose = single * _ramp(_function_words(text), 0.1, 0.4)
+    yield Cue("text_prose", prose, f"{_function_words(text):.0%} of the words are function words")
     yield Cue("text_defines", float(observed.defined), "it begins by saying what its title is")
     rows = f"it has {observed.rows.count} rows of names with dates, prices or counts"
-    yield Cue("text_rows", _ramp(observed.rows.count, 1, _ROWS) * share, rows)
+    yield Cue("text_rows", _ramp(observed.rows.count, _ROWS - 1, _ROWS) * share, rows)
     yield Cue("text_account", _ramp(text.account_phrases, 1, 5), "it has the phrases of a log-in or registration form")
     yield Cue("text_item", single * _ramp(text.item_phrases, 0, 3), "it has the phrases that stand beside one item")
     dates = _different(evidence, "date")
@@ -244,6 +244,11 @@ def _page_cues(page: PageShape, kinds: frozenset[str]) -> Iterator[Cue]:
 
 def _ramp(value: float, low: float, high: float) -> float:
     return max(0.0, min(1.0, (value - low) / (high - low)))
+
+
+def _function_words(text: TextShape) -> float:
+    """Their share of the words; two ideographs count as a word."""
+    return text.function_words * (1.0 + text.ideographs)
 
 
 def _different(evidence: tuple[Evidence, ...], kind: str) -> int:

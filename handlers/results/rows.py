@@ -21,7 +21,7 @@ _KINDS = ("date", "price")
 _MOST = 40
 _GAP_CHARACTERS = 120
 _GAP_WORDS = 12
-_FUNCTION_WORDS = 0.35
+_FUNCTION_WORDS = 0.4
 
 _Span = tuple[int, int]
 
@@ -77,6 +77,10 @@ def _is_name(gap: str, patterns: CompiledPatterns) -> bool:
     words = split_words(fold(gap))
     if not 0 < len(words) <= _GAP_WORDS:
         return False
-    labels = [word for phrases in (patterns.item_phrases, patterns.link_phrases) for word in chain(*phrases.find(words))]
-    function_words = sum(map(patterns.stop_words.__contains__, words)) - sum(map(patterns.stop_words.__contains__, labels))
+    labels = [
+        word for phrases in (patterns.item_phrases, patterns.link_phrases) for word in chain(*phrases.find(words))
+    ]
+    function_words = sum(map(patterns.stop_words.__contains__, words)) - sum(
+        map(patterns.stop_words.__contains__, labels)
+    )
     return function_words <= _FUNCTION_WORDS * len(words)

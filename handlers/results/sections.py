@@ -52,18 +52,34 @@ class ActionableBands(Section):
         return self
 
 
-class TrainedShare(Section):
-    """How the trained trees and the cues decide together.
+class Mixture(Section):
+    """The scores of trees and cues as one: each times its share, and what is added for a listing."""
 
-    Trees know long texts and whole pages. The shorter a text is, the less they count, down to nothing.
-    """
-
-    min_words: int = Field(ge=0, description="Words of a text up to which the cues decide alone.")
-    full_words: int = Field(ge=1, description="Words of a text from which on the trees count in full.")
-    cue_share: float = Field(ge=0.0, description="What the cues' sums count beside the trees' scores.")
+    trees: float = Field(ge=0.0, description="What the trees' scores count.")
+    cues: float = Field(ge=0.0, description="What the cues' sums count beside them.")
     towards_aggregator: float = Field(
         description="Added to the score of AGGREGATOR, in log-odds; missing a listing costs more than one too many."
     )
+
+    def of(self, by_trees: Sequence[float], by_cues: Sequence[float]) -> list[float]:
+        """The scores of the three types."""
+        mixed = [self.trees * one + self.cues * other for one, other in zip(by_trees, by_cues, strict=True)]
+        mixed[1] += self.towards_aggregator
+        return mixed
+
+
+class TrainedShare(Section):
+    """How the trained trees and the cues decide together.
+
+    Trees for short texts know those; the others know long texts and whole pages, and count from some length on.
+    """
+
+    min_words: int = Field(
+        ge=0, description="Words of a text up to which the trees for short texts count, and with a page the cues alone."
+    )
+    full_words: int = Field(ge=1, description="Words of a text from which on the trees for long texts count in full.")
+    long: Mixture = Field(description="For long texts and for pages.")
+    short: Mixture = Field(description="For short texts without a page.")
 
     @model_validator(mode="after")
     def _rises(self) -> Self:
@@ -71,15 +87,9 @@ class TrainedShare(Section):
             raise ValueError("full_words must be above min_words")
         return self
 
-    def share_of_trees(self, words: int) -> float:
-        """How far the trees count for a text of so many words, in [0, 1]."""
+    def share_of_long(self, words: int) -> float:
+        """How far the trees for long texts count for one of so many words, in [0, 1]."""
         return max(0.0, min(1.0, (words - self.min_words) / (self.full_words - self.min_words)))
-
-    def together(self, by_trees: Sequence[float], by_cues: Sequence[float], share: float) -> list[float]:
-        """The scores of the three types: the cues' own at a share of 0, the mixture of both at 1."""
-        mixed = [one + self.cue_share * other for one, other in zip(by_trees, by_cues, strict=True)]
-        mixed[1] += self.towards_aggregator
-        return [other + share * (one - other) for one, other in zip(mixed, by_cues, strict=True)]
 
 
 class ClassificationSection(Section):

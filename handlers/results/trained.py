@@ -52,6 +52,7 @@ class ResultTrees(Section):
     about: str = Field(default="", description="What the trees were grown from, under which licences, and when.")
     page: Trees | None = Field(default=None, description="For results with a page.")
     text: Trees | None = Field(default=None, description="For results with a text alone.")
+    short: Trees | None = Field(default=None, description="For a short text alone, such as a search engine shows.")
 
 
 class Forest:

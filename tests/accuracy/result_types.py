@@ -12,13 +12,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.page.html import parse_page
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.accuracy import result_speed, seed_rules
 from tests.accuracy.goals import Goal
 from tests.rules import shipped_rules
 from tests.training.by_site import held_out, section
-from tests.training.cases import TYPES, Case, content, read_cases
+from tests.training.cases import SHORT_CHARACTERS, TYPES, Case, content, description, read_cases
 
 BY_SITE, IN_SAMPLE, CUES, RULES = "by site", "in sample", "cues alone", "first design's rules"
 TOGETHER = "together"
@@ -30,7 +29,7 @@ _MADE_WORSE: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "text only, no address": (TEXT, {"url": ""}),
     "text only, no title": (TEXT, {"title": None}),
 }
-_BEGINNING, _BEGINNING_CHARACTERS = "200 characters of text", 200
+_BEGINNING = f"{SHORT_CHARACTERS} characters of text"
 _DESCRIPTION = "the page's description"
 
 Matrix = Counter[tuple[ResultType, ResultType]]
@@ -79,9 +78,9 @@ def measure(cases: list[Case]) -> Matrices:
                 for who, classify in everybody.items():
                     _count(matrices, (given, who), case, classify(result))
             results |= {given: results[of].model_copy(update=less) for given, (of, less) in _MADE_WORSE.items()}
-            cut = results[TEXT].content[:_BEGINNING_CHARACTERS]
+            cut = results[TEXT].content[:SHORT_CHARACTERS]
             results[_BEGINNING] = results[TEXT].model_copy(update={"content": cut, "content_kind": "snippet"})
-            if described := _description(results[PAGE].html or ""):
+            if described := description(results[PAGE].html or ""):
                 results[_DESCRIPTION] = results[_BEGINNING].model_copy(update={"content": described})
             for given in results.keys() - {PAGE, TEXT}:
                 _count(matrices, (given, BY_SITE), case, everybody[BY_SITE](results[given]))
@@ -103,11 +102,6 @@ def _count(matrices: Matrices, what: tuple[str, str], case: Case, answer: Result
         answer = label
     for group in (case.set, TOGETHER):
         matrices[*what, group][label, answer] += 1
-
-
-def _description(html: str) -> str:
-    node = parse_page(html).tree.css_first('meta[name=description][content],meta[property="og:description"][content]')
-    return " ".join((node.attributes.get("content") or "").split())[:300] if node is not None else ""
 
 
 def _counts(matrix: Matrix) -> dict[ResultType, tuple[int, int, int]]:

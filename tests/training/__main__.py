@@ -1,7 +1,8 @@
 """``python -m tests.training``: grows the trees for result types, evaluates them by site, and writes them.
 
 They are evaluated before anything is written: sites are dealt into folds, each fold is answered by trees that were
-grown without its sites, as shipped (with the cues' share). ``--evaluate`` stops there.
+grown without its sites, alone and together with the cues; the whole classifier, with its short texts, is measured by
+``tests/accuracy``. ``--evaluate`` stops there.
 """
 
 from __future__ import annotations
@@ -78,11 +79,8 @@ def _compared(cases: Sequence[Case], mode: str, trees: Floats, share: TrainedSha
     cues = np.array([case.by_cues[mode] for case in cases])
     yield "cues", cues
     yield "trees", trees
-    both = [
-        share.together(by_trees, by_cues, share.share_of_trees(case.words))
-        for case, by_trees, by_cues in zip(cases, trees.tolist(), cues.tolist(), strict=True)
-    ]
-    yield "as shipped", np.array(both)
+    both = [share.long.of(*scores) for scores in zip(trees.tolist(), cues.tolist(), strict=True)]
+    yield "together", np.array(both)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,9 @@ import numpy as np
 from tests.training.boosting import Floats, Grown, Recipe, Whole, grow, predict
 from tests.training.cases import TYPES, Case
 
-MODES = ("page", "text")
+MODES, SHORT = ("page", "text"), "short"
+SHORT_SHARE = 0.5
+"""Weight of each of a page's short texts."""
 FOLDS = 8
 SEEDS = (1, 2)
 RECIPE = Recipe(rounds=60, depth=3, rate=0.13, columns=0.15)
@@ -24,10 +26,9 @@ RECIPE = Recipe(rounds=60, depth=3, rate=0.13, columns=0.15)
 def section(cases: Sequence[Case], about: str = "") -> dict[str, Any]:
     """The section ``result_trees``, grown from the cases; their order decides nothing but the draw of rows."""
     found: dict[str, Any] = {"about": about}
-    for mode in MODES:
-        seen = [case for case in cases if case.is_seen(mode)]
-        names, table = as_table(seen, mode)
-        start, trees = _grown(seen, table)
+    for mode in (*MODES, SHORT):
+        names, table, rows = as_table(cases, mode)
+        start, trees = _grown(rows, table)
         found[mode] = {
             "measures": names,
             "start": [round(value, 4) for value in start],
@@ -54,7 +55,7 @@ def held_out(cases: Sequence[Case]) -> Iterator[tuple[Whole, Whole]]:
 
 def cross_validate(cases: Sequence[Case], mode: str) -> Floats:
     """The trees' scores of each case that counts, by trees that never saw its site; all cases must be seen so."""
-    _, table = as_table(cases, mode)
+    _, table, _ = as_table(cases, mode)
     scores = np.zeros((len(cases), len(TYPES)))
     for asked, known in held_out(cases):
         start, trees = _grown([cases[number] for number in known], table[known])
@@ -62,10 +63,14 @@ def cross_validate(cases: Sequence[Case], mode: str) -> Floats:
     return scores
 
 
-def as_table(cases: Sequence[Case], mode: str) -> tuple[list[str], Floats]:
-    """Names of the measures, and a row of them for each case."""
-    names = list(cases[0].measures[mode])
-    return names, np.array([[case.measures[mode][name] for name in names] for case in cases])
+def as_table(cases: Sequence[Case], mode: str) -> tuple[list[str], Floats, list[Case]]:
+    """Names of the measures, a row of them for each case that is seen so, and whose it is; short texts have some."""
+    if mode == SHORT:
+        rows = [(replace(case, weight=case.weight * SHORT_SHARE), short) for case in cases for short in case.shorts]
+    else:
+        rows = [(case, case.measures[mode]) for case in cases if case.is_seen(mode)]
+    names = list(rows[0][1])
+    return names, np.array([[measures[name] for name in names] for _, measures in rows]), [case for case, _ in rows]
 
 
 def _folds(cases: Sequence[Case]) -> list[Whole]:

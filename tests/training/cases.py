@@ -31,7 +31,7 @@ HELPING = {
 """Label and weight of every page of a set; of the last one, where links to further pages are annotated."""
 DOUBTFUL = 0.4
 """Weight of a page whose label its set does not stand for."""
-TEXT_CHARACTERS = 4000
+TEXT_CHARACTERS, SHORT_CHARACTERS = 4000, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class Case:
         source: The case as its set gives it.
         by_cues: The sums of the cues for each.
         words: Words of its text.
+        shorts: Measures of what a search engine might show of it, with and without its address; to grow from.
     """
 
     set: str
@@ -61,6 +62,7 @@ class Case:
     measures: dict[str, dict[str, float]]
     by_cues: dict[str, list[float]]
     words: int
+    shorts: tuple[dict[str, float], ...] = ()
 
     def is_seen(self, mode: str) -> bool:
         """Whether there is something to grow from: a page that shows nothing of its text is left aside."""
@@ -92,6 +94,12 @@ def content(name: str, case: Mapping[str, Any], with_html: bool) -> RetrievedCon
     )
 
 
+def description(html: str) -> str:
+    """What a page says of itself, which search engines like to show; "" where it says nothing."""
+    node = parse_page(html).tree.css_first('meta[name=description][content],meta[property="og:description"][content]')
+    return " ".join((node.attributes.get("content") or "").split())[:300] if node is not None else ""
+
+
 def _label(name: str, case: dict[str, Any]) -> tuple[ResultType | None, float, bool]:
     if name in HELPING:
         label, weight = HELPING[name]
@@ -105,14 +113,24 @@ def _label(name: str, case: dict[str, Any]) -> tuple[ResultType | None, float, b
 def _case(
     name: str, case: dict[str, Any], label: ResultType, weight: float, counts: bool, rules: ClassifyResultsRules
 ) -> Case:
-    measures, by_cues, words = {}, {}, 0
+    measures, by_cues, words, html = {}, {}, 0, ""
     classifier, section = rules.classifier, rules.classification
     for mode in ("page", "text"):
-        observed = classifier.observe(content(name, case, with_html=mode == "page"))
+        result = content(name, case, with_html=mode == "page")
+        html = html or result.html or ""
+        observed = classifier.observe(result)
         measures[mode] = {key: float(value) for key, value in classifier.measures(observed).items()}
         cues = find_cues(observed, section, classifier.patterns)
         by_cues[mode] = cue_sums(cues, section.bias, section.cues)
         words = observed.text.words
+    cut = [text for text in (result.content[:SHORT_CHARACTERS], description(html)) if text.strip()]
+    shorts = [
+        classifier.measures(
+            classifier.observe(RetrievedContent(url=url, title=result.title, content=text, content_kind="snippet"))
+        )
+        for text in cut
+        for url in (result.url, "")
+    ]
     site = str(case.get("split_key") or registrable_domain(host_of(str(case.get("url") or ""))) or case["id"])
     return Case(
         set=name,
@@ -126,4 +144,5 @@ def _case(
         measures=measures,
         by_cues=by_cues,
         words=words,
+        shorts=tuple({key: float(value) for key, value in short.items()} for short in shorts),
     )

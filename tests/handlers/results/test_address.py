@@ -24,6 +24,7 @@ def read(url: str) -> Address:
         "https://example.com/events", "https://example.com/events/", "https://example.com/en/events/today",
         "https://example.com/events/2", "https://example.com/all-events", "https://example.com/search?q=jazz",
         "https://example.com/upcoming-events.html", "https://example.com/d/denmark--århus/events--today/",
+        "https://example.com/forum-12-1.html", "https://example.com/news-2.html", "https://example.com/events-2025",
         "https://example.com/events/2025", "https://example.com/events/2025/11/", "https://example.com/news/2025/11/29",
     ],
 )  # fmt: skip
@@ -49,6 +50,7 @@ def test_no_parts_of_words_and_no_slugs(url: str) -> None:
         "https://example.com/events/jazz-concert-nov-29", "https://example.com/item/8472913",
         "https://example.com/2024/11/29/opening", "https://example.com/watch/a8f3k29x7q",
         "https://example.com/events/501", "https://example.com/item/9002.html", "https://example.com/p/1003",
+        "https://example.com/arrangement/123-messias", "https://example.com/events/12-cats",
     ],
 )  # fmt: skip
 def test_identifiers(url: str) -> None:
@@ -78,6 +80,27 @@ def test_navigation_above_a_slug_says_nothing() -> None:
 def test_hosts_of_listing_words() -> None:
     assert read("https://allevents.in/aarhus").host_listing == "allevents"
     assert read("https://smallevents.in/aarhus").host_listing == ""
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://jobs.example/stelle/77", "https://search.example.com/help/operators", "https://jobs.example/nurse-at-night",
+        "https://news.example.com/", "https://nyheder.example.dk/", "https://forum.example.org/garden",
+    ],
+)  # fmt: skip
+def test_a_host_says_little_of_what_is_below_it_or_of_a_whole_site(url: str) -> None:
+    assert not read(url).host_listing
+
+
+def test_numbers_after_an_items_word_are_its_own() -> None:
+    assert read("https://example.com/thread-8812-1-1.html").identifier
+    assert not read("https://example.com/thread-8812-1-1.html").listing
+
+
+def test_a_short_name_is_kept_without_numbers_and_facets() -> None:
+    assert read("https://example.com/running-shoes").name == ("running", "shoes")
+    assert read("https://example.com/stelle/77").name == ()
 
 
 def test_percent_encoded_and_plain_are_alike() -> None:

@@ -41,12 +41,51 @@ SNIPPETS = [
     (ITEM, "/a/20251112/1188.html", "量子通信卫星地面站建成启用",
      "记者从有关部门获悉，我国新一代量子通信卫星地面站近日在西部地区建成并正式启用。"),
     (ITEM, "", "外媒：折叠屏新机为何注定先在南方制造", "外媒：折叠屏新机为何注定先在南方制造"),
+    (ITEM, "/shows/cats", "Cats", "Thursday 4 December 2025, 7.30pm at the Playhouse, Leeds. Tickets from £18."),
+    (ITEM, "/gig/the-beatles", "The Beatles", "29 November 2025, 8 PM. The Cavern, 10 Mathew Street. $25."),
+    (ITEM, "/arrangement/123-messias", "Händels Messias",
+     "Lørdag den 7. december 2024 kl. 19.30 i Domkirken. Pris: 250 kr. Billetter ved indgangen."),
+    (ITEM, "/konzert/les-miserables", "Les Misérables",
+     "Samstag, 6. Dezember 2025, 20 Uhr im Stadttheater. Eintritt 35 €."),
+    (ITEM, "/news/floods", "Floods",
+     "Two villages were cut off on Monday after the river rose by three metres in a night, the county said."),
+    (ITEM, "/wiki/Athens", "Athens - Wiki", "Athens is the capital of Greece, and one of the oldest cities there are."),
+    (ITEM, "/science/dinosaurs", "Dinosaurs",
+     "Dinosaurs were reptiles that first lived some 240 million years ago and ruled the land for most of that time."),
+    (ITEM, "/wiki/热泵", "热泵", "热泵是一种将热量从低温处转移到高温处的装置，广泛用于供暖和制冷。"),
+    (LISTING, "/damen/jacken", "Damenjacken online kaufen",
+     "1.204 Artikel. Sortieren nach Beliebtheit. Steppjacke 79,99 € In den Warenkorb. Parka 129,00 € In den Warenkorb. "
+     "Wollmantel 199,00 € In den Warenkorb."),
+    (LISTING, "/have/redskaber", "Haveredskaber",
+     "Spade 199 kr. Læg i kurv. Rive 149 kr. Læg i kurv. Skovl 249 kr. Læg i kurv."),
+    (LISTING, "/viewforum.php?f=9", "Vegetables - Board",
+     "Topics Replies Views Last post. Carrots forking 14 512 by june. Blight again 31 990 by otto. Nets 6 121 by ines"),
+    (LISTING, "/forum-12-1.html", "园艺版",
+     "主题 回复 查看 西红柿裂果怎么办 12/340 小红 又是蜗牛 44/1201 老王 什么堆肥好 8/210 安娜"),
+    (LISTING, "/huodong/", "上海演出", "12月6日 哈姆雷特 12月7日 新年音乐会 12月7日 脱口秀 12月8日 弥赛亚"),
+    (ITEM, "/item/4412", "帆布背包 黑色", "￥159 有货 七天无理由退货 轻便耐磨，适合通勤与短途旅行。加入购物车"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "path", "title", "text"), SNIPPETS)
 def test_snippets(kind: ResultType, path: str, title: str | None, text: str) -> None:
     url = SITE + path if path else ""
+    result = RetrievedContent(url=url, title=title, content=text, content_kind="snippet")
+    assert CLASSIFIER.classify(result).result_type is kind
+
+
+@pytest.mark.parametrize(
+    ("url", "title", "text", "kind"),
+    [
+        ("https://jobs.example/stelle/77", "Pflegefachkraft (m/w/d)",
+         "Für unsere Station suchen wir ab 01.02.2026 eine Pflegefachkraft. Klinik Nord, Hauptstraße 7, 50667 Köln. "
+         "Zu den Aufgaben gehören die Pflege der Patienten und die Dokumentation.", ITEM),
+        ("https://search.example.com/syntax/operators", "Operators",
+         "Put a phrase in quotation marks to find the pages that have these words in this order. A minus sign before a "
+         "word leaves out the pages that have it.", ITEM),
+    ],
+)  # fmt: skip
+def test_content_outweighs_the_host(url: str, title: str, text: str, kind: ResultType) -> None:
     result = RetrievedContent(url=url, title=title, content=text, content_kind="snippet")
     assert CLASSIFIER.classify(result).result_type is kind
 
@@ -67,6 +106,7 @@ def cards(items: tuple[str, ...], about: str, link: str = "") -> str:
 
 
 EVENTS = ("Jazz night at the hall", "Farmers market", "Big pub quiz", "Silent film with organ", "Swan lake", "Carols")
+SWEETS = ("risalamande", "brownie", "tiramisu", "citronfromage", "pandekager", "æblekage", "lagkage")
 PAGES = [
     (LISTING, "/events/this-weekend", "Events this weekend", cards(EVENTS, "Sat 29 Nov, 7:30pm", "<a>View event</a>")),
     (LISTING, "/c/hiking-boots", "Hiking boots", cards(EVENTS, "£90.00", "<button>Add to basket</button>")),
@@ -81,6 +121,17 @@ PAGES = [
      f"<article><h1>Harbour dredging begins</h1>{f'<p>{SENTENCE}</p>' * 12}</article>"),
     (ITEM, "/threads/queen-not-laying.4/", "Queen not laying | Bee forum",
      "<h1>Queen not laying</h1>" + f"<div class=post><b>marigold</b><p>{SENTENCE}</p></div>" * 5),
+    (LISTING, "/opskrifter/dessert", "Desserter",
+     "".join(f"<a class=card href=/opskrift/{name}><h3>{name}</h3><span>30 min</span></a>" for name in SWEETS)),
+    (LISTING, "/bbs/12", "园艺版 - 论坛",
+     "".join(f"<tr><td><a href=/t/{n}>蜗牛和西红柿 {n}</a><td>{n * 3}<td><a href=/u/{n}>用户{n}</a>" for n in range(6))
+     .join(("<table>", "</table>"))),
+    (ITEM, "/opskrift/risalamande", "Risalamande",
+     "<h1>Risalamande</h1><p>Tid: 45 min.</p><h2>Ingredienser</h2><ul><li>2 dl ris<li>1 l mælk<li>100 g mandler</ul>"
+     "<h2>Sådan gør du</h2><p>Kog risene i mælken. Hak mandlerne og vend dem i grøden sammen med flødeskummet.</p>"),
+    (ITEM, "/stelle/77", "Pflegefachkraft",
+     "<h1>Pflegefachkraft</h1><p>Klinik Nord, Hauptstraße 7, 50667 Köln. Vollzeit, ab 01.02.2026.</p><h2>Aufgaben</h2>"
+     "<ul><li>Pflege<li>Dokumentation</ul><h2>Profil</h2><p>Wir freuen uns auf Ihre Bewerbung bis zum 15.12.2025.</p>"),
     (NAVIGATION, "/", "Acme Pumps", "<h1>Pumps that keep going</h1><p>Service and parts.</p><a href=/service>More</a>"),
     (NAVIGATION, "/login", "用户登录", "<form><input><input type=password></form><a href=/forget>忘记密码</a>"),
     (NAVIGATION, "/kontakt", "Kontakt – Praxis", "<h1>Kontakt</h1><form><input><textarea></textarea></form>"),
