@@ -194,8 +194,10 @@ class Client:
         return Failure(Trouble.REQUEST, detail)
 
     def _told(self, detail: str) -> str:
-        """A detail that may be shown: short, and without the key."""
-        return detail.replace(self._key, "***")[:300]
+        """A detail that may be shown and travel in an event: short, text, and without the key."""
+        told = detail.replace(self._key, "***")[:300]
+        # Half of a surrogate pair is no text, and no store takes a NUL.
+        return told.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
 
     async def _bound(self, response: httpx2.Response) -> None:
         """Puts a bound on a response's body before anybody reads it."""

@@ -34,7 +34,9 @@ drips                 timeout           fallback             failed rubric      
 401                   waits             waits                waits              waits
 
 400                   error             fallback             failed rubric      model_failed
+400, half a pair      error             fallback             failed rubric      model_failed
 500                   error             fallback             failed rubric      model_failed
+500, half a pair      error             fallback             failed rubric      model_failed
 503                   error             fallback             failed rubric      model_failed
 resets                error             fallback             failed rubric      model_failed
 truncated body        error             fallback             failed rubric      model_failed
