@@ -124,8 +124,8 @@ class Gateway:
         asking = Asking(
             need,
             model,
-            answer_key(need, model),
-            answer_key(replace(need, try_number=0), model),
+            answer_key(need, model, self._llm.base_url),
+            answer_key(replace(need, try_number=0), model, self._llm.base_url),
             limits,
             self._models.task(need.task),
             self._access_to(model),
@@ -166,7 +166,7 @@ class Gateway:
     async def _enter(self, asking: Asking) -> Turn | ModelUnavailable:
         """Waits for a turn, and books the costs of the call before it is made."""
         need, policy, breaker = asking.need, asking.policy, asking.access.breaker
-        tokens = asking.prompt_tokens + need.max_tokens
+        tokens = asking.prompt_tokens + asking.most_reply_tokens
         turn = await asking.access.limiter.turn(need.task, tokens, policy.patience_seconds - asking.waited)
         asking.waited += turn.waited
         self._observer.waited(need.task, asking.model, turn.waited, asking.access.limiter.allowed(need.task))
@@ -195,7 +195,7 @@ class Gateway:
         left = asking.policy.deadline_seconds - asking.spent
         try:
             async with asyncio.timeout(left):
-                result = await self._client.ask(asking.need, asking.model, asking.limits.structured)
+                result = await self._client.ask(asking.need, asking.model, asking.limits)
             if isinstance(result, Answer) and (usage := result.completion.usage) is not None:
                 used = usage.prompt_tokens + usage.completion_tokens
         except TimeoutError:
@@ -231,7 +231,9 @@ class Gateway:
             case Trouble.REQUEST | Trouble.ADAPT:
                 breaker.succeeded()
                 return await self._ledger.failed(asking, CallOutcome.ERROR, result.detail)
-        if result.kind is not Trouble.DOWN:
+        if result.kind is Trouble.TIMEOUT:
+            asking.hung += 1
+        elif result.kind is not Trouble.DOWN:
             asking.lost += 1
         # Cut off while connecting it would look like a model that is slow.
         if await self._may_try_again(asking, self._llm.connect_seconds if result.kind is Trouble.DOWN else 0.0):

@@ -12,7 +12,8 @@ from streams.llm.asking import Asking
 from streams.llm.budget import Budget
 from streams.llm.cache import AnswerStore, StoreError
 from streams.llm.observer import LlmObserver
-from streams.llm.prices import cost_of
+from streams.llm.prices import tokens_of
+from streams.llm.protocols import keeps_to_protocol
 from streams.llm.replies import Completion
 from streams.llm.settings import LlmSettings
 
@@ -41,12 +42,16 @@ class Ledger:
         return reply_of(known, asking.need, asking.model, cached=True)
 
     async def book(self, asking: Asking) -> float | None:
-        """Books a question with its longest reply, once; seconds until midnight where that is too much."""
-        if asking.day:
+        """Books the next call with its longest reply, beside what calls before it were lost with.
+
+        Returns:
+            Seconds until midnight where that is too much; None where it is booked.
+        """
+        day = asking.day or self._budget.day()
+        cost = asking.cost(asking.prompt_tokens, asking.most_reply_tokens) or 0.0
+        if (more := cost - asking.booked) <= 0 and asking.day:
             return None
-        day = self._budget.day()
-        cost = cost_of(asking.limits, asking.prompt_tokens, asking.need.max_tokens) or 0.0
-        if (after := await self._budget.book(day, cost)) is None:
+        if (after := await self._budget.book(day, more)) is None:
             asking.day, asking.booked = day, cost
         return after
 
@@ -58,10 +63,11 @@ class Ledger:
             tool_calls=tuple(KeptCall(id=c.id, name=c.name, arguments=c.arguments) for c in completion.tool_calls),
             outcome=completion.outcome,
             prompt_tokens=usage.prompt_tokens if usage else asking.prompt_tokens,
-            completion_tokens=usage.completion_tokens if usage else len(completion.text.encode("utf-8")) // 4 + 1,
+            completion_tokens=usage.completion_tokens if usage else tokens_of(completion.text) + 1,
         )
         cost = asking.cost(kept.prompt_tokens, kept.completion_tokens)
-        seconds = llm.cache_seconds if kept.outcome is CallOutcome.OK else llm.cache_failed_seconds
+        settled = kept.outcome is CallOutcome.OK and keeps_to_protocol(asking.need, completion)
+        seconds = llm.cache_seconds if settled else llm.cache_failed_seconds
         now = self._clock.now().timestamp()
         day, booked = asking.unbook()
         try:
@@ -99,7 +105,10 @@ class Ledger:
         return ModelFailed(call, detail)
 
     async def settle(self, asking: Asking) -> float | None:
-        """Sets what was booked right where no answer came: prompts that may have been read are taken for paid."""
+        """Sets what was booked right where no answer came: prompts that may have been read are taken for paid.
+
+        A call that was cut off at the deadline is taken for paid with the longest reply.
+        """
         cost = asking.cost(0, 0)
         if asking.day:
             day, booked = asking.unbook()

@@ -98,6 +98,11 @@ class ModelLimits(Section):
     in_flight: int = Field(default=16, ge=1, description="Calls under way at once, of the whole fleet.")
     price_in: float | None = Field(default=None, ge=0, description="USD for a million tokens of prompts.")
     price_out: float | None = Field(default=None, ge=0, description="USD for a million tokens of replies.")
+    thinking_tokens: int = Field(
+        default=0,
+        ge=0,
+        description="Beyond a task's max_tokens, for what a model thinks unseen: sent along, booked, and believed.",
+    )
     structured: bool = Field(default=False, description="Whether the server keeps replies to a JSON Schema.")
 
 

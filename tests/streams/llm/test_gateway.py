@@ -189,6 +189,18 @@ async def test_another_question_is_another(other: dict[str, Any]) -> None:
     assert len(server.asked) == 2
 
 
+async def test_another_server_under_the_same_name_is_asked_itself(tmp_path: Path) -> None:
+    texts = []
+    async with model_server(says("0.1")) as one, model_server(says("0.9")) as other:
+        for server in (one, other, one):
+            async with gateway_at(server.base_url, cache_path=tmp_path / "llm.sqlite") as gateway:
+                reply = await gateway.answer(question())
+                assert isinstance(reply, ModelReply)
+                texts.append(reply.text)
+    assert texts == ["0.1", "0.9", "0.1"]
+    assert (len(one.asked), len(other.asked)) == (1, 1)
+
+
 async def test_failures_are_asked_anew_and_paid_replies_are_not() -> None:
     async with model_server(says("0.7")) as server, gateway_at(server.base_url) as gateway:
         server.script = [status(400), says("0.7 or", "length")]

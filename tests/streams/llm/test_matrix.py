@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from streams.llm.cache import SqliteStore
 from streams.llm.settings import TaskPolicy
 from tests.kafka.installation import until
+from tests.streams.doubles import VirtualClock
 from tests.streams.llm.judges import GOOD, TASKS, WAITS, in_a_word, input_of, judge
 from tests.streams.llm.model_server import ANSWERED, FAULTS, model_server, says
 from tests.streams.llm.questions import HASTY, gateway_at
@@ -121,6 +123,29 @@ async def test_a_server_that_behaves_is_believed_and_paid_once(task: str) -> Non
         words = [in_a_word(await judge(task, input_of(task), gateway.answer)) for _ in range(3)]
         assert len(server.asked) == 1
     assert words == [BEHAVED[task]] * 3
+
+
+@pytest.mark.parametrize("fault", ["prose", "out of range", "unknown tool", "speaks of what was not shown"])
+@pytest.mark.parametrize("task", TASKS)
+async def test_a_reply_that_no_reader_takes_is_kept_for_an_hour_and_then_asked_anew(task: str, fault: str) -> None:
+    """A crash does not pay for it twice, and a judgment that failed can be had again (R-130)."""
+    source = '{"number": 99, "relevance": 1, "quality": 1}'
+    unknown = says(GOOD["evaluate_retrieval"].replace("[]", f"[{source}]"))
+    clock, event, store = VirtualClock(), input_of(task), SqliteStore(None)
+    words, asked = [], []
+    async with (
+        model_server(FAULTS.get(fault, unknown)) as server,
+        gateway_at(server.base_url, PATIENT, clock=clock, store=store, cache_failed_seconds=3600) as gateway,
+    ):
+        for seconds in (0, 3500, 101, 20 * 86_400):
+            clock.seconds += seconds
+            words.append(in_a_word(await judge(task, event, gateway.answer)))
+            asked.append(len(server.asked))
+            if seconds:
+                server.behave = says(GOOD[task])
+    assert words == [words[0], words[0], BEHAVED[task], BEHAVED[task]]
+    assert words[0] != BEHAVED[task]
+    assert asked[0] == asked[1] < asked[2] == asked[3]
 
 
 @pytest.mark.parametrize("task", TASKS)
