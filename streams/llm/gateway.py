@@ -213,7 +213,7 @@ class Gateway:
         """What a request came to; None for another try."""
         breaker = asking.access.breaker
         if isinstance(result, Answer):
-            breaker.succeeded()
+            breaker.succeeded(asking.question)
             asking.access.limiter.stated(result.requests_per_minute, result.tokens_per_minute)
             return await self._ledger.keep(asking, result.completion)
         asking.access.last_trouble = result.detail
@@ -229,7 +229,7 @@ class Gateway:
                 await self._ledger.settle(asking)
                 return self._unavailable(asking.need, asking.model, "shut", result.detail, result.after_seconds)
             case Trouble.REQUEST | Trouble.ADAPT:
-                breaker.succeeded()
+                breaker.succeeded(asking.question)
                 return await self._ledger.failed(asking, CallOutcome.ERROR, result.detail)
         if result.kind is Trouble.TIMEOUT:
             asking.hung += 1

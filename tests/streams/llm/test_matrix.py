@@ -7,17 +7,19 @@ score rather than with an invented one, and nothing decided while nobody can be 
 from __future__ import annotations
 
 import asyncio
+import itertools
 from pathlib import Path
 
 import pytest
 
+from schemas.outcome import ModelUnavailable
 from streams.llm.cache import SqliteStore
 from streams.llm.settings import TaskPolicy
 from tests.kafka.installation import until
 from tests.streams.doubles import VirtualClock
 from tests.streams.llm.judges import GOOD, TASKS, WAITS, in_a_word, input_of, judge
-from tests.streams.llm.model_server import ANSWERED, FAULTS, model_server, says
-from tests.streams.llm.questions import HASTY, gateway_at
+from tests.streams.llm.model_server import ANSWERED, FAULTS, Wire, model_server, says, status
+from tests.streams.llm.questions import HASTY, gateway_at, question
 
 MATRIX = """
 fault                 judge_relevance   evaluate_retrieval   evaluate_search    decontextualize_claim
@@ -173,6 +175,20 @@ async def test_in_an_outage_only_so_many_are_decided_until_the_breaker_opens(tas
         await asyncio.sleep(0.6)
         words = [in_a_word(await judge(task, event, gateway.answer)) for event in events[2:]]
     assert words == [BEHAVED[task]] * 4
+
+
+@pytest.mark.parametrize("task", TASKS)
+async def test_at_four_failures_in_five_most_is_not_decided(task: str) -> None:
+    """Though no run of failures is long enough to open the breaker (C-20)."""
+    once = TaskPolicy(**{**HASTY.model_dump(), "attempts": 1})
+    calls = itertools.count(1)
+
+    async def flaky(wire: Wire) -> None:
+        await (says(GOOD[task]) if next(calls) % 5 == 0 else status(500))(wire)
+
+    async with model_server(flaky) as server, gateway_at(server.base_url, once, breaker_window=10) as gateway:
+        answers = [await gateway.answer(question(str(number), task=task)) for number in range(40)]
+    assert [isinstance(reply, ModelUnavailable) for reply in answers] == [False] * 10 + [True] * 30
 
 
 async def test_a_claim_that_fails_in_all_its_tries_is_one_question_and_no_outage() -> None:
