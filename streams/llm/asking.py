@@ -25,7 +25,7 @@ class Asking:
         prompt_tokens: About as many as the prompt has.
         day: On which costs are booked ahead; "" where none are.
         booked: USD booked ahead.
-        spent: Seconds of the deadline that are used: calls, and pauses between them.
+        spent: Seconds of the deadline that are used: calls, pauses between them, and waits for the journal.
         latency: Seconds of calls.
         waited: Seconds of the patience that are used.
         attempts: Requests sent.
@@ -51,6 +51,11 @@ class Asking:
     adapted: int = 0
     lost: int = 0
     hung: int = 0
+
+    @property
+    def left(self) -> float:
+        """Seconds of the deadline that are left."""
+        return max(0.0, self.policy.deadline_seconds - self.spent)
 
     @property
     def most_reply_tokens(self) -> int:

@@ -42,6 +42,8 @@ _ADAPTATIONS = 3
 """Parameters that a model may refuse, one after another."""
 _REFUSALS = 3
 """How often a question is refused for want of room, while others are answered, before it is taken for too large."""
+_LEAST_TRY_SECONDS = 0.1
+"""In less than that nothing is answered."""
 _OUTCOMES = {
     Trouble.REQUEST: CallOutcome.ERROR,
     Trouble.LIMITED: CallOutcome.RATE_LIMITED,
@@ -107,6 +109,7 @@ class Gateway:
     async def aclose(self) -> None:
         """Closes connections and the journal."""
         await self._client.aclose()
+        await self._ledger.aclose()
         await self._store.aclose()
 
     async def answer(self, need: AskModel) -> Replied:
@@ -141,27 +144,27 @@ class Gateway:
             return self._unavailable(asking.need, asking.model, "journal", str(error)[:300])
 
     async def _ask(self, asking: Asking) -> Replied:
-        """Asks until there is an answer, or no time or hope is left."""
+        """Asks until there is an answer, or no time or hope is left; what was booked is set right, whatever comes."""
         breaker = asking.access.breaker
         if (rest := breaker.rest()) is not None:
             return self._resting(asking, rest)
-        while True:
-            entered = await self._enter(asking)
-            if isinstance(entered, ModelUnavailable):
-                await self._ledger.settle(asking)
-                return entered
-            try:
-                result = await self._call(asking, entered)
-                done = await self._judge(asking, result)
-            except BaseException:
-                asking.lost += 1
-                with contextlib.suppress(StoreError):
+        try:
+            while True:
+                entered = await self._enter(asking)
+                if isinstance(entered, ModelUnavailable):
                     await self._ledger.settle(asking)
-                raise
-            finally:
-                breaker.left(asking.question)
-            if done is not None:
-                return done
+                    return entered
+                try:
+                    result = await self._call(asking, entered)
+                    done = await self._judge(asking, result)
+                finally:
+                    breaker.left(asking.question)
+                if done is not None:
+                    return done
+        except BaseException:
+            with contextlib.suppress(StoreError):
+                await self._ledger.settle(asking)
+            raise
 
     async def _enter(self, asking: Asking) -> Turn | ModelUnavailable:
         """Waits for a turn, and books the costs of the call before it is made."""
@@ -192,14 +195,16 @@ class Gateway:
         used: int | None = None
         began = self._clock.monotonic()
         asking.attempts += 1
-        left = asking.policy.deadline_seconds - asking.spent
         try:
-            async with asyncio.timeout(left):
+            async with asyncio.timeout(asking.left):
                 result = await self._client.ask(asking.need, asking.model, asking.limits)
             if isinstance(result, Answer) and (usage := result.completion.usage) is not None:
                 used = usage.prompt_tokens + usage.completion_tokens
         except TimeoutError:
             result = Failure(Trouble.TIMEOUT, f"no answer within {asking.policy.deadline_seconds:g} s")
+        except BaseException:
+            asking.lost += 1
+            raise
         finally:
             turn.over(used)
             took = self._clock.monotonic() - began
@@ -236,7 +241,8 @@ class Gateway:
         elif result.kind is not Trouble.DOWN:
             asking.lost += 1
         # Cut off while connecting it would look like a model that is slow.
-        if await self._may_try_again(asking, self._llm.connect_seconds if result.kind is Trouble.DOWN else 0.0):
+        room = self._llm.connect_seconds if result.kind is Trouble.DOWN else _LEAST_TRY_SECONDS
+        if await self._may_try_again(asking, room):
             return None
         breaker.failed(asking.question)
         if result.kind is Trouble.DOWN or not breaker.closed:

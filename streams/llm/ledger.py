@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
 import structlog
 
 from schemas.llm import CallOutcome, LlmCall
@@ -18,10 +22,18 @@ from streams.llm.replies import Completion
 from streams.llm.settings import LlmSettings
 
 log = structlog.get_logger(__name__)
+T = TypeVar("T")
+_AFTER_SECONDS = 0.1
+"""How long the journal is waited for beyond a deadline, where there is something to be written."""
 
 
 class Ledger:
-    """Books, keeps and settles. Every method may raise ``StoreError``, except where an answer was paid already."""
+    """Books, keeps and settles. Every method may raise ``StoreError``, except where an answer was paid already.
+
+    The journal is waited for within a task's deadline; before a call for half of what is left of it, so that a journal
+    that is slow is not taken for a model that is. What was begun is finished even where nobody waits any more, and a
+    booking that nobody knows of is taken back.
+    """
 
     def __init__(
         self, llm: LlmSettings, store: AnswerStore, budget: Budget, clock: Clock, observer: LlmObserver
@@ -32,10 +44,17 @@ class Ledger:
         self._budget = budget
         self._clock = clock
         self._observer = observer
+        self._left_alone: set[asyncio.Task[None]] = set()
+
+    async def aclose(self) -> None:
+        """Finishes what is under way."""
+        await asyncio.gather(*self._left_alone)
 
     async def known(self, asking: Asking) -> ModelReply | ModelFailed | None:
         """The answer that stands in the journal already; None where there is none."""
-        kept = await self._store.get(asking.key, self._clock.now().timestamp())
+        kept = await self._wait(
+            asking, asking.left / 2, self._store.get(asking.key, self._clock.now().timestamp()), _nothing
+        )
         if kept is None or (known := from_journal(kept)) is None:
             return None
         self._observer.cached(asking.need.task)
@@ -51,7 +70,12 @@ class Ledger:
         cost = asking.cost(asking.prompt_tokens, asking.most_reply_tokens) or 0.0
         if (more := cost - asking.booked) <= 0 and asking.day:
             return None
-        if (after := await self._budget.book(day, more)) is None:
+
+        async def take_back(after: float | None) -> None:
+            if after is None:
+                await self._store.book(day, -more, None)
+
+        if (after := await self._wait(asking, asking.left / 2, self._budget.book(day, more), take_back)) is None:
             asking.day, asking.booked = day, cost
         return after
 
@@ -72,7 +96,8 @@ class Ledger:
         day, booked = asking.unbook()
         try:
             journal = kept.model_dump_json()
-            total = await self._store.keep(asking.key, journal, now, seconds, day, (cost or 0.0) - booked)
+            keeping = self._store.keep(asking.key, journal, now, seconds, day, (cost or 0.0) - booked)
+            total = await self._wait(asking, asking.left + _AFTER_SECONDS, keeping, _nothing)
             self._budget.show(day, total)
         except StoreError as error:
             # It is paid already; not to hand it out would mean to pay again for certain.
@@ -112,7 +137,48 @@ class Ledger:
         cost = asking.cost(0, 0)
         if asking.day:
             day, booked = asking.unbook()
-            _, total = await self._store.book(day, (cost or 0.0) - booked, None)
+            booking = self._store.book(day, (cost or 0.0) - booked, None)
+            _, total = await self._wait(asking, asking.left + _AFTER_SECONDS, booking, _nothing)
             self._budget.show(day, total)
             self._observer.paid(asking.need.task, asking.model, cost)
         return cost
+
+    async def _wait(
+        self, asking: Asking, seconds: float, work: Coroutine[Any, Any, T], undo: Callable[[T], Awaitable[None]]
+    ) -> T:
+        """Waits so long for the journal.
+
+        Args:
+            asking: Whose deadline it is taken from.
+            seconds: Beyond which nobody waits.
+            work: What the journal is to do.
+            undo: Called with what came of it where nobody waits any more.
+
+        Raises:
+            StoreError: It could not be done, or not in time.
+        """
+        running = asyncio.create_task(work)
+        began = self._clock.monotonic()
+        try:
+            async with asyncio.timeout(seconds):
+                return await asyncio.shield(running)
+        except (TimeoutError, asyncio.CancelledError) as error:
+            task = asyncio.create_task(_finish(running, undo))
+            self._left_alone.add(task)
+            task.add_done_callback(self._left_alone.discard)
+            if isinstance(error, TimeoutError):
+                raise StoreError(f"no answer within {seconds:.2g} s") from error
+            raise
+        finally:
+            asking.spent += self._clock.monotonic() - began
+
+
+async def _finish(running: asyncio.Task[T], undo: Callable[[T], Awaitable[None]]) -> None:
+    try:
+        await undo(await running)
+    except StoreError as error:
+        log.error("the journal failed after its time was up", error=str(error)[:300])
+
+
+async def _nothing(_: object) -> None:
+    """What was written stays."""

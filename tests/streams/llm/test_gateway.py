@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from tests.streams.llm.model_server import (
     ANSWERED,
     FAULTS,
     Behaviour,
+    Wire,
     by_message,
     calls_tools,
     hangs,
@@ -301,6 +304,87 @@ async def test_no_journal_no_call(tmp_path: Path) -> None:
     ):
         assert isinstance(await gateway.answer(question()), ModelUnavailable)
     assert not server.asked
+
+
+async def test_a_journal_that_somebody_else_holds_is_not_waited_for_beyond_the_deadline(tmp_path: Path) -> None:
+    """Before a call nothing was judged; after it the answer is there, and is written when it can be."""
+    path = tmp_path / "llm.sqlite"
+    async with model_server(says("0.7")) as server:
+        async with gateway_at(server.base_url, cache_path=path) as gateway:
+            await gateway.answer(question("first"))
+            with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+                other.execute("BEGIN IMMEDIATE")
+                async with asyncio.timeout(1.5):
+                    reply = await gateway.answer(question("held"))
+                other.execute("COMMIT")
+            assert isinstance(reply, ModelUnavailable)
+            assert "within" in reply.detail
+            assert len(server.asked) == 1
+            with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+
+                async def held(wire: Wire) -> None:
+                    other.execute("BEGIN IMMEDIATE")
+                    await says("0.8")(wire)
+
+                server.script = [held]
+                async with asyncio.timeout(1.5):
+                    reply = await gateway.answer(question("paid"))
+                other.execute("COMMIT")
+            assert isinstance(reply, ModelReply)
+        async with gateway_at(server.base_url, cache_path=path) as gateway:
+            again = await gateway.answer(question("paid"))
+    assert isinstance(again, ModelReply)
+    assert (again.text, again.call.cached) == ("0.8", True)
+    assert await booked_today(path) == pytest.approx(2 * (reply.call.cost_usd or 0.0), rel=0.1)
+
+
+async def booked_today(path: Path) -> float:
+    """USD in the journal's account."""
+    store = SqliteStore(path)
+    _, total = await store.book(datetime.now(UTC).date().isoformat(), 0.0, None)
+    await store.aclose()
+    return total
+
+
+class HeldStore(SqliteStore):
+    """Books when it is let."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.entered, self.free = asyncio.Event(), asyncio.Event()
+
+    async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
+        self.entered.set()
+        await self.free.wait()
+        return await super().book(day, usd, most)
+
+
+async def test_a_booking_that_nobody_waits_for_any_more_is_taken_back(tmp_path: Path) -> None:
+    """Cancelled, or out of time: the call is not made, so the day is not charged for it."""
+    path = tmp_path / "llm.sqlite"
+    store = HeldStore(path)
+    async with model_server() as server, gateway_at(server.base_url, store=store) as gateway:
+        asking = asyncio.create_task(gateway.answer(question("cancelled", max_tokens=100_000)))
+        await store.entered.wait()
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        assert isinstance(await gateway.answer(question("late", max_tokens=100_000)), ModelUnavailable)
+        store.free.set()
+    assert not server.asked
+    assert await booked_today(path) == 0.0
+
+
+async def test_who_is_cancelled_while_waiting_for_another_turn_leaves_nothing_booked(tmp_path: Path) -> None:
+    path, policy = tmp_path / "llm.sqlite", TaskPolicy(deadline_seconds=5, patience_seconds=100)
+    async with model_server(status(429, retry_after="30")) as server:
+        async with gateway_at(server.base_url, policy, cache_path=path) as gateway:
+            asking = asyncio.create_task(gateway.answer(question(max_tokens=100_000)))
+            await until(lambda: [asked.ended for asked in server.asked] == ["answered"])
+            await asyncio.sleep(0.1)
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+        assert len(server.asked) == 1
+    assert await booked_today(path) == 0.0
 
 
 class FullStore(SqliteStore):
