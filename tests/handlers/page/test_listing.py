@@ -171,7 +171,8 @@ def test_a_genre_that_many_items_share_is_not_the_item() -> None:
         f"<tr><td>{SHOW_LINK}</td><td>{HALL_LINK}</td><td>{DATE_LINK}</td></tr>",
         f'<tr><td>{SHOW_LINK}</td><td><a href="/halls/only">HALL</a></td><td>{DATE_LINK}</td></tr>',
         f'<tr><td>Fri</td><td>{SHOW_LINK}</td><td>{HALL_LINK}</td><td><a href="/tickets/{{n}}">Tickets</a></td></tr>',
-        f'<tr><td><a href="/shows/{{n}}-x"><img alt=""></a>{HALL_LINK}{DATE_LINK}{SHOW_LINK}</td></tr>',
+        f'<tr><td><a href="/shows/{{n}}-x"><img alt=""></a>{HALL_LINK}{DATE_LINK}'
+        f'<a href="/compare?id={{n}}">Compare</a><a href="/later/{{n}}">Later</a>{SHOW_LINK}</td></tr>',
     ],
     ids=["halls", "one_hall", "tickets", "brands"],
 )
