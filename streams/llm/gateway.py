@@ -175,7 +175,10 @@ class Gateway:
         self._observer.waited(need.task, asking.model, turn.waited, asking.access.limiter.allowed(need.task))
         if isinstance(turn, NoTurn):
             detail = f"{asking.model}: no turn within {policy.patience_seconds:g} s"
-            return self._unavailable(need, asking.model, "limit", detail, turn.after_seconds)
+            refused = self._unavailable(need, asking.model, "limit", detail, turn.after_seconds)
+            # Who comes back when half of the line has been served keeps it from running dry.
+            soon = max(1.0, min(turn.after_seconds, policy.patience_seconds / 2))
+            return refused if turn.resting else replace(refused, after_seconds=soon, busy=True)
         try:
             if (rest := breaker.enter(asking.question)) is not None:
                 turn.over(0)

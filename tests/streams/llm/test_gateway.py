@@ -126,6 +126,8 @@ async def test_a_wish_longer_than_the_patience() -> None:
     assert first.after_seconds == 3600
     assert isinstance(second, ModelUnavailable)
     assert second.after_seconds == pytest.approx(3600, abs=30)
+    assert not first.busy
+    assert not second.busy
     assert len(server.asked) == 1
 
 
@@ -426,7 +428,9 @@ async def test_the_next_of_a_crowd_gets_no_turn_in_time() -> None:
         replies = await asyncio.gather(*(gateway.answer(question(str(number))) for number in range(10)))
         assert asyncio.get_running_loop().time() - began < 5
     assert 1 <= sum(isinstance(reply, ModelReply) for reply in replies) <= 2
-    assert all(isinstance(reply, ModelReply | ModelUnavailable) for reply in replies)
+    refused = [reply for reply in replies if isinstance(reply, ModelUnavailable)]
+    assert len(refused) >= 8
+    assert all(reply.busy and reply.after_seconds == 1.0 for reply in refused), "a line is no outage"
     assert server.asked
 
 
