@@ -101,7 +101,11 @@ class ModelLimits(Section):
 
     requests_per_minute: int = Field(default=60, ge=1, description="Of the whole fleet, in any 60 seconds.")
     tokens_per_minute: int = Field(default=100_000, ge=1, description="Of prompts and replies, of the whole fleet.")
-    in_flight: int = Field(default=16, ge=1, description="Calls under way at once, of the whole fleet.")
+    in_flight: int = Field(
+        default=16,
+        ge=1,
+        description="Calls under way at once, of the whole fleet; one for each task of each process in any case.",
+    )
     price_in: float | None = Field(default=None, ge=0, description="USD for a million tokens of prompts.")
     price_out: float | None = Field(default=None, ge=0, description="USD for a million tokens of replies.")
     thinking_tokens: int = Field(

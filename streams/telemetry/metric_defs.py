@@ -359,7 +359,8 @@ LLM_TOKENS = MetricDef(
 LLM_COST = MetricDef(
     name="assay_llm_cost_usd_total",
     kind="counter",
-    meaning="What calls cost by the configured prices; no series for a model without one, whose cost is not known.",
+    meaning="What calls cost by the configured prices, those that brought nothing as estimated: one that was cut off"
+    " at its longest reply. No series for a model without a price, whose cost is not known.",
     unit="USD",
     labels=("task", "model"),
 )
