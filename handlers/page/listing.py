@@ -19,7 +19,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from handlers.page.asides import links_in_asides
 from handlers.page.blocks import Blocks, name_words
 from handlers.page.html import page_bytes, parse_bytes
-from handlers.page.leading import leading, one_a_block, tells_apart
+from handlers.page.leading import leading, one_a_block
 from handlers.page.limits import admitted
 from handlers.page.links import absolute_url, canonical_url, host_of, registrable_domain
 from handlers.page.paging import PageLink, PagingSection, is_numbered, next_page, page_number
@@ -35,8 +35,6 @@ _MANY = 3
 _MOSTLY_NEAR = 0.7
 _MOST_ASIDE = 0.8
 _MAX_DEPTH = 60
-_NO_NAMES = 0.1
-"""What a group counts whose texts don't tell its links apart."""
 _SEQUELS = frozenset(("next", "prev"))
 """Values of ``rel`` that lead along a row of pages, or of articles: no items of this one."""
 _SCRIPT = re.compile(r"\.(?:aspx?|cfm|cgi|do|jsp|php\d?|pl)$")
@@ -140,16 +138,12 @@ def _anchors(tree: LexborHTMLParser, base: str, section: ListingSection) -> list
     blocks = Blocks(tree, nodes, section)
     anchors = [anchor for place, node in enumerate(nodes) if (anchor := _anchor(node, place, base, blocks, section))]
     labels: dict[str, str] = {}
-    queries: dict[str, set[str]] = defaultdict(set)
     for anchor in anchors:
         if len(anchor.text) > len(labels.get(anchor.canonical, "")):
             labels[anchor.canonical] = anchor.text
-        path, _, query = anchor.canonical.partition("?")
-        queries[path].add(query)
     for anchor in anchors:
-        path = anchor.canonical.partition("?")[0]
         anchor.label = labels.get(anchor.canonical, "")
-        anchor.shape = _shape(anchor.canonical, bool(_SCRIPT.search(path)) or len(queries[path]) >= _MANY)
+        anchor.shape = _shape(anchor.canonical)
     return anchors
 
 
@@ -197,13 +191,13 @@ def _text_of(node: LexborNode) -> str:
     return " ".join(text.split())[:_TEXT_CHARACTERS]
 
 
-def _shape(canonical: str, by_query: bool) -> str:
+def _shape(canonical: str) -> str:
     """An address without what differs from item to item: ``example.com/product/*``, or ``example.com/view.php?id``."""
     parts = urlsplit(canonical)
     segments = [segment for segment in parts.path.split("/") if segment]
     kept = [_NUMBER.sub("#", segment) for segment in segments[:-1]]
     parameters = sorted({name for name, _ in parse_qsl(parts.query)})
-    last = ["*" if not (by_query and parameters) else segments[-1]] if segments else [""]
+    last = [segments[-1] if parameters and _SCRIPT.search(segments[-1]) else "*"] if segments else [""]
     return f"{parts.netloc}/{'/'.join([*kept, *last])}?{','.join(parameters)}"
 
 
@@ -277,19 +271,19 @@ def _likelihood(group: Sequence[_Anchor], own: str, main: int | None) -> float:
     """How much a group of links of one make looks like a listing's items."""
     labels = {anchor.canonical: anchor.label for anchor in group}
     length = sum(min(len(label), _LONG_TEXT) for label in labels.values()) / len(labels)
-    names = 1.0 if tells_apart(group) else _NO_NAMES
     heading = 2.0 if sum(anchor.in_heading for anchor in group) * 2 >= len(group) else 1.0
     shape = Counter(anchor.shape for anchor in group).most_common(1)[0][1] / len(group)
     deep = sum(len(urlsplit(anchor.canonical).path.strip("/").split("/")) > 1 for anchor in group) / len(group)
     domain = registrable_domain(host_of(own))
     inside = sum(registrable_domain(host_of(anchor.url)) == domain for anchor in group) / len(group)
     folder = own.partition("?")[0].rstrip("/") + "/"
-    below = sum(anchor.canonical.startswith(folder) for anchor in group) / len(group)
+    has_path = bool(urlsplit(own).path.strip("/"))
+    below = sum(anchor.canonical.startswith(folder) for anchor in group) / len(group) if has_path else 0.0
     central = sum(main in anchor.chain for anchor in group) / len(group) if main is not None else 1.0
     # Below a page's own path there are its items, but also parts of the list: the former have headings.
     below *= 7 if heading > 1 else 1
     place = (0.5 + shape) * (0.5 + deep) * (0.7 + 0.3 * inside) * (1 + below) * (0.1 + 0.9 * central)
-    return float(min(len(labels), 40) * (5 + length) * names * heading * place)
+    return float(min(len(labels), 40) * (5 + length) * heading * place)
 
 
 def _ranked(items: list[ItemLink], query: str, max_details: int, section: ListingSection) -> tuple[ItemLink, ...]:
