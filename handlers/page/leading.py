@@ -75,9 +75,9 @@ def one_a_block(group: Sequence[L], least: int) -> list[L]:
     by_shape: dict[str, list[L]] = defaultdict(list)
     for link in group:
         by_shape[link.shape].append(link)
-    echoes = {shape for shape, strand in by_shape.items() if not tells_apart(strand)}
+    echoes = {shape for shape, strand in by_shape.items() if _addresses(strand) >= _FEW and not tells_apart(strand)}
     others = [link for link in group if link.shape not in echoes]
-    if echoes and _addresses(others) * _FEW >= _addresses(group):
+    if echoes and _addresses(others) * _FEW >= _addresses(group) and tells_apart(others):
         return one_a_block(others, least)
     strands = sorted(by_shape.values(), key=len, reverse=True)[:_MAX_STRANDS]
     full = [strand for strand in strands if _addresses(strand) >= least]
@@ -115,14 +115,27 @@ def _is_of_one(group: Sequence[BlockLink], blocks: frozenset[int]) -> bool:
 def _shares_blocks(group: Sequence[BlockLink], found: Sequence[BlockLink], held: frozenset[int]) -> bool:
     """Whether the blocks of one group, each with an address of its own, are those of the other; some may lack it."""
     blocks = _blocks(group)
-    if not _is_of_one(group, blocks):
+    if not _is_of_one(group, blocks) or _is_same_kind(group, found):
         return False
     if _share(found, blocks) < _MANY:
-        return _alternate(group, found)
+        return _shape(group) != _shape(found) and _alternate(group, found)
     if _share(group, held) >= _MANY:
         return True
     met = {element for link in found for element in link.chain if element in blocks}
     return _addresses(group) > _addresses(found) and len(met) >= _MANY * _addresses(found)
+
+
+def _is_same_kind(group: Sequence[BlockLink], found: Sequence[BlockLink]) -> bool:
+    """Whether two groups link the same items, or items of one kind in blocks that look a little different."""
+    known = {link.canonical for link in found}
+    shared = sum(link.canonical in known for link in group)
+    shape = _shape(group)
+    return 2 * shared > len(group) or (shape == _shape(found) and not shape.partition("/")[2].startswith("*"))
+
+
+def _shape(group: Sequence[BlockLink]) -> str:
+    """The shape that most links of a group have."""
+    return Counter(link.shape for link in group).most_common(1)[0][0]
 
 
 def _stand_in(strand: Sequence[BlockLink], chief: Sequence[BlockLink], blocks: frozenset[int]) -> bool:

@@ -79,6 +79,25 @@ def test_links_that_take_turns_make_blocks_where_no_element_does() -> None:
     assert leading(hall, [show, hall]) is show
 
 
+def test_blocks_that_look_a_little_different_are_not_each_others() -> None:
+    even = [Link(f"/{n}-even", "shop.example/*?", f"Even {n}", (100 + n,), 2 * n) for n in range(4)]
+    odd = [Link(f"/{n}-odd", "shop.example/*?", f"Odd {n}", (200 + n,), 2 * n + 1) for n in range(4)]
+    assert leading(odd, [even, odd]) is odd
+    pictures = group("shop.example/a/*", "Show {}", 1, count=3)
+    titles = [
+        Link(f"shop.example/a/*/{n}", "shop.example/a/*", f"Show {n}", (500 + n, n), 10 * n + 5) for n in range(5)
+    ]
+    assert leading(titles, [pictures, titles]) is titles
+    others = [Link(f"/b/{n}", "shop.example/a/*", f"Show {n}", (600 + n, n), 10 * n) for n in range(5)]
+    assert leading(titles, [others, titles]) is titles
+
+
+def test_links_that_all_say_the_same_are_kept_where_all_do() -> None:
+    hits = [Link(f"https://{n}.example/a", f"{n}.example", "Visit", (100 + n, n), n) for n in range(4)]
+    kept = group("/kept", "Visit", 2)
+    assert one_a_block([*hits, *kept], 2)[:4] == hits
+
+
 def test_one_link_a_block_is_kept() -> None:
     show, hall, same = group("/show", "Show {}", 1), group("/hall", "Hall {}", 2), group("/login", "Log in {}", 3)
     same = [Link("/login/1", "/login", "Log in", link.chain, link.place) for link in same]
