@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -25,6 +26,10 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 _AFTER_SECONDS = 0.1
 """How long the journal is waited for beyond a deadline, where there is something to be written."""
+
+
+class LateError(StoreError):
+    """The journal has not done it in time; it is not waited for any more, and may still do it."""
 
 
 class Ledger:
@@ -99,6 +104,8 @@ class Ledger:
             keeping = self._store.keep(asking.key, journal, now, seconds, day, (cost or 0.0) - booked)
             total = await self._wait(asking, asking.left + _AFTER_SECONDS, keeping, _nothing)
             self._budget.show(day, total)
+        except LateError:
+            log.warning("an answer is kept late", task=asking.need.task, model=asking.model)
         except StoreError as error:
             # It is paid already; not to hand it out would mean to pay again for certain.
             log.error("an answer could not be kept", task=asking.need.task, model=asking.model, error=str(error)[:300])
@@ -138,8 +145,10 @@ class Ledger:
         if asking.day:
             day, booked = asking.unbook()
             booking = self._store.book(day, (cost or 0.0) - booked, None)
-            _, total = await self._wait(asking, asking.left + _AFTER_SECONDS, booking, _nothing)
-            self._budget.show(day, total)
+            # What came of the question is known, and does not become better by waiting.
+            with contextlib.suppress(LateError):
+                _, total = await self._wait(asking, asking.left + _AFTER_SECONDS, booking, _nothing)
+                self._budget.show(day, total)
             self._observer.paid(asking.need.task, asking.model, cost)
         return cost
 
@@ -155,7 +164,8 @@ class Ledger:
             undo: Called with what came of it where nobody waits any more.
 
         Raises:
-            StoreError: It could not be done, or not in time.
+            StoreError: It could not be done.
+            LateError: Or not in time.
         """
         running = asyncio.create_task(work)
         began = self._clock.monotonic()
@@ -167,7 +177,7 @@ class Ledger:
             self._left_alone.add(task)
             task.add_done_callback(self._left_alone.discard)
             if isinstance(error, TimeoutError):
-                raise StoreError(f"no answer within {seconds:.2g} s") from error
+                raise LateError(f"no answer within {seconds:.2g} s") from error
             raise
         finally:
             asking.spent += self._clock.monotonic() - began

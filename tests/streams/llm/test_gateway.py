@@ -340,6 +340,28 @@ async def test_a_journal_that_somebody_else_holds_is_not_waited_for_beyond_the_d
     assert await booked_today(path) == pytest.approx(2 * (reply.call.cost_usd or 0.0), rel=0.1)
 
 
+async def test_a_call_that_failed_is_told_though_the_journal_is_late(tmp_path: Path) -> None:
+    """It hung, whatever the journal does; what that cost is written when it can be."""
+    path = tmp_path / "llm.sqlite"
+    async with model_server() as server:
+        async with gateway_at(server.base_url, cache_path=path) as gateway:
+            await gateway.answer(question("first"))
+            with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+
+                async def held(wire: Wire) -> None:
+                    other.execute("BEGIN IMMEDIATE")
+                    await hangs()(wire)
+
+                server.script = [held]
+                async with asyncio.timeout(1.5):
+                    reply = await gateway.answer(question("hung"))
+                other.execute("COMMIT")
+        assert isinstance(reply, ModelFailed)
+        assert reply.call.outcome is CallOutcome.TIMEOUT
+    assert reply.call.cost_usd is not None
+    assert await booked_today(path) >= reply.call.cost_usd
+
+
 async def booked_today(path: Path) -> float:
     """USD in the journal's account."""
     store = SqliteStore(path)
