@@ -281,7 +281,7 @@ def _likelihood(group: Sequence[_Anchor], own: str, main: int | None) -> float:
     below = sum(anchor.canonical.startswith(folder) for anchor in group) / len(group) if has_path else 0.0
     central = sum(main in anchor.chain for anchor in group) / len(group) if main is not None else 1.0
     # Below a page's own path there are its items, but also parts of the list: the former have headings.
-    below *= 7 if heading > 1 else 1
+    below *= 3 if heading > 1 else 1
     place = (0.5 + shape) * (0.5 + deep) * (0.7 + 0.3 * inside) * (1 + below) * (0.1 + 0.9 * central)
     return float(min(len(labels), 40) * (5 + length) * heading * place)
 

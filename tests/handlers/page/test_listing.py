@@ -222,7 +222,8 @@ def test_boxes_of_popular_articles_are_no_listing(heading: str) -> None:
 
 
 def test_what_stands_below_the_pages_path_or_in_its_main_part_is_preferred() -> None:
-    assert urls(follow(f"{CARDS}<div>{READ}</div>", url="https://kalender.example/soups")) == SOUPS
+    some = READ[: READ.index('<div class="pop"><h4><a href="/magazine/2026/4')]
+    assert urls(follow(f"{CARDS}<div>{some}</div>", url="https://kalender.example/soups")) == SOUPS
     assert urls(follow(f"<main>{CARDS}</main><div>{READ}</div>", url="https://kalender.example/kitchen")) == SOUPS
 
 
