@@ -13,22 +13,28 @@ from handlers.results.numbers import NUMERALS
 from handlers.results.words import Words, alternatives
 
 # The first character is a class of its own: the engine then looks for it in one go.
-_NUMBER = r"\d\d*"
+_DIGITS = r"[0-9\u0660-\U0010ffff](?<=\d)\d*+"
 # Ideographic numbers are too common in prose to look at each; days and times that use them have one of these signs.
-_ANY_NUMBER = rf"[\d{NUMERALS}](?:(?<=\d)\d*|(?<!\d)[{NUMERALS}]{{0,3}}(?=\s?[年月点點时時]))"
-# Marks and blanks that may stand between a number and what belongs to it; none of them closes a clause.
-_BETWEEN = r"[^\w()\[\]{}|<>;!?%·•\"“”》）】、。「」]{0,6}"
+_ANY_DIGITS = rf"[\d{NUMERALS}](?:(?<=\d)\d*+|(?<!\d)[{NUMERALS}]{{0,3}}(?=\s?[年月点點时時]))"
+# Marks and blanks that may stand between a number and a word that belongs to it; all others end a clause.
+_BETWEEN = r"[\s.,:/'’°-]{0,6}+"
+# Between the numbers of a date, of a range, of a time, of thousands.
+_NEXT_NUMBER = r"(?:\.?\s?[./:'’-]{1,2}\s?|[,\s])?\d"
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff]")
 # What must not follow, with one group inside; names of groups, placeholders, classes such as \d.
 _NO_LITERAL = re.compile(r"\(\?!(?:[^()]|\([^()]*\))*\)|\(\?P<\w+>|%\w+%|\\.")
 _LETTERS = re.compile(r"[a-z]+")
 _CLASS = re.compile(r"\[([^\]]*)\]")
-_BLANKS, _MARKS = " \n\t\r", ".,-/':"
+_MARKS = ".,-/':"
+_LEAD_MARKS = f" \n{_MARKS}"
+_AROUND = f" \n\t\r{_MARKS}"
+_BLANKS_BETWEEN = 2
 _LEAD_REACH = 4
-_LONGEST_REACH = 8
+_LONGEST_REACH = 9
+_LOOK = 3
 
-FoundNumber = tuple[int, int, bool]
-"""Where a number begins and ends, and whether something may follow that says what it is."""
+Candidate = tuple[int, int, bool]
+"""Where a number begins and ends, and whether a word stands before it that says what it is."""
 
 
 class NumberFinder:
@@ -57,29 +63,40 @@ class NumberFinder:
         signs = alternatives(word for word in words if not word[-1:].isalpha())
         # Another script is left to the readers: it has its words without blanks between them.
         word = rf"(?:{alternatives(letters)})?(?:{signs}|(?:{whole})(?![a-z]))"
-        follow = rf"{_BETWEEN}(?:\d|(?=[^\x00-\x7f])\w|{alternatives(starts)}|{word})"
-        self._plain = re.compile(rf"{_NUMBER}(?:(?={follow})())?")
-        self._any = re.compile(rf"{_ANY_NUMBER}(?:(?={follow})())?")
+        follow = rf"{_NEXT_NUMBER}|{_BETWEEN}(?:(?=[^\x00-\x7f])\w|{alternatives(starts)}|{word})"
+        # The empty group says that it follows.
+        self._plain, self._any = (re.compile(rf"{number}(?:(?={follow})())?") for number in (_DIGITS, _ANY_DIGITS))
         self._leads = leads
-        self._lead_ends = frozenset(word.lower().rstrip(_MARKS)[-2:] for word in leads)
+        ends = {word.lower().rstrip(_MARKS)[-_LOOK:] for word in leads}
+        self._lead_ends = frozenset(end for end in ends if len(end) == _LOOK)
+        self._short_leads = ends - self._lead_ends
 
-    def find(self, folded: str) -> list[FoundNumber]:
-        """All numbers, in order."""
+    def find(self, folded: str, text: str) -> tuple[list[tuple[int, int]], list[Candidate]]:
+        """Where all numbers begin and end, in order; and those that may say something."""
         number = self._plain if folded.isascii() or not _IDEOGRAPH.search(folded) else self._any
-        return [(*match.span(), match.lastindex is not None) for match in number.finditer(folded)]
+        spans: list[tuple[int, int]] = []
+        candidates: list[Candidate] = []
+        lead_ends, short_leads = self._lead_ends, self._short_leads
+        for match in number.finditer(folded):
+            span = start, end = match.span()
+            spans.append(span)
+            # A look at the last characters before it costs little, and finds no lead before most numbers.
+            before = folded[max(0, start - _LONGEST_REACH) : start].rstrip(_AROUND)
+            may_be_led = before[-_LOOK:] in lead_ends or before[-2:] in short_leads or before[-1:] in short_leads
+            is_led = may_be_led and self._is_led(folded, text, start)
+            if is_led or match.lastindex:
+                candidates.append((start, end, is_led))
+        return spans, candidates
 
-    def has_lead(self, folded: str, text: str, start: int) -> bool:
-        """Whether a word that says what a number is stands before it: what most numbers have not."""
-        head = folded[max(0, start - _LONGEST_REACH) : start].rstrip(_BLANKS + _MARKS)
-        if head[-2:] not in self._lead_ends and head[-1:] not in self._lead_ends:
-            return False
+    def _is_led(self, folded: str, text: str, start: int) -> bool:
+        """Whether a word that says what a number is stands before it, behind blanks or behind a few marks."""
         end = start
-        while end and start - end < 2 and folded[end - 1].isspace():
+        while end and start - end < _BLANKS_BETWEEN and folded[end - 1].isspace():
             end -= 1
         if self._leads.before(folded, text, end):
             return True
         end = start
-        while end and start - end < _LEAD_REACH and folded[end - 1] in " .,-/':\n":
+        while end and start - end < _LEAD_REACH and folded[end - 1] in _LEAD_MARKS:
             end -= 1
         return bool(self._leads.before(folded, text, end))
 

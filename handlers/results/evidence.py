@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from handlers.results.candidates import FoundNumber
+from handlers.results.candidates import Candidate
 from handlers.results.dates import date_after_month, read_date
 from handlers.results.details import DetailPatterns
 from handlers.results.patterns import CompiledPatterns
-from handlers.results.places import labelled_places, read_address
+from handlers.results.places import find_addresses, labelled_places
 from handlers.results.prices import read_price
 from handlers.results.spans import Detail, Kind, Reading, read_text
 from handlers.results.times import join_range, read_time
@@ -36,19 +36,17 @@ def find_evidence(text: str, patterns: CompiledPatterns, limit: int = 20) -> tup
         return ()
     reading = read_text(text)
     details = patterns.details
-    numbers = details.numbers.find(reading.folded)
-    found = [*_moments_and_prices(reading, numbers, details), *_free_admissions(reading, details)]
-    places = [*_addresses(reading, numbers, details), *labelled_places(reading, details)]
+    numbers, candidates = details.numbers.find(reading.folded, text)
+    found = [*_moments_and_prices(reading, candidates, details), *_free_admissions(reading, details)]
+    places = [*find_addresses(reading, numbers, details), *labelled_places(reading, details)]
     return _as_evidence(text, [*_joined(found), *_joined(places)], limit)
 
 
-def _moments_and_prices(reading: Reading, numbers: Iterable[FoundNumber], patterns: DetailPatterns) -> list[Detail]:
+def _moments_and_prices(reading: Reading, numbers: Iterable[Candidate], patterns: DetailPatterns) -> list[Detail]:
     floor, last_date = 0, 0
     found: list[Detail] = []
-    has_lead_before = patterns.numbers.has_lead
-    for start, end, is_followed in numbers:
-        has_lead = has_lead_before(reading.folded, reading.text, start)
-        if not (is_followed or has_lead) or start < floor or _is_inside(reading.folded, start, floor):
+    for start, end, has_lead in numbers:
+        if start < floor or (start > floor + 1 and _is_inside(reading.folded, start, has_lead)):
             continue
         may_be_hour = end - start < 3 or not reading.folded[start].isdecimal()
         detail = (
@@ -66,17 +64,12 @@ def _moments_and_prices(reading: Reading, numbers: Iterable[FoundNumber], patter
     return found
 
 
-def _is_inside(folded: str, start: int, floor: int) -> bool:
-    """Whether a number goes on with one before it, as the decimals of 3.5, of which nothing came."""
-    return start > floor + 1 and folded[start - 1] in ".,:/" and folded[start - 2].isdecimal()
-
-
-def _addresses(reading: Reading, numbers: Iterable[FoundNumber], patterns: DetailPatterns) -> Iterator[Detail]:
-    floor = 0
-    for start, end, _ in numbers:
-        if start >= floor and (detail := read_address(reading, start, end, floor, patterns)):
-            floor = detail.end
-            yield detail
+def _is_inside(folded: str, start: int, has_lead: bool) -> bool:
+    """Whether a number is part of what stands before it and says nothing: the decimals of 3.5, a colour's code."""
+    before = folded[start - 1]
+    if before in ".,:/":
+        return folded[start - 2].isdecimal()
+    return not has_lead and "a" <= before <= "z" and folded[start].isdecimal()
 
 
 def _free_admissions(reading: Reading, patterns: DetailPatterns) -> Iterator[Detail]:

@@ -116,7 +116,7 @@ def measure_text(text: str, patterns: CompiledPatterns) -> TextShape:
         exclamations=_marks(text, "!", "！", has_wide) / count,
         longest_run=sentences.longest_run / len(text),
         first_end=sentences.first_end,
-        ideographs=sum(_FIRST <= word < _LAST for word in paired) / len(paired) if has_ideographs else 0.0,
+        ideographs=len([word for word in paired if _FIRST <= word < _LAST]) / len(paired) if has_ideographs else 0.0,
     )
 
 
