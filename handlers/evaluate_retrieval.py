@@ -125,7 +125,7 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> AskMod
     messages = render(
         template, {}, {"query": batch.query[: section.maxSourceCharacters], "sources": sources}, max_characters=room
     )
-    facts = _fallback(batch, rules).to_wire()
+    facts = {**_fallback(batch, rules).to_wire(), "sourcesShown": len(shown)}
     return AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA)
 
 
@@ -135,7 +135,8 @@ def _shown(number: int, content: RetrievedContent, section: RetrievalEvaluationS
     trust = "" if content.cts_score is None else f"\n   trust score {content.cts_score:g}"
     title = " ".join((content.title or "")[:longest].split())
     text = " ".join(content.content[: 4 * longest].split())[:longest]
-    return f"{number}. {title}\n   {content.url[:longest]}{trust}\n   {text}"
+    url = " ".join(content.url[:longest].split())
+    return f"{number}. {title}\n   {url}{trust}\n   {text}"
 
 
 def _unjudged(batch: ResultsClassified, scores: JudgeScores) -> _Judged:

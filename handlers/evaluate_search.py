@@ -86,7 +86,9 @@ def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcom
         "quality_score": own.score,
         "gaps": own.gaps,
         "suggested_refinements": list(own.refinements),
-        "recommendation": str(recommend(own.score, own.gaps, found.missing, rules.search_evaluation.bands)),
+        "recommendation": str(
+            recommend(own.score, own.gaps, _missing(found, SearchScoreSource.RUBRIC), rules.search_evaluation.bands)
+        ),
     }
     return Ask(
         AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA)
@@ -128,6 +130,11 @@ def _opinion_of(found: Assessment, section: SearchEvaluationSection) -> _Opinion
     return _Opinion(found.rubric.total, gaps_of(found, section), refinements_of(found, section))
 
 
+def _missing(found: Assessment, source: SearchScoreSource) -> tuple[str, ...]:
+    """Required fields that nobody has seen: without a model also those that can't be checked (C-14)."""
+    return found.missing if source is SearchScoreSource.MODEL else (*found.missing, *found.unchecked)
+
+
 def _listen(said: SearchReply, section: SearchEvaluationSection) -> _Opinion:
     """What the judge said, as text that can travel: no unseen characters, nothing twice, nothing without end."""
     gaps = cleaned(said.gaps, section.max_gaps_characters)
@@ -149,7 +156,7 @@ def _verdict(
 ) -> Emit:
     """The event. Where the search goes on and the judge left a field empty, the rubric says what it knows."""
     section = rules.search_evaluation
-    recommendation = recommend(opinion.score, opinion.gaps, found.missing, section.bands)
+    recommendation = recommend(opinion.score, opinion.gaps, _missing(found, source), section.bands)
     done = recommendation is Recommendation.STOP
     evaluated = SearchEvaluated(
         batch_id=batch.batch_id,
@@ -179,7 +186,8 @@ def _summary(batch: RetrievalBatch, section: SearchEvaluationSection) -> str:
     for number, content in enumerate(batch.retrieved_content[: section.max_results], 1):
         text = " ".join(content.content[: 4 * section.max_snippet_characters].split())[: section.max_snippet_characters]
         title = " ".join((content.title or "").split())[: section.max_snippet_characters]
-        lines.append(f"{number}. {title}\n   {content.url[: section.max_snippet_characters]}\n   {text}")
+        url = " ".join(content.url[: section.max_snippet_characters].split())
+        lines.append(f"{number}. {title}\n   {url}\n   {text}")
     if (more := len(batch.retrieved_content) - section.max_results) > 0:
         lines.append(f"({more} more results)")
     return "\n".join(lines)

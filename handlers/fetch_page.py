@@ -21,6 +21,7 @@ from handlers.page.reading import PageReadingSection
 from handlers.page.refusals import PageRefusalsSection
 from handlers.relevance.fetched import to_be_judged, without_source
 from handlers.results.extraction import ExtractionSection
+from handlers.results.patterns import Patterns
 from schemas.event import Event, derive_id
 from schemas.extraction import (
     ExtractionCompleted,
@@ -43,11 +44,12 @@ class FetchPageRules(Rules):
     listing: ListingSection
     page_reading: PageReadingSection
     page_refusals: PageRefusalsSection
+    patterns: Patterns
 
     @cached_property
     def reader(self) -> DetailReader:
         """Reads pages under these rules; its word lists are compiled once."""
-        return DetailReader(self.page_reading, self.page_refusals)
+        return DetailReader(self.page_reading, self.page_refusals, self.patterns)
 
 
 def fetch_page(event: ExtractionNeeded, rules: FetchPageRules) -> Outcome | Ask:

@@ -6,10 +6,12 @@ fetched and judged by itself when its turn comes. Where nothing can be tried, ``
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from handlers.relevance.progress import completed, go_on, sources_of
 from handlers.relevance.sections import Domains, RelevanceGateSection
 from schemas.outcome import Emit
-from schemas.relevance import RequestFailure, SnippetsRequested
+from schemas.relevance import MAX_QUERY_CHARACTERS, MAX_SOURCES, RequestFailure, SnippetsRequested
 from schemas.rules import Rules
 
 
@@ -23,21 +25,30 @@ class RequestSnippetsRules(Rules):
 def request_snippets(request: SnippetsRequested, rules: RequestSnippetsRules) -> Emit:
     """Sends the first source of a request to be fetched (R-135).
 
-    The query is ``context`` where there is one, else ``query`` (R-112). The sources are ``urls`` where there are any,
+    The query is ``context`` where there is one, else ``query`` (R-112). The sources are ``urls`` where they are given,
     else those of ``domain``, else those of all domains. No more than ``max_sources`` are tried; an address that may not
-    be visited is for the fetch to refuse, like a page that isn't there.
+    be visited is for the fetch to refuse, like a page that isn't there. A request that is too large for the events
+    that would carry it is completed like any other that can't be tried.
     """
     version = rules.config_version
     query = (request.context or "").strip() or (request.query or "").strip()
-    if not query:
-        return Emit((completed(request.request_id, "", (), version, RequestFailure.NO_QUERY),))
-    domain = (request.domain or "").strip()
-    if not request.urls and domain and domain not in rules.domains:
-        return Emit((completed(request.request_id, query, (), version, RequestFailure.UNKNOWN_DOMAIN),))
-    sources = sources_of(request.urls or _approved(domain, rules.domains), rules.relevance_gate.max_sources)
+    domain, urls = (request.domain or "").strip(), request.urls
+    failure = _failure(query, urls, domain, rules.domains)
+    if failure is not None:
+        return Emit((completed(request.request_id, query[:MAX_QUERY_CHARACTERS], (), version, failure),))
+    given = _approved(domain, rules.domains) if urls is None else urls
+    sources = sources_of(given, rules.relevance_gate.max_sources)
     if not sources:
         return Emit((completed(request.request_id, query, (), version, RequestFailure.NO_SOURCES),))
     return Emit((go_on(request.request_id, query, sources, version),))
+
+
+def _failure(query: str, urls: Sequence[str] | None, domain: str, domains: Domains) -> RequestFailure | None:
+    if not query:
+        return RequestFailure.NO_QUERY
+    if len(query) > MAX_QUERY_CHARACTERS or len(urls or ()) > MAX_SOURCES:
+        return RequestFailure.TOO_LARGE
+    return RequestFailure.UNKNOWN_DOMAIN if urls is None and domain and domain not in domains else None
 
 
 def _approved(domain: str, domains: Domains) -> tuple[str, ...]:

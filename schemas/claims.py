@@ -34,11 +34,17 @@ class ExtractedClaim(Event):
 
 
 class ClaimStatus(StrEnum):
-    """How the evaluation ended; a metric label."""
+    """How the evaluation ended; a metric label. All but ``success`` leave no score.
+
+    ``no_claim``: nothing is stated, so nobody was asked. ``unknown_language``: the offline judge has no word lists for
+    the claim's language, and no opinion.
+    """
 
     SUCCESS = "success"
     MALFORMED = "malformed"
     MODEL_FAILED = "model_failed"
+    NO_CLAIM = "no_claim"
+    UNKNOWN_LANGUAGE = "unknown_language"
 
 
 class ClaimBand(StrEnum):

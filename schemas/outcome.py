@@ -290,10 +290,17 @@ class ModelFailed:
 
 @dataclass(frozen=True, slots=True)
 class ModelUnavailable:
-    """Nothing was judged: the provider is down, over its limit for longer than the task waits, or over budget."""
+    """Nothing was judged: the provider is down, over its limit for longer than the task waits, or over budget.
+
+    Attributes:
+        detail: Why, for people.
+        after_seconds: How long it is not worth asking again, where that is known.
+        busy: The provider is well, and others have the turns of the next time: a backlog, and no outage.
+    """
 
     detail: str
     after_seconds: float | None = None
+    busy: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,8 +63,6 @@ Authors = Annotated[
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}, {"type": "null"}]}),
 ]
 """Names; one may also come as plain text."""
-Address = Annotated[Text, Field(min_length=1, max_length=8192)]
-"""A page's address."""
 SchemaType = Annotated[str, Field(max_length=1000)]
 """A schema.org type; ``score_page`` writes no more than 64 characters of one."""
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
@@ -121,7 +119,7 @@ class CrawledPage(Event):
         context: Free text that the crawler wants to travel along.
     """
 
-    url: Address
+    url: Text = Field(min_length=1, max_length=8192)
     html: str | None = None
     html_base64: Body | None = None
     content: Text | None = None
@@ -215,7 +213,7 @@ class ScoredPage(Event):
         config_version: The rules the score was computed under.
     """
 
-    url: Address
+    url: Text = Field(min_length=1, max_length=8192)
     final_url: str | None = None
     title: str = ""
     content: str = Field(default="", max_length=MAX_PAGE_BYTES)

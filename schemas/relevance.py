@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from schemas.event import Event, Text
+from schemas.event import Event, Many, Text
 from schemas.llm import LlmCall
 from schemas.outcome import FetchFailure
 from schemas.pages import MAX_PAGE_BYTES
@@ -15,6 +15,8 @@ MAX_QUERY_CHARACTERS = 20_000
 MAX_ID_CHARACTERS = 512
 MAX_SOURCES = 100
 """Of one request; how many of them are tried is the configuration's."""
+MAX_REQUEST_CHARACTERS = 1_000_000
+"""Of the texts of a request: what is above ``MAX_QUERY_CHARACTERS`` is refused in an answer, not as a dead letter."""
 MAX_SNIPPET_CHARACTERS = 20_000
 
 
@@ -49,11 +51,12 @@ class SnippetFailure(StrEnum):
 
 
 class RequestFailure(StrEnum):
-    """Why no source of a request was tried."""
+    """Why no source of a request was tried; ``too_large``: its query is too long, or its sources are too many."""
 
     NO_QUERY = "no_query"
     UNKNOWN_DOMAIN = "unknown_domain"
     NO_SOURCES = "no_sources"
+    TOO_LARGE = "too_large"
 
 
 class SnippetSource(Event):
@@ -83,14 +86,17 @@ class SnippetsRequested(Event):
         query: What was searched for.
         context: The user's own words; where there are any, sources are judged by these and not by ``query``.
         domain: The name of a list of approved sources; with neither domain nor ``urls`` it is all lists.
-        urls: The sources themselves, in the place of a list.
+        urls: The sources themselves, in the place of a list; an empty one means none.
+
+    A request with a query of more than ``MAX_QUERY_CHARACTERS`` or with more than ``MAX_SOURCES`` addresses is
+    completed as too large.
     """
 
     request_id: Text = Field(min_length=1, max_length=MAX_ID_CHARACTERS)
-    query: Text | None = Field(default=None, max_length=MAX_QUERY_CHARACTERS)
-    context: Text | None = Field(default=None, max_length=MAX_QUERY_CHARACTERS)
-    domain: Text | None = Field(default=None, max_length=MAX_ID_CHARACTERS)
-    urls: tuple[Text, ...] | None = Field(default=None, max_length=MAX_SOURCES)
+    query: Text | None = Field(default=None, max_length=MAX_REQUEST_CHARACTERS)
+    context: Text | None = Field(default=None, max_length=MAX_REQUEST_CHARACTERS)
+    domain: Text | None = Field(default=None, max_length=MAX_REQUEST_CHARACTERS)
+    urls: Many[Text] | None = None
 
 
 class RelevanceRequested(Event):

@@ -61,7 +61,8 @@ class SearchEvaluated(Event):
         suggested_refinements: What to try next; empty where the search is done (R-101).
         rubric: Computed for every batch, whoever gave the score.
         missing_fields: Required fields that no result has.
-        unchecked_fields: Required fields that the configuration has no rule for: only a model can judge them.
+        unchecked_fields: Required fields that the configuration has no rule for: only a model can judge them, so they
+            count as missing where the score is the rubric's.
         score_source: Who gave ``quality_score``.
         outcome: What became of the judge.
         llm: The call, where there was one.

@@ -33,6 +33,8 @@ from schemas.outcome import (
 )
 
 TASK = "decontextualize_claim"
+NO_OPINION = "no opinion"
+"""What the offline judge replies where it can't judge; from a model it is a reply outside of the protocol."""
 _MOST_CALLS = 8
 """Calls of one reply that are answered; what a storm of them says beyond is left out."""
 _MOST_USES = 40
@@ -76,7 +78,12 @@ class _State:
 
 
 def converse(claim: ExtractedClaim, replies: Sequence[Reply], setting: Setting) -> Ask | Verdict:
-    """What comes after these replies: a question to the judge, a search, or the verdict (R-148 to R-157)."""
+    """What comes after these replies: a question to the judge, a search, or the verdict (R-148 to R-157).
+
+    A text without a letter or a digit states nothing, and nobody is asked about it.
+    """
+    if not any(sign.isalnum() for sign in claim.claim_text):
+        return Verdict(None, ClaimStatus.NO_CLAIM, "there is no claim", 0, (), ())
     state = _State(_opening(claim, setting))
     step: Ask | Verdict = _ask(claim, state, setting)
     for reply in replies:
@@ -155,7 +162,9 @@ def _after_reply(claim: ExtractedClaim, reply: ModelReply, state: _State, settin
         state.open_calls = list(said)
         _note(state, "", ToolOutcome.OVER_LIMIT, times=len(reply.tool_calls) - len(said))
         return _next(claim, state, setting)
-    score = parse_score(reply.text)
+    if reply.call.judged_by == "offline" and reply.text == NO_OPINION:
+        return _verdict(None, ClaimStatus.UNKNOWN_LANGUAGE, "no word lists for the claim's language", state)
+    score = None if reply.tool_calls else parse_score(reply.text)
     if score is not None:
         return _verdict(score, ClaimStatus.SUCCESS, "", state)
     what = "wanted tools beyond the limit" if reply.tool_calls else "was no single number in [0, 1]"

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from pydantic import Field, PrivateAttr
 
-from handlers.claims import names, references
+from handlers.claims import languages, names, references
 from handlers.claims.wording import (
     CJK,
     WORD,
@@ -69,6 +69,11 @@ class ClaimSigns(Section):
     languages: dict[str, LanguageWords] = Field(
         min_length=1, description="Words by language; the first is the default."
     )
+    other_languages: dict[str, tuple[str, ...]] = Field(
+        description="Small words of languages without lists, by which they are known."
+    )
+    other_script: float = Field(gt=0, le=1, description="Share of a sentence's letters that makes it another script's.")
+    japanese: float = Field(gt=0, le=1, description="The same, of Japanese syllables among ideographs.")
     instructions: tuple[str, ...] = Field(
         description="Words of any language that are used to tell a judge what to say."
     )
@@ -86,15 +91,34 @@ class ClaimSigns(Section):
     weights: SignWeights = Field(description="What each sign is worth.")
 
     _lists: tuple[Lists, ...] = PrivateAttr()
+    _others: dict[str, frozenset[str]] = PrivateAttr()
 
     def model_post_init(self, _context: object) -> None:
         """Makes sets of the word lists, once."""
         self._lists = ready(self.languages)
+        self._others = {name: frozenset(words) for name, words in self.other_languages.items()}
 
     @property
     def lists(self) -> tuple[Lists, ...]:
         """The word lists, ready to look up."""
         return self._lists
+
+    @property
+    def others(self) -> Mapping[str, frozenset[str]]:
+        """The small words of languages without lists, ready to look up."""
+        return self._others
+
+
+def is_readable(claim: str, source: str, section: ClaimSigns) -> bool:
+    """Whether there are word lists for the language of a claim; without them its signs would not be seen.
+
+    Args:
+        claim: The claim's text.
+        source: What it was taken from; may be empty.
+        section: Word lists.
+    """
+    shares = (section.other_script, section.japanese)
+    return languages.is_known(_as_read(claim), _as_read(source), section.lists, section.others, shares)
 
 
 def signs_of(claim: str, source: str, section: ClaimSigns) -> dict[str, float]:

@@ -33,6 +33,9 @@ class LanguageWords(Section):
     spaced: bool = Field(default=True, description="Whether blanks divide words.")
     capital_nouns: bool = Field(default=False, description="Whether every noun has a capital, not only names.")
     letters: str = Field(default="", description="That only this one of the languages has.")
+    typical_endings: tuple[str, ...] = Field(
+        default=(), description="Endings of words that tell the language where no small word does."
+    )
     pronouns: tuple[str, ...] = Field(description="Of the third person.")
     possessives: tuple[str, ...] = Field(default=(), description="Pronouns that may mean something of their clause.")
     plural_pronouns: tuple[str, ...] = Field(default=(), description="Pronouns that a plural noun may be meant by.")

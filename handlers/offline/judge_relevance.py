@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-_TERM = re.compile(rf"([{_CJK}]+)|(\d{{1,30}})|([^\W\d_{_CJK}]{{1,60}})")
+_TERM = re.compile(rf"([{_CJK}]+)|(\d{{1,30}})|([^\W\d_{_CJK}][+#]{{1,3}}|[^\W\d_{_CJK}]{{1,60}})")
+"""Ideographs, numbers and words; a letter with signs behind it is one too: C++, C#."""
 _GROUPED = re.compile(r"(?<=\d)[,.\u00a0\u202f](?=\d{3}(?!\d))")
 _ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
 _LEAST_STEM = 4
@@ -48,7 +49,8 @@ def answer(facts: Mapping[str, Any]) -> str:
     'Irrelevant'
     """
     page = _Text(f"{facts['title']}\n{facts['summary']}")
-    units = list(_units(facts))
+    # A letter alone says little beside words, and everything where the query has no word.
+    units = list(_units(facts, 2)) or list(_units(facts, 1))
     total = sum(unit.weight for unit in units)
     covered = sum(unit.weight for unit in units if page.has(unit))
     return "Relevant" if total and covered >= facts["least_coverage"] * total else "Irrelevant"
@@ -81,7 +83,7 @@ class _Text:
         return any(_is_inflection(form, stem) for stem in self.known)
 
 
-def _units(facts: Mapping[str, Any]) -> Iterator[_Unit]:
+def _units(facts: Mapping[str, Any], least_length: int) -> Iterator[_Unit]:
     ignored, plain = frozenset(facts["ignored"]), frozenset(map(_stem, facts["plain_words"]))
     query = _fold(facts["query"][:_LONGEST_QUERY])
     text = _Text(query)
@@ -91,7 +93,7 @@ def _units(facts: Mapping[str, Any]) -> Iterator[_Unit]:
             yield from _ideographs(ideographs, ignored, same)
         elif number:
             yield _Unit(frozenset({number}), (), 1.0)
-        elif len(word) > 1 and word not in ignored:
+        elif len(word) >= least_length and word not in ignored:
             stem = _stem(word)
             others = tuple(other for key, said in same if stem in map(_stem, key.split()) for other in said)
             yield _Unit(frozenset({stem}), others, _PLAIN if stem in plain else 1.0)

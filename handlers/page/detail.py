@@ -13,12 +13,15 @@ from handlers.page.content import PageContent, PageReader
 from handlers.page.html import page_bytes, parse_bytes
 from handlers.page.limits import admitted
 from handlers.page.reading import PageReadingSection
+from handlers.page.refresh import refreshed_to
 from handlers.page.refusals import PageRefusalsSection, why_elsewhere, why_no_content
 from handlers.page.sniff import not_a_page
+from handlers.results.patterns import Patterns, compile_patterns
 from schemas.outcome import FetchedPage, FetchFailure, FetchRefused
 
 _NOSCRIPT = re.compile(rb"(</?)noscript", re.IGNORECASE)
 _MAX_TITLE_CHARACTERS = 500
+_MAX_ONWARD_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +30,22 @@ class Detail:
 
     Attributes:
         titles: What it is called: its own title, its window's, its main heading.
+        onward: Where it sends its reader by itself, if it does so within seconds.
     """
 
     page: FetchedPage
     content: PageContent
     titles: tuple[str, ...]
+    onward: str | None = None
 
 
 class DetailReader:
     """Reads fetched pages under one configuration; its word lists are compiled once."""
 
-    def __init__(self, reading: PageReadingSection, refusals: PageRefusalsSection) -> None:
+    def __init__(self, reading: PageReadingSection, refusals: PageRefusalsSection, patterns: Patterns) -> None:
         self._reading = reading
         self._refusals = refusals
+        self._patterns = compile_patterns(patterns)
         self._reader = PageReader(reading)
 
     def detail(self, page: FetchedPage) -> Detail | FetchRefused:
@@ -52,20 +58,29 @@ class DetailReader:
         if len(read.content.text) < least:
             plain = self._read(page, without_scripts=True)
             read = plain if isinstance(plain, Detail) else read
-        reason = why_no_content(read.titles, read.content.text, self._refusals)
+        reason = why_no_content(read.titles, read.content.text, self._refusals, self._patterns)
         if reason is None and len(read.content.text) < least:
             reason = FetchFailure.NO_CONTENT
-        return read if reason is None else FetchRefused(page.url, reason)
+        if reason is not None:
+            return FetchRefused(page.url, reason)
+        return self._why_sent_on(read) or read
 
     def no_listing(self, page: FetchedPage, has_items: bool) -> FetchRefused | None:
         """Why what came in the place of a listing is none, by its own words; beside items only its titles count."""
         read = self._read(page)
         if isinstance(read, FetchRefused):
             return None
-        reason = why_no_content(read.titles, "" if has_items else read.content.text, self._refusals)
+        reason = why_no_content(read.titles, "" if has_items else read.content.text, self._refusals, self._patterns)
         if reason is None and why_elsewhere(page.url, page.final_url, self._refusals) is FetchFailure.CHALLENGE:
             reason = FetchFailure.CHALLENGE
-        return FetchRefused(page.url, reason) if reason is not None else None
+        return FetchRefused(page.url, reason) if reason is not None else self._why_sent_on(read)
+
+    def _why_sent_on(self, read: Detail) -> FetchRefused | None:
+        """Why a page that sends its reader on is not what was asked for; None where it stays, or holds a text."""
+        if read.onward is None or len(read.content.text) > self._refusals.short_characters:
+            return None
+        reason = why_elsewhere(read.page.url, read.onward, self._refusals) or FetchFailure.NO_CONTENT
+        return FetchRefused(read.page.url, reason, f"sends its reader on to {read.onward[:_MAX_ONWARD_CHARACTERS]}")
 
     def _read(self, page: FetchedPage, *, without_scripts: bool = False) -> Detail | FetchRefused:
         if (looks_like := not_a_page(page.body, page.content_type)) is not None:
@@ -81,5 +96,6 @@ class DetailReader:
         shown = [
             node.text()[:_MAX_TITLE_CHARACTERS] for node in (tree.css_first("title"), tree.css_first("h1")) if node
         ]
+        onward = refreshed_to(tree, page.final_url, self._refusals.refresh_seconds)
         content = self._reader.read(tree, page.final_url, page.fetched_at)
-        return Detail(page, content, (content.title, *shown))
+        return Detail(page, content, (content.title, *shown), onward)

@@ -1,8 +1,9 @@
 """Which link of a listing leads to its next page? The page's links go in, an address or None comes out.
 
 Three signs, the surest first: a link that says so (``rel=next``, "Next", "下一頁"), the number that follows the missing
-one in a row of numbers, and a link whose address is this page's with the page number one higher. A ``rel=next`` in the
-head counts only where the page links there too, since single articles carry it as well.
+one in a row of numbers, and a link whose address is this page's with the page number one higher, or with the next item
+to begin from. A ``rel=next`` in the head counts only where the page links there too, since single articles carry it as
+well. No listing goes on at somebody else's: the next page is on the same registrable domain.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from pydantic import Field
 
+from handlers.page.links import host_of, registrable_domain
 from schemas.rules import Section
 
 _ARROWS = " .…»›>→«‹<←\u00a0"
@@ -23,6 +25,7 @@ _ROW = range(2, 16)
 """How many numbers a row of pages has; more are a calendar's."""
 _MAX_ROW_DIGITS = 3
 _NUMBER = re.compile(r"\d+")
+_COUNTS = re.compile(r"[\d()–-]+")
 _MONTH = re.compile(r"(?:19|20)\d\d[-/_.]?(?:0\d|1[0-2])(?!\d{3})")
 
 
@@ -33,6 +36,7 @@ class PagingSection(Section):
     next_arrows: tuple[str, ...] = Field(description="Texts of such a link that are nothing but a sign.")
     next_marks: tuple[str, ...] = Field(description="Words of class names, ids and rel of such a link.")
     parameters: tuple[str, ...] = Field(description="Query parameters that number pages from 1, or from 0.")
+    offsets: tuple[str, ...] = Field(description="Query parameters that say how many items come before a page's.")
     folders: tuple[str, ...] = Field(description="Path segments after which a page number stands.")
 
 
@@ -55,7 +59,8 @@ def next_page(links: Sequence[PageLink], own: str, stated: str | None, section: 
         stated: The canonical address of ``<link rel=next>``, if there is one.
         section: Word lists.
     """
-    others = [link for link in links if link.canonical != own]
+    domain = registrable_domain(host_of(own))
+    others = [link for link in links if link.canonical != own and registrable_domain(host_of(link.canonical)) == domain]
     texts, arrows, marks = (
         frozenset(section.next_texts),
         frozenset(section.next_arrows),
@@ -63,9 +68,9 @@ def next_page(links: Sequence[PageLink], own: str, stated: str | None, section: 
     )
     number = page_number(own, section)
     ahead = [link for link in others if not _goes_back(link, own, number, section)]
-    said = (link for link in ahead if _bare(link.text) in texts)
+    said = (link for link in ahead if _says_next(link, own, texts))
     successor = (link for link in ahead if _succeeds(link.canonical, own, section))
-    marked = (link for link in ahead if link.marks & marks and len(link.text) <= _LONGEST_TEXT)
+    marked = (link for link in ahead if link.marks & marks and _goes_on(link, own, section))
     confirmed = (link for link in ahead if stated is not None and link.canonical == stated)
     arrow = (link for link in ahead if link.text.strip() in arrows)
     counted = (
@@ -74,7 +79,8 @@ def next_page(links: Sequence[PageLink], own: str, stated: str | None, section: 
         if link.text.strip() == str((number or 1) + 1) and page_number(link.canonical, section) is not None
     )
     row = (link for link in (_next_in_row(links, own),) if link is not None and link in ahead)
-    for found in (confirmed, said, row, successor, marked, arrow, counted):
+    offset = (link for link in (_next_by_offset(ahead, own, section),) if link is not None)
+    for found in (confirmed, said, row, successor, marked, arrow, counted, offset):
         link = next(found, None)
         if link is not None:
             return link.url
@@ -89,6 +95,31 @@ def page_number(url: str, section: PagingSection) -> int | None:
             return int(value)
     tail = _numbered_tail(parts, section)
     return int(tail[1]) if tail else None
+
+
+def is_numbered(url: str, section: PagingSection) -> bool:
+    """Whether an address names a page by its number, or by the items before it."""
+    return page_number(url, section) is not None or _offset(url, section)[1] is not None
+
+
+def _offset(url: str, section: PagingSection) -> tuple[tuple[str, str, frozenset[tuple[str, str]]], int | None]:
+    """An address without the number of items before its page's, and that number, where it names one."""
+    parts = urlsplit(url)
+    query = parse_qsl(parts.query)
+    found = [int(value) for name, value in query if name.lower() in section.offsets and _DIGITS.fullmatch(value)]
+    rest = frozenset((name, value) for name, value in query if name.lower() not in section.offsets)
+    return (parts.netloc.removeprefix("www."), parts.path.rstrip("/"), rest), found[0] if found else None
+
+
+def _next_by_offset(links: Sequence[PageLink], own: str, section: PagingSection) -> PageLink | None:
+    """The link to the page's own address with the least offset above its own."""
+    here, before = _offset(own, section)
+    above: list[tuple[int, PageLink]] = []
+    for link in links:
+        there, offset = _offset(link.canonical, section)
+        if there == here and offset is not None and offset > (before or 0):
+            above.append((offset, link))
+    return min(above, key=lambda pair: pair[0])[1] if above else None
 
 
 def _numbered_tail(parts: SplitResult, section: PagingSection) -> tuple[str, str] | None:
@@ -159,9 +190,32 @@ def _succeeds(url: str, own: str, section: PagingSection) -> bool:
 
 def _goes_back(link: PageLink, own: str, number: int | None, section: PagingSection) -> bool:
     """Whether a link leads to an earlier page of the same listing, whatever it calls itself."""
+    there, offset = _offset(link.canonical, section)
+    here, before = _offset(own, section)
+    if there == here and before is not None and (offset or 0) < before:
+        return True
     if number is None or _stem(link.canonical, section) != _stem(own, section):
         return False
     return (page_number(link.canonical, section) or 0) < number
+
+
+def _goes_on(link: PageLink, own: str, section: PagingSection) -> bool:
+    """Whether a link that is marked as the next one shows the same list: "Next article" is marked so as well."""
+    if len(link.text) > _LONGEST_TEXT:
+        return False
+    if not any(character.isalpha() for character in link.text) or is_numbered(link.canonical, section):
+        return True
+    path, here = urlsplit(link.canonical).path.rstrip("/"), urlsplit(own).path.rstrip("/")
+    return path == here or path.startswith(here + "/")
+
+
+def _says_next(link: PageLink, own: str, texts: frozenset[str]) -> bool:
+    """Whether a link's text says "Next", or "Next 20", where the latter also lies beside the page."""
+    bare = _bare(link.text)
+    if bare in texts or len(bare) > _LONGEST_TEXT:
+        return bare in texts
+    without = " ".join(_COUNTS.sub(" ", bare).split()).strip(_ARROWS)
+    return without != bare and without in texts and _is_beside(link.canonical, own)
 
 
 def _bare(text: str) -> str:

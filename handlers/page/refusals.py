@@ -2,7 +2,8 @@
 
 Titles, text and the addresses before and after redirects go in; why the page is not passed on comes out, or None.
 Careful on purpose: an article may well be about error messages. So a phrase counts in a short page only, in a longer
-one a title that says nothing else, and beyond some length nothing does.
+one a title that says nothing else, and beyond some length nothing does. A page of an event may well ask its visitors to
+log in, too: what also stands beside content counts only where there is no date with another detail.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from handlers.page.links import canonical_url, host_of, registrable_domain
+from handlers.results.evidence import find_evidence
+from handlers.results.patterns import CompiledPatterns
 from schemas.outcome import FetchFailure
 from schemas.rules import Section
 
 _BETWEEN_PARTS = re.compile(r"[|–—·»«]|\s-\s|\s~\s")
 _SENTENCE_ENDS = re.compile(r"[.!?\n。！？]")
 _AROUND = " \t\r\n.,!?…\"'“”„()[]*-–—！。、？：:"
+_NUMBER = re.compile(r"\d[\d.,]{0,20} ?")
 _DIGIT_OR_HYPHEN = re.compile(r"[0-9_-]")
 _ROOT = re.compile(r"/*(?:[a-z]{2}(?:[-_][a-z]{2})?/*)?", re.IGNORECASE)
 _INDEX = re.compile(r"(?:index|default|home|start)(?:\.[a-z]{2,5})?", re.IGNORECASE)
@@ -39,7 +43,14 @@ class RefusalWords(Section):
         default=(), description="Whole titles, or whole parts of titles, without punctuation around them."
     )
     phrases: tuple[str, ...] = Field(default=(), description="Phrases anywhere in a short page.")
-    together: tuple[SaidTogether, ...] = Field(default=(), description="What says so where it stands in one sentence.")
+    remarks: tuple[str, ...] = Field(
+        default=(),
+        description="Phrases that also stand beside content: they count in a short page without a date and another "
+        "detail.",
+    )
+    together: tuple[SaidTogether, ...] = Field(
+        default=(), description="What says so where it stands in one sentence, under the same condition."
+    )
 
 
 class PageRefusalsSection(Section):
@@ -55,18 +66,28 @@ class PageRefusalsSection(Section):
     )
     consent: tuple[str, ...] = Field(description="Phrases of pages that want consent; each may stand in content too.")
     least_consent: int = Field(ge=1, description="Different phrases that make a page of at most page_characters one.")
+    banner_characters: int = Field(ge=0, description="Text of a page that may hold nothing but a question for consent.")
+    banner_consent: int = Field(
+        ge=1, description="Different phrases that make a page of at most banner_characters without any detail one."
+    )
+    refresh_seconds: int = Field(
+        ge=0, description="Within how many seconds a short page that sends its reader elsewhere is no content."
+    )
     walls: tuple[str, ...] = Field(
         description="Labels of hosts and path segments to which redirects lead that want a login, consent or proof."
     )
 
 
-def why_no_content(titles: Sequence[str], text: str, section: PageRefusalsSection) -> FetchFailure | None:
-    """Why a page that came is not content; None where it is.
+def why_no_content(
+    titles: Sequence[str], text: str, section: PageRefusalsSection, patterns: CompiledPatterns
+) -> FetchFailure | None:
+    """Why a page that came is not content; None where it is (R-273).
 
     Args:
         titles: What the page is called: its window's title, its main heading.
         text: Its main text; "" where only the titles are to be believed.
         section: Phrases and limits.
+        patterns: How dates, times, places and prices are written: a page that states them is more than a wall.
     """
     if len(text) > section.page_characters:
         return None
@@ -80,17 +101,24 @@ def why_no_content(titles: Sequence[str], text: str, section: PageRefusalsSectio
         if not named.isdisjoint(words.titles):
             return reason
     said = "\n".join((*titles, text)).lower().replace("’", "'")
-    if sum(phrase in said for phrase in section.consent) >= section.least_consent:
+    unnumbered = _NUMBER.sub("", said)  # "we and our 842 partners"
+    asks = sum(phrase in unnumbered for phrase in section.consent)
+    if asks >= section.least_consent:
         return FetchFailure.CHALLENGE
     if len(text) > section.short_characters:
         return None
-    sentences = _SENTENCE_ENDS.split(said)
     for reason, words in kinds:
-        if any(phrase in said for phrase in words.phrases):
+        if _says(words.phrases, said):
             return reason
-        if any(_one_of(pair.of, one) and _one_of(pair.said, one) for pair in words.together for one in sentences):
-            return reason
-    return None
+    sentences = _SENTENCE_ENDS.split(said)
+    remarked = next((reason for reason, words in kinds if _remarks(words, said, sentences)), None)
+    is_banner = asks >= section.banner_consent and len(text) <= section.banner_characters
+    if remarked is None and not is_banner:
+        return None
+    details = {detail.kind for detail in find_evidence(text, patterns, 1)}
+    if remarked is not None and not ("date" in details and len(details) > 1):
+        return remarked
+    return FetchFailure.CHALLENGE if is_banner and not details else None
 
 
 def why_elsewhere(asked: str, final: str, section: PageRefusalsSection) -> FetchFailure | None:
@@ -110,8 +138,22 @@ def why_elsewhere(asked: str, final: str, section: PageRefusalsSection) -> Fetch
     return FetchFailure.SOFT_404 if same_site and _is_deep(wanted.path, wanted.query) else None
 
 
-def _one_of(phrases: Iterable[str], sentence: str) -> bool:
-    return any(phrase in sentence for phrase in phrases)
+def _remarks(words: RefusalWords, said: str, sentences: Iterable[str]) -> bool:
+    return _says(words.remarks, said) or any(
+        _says(pair.of, one) and _says(pair.said, one) for one in sentences for pair in words.together
+    )
+
+
+def _says(phrases: Iterable[str], text: str) -> bool:
+    return any(_holds(text, phrase) for phrase in phrases)
+
+
+def _holds(text: str, phrase: str) -> bool:
+    """Whether a phrase is in a text; one that begins with a number is not in "10 results" as "0 results"."""
+    at = text.find(phrase)
+    while at > 0 and phrase[0].isdecimal() and text[at - 1].isdecimal():
+        at = text.find(phrase, at + 1)
+    return at >= 0
 
 
 def _parts(title: str) -> Iterable[str]:

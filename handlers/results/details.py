@@ -14,13 +14,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from handlers.results.candidates import NumberFinder
 from handlers.results.numbers import NUMERALS
-from handlers.results.words import Words
+from handlers.results.words import Words, alternatives
 from schemas.rules import Section
 
 Half = Literal["am", "pm", "noon", "night"]
 
-_GROUP_DEPTH = 3
 _PLACEHOLDERS = ("%month%", "%number%", "%street%")
 _HALVES = ("halves", "halves_after")
 _LEADS = (
@@ -159,12 +159,12 @@ class Shapes:
 class DetailPatterns:
     """All packs as one. Attributes are named as the fields of a pack.
 
-    ``all_currencies`` joins signs and names; ``leads`` are all words that stand before the number of a date, time or
-    price, ``followers`` those behind an amount, ``all_halves`` those behind a time, ``halves_ahead`` those before it,
+    ``numbers`` finds those that may be part of a date, time or price; ``all_currencies`` joins signs and names;
+    ``followers`` are all words behind an amount, ``all_halves`` those behind a time, ``halves_ahead`` those before it,
     ``place_leads`` what stands before the number of a house or box.
     """
 
-    leads: Words[None]
+    numbers: NumberFinder
     followers: Words[None]
     all_halves: Words[None]
     place_leads: Words[None]
@@ -219,9 +219,15 @@ def compile_details(packs: Sequence[DetailPack]) -> DetailPatterns:
         return alternatives(_joined_words(packs, name))
 
     return DetailPatterns(
-        leads=Words(dict.fromkeys([*months, *(word for name in _LEADS for word in _joined_words(packs, name))])),
-        followers=Words(dict.fromkeys(word for name in _FOLLOWERS for word in _joined_words(packs, name))),
-        all_halves=Words(dict.fromkeys(word for name in _HALVES for word in _joined_words(packs, name))),
+        numbers=NumberFinder(
+            leads=Words(dict.fromkeys([*months, *_words_of(packs, _LEADS)])),
+            followers=_words_of(packs, (*_FOLLOWERS, *_HALVES)),
+            letters=_joined_words(packs, "scale_letters"),
+            beginnings=months,
+            expressions=(expression for pack in packs for expression in (*pack.dates, *pack.times)),
+        ),
+        followers=Words(dict.fromkeys(_words_of(packs, _FOLLOWERS))),
+        all_halves=Words(dict.fromkeys(_words_of(packs, _HALVES))),
         place_leads=Words(
             dict.fromkeys([*_joined_words(packs, "street_endings"), *_joined_words(packs, "box_words"), "#", ":", "."])
         ),
@@ -257,16 +263,6 @@ def compile_details(packs: Sequence[DetailPack]) -> DetailPatterns:
     )
 
 
-def alternatives(words: Iterable[str]) -> str:
-    """An expression for any of the words, the longest first, so that "nt$" is not read as "nt".
-
-    Words are grouped by their first characters: the engine then looks at a few of them at each place, not at all.
-    """
-    known = sorted(set(words), key=lambda word: (-len(word), word))
-    # No words at all match nothing, where an empty expression would match everywhere.
-    return _grouped(known, 0) if known else r"(?!)"
-
-
 def _capitalised(packs: Sequence[DetailPack]) -> list[str]:
     words = _joined_words(packs, "street_words")
     return [form for word in words for form in (word, word.capitalize(), word.upper())]
@@ -274,6 +270,10 @@ def _capitalised(packs: Sequence[DetailPack]) -> list[str]:
 
 def _joined_words(packs: Sequence[DetailPack], name: str) -> list[str]:
     return list(dict.fromkeys(word for pack in packs for word in getattr(pack, name)))
+
+
+def _words_of(packs: Sequence[DetailPack], names: Iterable[str]) -> list[str]:
+    return [word for name in names for word in _joined_words(packs, name)]
 
 
 def _joined_meanings(packs: Sequence[DetailPack], name: str) -> dict[str, Any]:
@@ -284,15 +284,3 @@ def _fill(expression: str, fillings: Mapping[str, str]) -> str:
     for placeholder, filling in fillings.items():
         expression = expression.replace(placeholder, filling)
     return expression
-
-
-def _grouped(words: list[str], depth: int) -> str:
-    if len(words) == 1 or depth == _GROUP_DEPTH:
-        return "|".join(re.escape(word[depth:]) for word in words)
-    groups: dict[str, list[str]] = {}
-    for word in words:
-        groups.setdefault(word[depth : depth + 1], []).append(word)
-    ends = groups.pop("", None)
-    branches = [f"{re.escape(first)}(?:{_grouped(group, depth + 1)})" for first, group in groups.items()]
-    # A word that ends here is tried after those that go on.
-    return "|".join([*branches, ""] if ends else branches)

@@ -6,27 +6,18 @@ order they stand. A page that answers a question has such details; a page that o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
-from handlers.results.dates import LIST_REACH, date_after_month, read_date
+from handlers.results.candidates import Candidate
+from handlers.results.dates import date_after_month, read_date
 from handlers.results.details import DetailPatterns
-from handlers.results.numbers import NUMERALS
 from handlers.results.patterns import CompiledPatterns
-from handlers.results.places import labelled_places, read_address
+from handlers.results.places import find_addresses, labelled_places
 from handlers.results.prices import read_price
 from handlers.results.spans import Detail, Kind, Reading, read_text
 from handlers.results.times import join_range, read_time
 from handlers.results.words import is_ideographic
 from schemas.retrieval import Evidence
-
-_NUMBER = re.compile(r"\d+")
-# Ideographic numbers are too common in prose to look at each; days and times that use them have one of these signs.
-_ANY_NUMBER = re.compile(rf"[\d{NUMERALS}](?:(?<=\d)\d*|(?<!\d)[{NUMERALS}]{{0,3}}(?=\s?[年月点點时時]))")
-_LEAD_REACH = 4
-_BLANKS = frozenset((" ", "\n", "\t", ""))
-_CLOSING = frozenset(')([]{}|<>;!?%·•"“”》）】、。「」')
-_IDEOGRAPH = re.compile(r"[\u3400-\u9fff]")
 
 
 def find_evidence(text: str, patterns: CompiledPatterns, limit: int = 20) -> tuple[Evidence, ...]:
@@ -45,24 +36,17 @@ def find_evidence(text: str, patterns: CompiledPatterns, limit: int = 20) -> tup
         return ()
     reading = read_text(text)
     details = patterns.details
-    numbers = [match.span() for match in _number(text).finditer(reading.folded)]
-    found = [*_moments_and_prices(reading, numbers, details), *_free_admissions(reading, details)]
-    places = [*_addresses(reading, numbers, details), *labelled_places(reading, details)]
+    numbers, candidates = details.numbers.find(reading.folded, text)
+    found = [*_moments_and_prices(reading, candidates, details), *_free_admissions(reading, details)]
+    places = [*find_addresses(reading, numbers, details), *labelled_places(reading, details)]
     return _as_evidence(text, [*_joined(found), *_joined(places)], limit)
 
 
-def _number(text: str) -> re.Pattern[str]:
-    return _NUMBER if text.isascii() or not _IDEOGRAPH.search(text) else _ANY_NUMBER
-
-
-def _moments_and_prices(reading: Reading, numbers: Iterable[tuple[int, int]], patterns: DetailPatterns) -> list[Detail]:
+def _moments_and_prices(reading: Reading, numbers: Iterable[Candidate], patterns: DetailPatterns) -> list[Detail]:
     floor, last_date = 0, 0
     found: list[Detail] = []
-    for start, end in numbers:
-        if start < floor or _is_inside(reading.folded, start, floor):
-            continue
-        has_lead = _has_lead(reading, start, patterns)
-        if not has_lead and not 0 < last_date <= start <= last_date + LIST_REACH and _ends_bare(reading, end, patterns):
+    for start, end, has_lead in numbers:
+        if start < floor or (start > floor + 1 and _is_inside(reading.folded, start, has_lead)):
             continue
         may_be_hour = end - start < 3 or not reading.folded[start].isdecimal()
         detail = (
@@ -80,36 +64,12 @@ def _moments_and_prices(reading: Reading, numbers: Iterable[tuple[int, int]], pa
     return found
 
 
-def _is_inside(folded: str, start: int, floor: int) -> bool:
-    """Whether a number goes on with one before it, as the decimals of 3.5, of which nothing came."""
-    return start > floor + 1 and folded[start - 1] in ".,:/" and folded[start - 2].isdecimal()
-
-
-def _has_lead(reading: Reading, start: int, patterns: DetailPatterns) -> bool:
-    """Whether a word that says what a number is may stand before it: what most numbers have not."""
-    end = reading.skip_blanks_back(start)
-    if patterns.leads.may_end(reading.folded, end):
-        return True
-    while end > 0 and start - end < _LEAD_REACH and reading.folded[end - 1] in " .,-/':\n":
-        end -= 1
-    return patterns.leads.may_end(reading.folded, end)
-
-
-def _ends_bare(reading: Reading, end: int, patterns: DetailPatterns) -> bool:
-    """Whether nothing can follow a number that says what it is: a bracket, the end of a sentence."""
-    after = reading.folded[end : end + 1]
-    if after in ".,":
-        is_end = reading.folded[end + 1 : end + 2] in _BLANKS and not reading.folded[end + 2 : end + 3].isdecimal()
-        return is_end and not patterns.months.may_begin(reading.folded, end + 2)
-    return after in _CLOSING or (after in _BLANKS and reading.folded[end + 1 : end + 2] in _CLOSING)
-
-
-def _addresses(reading: Reading, numbers: Iterable[tuple[int, int]], patterns: DetailPatterns) -> Iterator[Detail]:
-    floor = 0
-    for start, end in numbers:
-        if start >= floor and (detail := read_address(reading, start, end, floor, patterns)):
-            floor = detail.end
-            yield detail
+def _is_inside(folded: str, start: int, has_lead: bool) -> bool:
+    """Whether a number is part of what stands before it and says nothing: the decimals of 3.5, a colour's code."""
+    before = folded[start - 1]
+    if before in ".,:/":
+        return folded[start - 2].isdecimal()
+    return not has_lead and "a" <= before <= "z" and folded[start].isdecimal()
 
 
 def _free_admissions(reading: Reading, patterns: DetailPatterns) -> Iterator[Detail]:

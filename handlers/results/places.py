@@ -7,7 +7,7 @@ In: a text and a number in it. Out: the address that the number belongs to, whic
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from handlers.results.details import DetailPatterns
 from handlers.results.spans import Detail, Reading
@@ -26,38 +26,43 @@ _NAME = re.compile(
 _NAME_BEFORE = re.compile(r"(?:[^\W\d_][\w.'’-]{0,30}[ \xa0]){0,2}[^\W\d_][\w.'’-]{0,40}$")
 _IDEOGRAPHS_BEFORE = re.compile(r"[\u3040-\u9fff\d]{0,16}$")
 _AFTER_HOUSE = frozenset(" \xa0,-–|#") | frozenset("abcdefghABCDEFGH号號丁番巷弄")
+_NO_HOUSE = frozenset(":/$€£")
+_STREET_SIGNS = frozenset(",.°º")
 _HOUSE_DIGITS = 6
 _POSTAL_DIGITS = 5
 _POSTAL_CODE = re.compile(r"\d{5}(?:-\d{4})?(?!\d)")
 
 
-def read_address(reading: Reading, start: int, number_end: int, floor: int, patterns: DetailPatterns) -> Detail | None:
-    """The address whose first number stands at ``start``; None where there is none. The value is its words.
+def find_addresses(reading: Reading, numbers: Iterable[tuple[int, int]], patterns: DetailPatterns) -> Iterator[Detail]:
+    """The addresses that some number of a text belongs to, in order. The value of each is its words.
 
     Args:
         reading: The text.
-        start: Where a number begins.
-        number_end: Where it ends.
-        floor: Where the address before it ends.
+        numbers: Where its numbers begin and end.
         patterns: How addresses are written.
     """
-    text = reading.text
-    before = text[start - 1] if start else " "
-    if before in ":/$€£" or (before in ".," and text[start - 2 : start - 1].isdecimal()):
-        return None
-    may_go_on = text[number_end : number_end + 1] in _AFTER_HOUSE or is_ideographic(before)
-    if may_go_on and number_end - start <= _HOUSE_DIGITS and (found := patterns.places.match(text, start)):
-        return _detail(reading, _first(reading, start, floor), found[0])
-    end = reading.skip_blanks_back(start, 1)
-    detail = None
-    if patterns.place_leads.may_end(reading.folded, end):
-        detail = _after_street(reading, start, floor, patterns) or _box(reading, start, floor, patterns)
-    # A name has a capital, or a sign stands between it and the number.
-    if not detail and (text[end - 1 : end] in (",", ".", "°", "º") or text[text.rfind(" ", floor, end) + 1].isupper()):
-        detail = _after_word(reading, start, floor, patterns)
-    if not detail and number_end - start == _POSTAL_DIGITS:
-        detail = _town(reading, start, floor, patterns)
-    return detail
+    text, folded = reading.text, reading.folded
+    floor = 0
+    for start, number_end in numbers:
+        before = text[start - 1] if start else " "
+        if start < floor or before in _NO_HOUSE or (before in ".," and text[start - 2 : start - 1].isdecimal()):
+            continue
+        detail = None
+        may_go_on = text[number_end : number_end + 1] in _AFTER_HOUSE or is_ideographic(before)
+        if may_go_on and number_end - start <= _HOUSE_DIGITS and (found := patterns.places.match(text, start)):
+            detail = _detail(reading, _first(reading, start, floor), found[0])
+        else:
+            end = start - before.isspace() if start else 0
+            if patterns.place_leads.may_end(folded, end):
+                detail = _after_street(reading, start, floor, patterns) or _box(reading, start, floor, patterns)
+            # A name has a capital, or a sign stands between it and the number.
+            if not detail and (text[end - 1 : end] in _STREET_SIGNS or text[text.rfind(" ", floor, end) + 1].isupper()):
+                detail = _after_word(reading, start, floor, patterns)
+            if not detail and number_end - start == _POSTAL_DIGITS:
+                detail = _town(reading, start, floor, patterns)
+        if detail:
+            floor = detail.end
+            yield detail
 
 
 def labelled_places(reading: Reading, patterns: DetailPatterns) -> Iterator[Detail]:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, pairwise
+from itertools import count as count_up
 
 from handlers.results.patterns import CompiledPatterns, split_words
 from handlers.results.spans import fold
 
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]{3,200}")
-_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？…]|\n")
+# One class of characters to begin with: the engine then looks for it in one go. A full stop ends nothing inside a word.
+_SENTENCE_END = re.compile(r"[.!?\n。！？…](?:(?<![.!?])|(?!\S))")
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff]")
 _FIRST, _LAST = "\u3400", "\ua000"
 _PAIRED = 1000
@@ -79,12 +82,13 @@ def measure_text(text: str, patterns: CompiledPatterns) -> TextShape:
     count = len(words)
     # Addresses count as one word each, and their own words not at all.
     addresses = _ADDRESS.findall(folded) if "://" in folded or "www." in folded else []
-    begins = patterns.phrase_begins.__contains__
-    places = [place for place, begin in enumerate(map(begins, words)) if begin]
+    places = list(compress(count_up(), map(patterns.phrase_begins.__contains__, words)))
     phrases = patterns.link_phrases.find(words, places)
     phrase_words = sum(map(len, phrases)) + len(addresses)
     address_words = sum(len(split_words(address)) for address in addresses)
-    sentences = _sentences(folded)
+    has_wide = not text.isascii()
+    has_ideographs = has_wide and _IDEOGRAPH.search(text) is not None
+    sentences = _sentences(folded, has_ideographs)
     is_function_word = patterns.stop_words.__contains__
     tail = words[count // 2 :]
     in_head, in_tail = sum(map(is_function_word, words[: count // 2])), sum(map(is_function_word, tail))
@@ -106,14 +110,18 @@ def measure_text(text: str, patterns: CompiledPatterns) -> TextShape:
         variety=len(set(words)) / count,
         repeated_pairs=1.0 - len(set(pairwise(paired))) / max(1, len(paired) - 1),
         numbers=sum(map(str.isdecimal, tokens)) / count,
-        commas=(text.count(",") + text.count("，") + text.count("、")) / count,
-        stops=(text.count(". ") + text.count("。")) / count,
-        questions=(text.count("?") + text.count("？")) / count,
-        exclamations=(text.count("!") + text.count("！")) / count,
+        commas=_marks(text, ",", "，、", has_wide) / count,
+        stops=_marks(text, (". ",), "。", has_wide) / count,
+        questions=_marks(text, "?", "？", has_wide) / count,
+        exclamations=_marks(text, "!", "！", has_wide) / count,
         longest_run=sentences.longest_run / len(text),
         first_end=sentences.first_end,
-        ideographs=0.0 if text.isascii() else len([word for word in paired if _FIRST <= word < _LAST]) / len(paired),
+        ideographs=len([word for word in paired if _FIRST <= word < _LAST]) / len(paired) if has_ideographs else 0.0,
     )
+
+
+def _marks(text: str, marks: Iterable[str], wide: str, has_wide: bool) -> int:
+    return sum(map(text.count, (*marks, *wide) if has_wide else marks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,22 +134,18 @@ class _Sentences:
     first_end: int
 
 
-def _sentences(text: str) -> _Sentences:
+def _sentences(text: str, has_ideographs: bool) -> _Sentences:
     """Labels run together are too short or too long for a sentence."""
-    characters = total = start = longest = 0
-    first_end: int | None = None
+    ends = [mark.end() for mark in _SENTENCE_END.finditer(text)]
+    if not ends:
+        return _Sentences(0, 0, len(text), len(text))
     # Counting blanks is cheaper than finding words; ideographs have none between them, so each is made one.
-    blanks = text if text.isascii() else _IDEOGRAPH.sub(" ", text)
-    for mark in _SENTENCE_END.finditer(text):
-        end = mark.end()
-        begin, start = start, end
-        longest = max(longest, end - begin)
-        if first_end is None:
-            first_end = end
-        if text[end - 1] == "\n":
-            continue
+    blanks = _IDEOGRAPH.sub(" ", text) if has_ideographs else text
+    characters = total = 0
+    for begin, end in pairwise((0, *ends)):
         words = blanks.count(" ", begin, end)
-        if words in _SENTENCE_WORDS:
+        if words in _SENTENCE_WORDS and text[end - 1] != "\n":
             characters += end - begin
             total += words
-    return _Sentences(characters, total, max(longest, len(text) - start), len(text) if first_end is None else first_end)
+    longest = max(end - begin for begin, end in pairwise((0, *ends, len(text))))
+    return _Sentences(characters, total, longest, ends[0])

@@ -6,7 +6,10 @@ In: a result's measures. Out: a score in log-odds for each type. The trees are g
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
+from itertools import accumulate
+from operator import and_, getitem
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -14,6 +17,9 @@ from pydantic import Field, model_validator
 from schemas.rules import Section
 
 _TYPES = 3
+_LEAVES = 8
+_LOWEST = bytes([_LEAVES, *((number & -number).bit_length() - 1 for number in range(1, 256))])
+"""The lowest bit that is set, for each byte."""
 
 
 class Tree(Section):
@@ -22,7 +28,9 @@ class Tree(Section):
     of: int = Field(ge=0, lt=_TYPES, description="0 for SPECIFIC_CONTENT, 1 for AGGREGATOR, 2 for NAVIGATION.")
     measures: tuple[int, ...] = Field(description="Which measure each node looks at, the root first.")
     thresholds: tuple[float, ...] = Field(description="What it is held against.")
-    leaves: tuple[float, ...] = Field(description="What is added to the type's score, from left to right.")
+    leaves: tuple[float, ...] = Field(
+        max_length=_LEAVES, description="What is added to the type's score, from left to right."
+    )
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
@@ -56,23 +64,48 @@ class ResultTrees(Section):
 
 
 class Forest:
-    """Trees made ready to be asked."""
+    """Trees made ready to be asked, all of them at once.
+
+    A tree is a byte with one bit for each leaf. A question answered with "above" rules out the leaves to its left, and
+    the first leaf that is left of a byte is the one that the tree comes to. So what one measure rules out in all trees
+    is one long number, known beforehand for each interval between the thresholds it is held against (QuickScorer,
+    Lucchese et al. 2015): asking costs a search and an "and" a measure instead of three steps a tree.
+    """
 
     def __init__(self, trees: Trees) -> None:
-        """Takes the trees out of their models, which are slow to read."""
-        self._names = trees.measures
-        self._start = trees.start
-        self._trees = [
-            (tree.of, tree.measures, tree.thresholds, tree.leaves, len(tree.measures)) for tree in trees.trees
-        ]
+        """Takes the trees out of their models, and works out what each interval of each measure leaves over."""
+        ordered = sorted(trees.trees, key=lambda tree: tree.of)
+        questions: dict[int, list[tuple[float, int]]] = {}
+        every = (1 << 8 * len(ordered)) - 1
+        for place, tree in enumerate(ordered):
+            for node, (measure, threshold) in enumerate(zip(tree.measures, tree.thresholds, strict=True)):
+                left = _left_leaves(node, len(tree.leaves)) << 8 * place
+                questions.setdefault(measure, []).append((threshold, every ^ left))
+        self._asked = []
+        for measure, asked in questions.items():
+            asked.sort()
+            kept = list(accumulate((keeps for _, keeps in asked), and_, initial=every))
+            self._asked.append((trees.measures[measure], [threshold for threshold, _ in asked], kept))
+        self._every, self._bytes, self._start = every, len(ordered), trees.start
+        self._leaves = [[tree.leaves for tree in ordered if tree.of == of] for of in range(_TYPES)]
 
     def scores(self, measures: Mapping[str, float]) -> list[float]:
         """The score of each type in log-odds, by its number. A measure that is not given counts as 0."""
-        values = [measures.get(name, 0.0) for name in self._names]
-        scores = list(self._start)
-        for of, asked, thresholds, leaves, nodes in self._trees:
-            node = 0
-            while node < nodes:
-                node = 2 * node + (2 if values[asked[node]] > thresholds[node] else 1)
-            scores[of] += leaves[node - nodes]
+        left, measure = self._every, measures.get
+        for name, thresholds, kept in self._asked:
+            left &= kept[bisect_left(thresholds, measure(name, 0.0))]
+        reached = left.to_bytes(self._bytes, "little").translate(_LOWEST)
+        scores, begin = [], 0
+        for start, leaves in zip(self._start, self._leaves, strict=True):
+            end = begin + len(leaves)
+            scores.append(sum(map(getitem, leaves, reached[begin:end]), start))
+            begin = end
         return scores
+
+
+def _left_leaves(node: int, leaves: int) -> int:
+    """The leaves under the left branch of a node, as bits."""
+    level = (node + 1).bit_length() - 1
+    under = leaves >> level
+    before = (node + 1 - (1 << level)) * under
+    return ((1 << under // 2) - 1) << before

@@ -6,12 +6,14 @@ where a number stands is what keeps the search for details fast: most text has n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 V = TypeVar("V")
 
 _Entry = tuple[str, str]
+_GROUP_DEPTH = 3
 
 
 class Words(Generic[V]):
@@ -27,6 +29,10 @@ class Words(Generic[V]):
         entries = sorted(((word.lower(), word) for word in meanings), key=lambda entry: (-len(entry[0]), entry))
         self._by_last = _grouped(entries, slice(-2, None))
         self._by_first = _grouped(entries, slice(2))
+
+    def __iter__(self) -> Iterator[str]:
+        """The words as in the list."""
+        return iter(self._meanings)
 
     def __getitem__(self, word: str) -> V:
         """What a word means that was found."""
@@ -80,6 +86,16 @@ class Words(Generic[V]):
         return ""
 
 
+def alternatives(words: Iterable[str]) -> str:
+    """An expression for any of the words, the longest first, so that "nt$" is not read as "nt".
+
+    Words are grouped by their first characters: the engine then looks at a few of them at each place, not at all.
+    """
+    known = sorted(set(words), key=lambda word: (-len(word), word))
+    # No words at all match nothing, where an empty expression would match everywhere.
+    return _branches(known, 0) if known else r"(?!)"
+
+
 def is_ideographic(character: str) -> bool:
     """Whether a character is of a script without blanks between words: Chinese, Japanese, Korean."""
     return "\u3040" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3"
@@ -99,3 +115,15 @@ def _grouped(entries: Iterable[_Entry], pair: slice) -> dict[str, tuple[_Entry, 
     for key, group in groups.items():
         group += singles.get(key[place], [])
     return {key: tuple(group) for key, group in (singles | groups).items()}
+
+
+def _branches(words: list[str], depth: int) -> str:
+    if len(words) == 1 or depth == _GROUP_DEPTH:
+        return "|".join(re.escape(word[depth:]) for word in words)
+    groups: dict[str, list[str]] = {}
+    for word in words:
+        groups.setdefault(word[depth : depth + 1], []).append(word)
+    ends = groups.pop("", None)
+    branches = [f"{re.escape(first)}(?:{_branches(group, depth + 1)})" for first, group in groups.items()]
+    # A word that ends here is tried after those that go on.
+    return "|".join([*branches, ""] if ends else branches)

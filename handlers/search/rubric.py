@@ -25,7 +25,7 @@ class Assessment:
 
     Attributes:
         lacking: Required fields that no result has, as the request calls them, and their rules.
-        unchecked: Required fields without a rule; only a model can judge them (C-14).
+        unchecked: Required fields without a rule; only a model can judge them, so none is counted as found (C-14).
         few: Whether there are fewer results than are acceptable.
         off_goal: Whether the results miss the goal's words, or are mostly beside the point.
         narrow: Whether they come from fewer domains than give points.
@@ -74,7 +74,7 @@ def assess(batch: RetrievalBatch, section: SearchEvaluationSection, stop_words: 
     wanted = _fields(batch.required_fields or (), section)
     checked = [(name, rule) for name, rule in wanted.items() if rule is not None]
     lacking = tuple((name, rule) for name, rule in checked if not any(_has(result, rule) for result in results))
-    covered = (len(checked) - len(lacking)) / len(checked) if checked else 1.0
+    covered = (len(checked) - len(lacking)) / len(wanted) if wanted else 1.0
     on_goal = _on_goal(goal, results, section, stop_words)
     beside = _beside(goal, results, section)
     points = section.relevance

@@ -44,6 +44,8 @@ def refinements_of(found: Assessment, section: SearchEvaluationSection) -> tuple
     for name, rule in found.lacking:
         called = name[:_FIELD_CHARACTERS]
         chosen += rule.refinements or [text.replace("{field}", called) for text in lists.missing_field]
+    for name in found.unchecked:
+        chosen += [text.replace("{field}", name[:_FIELD_CHARACTERS]) for text in lists.missing_field]
     if found.few:
         chosen += lists.low_count
     if found.narrow:

@@ -39,6 +39,11 @@ def run_with_kafka(command: str, settings: Settings, work: Coroutine[Any, Any, i
 def explain_trouble(error: Exception, settings: Settings) -> str:
     """What went wrong with Kafka, and what to do where that is known."""
     where = settings.kafka.bootstrap_servers
+    if isinstance(error, KafkaConnectionError) and settings.kafka.security_protocol != "PLAINTEXT":
+        how = settings.kafka.security_protocol
+        return (
+            f"no Kafka at {where} that takes us in by {how}; see ASSAY_KAFKA__SECURITY_PROTOCOL, __SASL_…, __SSL_CAFILE"
+        )
     if isinstance(error, KafkaConnectionError):
         return f"no Kafka at {where}; start one with `assay broker`, or set ASSAY_KAFKA__BOOTSTRAP_SERVERS"
     if isinstance(error, TopicsError):

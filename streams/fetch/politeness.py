@@ -1,7 +1,8 @@
 """When a host may be asked again: one request at a time to each, and a pause that follows how fast it answers.
 
-A host that takes two seconds to answer is busy and gets about two seconds of rest; one that fails is never asked
-faster for it. What a host demands itself (Crawl-delay, Retry-After) comes on top.
+A host that takes two seconds to answer is busy and gets about two seconds of rest. Only an answer with what was asked
+for can shorten that: errors and redirects cost a server little, and say nothing of how fast it serves pages. What a
+host demands itself (Crawl-delay, Retry-After) comes on top.
 """
 
 from __future__ import annotations
@@ -29,15 +30,16 @@ class Turn:
 
     def __init__(self) -> None:
         self.latency: float | None = None
+        self.served = False
         self.failed = False
         self.wish: float | None = None
 
-    def answered(self, latency: float) -> None:
-        """The host answered, after so many seconds."""
-        self.latency = latency
+    def answered(self, latency: float, *, served: bool) -> None:
+        """The host answered, after so many seconds; ``served`` says whether with what was asked for (2xx, 304)."""
+        self.latency, self.served = latency, served
 
     def failure(self, wish: float | None = None) -> None:
-        """The host did not answer, or with an error; ``wish`` is its Retry-After in seconds, if it stated one."""
+        """The host did not answer, or has too much; ``wish`` is its Retry-After in seconds, if it stated one."""
         self.failed, self.wish = True, wish
 
 
@@ -88,10 +90,12 @@ class Politeness:
         )
         known = self._paces.pop(host, None)
         before = known.delay if known is not None else least
-        # Half way towards the latency, as in Scrapy's AutoThrottle; after a failure only upwards.
-        after = (before + (turn.latency or 0.0)) / 2
-        if turn.failed:
-            after = max(before, 2 * before if turn.latency is None else after)
+        if turn.failed or turn.latency is None:
+            after = 2 * before
+        else:
+            # Half way towards the latency, as in Scrapy's AutoThrottle.
+            after = (before + turn.latency) / 2
+            after = after if turn.served else max(before, after)
         delay = min(max(after, least), max(settings.max_delay_seconds, least))
         pause = max(delay, turn.wish or 0.0)
         self._paces[host] = _Pace(delay, self._clock.monotonic() + pause)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from pathlib import Path
 
 from pydantic import Field, field_validator
 
 from schemas.pages import MAX_PAGE_BYTES
 from schemas.rules import Section
+
+_HOST = re.compile(r"[^\s/:?#@\[\]]+")
 
 
 class FetchSettings(Section):
@@ -54,10 +57,23 @@ class FetchSettings(Section):
 
     forbidden_ports: tuple[int, ...] = Field(
         default=(
+            # What no browser connects to (WHATWG Fetch).
             *(1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566),
             *(6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080),
+            # Databases, stores and search engines; many ask nobody who they are.
+            *(1433, 1521, 3306, 5432, 5984, 6333, 6334, 6379, 6380, 7000, 7474, 7687, 8086, 8123, 8529, 8983, 9000),
+            *(9042, 9160, 9200, 9300, 11211, 16379, 19530, 26379, 26257, 27017, 27018, 27019, 28015, 28017),
+            # Queues and brokers.
+            *(1883, 4222, 5671, 5672, 6650, 8222, 8883, 9092, 9093, 9094, 15672, 25672, 61613, 61616),
+            # Clusters, containers and what coordinates them.
+            *(2181, 2375, 2376, 2377, 2379, 2380, 4243, 4646, 6066, 6443, 7077, 7946, 8020, 8088, 8200),
+            *(8300, 8301, 8302, 8500, 8600, 9870, 10248, 10249, 10250, 10255, 10256, 10257, 10259, 50070, 50075),
+            # Metrics and agents on machines.
+            *(4949, 5601, 8125, 9090, 9091, 9100, 10050, 10051),
+            # Debuggers, remote control, models: whoever gets through runs code.
+            *(1099, 1414, 3389, 4369, 4444, 5005, 5555, 5900, 5901, 5985, 5986, 7199, 9222, 9229, 11434),
         ),
-        description="Ports from 1024 on that no browser connects to, since other services listen there (WHATWG Fetch).",
+        description="Ports from 1024 on that belong to other services than the web.",
     )
 
     connect_seconds: float = Field(default=5.0, gt=0, description="Time for the look-up of a name, and for connecting.")
@@ -131,11 +147,20 @@ class FetchSettings(Section):
     @field_validator("resolve")
     @classmethod
     def _address_and_port(cls, value: dict[str, str]) -> dict[str, str]:
-        for host, target in value.items():
+        for target in value.values():
             split_address(target)
-            if not host or "/" in host or ":" in host:
-                raise ValueError(f"resolve: {host!r} is no host name")
-        return {host.lower().rstrip("."): target for host, target in value.items()}
+        return {_host_name(host): target for host, target in value.items()}
+
+
+def _host_name(written: str) -> str:
+    """A host as the guard will read it from an address: lower case, IDNA, no dot at its end."""
+    # Imported here, since the guard needs this module, and httpx, which only those load who permit a host.
+    from streams.fetch.guard import Target, parse_target
+
+    target = parse_target(f"http://{written}/")
+    if not isinstance(target, Target) or target.path != "/" or not _HOST.fullmatch(written):
+        raise ValueError(f"resolve: {written!r} is no host name")
+    return target.host
 
 
 def split_address(text: str) -> tuple[str, int]:

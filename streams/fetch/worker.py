@@ -189,16 +189,14 @@ class FetchWorker:
                 if response.reason in _PASSING:
                     turn.failure()
                 else:
-                    turn.answered(self._clock.monotonic() - started)
+                    turn.answered(self._clock.monotonic() - started, served=False)
                 return response, None
             if response.status in _WAIT:
                 # No answer to learn the pace from: the pause doubles.
                 wish = self._wish(response)
                 turn.failure(wish)
                 return response, wish
-            turn.answered(response.latency)
-            if response.status >= 500:
-                turn.failure()
+            turn.answered(response.latency, served=_is_success(response.status) or response.status == _NOT_MODIFIED)
             return response, None
 
     def _wish(self, response: Response) -> float | None:
@@ -243,7 +241,7 @@ class FetchWorker:
     def _page(self, url: str, target: Target, response: Response) -> Versioned | FetchRefused:
         if response.status >= 500:
             return FetchRefused(url, FetchFailure.SERVER_ERROR, f"status {response.status}")
-        if not 200 <= response.status < 300:
+        if not _is_success(response.status):
             return FetchRefused(url, FetchFailure.CLIENT_ERROR, f"status {response.status}")
         content_type = response.headers.get("content-type", "")
         page = FetchedPage(url, target.url, response.status, content_type, response.body, self._clock.now())
@@ -257,6 +255,10 @@ class FetchWorker:
         else:
             self._metrics.fetches_total.labels("ok").inc()
             self._metrics.fetch_bytes_total.inc(len(result.body))
+
+
+def _is_success(status: int) -> bool:
+    return 200 <= status < 300
 
 
 @dataclass(slots=True)

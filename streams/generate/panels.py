@@ -110,6 +110,8 @@ def _results() -> tuple[Panel, ...]:
     results = f"sum(rate({defs.RESULTS_CLASSIFIED.name}[{SPAN}]))"
     gained = f"sum(rate({defs.ACTIONABLE_IMPROVEMENT.name}_sum[{SPAN}]))"
     batches = f"sum(rate({defs.ACTIONABLE_IMPROVEMENT.name}_count[{SPAN}]))"
+    apart = f"sum(rate({defs.SEARCH_JUDGE_DRIFT.name}_sum[{SPAN}]))"
+    judged = f"sum(rate({defs.SEARCH_JUDGE_DRIFT.name}_count[{SPAN}]))"
     return (
         _counted("Results by type", defs.RESULTS_CLASSIFIED, "result_type", form="stack"),
         Panel("Share of listings", "percentunit", ((f"{listings} / {results}", "listings"),)),
@@ -118,6 +120,10 @@ def _results() -> tuple[Panel, ...]:
         Panel("Mean improvement by extraction", "short", ((f"{gained} / {batches}", "actionable"),), signed=True),
         _counted("Sources judged, by outcome", defs.RELEVANCE_JUDGMENTS, "outcome", form="stack"),
         _counted("Relevant sources read", defs.SNIPPETS, "reason"),
+        _counted("Searches, by recommendation", defs.SEARCHES_EVALUATED, "recommendation", form="stack"),
+        Panel("Scores of searches: model against rubric", "short", ((f"{apart} / {judged}", "mean distance"),)),
+        _counted("Claims, by band", defs.CLAIMS_EVALUATED, "band", form="stack"),
+        _counted("Claims, by how judging them ended", defs.CLAIMS_EVALUATED, "status", form="stack"),
         _counted("Fetches", defs.FETCHES, "outcome", form="stack"),
         Panel("Bytes fetched", "Bps", ((f"sum(rate({defs.FETCH_BYTES.name}[{SPAN}]))", "bytes"),)),
         Panel("Waiting for a host, 99 in 100", "s", ((_quantile(0.99, defs.FETCH_WAIT), "wait"),)),

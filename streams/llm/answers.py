@@ -34,8 +34,14 @@ class Kept(Event):
     completion_tokens: int = 0
 
 
-def answer_key(need: AskModel, model: str) -> str:
-    """The key of an answer: task, prompt, model, question, parameters and the number of the try."""
+def answer_key(need: AskModel, model: str, server: str = "") -> str:
+    """The key of an answer: task, prompt, model, server, question, parameters and the number of the try.
+
+    Args:
+        need: The question.
+        model: Whom it is for.
+        server: Where the model is; servers may give one name to different models.
+    """
     question = {
         "messages": [asdict(message) for message in need.messages],
         "tools": [
@@ -46,7 +52,7 @@ def answer_key(need: AskModel, model: str) -> str:
         "max_tokens": need.max_tokens,
         "temperature": need.temperature,
     }
-    parts = [need.task, need.prompt_version, model, question, need.try_number]
+    parts = [need.task, need.prompt_version, model, server, question, need.try_number]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("ascii")).hexdigest()
 
 

@@ -25,12 +25,13 @@ class Asking:
         prompt_tokens: About as many as the prompt has.
         day: On which costs are booked ahead; "" where none are.
         booked: USD booked ahead.
-        spent: Seconds of the deadline that are used: calls, and pauses between them.
+        spent: Seconds of the deadline that are used: calls, pauses between them, and waits for the journal.
         latency: Seconds of calls.
         waited: Seconds of the patience that are used.
         attempts: Requests sent.
         adapted: Those of them after which a parameter was left out.
         lost: Those that may have been paid and brought nothing.
+        hung: Those that were cut off at the deadline: who answers nobody may still write the longest reply.
     """
 
     need: AskModel
@@ -49,6 +50,17 @@ class Asking:
     attempts: int = 0
     adapted: int = 0
     lost: int = 0
+    hung: int = 0
+
+    @property
+    def left(self) -> float:
+        """Seconds of the deadline that are left."""
+        return max(0.0, self.policy.deadline_seconds - self.spent)
+
+    @property
+    def most_reply_tokens(self) -> int:
+        """The longest reply, with what the model may think before it."""
+        return self.need.max_tokens + self.limits.thinking_tokens
 
     def unbook(self) -> tuple[str, float]:
         """The day and the USD that were booked ahead; whoever takes them sets them right, once."""
@@ -58,4 +70,8 @@ class Asking:
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
         """USD of an answer and of the requests that were lost on the way to it; None where the model has no price."""
-        return cost_of(self.limits, prompt_tokens + self.lost * self.prompt_tokens, completion_tokens)
+        return cost_of(
+            self.limits,
+            prompt_tokens + (self.lost + self.hung) * self.prompt_tokens,
+            completion_tokens + self.hung * self.most_reply_tokens,
+        )

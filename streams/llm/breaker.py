@@ -1,7 +1,9 @@
 """A circuit breaker for one model: while it fails question after question, nobody else is sent there.
 
-It opens when several *different* questions have failed one after another. While it is open, askers are told at once how
-long it rests; after the pause one of them is let through, whose success closes it and whose failure doubles the pause.
+It opens when several *different* questions have failed one after another, or too many of the last ones: a model that
+fails four of five is no judge either (C-20). While it is open, askers are told at once how long it rests; after the
+pause one of them is let through, whose success closes it and whose failure doubles the pause. What failed before is
+remembered then: until enough has been answered, the next failure opens it again, for longer.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ class ModelBreaker:
         self._monotonic = monotonic
         self._on_change = on_change
         self._failed: set[str] = set()
+        self._recent: dict[str, bool] = {}
         self._openings = 0
         self._until: float | None = None
         self._probe: str | None = None
@@ -56,22 +59,27 @@ class ModelBreaker:
         if self._probe == question:
             self._probe = None
 
-    def succeeded(self) -> None:
-        """The model answered."""
+    def succeeded(self, question: str) -> None:
+        """The model answered a question."""
+        was_open, self._until = self._until is not None, None
         self._failed.clear()
         self._answers += 1
-        if self._until is not None:
-            self._until, self._openings = None, 0
+        self._note(question, failed=False)
+        if not self._fails_too_often():
+            self._openings = 0
+        if was_open:
             self._on_change(False)
 
     def failed(self, question: str) -> None:
         """A question failed in a way that may be the model's."""
+        if self._until is not None:
+            if self._probe == question:
+                self.open(None)
+            return
         self._failed.add(question)
-        if self._until is None and len(self._failed) < self._settings.breaker_failures:
-            return
-        if self._until is not None and self._probe != question:
-            return
-        self.open(None)
+        self._note(question, failed=True)
+        if len(self._failed) >= self._settings.breaker_failures or self._fails_too_often():
+            self.open(None)
 
     def refused(self, question: str) -> int:
         """The model has no room for a question; how often that was said of it while others were answered in between.
@@ -92,3 +100,14 @@ class ModelBreaker:
         pause = min(settings.breaker_max_seconds, settings.breaker_first_seconds * 2**self._openings)
         self._openings = min(self._openings + 1, 30)
         self._until = self._monotonic() + max(pause, min(seconds or 0.0, settings.breaker_max_seconds))
+
+    def _note(self, question: str, *, failed: bool) -> None:
+        """Remembers how the last questions ended, each one once."""
+        self._recent.pop(question, None)
+        self._recent[question] = failed
+        if len(self._recent) > self._settings.breaker_window:
+            del self._recent[next(iter(self._recent))]
+
+    def _fails_too_often(self) -> bool:
+        window = self._settings.breaker_window
+        return len(self._recent) >= window and sum(self._recent.values()) >= self._settings.breaker_share * window

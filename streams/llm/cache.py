@@ -20,6 +20,8 @@ from typing import Protocol, TypeVar
 T = TypeVar("T")
 _FORGET_EVERY = 1000
 """Answers written between two looks for old ones."""
+_LOCKED_SECONDS = 2.0
+"""How long somebody else's write is waited for; who asks waits no longer than a task may take."""
 _MOST_IN_MEMORY = 10_000
 """Answers that are kept where there is no file; the oldest go first."""
 
@@ -174,7 +176,9 @@ def _booked(database: sqlite3.Connection, day: str, usd: float) -> float:
 def _opened(path: Path | None) -> sqlite3.Connection:
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-    database = sqlite3.connect(path or ":memory:", check_same_thread=False, timeout=10.0, isolation_level=None)
+    database = sqlite3.connect(
+        path or ":memory:", check_same_thread=False, timeout=_LOCKED_SECONDS, isolation_level=None
+    )
     # An answer that was damaged is none; it must not keep its question from being asked.
     database.text_factory = lambda text: text.decode("utf-8", "replace")
     try:

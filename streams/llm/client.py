@@ -15,10 +15,13 @@ from typing import Any
 
 import httpx2
 import openai
+import structlog
 
 from schemas.outcome import AskModel, Message
 from streams.llm.replies import Completion, read_completion
-from streams.llm.settings import LlmSettings
+from streams.llm.settings import LlmSettings, ModelLimits
+
+log = structlog.get_logger(__name__)
 
 OPENAI = "https://api.openai.com/v1"
 _PATH = "/chat/completions"
@@ -87,6 +90,7 @@ class Client:
         self._now = now
         self._key = settings.api_key.get_secret_value() or "no-key"
         self._left_out: dict[str, set[str]] = {}
+        self._excessive: set[str] = set()
         # The library would take a key, an organisation and headers from variables of its own and send them anywhere.
         self._headers: dict[str, str | openai.Omit] = {
             "Authorization": f"Bearer {self._key}",
@@ -120,15 +124,16 @@ class Client:
         """Closes connections."""
         await self._openai.close()
 
-    async def ask(self, need: AskModel, model: str, structured: bool) -> Answer | Failure:
+    async def ask(self, need: AskModel, model: str, limits: ModelLimits) -> Answer | Failure:
         """One request. Trouble is a value; cancellation passes through and closes the connection.
 
         Args:
             need: What is asked.
             model: Whom.
-            structured: Whether the reply's schema is sent along.
+            limits: Whether it takes the reply's schema, and what it may think beyond the reply.
         """
-        body = self._body(need, model, structured)
+        most = need.max_tokens + limits.thinking_tokens
+        body = self._body(need, model, limits.structured, most)
         try:
             response = await self._openai.post(
                 _PATH, cast_to=httpx2.Response, body=body, options={"headers": self._headers}
@@ -141,20 +146,21 @@ class Client:
             return Failure(kind, self._told(f"{type(cause or error).__name__}: {cause or error}").rstrip(": "))
         except (openai.OpenAIError, httpx2.HTTPError, ResponseTooLargeError, OSError) as error:
             return Failure(Trouble.PASSING, self._told(f"{type(error).__name__}: {error}"))
-        completion = read_completion(response.content, len(response.request.content))
+        completion = read_completion(response.content, len(response.request.content), most)
         if completion is None:
             return Failure(Trouble.PASSING, "the response is no completion")
+        self._tell_excess(completion, model, most)
         usage, tokens = completion.usage, _number(response.headers.get("x-ratelimit-limit-tokens", ""))
         if usage is not None and tokens is not None and tokens < usage.prompt_tokens + usage.completion_tokens:
             # This very answer took more than a minute is said to have.
             tokens = None
         return Answer(completion, _number(response.headers.get("x-ratelimit-limit-requests", "")), tokens)
 
-    def _body(self, need: AskModel, model: str, structured: bool) -> dict[str, Any]:
+    def _body(self, need: AskModel, model: str, structured: bool, most: int) -> dict[str, Any]:
         without = self._left_out.get(model, set())
         body: dict[str, Any] = {"model": model, "messages": [_message(message) for message in need.messages]}
         # Models that refuse the old name of the bound know the new one.
-        body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = need.max_tokens
+        body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = most
         if "temperature" not in without:
             body["temperature"] = need.temperature
         if need.tools:
@@ -193,9 +199,18 @@ class Client:
             return Failure(Trouble.PASSING, detail, wish)
         return Failure(Trouble.REQUEST, detail)
 
+    def _tell_excess(self, completion: Completion, model: str, most: int) -> None:
+        """Once for each model: it thinks at our expense, or its server counts wrongly."""
+        if completion.usage is not None and completion.usage.excess and model not in self._excessive:
+            self._excessive.add(model)
+            setting = f"models.limits.{model}.thinking_tokens"
+            log.warning("more tokens are counted than a reply may have", model=model, allowed=most, setting=setting)
+
     def _told(self, detail: str) -> str:
-        """A detail that may be shown: short, and without the key."""
-        return detail.replace(self._key, "***")[:300]
+        """A detail that may be shown and travel in an event: short, text, and without the key."""
+        told = detail.replace(self._key, "***")[:300]
+        # Half of a surrogate pair is no text, and no store takes a NUL.
+        return told.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
 
     async def _bound(self, response: httpx2.Response) -> None:
         """Puts a bound on a response's body before anybody reads it."""

@@ -42,6 +42,8 @@ _ADAPTATIONS = 3
 """Parameters that a model may refuse, one after another."""
 _REFUSALS = 3
 """How often a question is refused for want of room, while others are answered, before it is taken for too large."""
+_LEAST_TRY_SECONDS = 0.1
+"""In less than that nothing is answered."""
 _OUTCOMES = {
     Trouble.REQUEST: CallOutcome.ERROR,
     Trouble.LIMITED: CallOutcome.RATE_LIMITED,
@@ -107,6 +109,7 @@ class Gateway:
     async def aclose(self) -> None:
         """Closes connections and the journal."""
         await self._client.aclose()
+        await self._ledger.aclose()
         await self._store.aclose()
 
     async def answer(self, need: AskModel) -> Replied:
@@ -124,8 +127,8 @@ class Gateway:
         asking = Asking(
             need,
             model,
-            answer_key(need, model),
-            answer_key(replace(need, try_number=0), model),
+            answer_key(need, model, self._llm.base_url),
+            answer_key(replace(need, try_number=0), model, self._llm.base_url),
             limits,
             self._models.task(need.task),
             self._access_to(model),
@@ -141,38 +144,41 @@ class Gateway:
             return self._unavailable(asking.need, asking.model, "journal", str(error)[:300])
 
     async def _ask(self, asking: Asking) -> Replied:
-        """Asks until there is an answer, or no time or hope is left."""
+        """Asks until there is an answer, or no time or hope is left; what was booked is set right, whatever comes."""
         breaker = asking.access.breaker
         if (rest := breaker.rest()) is not None:
             return self._resting(asking, rest)
-        while True:
-            entered = await self._enter(asking)
-            if isinstance(entered, ModelUnavailable):
-                await self._ledger.settle(asking)
-                return entered
-            try:
-                result = await self._call(asking, entered)
-                done = await self._judge(asking, result)
-            except BaseException:
-                asking.lost += 1
-                with contextlib.suppress(StoreError):
+        try:
+            while True:
+                entered = await self._enter(asking)
+                if isinstance(entered, ModelUnavailable):
                     await self._ledger.settle(asking)
-                raise
-            finally:
-                breaker.left(asking.question)
-            if done is not None:
-                return done
+                    return entered
+                try:
+                    result = await self._call(asking, entered)
+                    done = await self._judge(asking, result)
+                finally:
+                    breaker.left(asking.question)
+                if done is not None:
+                    return done
+        except BaseException:
+            with contextlib.suppress(StoreError):
+                await self._ledger.settle(asking)
+            raise
 
     async def _enter(self, asking: Asking) -> Turn | ModelUnavailable:
         """Waits for a turn, and books the costs of the call before it is made."""
         need, policy, breaker = asking.need, asking.policy, asking.access.breaker
-        tokens = asking.prompt_tokens + need.max_tokens
+        tokens = asking.prompt_tokens + asking.most_reply_tokens
         turn = await asking.access.limiter.turn(need.task, tokens, policy.patience_seconds - asking.waited)
         asking.waited += turn.waited
         self._observer.waited(need.task, asking.model, turn.waited, asking.access.limiter.allowed(need.task))
         if isinstance(turn, NoTurn):
             detail = f"{asking.model}: no turn within {policy.patience_seconds:g} s"
-            return self._unavailable(need, asking.model, "limit", detail, turn.after_seconds)
+            refused = self._unavailable(need, asking.model, "limit", detail, turn.after_seconds)
+            # Who comes back when half of the line has been served keeps it from running dry.
+            soon = max(1.0, min(turn.after_seconds, policy.patience_seconds / 2))
+            return refused if turn.resting else replace(refused, after_seconds=soon, busy=True)
         try:
             if (rest := breaker.enter(asking.question)) is not None:
                 turn.over(0)
@@ -192,14 +198,16 @@ class Gateway:
         used: int | None = None
         began = self._clock.monotonic()
         asking.attempts += 1
-        left = asking.policy.deadline_seconds - asking.spent
         try:
-            async with asyncio.timeout(left):
-                result = await self._client.ask(asking.need, asking.model, asking.limits.structured)
+            async with asyncio.timeout(asking.left):
+                result = await self._client.ask(asking.need, asking.model, asking.limits)
             if isinstance(result, Answer) and (usage := result.completion.usage) is not None:
                 used = usage.prompt_tokens + usage.completion_tokens
         except TimeoutError:
             result = Failure(Trouble.TIMEOUT, f"no answer within {asking.policy.deadline_seconds:g} s")
+        except BaseException:
+            asking.lost += 1
+            raise
         finally:
             turn.over(used)
             took = self._clock.monotonic() - began
@@ -213,7 +221,7 @@ class Gateway:
         """What a request came to; None for another try."""
         breaker = asking.access.breaker
         if isinstance(result, Answer):
-            breaker.succeeded()
+            breaker.succeeded(asking.question)
             asking.access.limiter.stated(result.requests_per_minute, result.tokens_per_minute)
             return await self._ledger.keep(asking, result.completion)
         asking.access.last_trouble = result.detail
@@ -229,12 +237,15 @@ class Gateway:
                 await self._ledger.settle(asking)
                 return self._unavailable(asking.need, asking.model, "shut", result.detail, result.after_seconds)
             case Trouble.REQUEST | Trouble.ADAPT:
-                breaker.succeeded()
+                breaker.succeeded(asking.question)
                 return await self._ledger.failed(asking, CallOutcome.ERROR, result.detail)
-        if result.kind is not Trouble.DOWN:
+        if result.kind is Trouble.TIMEOUT:
+            asking.hung += 1
+        elif result.kind is not Trouble.DOWN:
             asking.lost += 1
         # Cut off while connecting it would look like a model that is slow.
-        if await self._may_try_again(asking, self._llm.connect_seconds if result.kind is Trouble.DOWN else 0.0):
+        room = self._llm.connect_seconds if result.kind is Trouble.DOWN else _LEAST_TRY_SECONDS
+        if await self._may_try_again(asking, room):
             return None
         breaker.failed(asking.question)
         if result.kind is Trouble.DOWN or not breaker.closed:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
 import structlog
 
 from schemas.llm import CallOutcome, LlmCall
@@ -12,15 +17,28 @@ from streams.llm.asking import Asking
 from streams.llm.budget import Budget
 from streams.llm.cache import AnswerStore, StoreError
 from streams.llm.observer import LlmObserver
-from streams.llm.prices import cost_of
+from streams.llm.prices import tokens_of
+from streams.llm.protocols import keeps_to_protocol
 from streams.llm.replies import Completion
 from streams.llm.settings import LlmSettings
 
 log = structlog.get_logger(__name__)
+T = TypeVar("T")
+_AFTER_SECONDS = 0.1
+"""How long the journal is waited for beyond a deadline, where there is something to be written."""
+
+
+class LateError(StoreError):
+    """The journal has not done it in time; it is not waited for any more, and may still do it."""
 
 
 class Ledger:
-    """Books, keeps and settles. Every method may raise ``StoreError``, except where an answer was paid already."""
+    """Books, keeps and settles. Every method may raise ``StoreError``, except where an answer was paid already.
+
+    The journal is waited for within a task's deadline; before a call for half of what is left of it, so that a journal
+    that is slow is not taken for a model that is. What was begun is finished even where nobody waits any more, and a
+    booking that nobody knows of is taken back.
+    """
 
     def __init__(
         self, llm: LlmSettings, store: AnswerStore, budget: Budget, clock: Clock, observer: LlmObserver
@@ -31,22 +49,38 @@ class Ledger:
         self._budget = budget
         self._clock = clock
         self._observer = observer
+        self._left_alone: set[asyncio.Task[None]] = set()
+
+    async def aclose(self) -> None:
+        """Finishes what is under way."""
+        await asyncio.gather(*self._left_alone)
 
     async def known(self, asking: Asking) -> ModelReply | ModelFailed | None:
         """The answer that stands in the journal already; None where there is none."""
-        kept = await self._store.get(asking.key, self._clock.now().timestamp())
+        kept = await self._wait(
+            asking, asking.left / 2, self._store.get(asking.key, self._clock.now().timestamp()), _nothing
+        )
         if kept is None or (known := from_journal(kept)) is None:
             return None
         self._observer.cached(asking.need.task)
         return reply_of(known, asking.need, asking.model, cached=True)
 
     async def book(self, asking: Asking) -> float | None:
-        """Books a question with its longest reply, once; seconds until midnight where that is too much."""
-        if asking.day:
+        """Books the next call with its longest reply, beside what calls before it were lost with.
+
+        Returns:
+            Seconds until midnight where that is too much; None where it is booked.
+        """
+        day = asking.day or self._budget.day()
+        cost = asking.cost(asking.prompt_tokens, asking.most_reply_tokens) or 0.0
+        if (more := cost - asking.booked) <= 0 and asking.day:
             return None
-        day = self._budget.day()
-        cost = cost_of(asking.limits, asking.prompt_tokens, asking.need.max_tokens) or 0.0
-        if (after := await self._budget.book(day, cost)) is None:
+
+        async def take_back(after: float | None) -> None:
+            if after is None:
+                await self._store.book(day, -more, None)
+
+        if (after := await self._wait(asking, asking.left / 2, self._budget.book(day, more), take_back)) is None:
             asking.day, asking.booked = day, cost
         return after
 
@@ -58,16 +92,20 @@ class Ledger:
             tool_calls=tuple(KeptCall(id=c.id, name=c.name, arguments=c.arguments) for c in completion.tool_calls),
             outcome=completion.outcome,
             prompt_tokens=usage.prompt_tokens if usage else asking.prompt_tokens,
-            completion_tokens=usage.completion_tokens if usage else len(completion.text.encode("utf-8")) // 4 + 1,
+            completion_tokens=usage.completion_tokens if usage else tokens_of(completion.text) + 1,
         )
         cost = asking.cost(kept.prompt_tokens, kept.completion_tokens)
-        seconds = llm.cache_seconds if kept.outcome is CallOutcome.OK else llm.cache_failed_seconds
+        settled = kept.outcome is CallOutcome.OK and keeps_to_protocol(asking.need, completion)
+        seconds = llm.cache_seconds if settled else llm.cache_failed_seconds
         now = self._clock.now().timestamp()
         day, booked = asking.unbook()
         try:
             journal = kept.model_dump_json()
-            total = await self._store.keep(asking.key, journal, now, seconds, day, (cost or 0.0) - booked)
+            keeping = self._store.keep(asking.key, journal, now, seconds, day, (cost or 0.0) - booked)
+            total = await self._wait(asking, asking.left + _AFTER_SECONDS, keeping, _nothing)
             self._budget.show(day, total)
+        except LateError:
+            log.warning("an answer is kept late", task=asking.need.task, model=asking.model)
         except StoreError as error:
             # It is paid already; not to hand it out would mean to pay again for certain.
             log.error("an answer could not be kept", task=asking.need.task, model=asking.model, error=str(error)[:300])
@@ -99,11 +137,58 @@ class Ledger:
         return ModelFailed(call, detail)
 
     async def settle(self, asking: Asking) -> float | None:
-        """Sets what was booked right where no answer came: prompts that may have been read are taken for paid."""
+        """Sets what was booked right where no answer came: prompts that may have been read are taken for paid.
+
+        A call that was cut off at the deadline is taken for paid with the longest reply.
+        """
         cost = asking.cost(0, 0)
         if asking.day:
             day, booked = asking.unbook()
-            _, total = await self._store.book(day, (cost or 0.0) - booked, None)
-            self._budget.show(day, total)
+            booking = self._store.book(day, (cost or 0.0) - booked, None)
+            # What came of the question is known, and does not become better by waiting.
+            with contextlib.suppress(LateError):
+                _, total = await self._wait(asking, asking.left + _AFTER_SECONDS, booking, _nothing)
+                self._budget.show(day, total)
             self._observer.paid(asking.need.task, asking.model, cost)
         return cost
+
+    async def _wait(
+        self, asking: Asking, seconds: float, work: Coroutine[Any, Any, T], undo: Callable[[T], Awaitable[None]]
+    ) -> T:
+        """Waits so long for the journal.
+
+        Args:
+            asking: Whose deadline it is taken from.
+            seconds: Beyond which nobody waits.
+            work: What the journal is to do.
+            undo: Called with what came of it where nobody waits any more.
+
+        Raises:
+            StoreError: It could not be done.
+            LateError: Or not in time.
+        """
+        running = asyncio.create_task(work)
+        began = self._clock.monotonic()
+        try:
+            async with asyncio.timeout(seconds):
+                return await asyncio.shield(running)
+        except (TimeoutError, asyncio.CancelledError) as error:
+            task = asyncio.create_task(_finish(running, undo))
+            self._left_alone.add(task)
+            task.add_done_callback(self._left_alone.discard)
+            if isinstance(error, TimeoutError):
+                raise LateError(f"no answer within {seconds:.2g} s") from error
+            raise
+        finally:
+            asking.spent += self._clock.monotonic() - began
+
+
+async def _finish(running: asyncio.Task[T], undo: Callable[[T], Awaitable[None]]) -> None:
+    try:
+        await undo(await running)
+    except StoreError as error:
+        log.error("the journal failed after its time was up", error=str(error)[:300])
+
+
+async def _nothing(_: object) -> None:
+    """What was written stays."""

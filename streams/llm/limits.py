@@ -127,10 +127,17 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class NoTurn:
-    """No call may be made within the patience."""
+    """No call may be made within the patience.
+
+    Attributes:
+        waited: Seconds.
+        after_seconds: Until there may be a turn, as far as can be foreseen.
+        resting: Whether the server wishes to be left alone for longer than that; else others have the turns.
+    """
 
     waited: float
     after_seconds: float
+    resting: bool
 
 
 class Limiter:
@@ -170,7 +177,8 @@ class Limiter:
                 # Without a share there is nothing to foresee: it may come with the next rebalance.
                 foreseen = pause + ahead if math.isfinite(pause) else 0.0
                 if waited + foreseen > patience or waited >= patience:
-                    return NoTurn(waited, max(foreseen, 1.0))
+                    resting = self._rest_until - now > patience - waited
+                    return NoTurn(waited, max(foreseen, 1.0), resting)
                 seconds = patience - waited
                 if first:
                     seconds = min(seconds, _LOOK_AGAIN_SECONDS, pause if pause > 0 else seconds)

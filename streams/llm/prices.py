@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 
 from schemas.outcome import AskModel
 from streams.llm.settings import ModelLimits
 
 _BYTES_PER_TOKEN = 4
-"""English has about 4 characters a token, Chinese about 3 bytes a character and a token a character or less."""
+"""English has about 4 characters a token."""
+_WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]+")
+"""Ideographs, kana, hangul and their marks: about a token each."""
 _TOKENS_PER_MESSAGE = 8
 MILLION = 1_000_000
 
@@ -29,5 +32,15 @@ def prompt_tokens_of(need: AskModel) -> int:
     texts = [message.content for message in need.messages]
     texts += [call.arguments for message in need.messages for call in message.tool_calls]
     texts += [f"{tool.description}{json.dumps(dict(tool.parameters))}" for tool in need.tools]
-    size = sum(len(text.encode("utf-8", "replace")) for text in texts)
-    return size // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE * len(need.messages)
+    return sum(map(tokens_of, texts)) + _TOKENS_PER_MESSAGE * len(need.messages)
+
+
+def tokens_of(text: str) -> int:
+    """About as many tokens as a text has.
+
+    >>> tokens_of("Health insurance in Taiwan"), tokens_of("全民健康保險")
+    (6, 6)
+    """
+    wide = "".join(_WIDE.findall(text))
+    narrow = len(text.encode("utf-8", "replace")) - len(wide.encode("utf-8", "replace"))
+    return len(wide) + narrow // _BYTES_PER_TOKEN

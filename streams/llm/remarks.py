@@ -38,6 +38,10 @@ def remarks_on(llm: LlmSettings, models: ModelsSection, names: Mapping[str, str]
     if llm.base_url and not urlsplit(llm.base_url).path:
         said.append("llm.base_url has no path: most servers answer below /v1")
     for model in sorted({model for model in names.values() if model}):
+        tasks_of = [task for task, its in names.items() if its == model and models.task(task).weight > 0]
+        if (most := models.limits_of(model).in_flight) < len(tasks_of):
+            several = f"its {len(tasks_of)} tasks have a call each under way at once"
+            said.append(f"{model} may get more calls at once than models.limits allows it ({most}): {several}")
         if cost_of(models.limits_of(model), 0, 0) is None:
             missing = f"{model} has no price in models.limits"
             if llm.budget_usd_per_day is None:

@@ -17,16 +17,21 @@ from schemas.outcome import ToolCall
 
 _HIDDEN_TOKENS = 10_000
 """A prompt has less tokens than bytes, except for what a server puts around it unseen."""
-_MOST_REPLY_TOKENS = 1_000_000
-"""No model writes more at once, what it thinks unseen included."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens, as the server counted them."""
+    """Tokens, as the server counted them.
+
+    Attributes:
+        prompt_tokens: Of the prompt.
+        completion_tokens: Of the reply, never more than it may have.
+        excess: Whether the server said more than that.
+    """
 
     prompt_tokens: int
     completion_tokens: int
+    excess: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +51,15 @@ class Completion:
     usage: Usage | None
 
 
-def read_completion(body: bytes, sent_bytes: int) -> Completion | None:
+def read_completion(body: bytes, sent_bytes: int, most_reply_tokens: int) -> Completion | None:
     """A completion from its JSON; None where it is none.
 
     Args:
         body: The response.
         sent_bytes: Size of the request: a prompt of more tokens than it can have is not believed, for limits and the
             budget would stand still for days.
+        most_reply_tokens: That were allowed. What is said to be more is taken for as many, as they were booked: one
+            such number would otherwise hold a model up for minutes, or spend a day's budget.
     """
     try:
         content = from_json(body, allow_inf_nan=False)
@@ -61,7 +68,7 @@ def read_completion(body: bytes, sent_bytes: int) -> Completion | None:
     choices = content.get("choices") if isinstance(content, dict) else None
     if not isinstance(choices, list):
         return None
-    usage = _usage(content.get("usage"), sent_bytes + _HIDDEN_TOKENS)
+    usage = _usage(content.get("usage"), sent_bytes + _HIDDEN_TOKENS, most_reply_tokens)
     if not choices:
         return Completion("", (), CallOutcome.EMPTY, usage)
     choice = choices[0]
@@ -99,14 +106,14 @@ def _tool_call(value: Any) -> ToolCall | None:
     return ToolCall(str(value.get("id") or ""), name, arguments)
 
 
-def _usage(value: Any, most_prompt_tokens: int) -> Usage | None:
+def _usage(value: Any, most_prompt_tokens: int, most_reply_tokens: int) -> Usage | None:
     if not isinstance(value, dict):
         return None
     prompt, completion = value.get("prompt_tokens"), value.get("completion_tokens")
-    if not _is_count(prompt, most_prompt_tokens) or not _is_count(completion, _MOST_REPLY_TOKENS):
+    if not _is_count(prompt) or not _is_count(completion) or prompt > most_prompt_tokens:
         return None
-    return Usage(prompt, completion)
+    return Usage(prompt, min(completion, most_reply_tokens), completion > most_reply_tokens)
 
 
-def _is_count(value: Any, most: int) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+def _is_count(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

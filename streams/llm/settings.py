@@ -40,6 +40,12 @@ class LlmSettings(Section):
     breaker_failures: int = Field(
         default=5, ge=1, description="Different questions failing one after another before a model is left alone."
     )
+    breaker_window: int = Field(
+        default=20, ge=2, description="Different questions whose share of failures is looked at."
+    )
+    breaker_share: float = Field(
+        default=0.5, gt=0, le=1, description="Share of them that has failed when a model is left alone."
+    )
     breaker_first_seconds: float = Field(default=5.0, gt=0, description="Pause before the first probe; it doubles.")
     breaker_max_seconds: float = Field(default=120.0, gt=0, description="Longest pause before a probe.")
     max_rest_seconds: float = Field(
@@ -95,9 +101,18 @@ class ModelLimits(Section):
 
     requests_per_minute: int = Field(default=60, ge=1, description="Of the whole fleet, in any 60 seconds.")
     tokens_per_minute: int = Field(default=100_000, ge=1, description="Of prompts and replies, of the whole fleet.")
-    in_flight: int = Field(default=16, ge=1, description="Calls under way at once, of the whole fleet.")
+    in_flight: int = Field(
+        default=16,
+        ge=1,
+        description="Calls under way at once, of the whole fleet; one for each task of each process in any case.",
+    )
     price_in: float | None = Field(default=None, ge=0, description="USD for a million tokens of prompts.")
     price_out: float | None = Field(default=None, ge=0, description="USD for a million tokens of replies.")
+    thinking_tokens: int = Field(
+        default=0,
+        ge=0,
+        description="Beyond a task's max_tokens, for what a model thinks unseen: sent along, booked, and believed.",
+    )
     structured: bool = Field(default=False, description="Whether the server keeps replies to a JSON Schema.")
 
 

@@ -40,7 +40,7 @@ class Breaker:
         self._changed = asyncio.Event()
         self._listeners: list[Callable[[], None]] = []
         self.closed_at = clock.monotonic()
-        """When it was closed last."""
+        """When it was closed last, or somebody was last told to wait for a turn."""
         self._opened_at = self.closed_at
         self.cause = ""
         """What the last attempt in vain has met."""
@@ -106,6 +106,10 @@ class Breaker:
         if not probe and (not self.closed or len(self._failed) < self._settings.failures):
             return
         self._rest(after_seconds)
+
+    def kept_in_line(self) -> None:
+        """What the handler needs is there and has a line before it: no failure, and nobody is to be hurried."""
+        self.closed_at = self._clock.monotonic()
 
     def open(self, after_seconds: float | None) -> None:
         """What the handler needs is known to be unavailable to every record: nobody has to find out by failing."""

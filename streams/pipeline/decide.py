@@ -108,13 +108,19 @@ class Decider:
         probe = isinstance(first, Ask) and await self._breaker.turn()
         while True:
             try:
-                outcome = await self._converse(event, answer, run) if isinstance(answer, Ask) else answer
+                outcome, busy = await self._converse(event, answer, run) if isinstance(answer, Ask) else (answer, False)
             finally:
                 if probe:
                     self._breaker.probed()
             if not isinstance(outcome, Retry):
                 self._breaker.succeeded()
                 return Tried(outcome, attempts + 1)
+            if busy:
+                self._breaker.kept_in_line()
+                await self._clock.sleep(self._in_line(outcome))
+                probe = await self._breaker.turn()
+                answer = self.decide(event)
+                continue
             self._breaker.failed(record, outcome.after_seconds, probe, outcome.detail)
             if self._breaker.closed:
                 attempts += 1
@@ -132,25 +138,37 @@ class Decider:
         except Exception as error:
             return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
 
-    async def _converse(self, event: Event, ask: Ask, run: str | None) -> Outcome:
-        """Answers asks until an outcome comes or the declared bound of rounds is reached."""
+    async def _converse(self, event: Event, ask: Ask, run: str | None) -> tuple[Outcome, bool]:
+        """Answers asks until an outcome comes or the declared bound of rounds is reached.
+
+        Returns:
+            The outcome, and whether it is to try again only because others have the turns now.
+        """
         replies: tuple[Reply, ...] = ()
         read = self.handler.read
         answer: Outcome | Ask = ask
         while isinstance(answer, Ask):
             if read is None or len(replies) >= self.handler.rounds:
-                return Dead(DeadReason.ROUNDS_EXHAUSTED, f"more than {self.handler.rounds} asks")
+                return Dead(DeadReason.ROUNDS_EXHAUSTED, f"more than {self.handler.rounds} asks"), False
             try:
                 async with asyncio.timeout(self.retry.attempt_seconds):
                     replies = (*replies, await self._world.answer(answer.need, run))
             except Exception as error:
                 # Expected trouble is part of a reply. What is left (a full disk, a bug) must not hold the partition up.
-                return Retry(RetryReason.UNAVAILABLE, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
+                return Retry(RetryReason.UNAVAILABLE, f"{type(error).__name__}: {error}"[:MAX_DETAIL]), False
             answer = self._guarded(lambda: read(event, replies, self.rules))  # noqa: B023 - called at once
-        if isinstance(answer, Retry) and isinstance(replies[-1], ModelUnavailable):
+        last = replies[-1]
+        if not isinstance(answer, Retry) or not isinstance(last, ModelUnavailable):
+            return answer, False
+        if not last.busy:
             # The gateway knows of all questions; a record must not use its tries up to find out the same.
             self._breaker.open(answer.after_seconds)
-        return answer
+        return answer, last.busy
+
+    def _in_line(self, wanted: Retry) -> float:
+        """Seconds before a record asks for a turn again: more than half of what is foreseen, not all at once."""
+        foreseen = wanted.after_seconds if wanted.after_seconds is not None else self.retry.max_seconds
+        return min(foreseen, self.retry.in_place_wish_seconds) * (1 + self._chance()) / 2
 
     def _pause(self, attempt: int, wanted: Retry) -> float | None:
         """Seconds before the next try: what the provider wishes, else full jitter; None where the wish is too long.

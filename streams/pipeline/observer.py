@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import structlog
 from prometheus_client import Counter
 
+from schemas.claims import ClaimEvaluated, ClaimStatus
 from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
@@ -14,6 +15,7 @@ from schemas.outcome import DeadReason, RetryReason, Stage
 from schemas.pages import ScoredPage
 from schemas.relevance import RelevanceJudged, RelevanceOutcome, SnippetExtracted
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
+from schemas.search import SearchEvaluated, SearchScoreSource
 from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
@@ -130,6 +132,13 @@ class Observer:
                     _tell_judgment(event)
                 case SnippetExtracted():
                     metrics.snippets_total.labels(event.failure or "").inc()
+                case SearchEvaluated():
+                    metrics.searches_evaluated_total.labels(event.recommendation, event.score_source).inc()
+                    if event.score_source is SearchScoreSource.MODEL:
+                        metrics.search_judge_drift.observe(abs(event.quality_score - event.rubric.total))
+                case ClaimEvaluated():
+                    metrics.claims_evaluated_total.labels(event.status, event.band).inc()
+                    _tell_claim(event)
                 case _:
                     pass
 
@@ -149,6 +158,16 @@ class Observer:
 def _is_sent_on(event: ExtractionNeeded) -> bool:
     """Whether an extraction sends one of its listing's items on to another domain; no batch triggered that one."""
     return event.reason is ExtractionTrigger.AGGREGATOR_DETECTED and not event.follow
+
+
+def _tell_claim(event: ClaimEvaluated) -> None:
+    """How a claim was judged, under the ids that find it again (R-155)."""
+    where = {"claim_id": event.claim_id[:_SHOWN], "source_id": (event.source_id or "")[:_SHOWN] or None}
+    if event.status in (ClaimStatus.MALFORMED, ClaimStatus.MODEL_FAILED):
+        log.warning("claim has no score", status=event.status, detail=event.detail[:_SHOWN], tries=event.tries, **where)
+    else:
+        score = event.decontextualization_score
+        log.info("claim judged", status=event.status, band=event.band, score=score, **where)
 
 
 def _tell_judgment(event: RelevanceJudged) -> None:

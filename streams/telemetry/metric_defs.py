@@ -49,6 +49,10 @@ LABELS = {
     "plan": "full for every document chunked in full, tiered for each as its tier has it.",
     "result_type": "SPECIFIC_CONTENT, AGGREGATOR, NAVIGATION.",
     "verdict": "passed or failed.",
+    "recommendation": "continue or stop.",
+    "score_source": "model, or rubric where no model was there or its answer was none.",
+    "status": "success; malformed, model_failed, no_claim, unknown_language: there is no score.",
+    "band": "perfect, good, moderate, poor; failed without a score.",
     "task": "What a language model is asked for: the name of a handler.",
     "model": "A language model as the configuration names it; offline for the offline judge.",
     "direction": "in for prompts, out for replies.",
@@ -63,6 +67,7 @@ AGE_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300
 """Every objective of the topology is one of these bounds, so that the share within it is exact."""
 SCORE_BUCKETS = tuple(float(bound) for bound in range(10, 101, 10))
 IMPROVEMENT_BUCKETS = (-1.0, -0.5, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+DRIFT_BUCKETS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0)
 
 HANDLER_EVENTS = MetricDef(
     name="assay_handler_events_total",
@@ -273,6 +278,27 @@ SNIPPETS = MetricDef(
     unit="sources",
     labels=("reason",),
 )
+SEARCHES_EVALUATED = MetricDef(
+    name="assay_searches_evaluated_total",
+    kind="counter",
+    meaning="Searches judged, by what was recommended and by whose score (R-099).",
+    unit="batches",
+    labels=("recommendation", "score_source"),
+)
+SEARCH_JUDGE_DRIFT = MetricDef(
+    name="assay_search_judge_drift",
+    kind="histogram",
+    meaning="How far a model's score of a search is from the rubric's; it grows where a model drifts (R-102).",
+    unit="1",
+    buckets=DRIFT_BUCKETS,
+)
+CLAIMS_EVALUATED = MetricDef(
+    name="assay_claims_evaluated_total",
+    kind="counter",
+    meaning="Claims judged, by how that ended and by the score's band.",
+    unit="claims",
+    labels=("status", "band"),
+)
 FETCHES = MetricDef(
     name="assay_fetches_total",
     kind="counter",
@@ -333,7 +359,8 @@ LLM_TOKENS = MetricDef(
 LLM_COST = MetricDef(
     name="assay_llm_cost_usd_total",
     kind="counter",
-    meaning="What calls cost by the configured prices; no series for a model without one, whose cost is not known.",
+    meaning="What calls cost by the configured prices, those that brought nothing as estimated: one that was cut off"
+    " at its longest reply. No series for a model without a price, whose cost is not known.",
     unit="USD",
     labels=("task", "model"),
 )
@@ -410,6 +437,9 @@ METRICS: tuple[MetricDef, ...] = (
     ACTIONABLE_IMPROVEMENT,
     RELEVANCE_JUDGMENTS,
     SNIPPETS,
+    SEARCHES_EVALUATED,
+    SEARCH_JUDGE_DRIFT,
+    CLAIMS_EVALUATED,
     FETCHES,
     FETCH_BYTES,
     FETCH_WAIT,

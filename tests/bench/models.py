@@ -100,7 +100,7 @@ async def at_the_deadline(askers: int) -> Walls:
     for fault, behaviour in FAULTS.items():
         async with (
             model_server(behaviour) as server,
-            gateway_at(server.base_url, gate, breaker_failures=MANY) as gateway,
+            gateway_at(server.base_url, gate, breaker_failures=MANY, breaker_window=MANY) as gateway,
         ):
 
             async def wall(number: int, gateway: Gateway = gateway) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from handlers.claims.judgment import NO_OPINION
 from handlers.decontextualize_claim import (
     MOST_ASKS,
     DecontextualizeClaimRules,
@@ -33,6 +34,8 @@ from schemas.outcome import (
     VectorsReply,
     VectorsUnavailable,
 )
+from streams.llm.offline import answer_offline
+from streams.settings import load_settings
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(DecontextualizeClaimRules)
@@ -130,6 +133,46 @@ def test_anything_but_a_single_number_is_a_failed_try_and_then_no_score(reply: s
     assert (event.promotable, event.excluded_because) == (False, ClaimExclusion.NO_SCORE)
     assert event.detail
     assert [need.try_number for need in needs if isinstance(need, AskModel)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "\u200b", "...", "\u2014?!"])
+def test_nobody_is_asked_where_nothing_is_claimed(text: str) -> None:
+    claim = CLAIM.model_copy(update={"claim_text": text, "entailed_score": 1.0, "coverage_score": 1.0})
+    outcome, needs = run([says("1.0")], claim=claim)
+    assert needs == []
+    assert isinstance(outcome, Emit)
+    [event] = outcome.events
+    assert isinstance(event, ClaimEvaluated)
+    assert (event.decontextualization_score, event.quality, event.llm) == (None, None, None)
+    assert (event.status, event.band, event.tries) == (ClaimStatus.NO_CLAIM, ClaimBand.FAILED, 0)
+    assert (event.promotable, event.excluded_because) == (False, ClaimExclusion.NO_SCORE)
+
+
+def test_the_offline_judge_has_no_opinion_in_a_language_without_lists() -> None:
+    claim = CLAIM.model_copy(update={"claim_text": "Ella gan\u00f3 el premio ayer.", "source_text": ""})
+    event = evaluated(answer_offline, claim=claim)
+    assert (event.decontextualization_score, event.status) == (None, ClaimStatus.UNKNOWN_LANGUAGE)
+    assert (event.promotable, event.tries) == (False, 1)
+    assert event.llm is not None
+    assert event.llm.judged_by == "offline"
+
+
+def test_a_model_has_an_opinion_in_every_language() -> None:
+    event = evaluated([says(NO_OPINION)])
+    assert event.status is ClaimStatus.MALFORMED
+
+
+def test_a_number_beside_calls_of_tools_is_no_score() -> None:
+    """The judge has not heard its tools when it says so, and in the last round it may call none."""
+    both = ModelReply("0.99", (ToolCall("id0", SEARCH, '{"query": "a"}'),), call())
+    event = evaluated([both])
+    assert (event.decontextualization_score, event.status) == (None, ClaimStatus.MALFORMED)
+    assert event.detail == "the reply wanted tools beyond the limit"
+
+
+def test_a_try_is_one_call() -> None:
+    """A claim is asked as often as ``processing.retries.max_attempts`` says, and the gateway adds nothing to it."""
+    assert load_settings().models.task("decontextualize_claim").attempts == 1
 
 
 @pytest.mark.parametrize("attempts", [1, 2, 5])

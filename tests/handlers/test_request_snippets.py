@@ -60,7 +60,7 @@ def test_the_users_words_come_before_the_query(fields: dict[str, Any], query: st
         ({"urls": ["https://d.example/"]}, ["d"]),
         ({"urls": ["https://d.example/"], "domain": "care"}, ["d"]),
         ({"urls": ["https://d.example/"], "domain": "nowhere"}, ["d"]),
-        ({"urls": [], "domain": "care"}, ["a", "b"]),
+        ({"urls": None, "domain": "care"}, ["a", "b"]),
     ],
 )
 def test_sources_are_the_requests_own_else_those_of_its_domain_else_all(
@@ -76,6 +76,12 @@ def test_sources_are_the_requests_own_else_those_of_its_domain_else_all(
         ({"query": None}, "no_query"),
         ({"query": " ", "context": ""}, "no_query"),
         ({"urls": [" "]}, "no_sources"),
+        ({"urls": []}, "no_sources"),
+        ({"urls": [], "domain": "care"}, "no_sources"),
+        ({"urls": [f"https://d.example/{number}" for number in range(101)]}, "too_large"),
+        ({"query": "q" * 20_001}, "too_large"),
+        ({"context": "q" * 20_001}, "too_large"),
+        ({"domain": "d" * 1000}, "unknown_domain"),
     ],
 )
 def test_what_can_not_be_tried_is_complete_at_once_and_says_why(fields: dict[str, Any], failure: str) -> None:
@@ -83,6 +89,12 @@ def test_what_can_not_be_tried_is_complete_at_once_and_says_why(fields: dict[str
     assert isinstance(event, SnippetsCompleted)
     assert (event.failure, event.sources) == (failure, ())
     assert event.config_version == RULES.config_version
+
+
+def test_as_much_as_an_event_can_carry_is_not_too_large() -> None:
+    event = decided(query="q" * 20_000, urls=[f"https://d.example/{number}" for number in range(100)])
+    assert isinstance(event, ExtractionNeeded)
+    assert (len(event.query), len(event.sources)) == (20_000, 100)
 
 
 def test_no_more_sources_are_tried_than_the_limit() -> None:

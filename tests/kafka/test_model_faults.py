@@ -49,7 +49,9 @@ async def good(wire: Wire) -> None:
     await says(GOOD[wire.asked.body["model"]])(wire)
 
 
-async def place_of(kafka: str, prefix: str, base_url: str, folder: Path) -> Installation:
+async def place_of(
+    kafka: str, prefix: str, base_url: str, folder: Path, per_minute: int = 60_000, patience: float = 20.0
+) -> Installation:
     """An installation whose calls and breakers are short, with inputs for every task."""
     place = await installed(
         kafka,
@@ -67,8 +69,8 @@ async def place_of(kafka: str, prefix: str, base_url: str, folder: Path) -> Inst
         processing={"breaker": {"first_seconds": 0.2, "max_seconds": 0.4}},
         model_tasks={task: {"model": task} for task in TASKS},
         models={
-            "limits": {"default": {"requests_per_minute": 60_000, "tokens_per_minute": 10**8, "in_flight": 64}},
-            "tasks": {task: {"deadline_seconds": 0.4, "patience_seconds": 20.0, "attempts": 2} for task in TASKS},
+            "limits": {"default": {"requests_per_minute": per_minute, "tokens_per_minute": 10**8, "in_flight": 64}},
+            "tasks": {task: {"deadline_seconds": 0.4, "patience_seconds": patience, "attempts": 2} for task in TASKS},
         },
     )
     for task in TASKS:
@@ -117,6 +119,28 @@ async def test_an_outage_costs_few_inputs_a_judgment_and_none_its_output(
             words, expected = await words_of(place, task), EXPECTED[fault, task]
             assert words[BEHAVED[task]] + words[expected] == INPUTS
             assert words[expected] <= (0 if expected == WAITS else FAILURES - 1)
+        assert await dead(place) == 0
+
+
+async def test_a_backlog_at_a_model_that_is_well_is_no_outage(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    """Inputs wait in line longer than their patience, and nobody says that a breaker is open."""
+    async with model_server(good) as server:
+        place = await place_of(kafka, topic_prefix, server.base_url, tmp_path, per_minute=120, patience=0.4)
+        opened: set[str] = set()
+        async with place.running(*handlers()) as application:
+
+            async def done() -> bool:
+                opened.update(open_breakers(application))
+                return await application.caught_up()
+
+            await until(done, times=2)
+            value = application.registry.get_sample_value
+            for task in TASKS:
+                refused = {"task": task, "model": task, "cause": "limit"}
+                assert value("assay_llm_unavailable_total", refused)
+        assert not opened
+        for task in TASKS:
+            assert await words_of(place, task) == {BEHAVED[task]: INPUTS}
         assert await dead(place) == 0
 
 

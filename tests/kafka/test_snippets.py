@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import os
 import signal
@@ -15,8 +16,10 @@ from typing import Any, TypeVar
 
 import pytest
 
+from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted
+from schemas.outcome import Ask, Outcome
 from schemas.relevance import (
     RelevanceJudged,
     RelevanceRequested,
@@ -24,6 +27,8 @@ from schemas.relevance import (
     SnippetsCompleted,
     SnippetsRequested,
 )
+from streams.dlq.redrive import redrive
+from streams.dlq.selection import Selection
 from streams.topology import HANDLERS
 from tests.kafka.installation import Installation, installed, until
 from tests.streams.fetch.web import Web, response, serving
@@ -182,6 +187,37 @@ async def test_a_kill_in_the_middle_costs_no_source_and_makes_no_second_end(
     assert [source.outcome for source in end.sources] == ["relevant", "irrelevant", "not_fetched"]
     assert Counter(event.url for event in await read(assay, JUDGED, RelevanceJudged)) == Counter(urls[:2])
     assert web.seen["/brakes"] == web.seen["/taxes"] == 1
+
+
+async def test_a_dead_letter_holds_its_request_up_until_it_is_sent_again(
+    kafka: str, topic_prefix: str, web: Web, tmp_path: Path
+) -> None:
+    """A bug in the second judgment: no end is told before it is mended, and then one (ADR 0007)."""
+    urls = [f"http://{HOST}/brakes", f"http://{HOST}/taxes", f"http://{DOWN}/"]
+
+    def stumbles(source: RelevanceRequested, rules: JudgeRelevanceRules) -> Outcome | Ask:
+        if source.url.endswith("/taxes"):
+            raise RuntimeError("a bug")
+        return judge_relevance(source, rules)
+
+    [judge] = JUDGE
+    with_bug = (*(handler for handler in OURS if handler not in JUDGE), dataclasses.replace(judge, fn=stumbles))
+    async with model_server(by_message(judging)) as server:
+        assay = await installed(kafka, topic_prefix, OURS, **settings(server, web, tmp_path))
+        await assay.feed([request(*urls)], REQUESTED)
+        async with assay.running(*with_bug) as application:
+            await until(application.caught_up, times=12)
+        assert await assay.read(COMPLETED) == []
+        assert len(await assay.read("relevance.requested.v1.assay.judge_relevance.dlq")) == 1
+
+        for expected in (1, 0):
+            done = await redrive(assay.settings, Selection(("judge_relevance",)), "mend")
+            assert done.sent == expected, "each letter is sent again once"
+        async with assay.running(*OURS) as application:
+            await until(application.caught_up, times=12)
+    [end] = await read(assay, COMPLETED, SnippetsCompleted)
+    assert [source.outcome for source in end.sources] == ["relevant", "irrelevant", "not_fetched"]
+    assert Counter(event.url for event in await read(assay, JUDGED, RelevanceJudged)) == Counter(urls[:2])
 
 
 @pytest.mark.parametrize(("trouble", "outcome"), [(hangs(), "timeout"), (status(500), "error")])

@@ -195,7 +195,7 @@ def test_trust_features_are_the_eighteen() -> None:
         ("extraction.needed.v1", {"reason": "because"}),
         ("extraction.completed.v1", {"failure": "bad luck"}),
         ("snippets.requested.v1", {"request_id": ""}),
-        ("snippets.requested.v1", {"urls": ["https://a.example/"] * 101}),
+        ("snippets.requested.v1", {"urls": ["https://a.example/"] * 10_001}),
         ("relevance.requested.v1", {"url": ""}),
         ("relevance.judged.v1", {"outcome": "perhaps"}),
         ("snippets.extracted.v1", {"failure": "dull"}),

@@ -95,6 +95,22 @@ def test_inflections_marks_and_other_words_are_seen(query: str, title: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("query", "title", "expected"),
+    [
+        ("c++ or c#", "C# and C++ compared", "Relevant"),
+        ("c++ or c#", "C: a language for systems", "Irrelevant"),
+        ("Ｃ＋＋", "Templates in C++17", "Relevant"),
+        ("f# in production", "F# in production", "Relevant"),
+        ("what is r", "R: statistics with a computer", "Relevant"),
+        ("what is r", "Python", "Irrelevant"),
+        ("notepad++", "Notepad, an editor", "Relevant"),
+    ],
+)
+def test_letters_are_words_where_they_are_names(query: str, title: str, expected: str) -> None:
+    assert said(title, query=query, ignored=["or", "in", "what", "is"]) == expected
+
+
+@pytest.mark.parametrize(
     "hostile", ["", "\x00", "a" * 5000, "一" * 5000, "1," * 3000, "\ud800", "a b " * 2000, "ﷺ" * 500]
 )
 def test_any_text_has_an_answer(hostile: str) -> None:

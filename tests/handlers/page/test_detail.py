@@ -64,6 +64,35 @@ def test_what_is_no_detail(fetched: FetchedPage, expected: FetchFailure) -> None
     assert reason(fetched) is expected
 
 
+WAIT = "<title>Lantern walk</title>{}<p>The lantern walk is over there, one moment."
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("0;url=/walks/lantern-2", FetchFailure.NO_CONTENT),
+        ("5; URL='https://elsewhere.example/walk'", FetchFailure.NO_CONTENT),
+        ("0;url=/login?next=walk", FetchFailure.CHALLENGE),
+        ("1, /", FetchFailure.SOFT_404),
+        ("300;url=/walks/lantern-2", None),
+        ("0;url=/walks/lantern#top", None),
+        ("0;url=javascript:again()", None),
+        ("0;url=http://[", None),
+        ("0", None),
+        ("", None),
+        ("soon; url=/walks/lantern-2", None),
+    ],
+)
+def test_a_page_that_sends_its_reader_on_is_not_what_was_asked_for(content: str, expected: FetchFailure | None) -> None:
+    tag = f'<META HTTP-EQUIV="Refresh" CONTENT="{content}">'
+    assert reason(page(WAIT.format(tag))) is expected
+    assert reason(page(f"{tag}<h1>Lantern walk</h1><p>{STORY * 3}</p>")) is None, "that is a text of its own"
+    assert reason(page(WAIT.format(f"<noscript>{tag}</noscript>"))) is None
+    stated = READER.no_listing(page(WAIT.format(tag)), has_items=True)
+    assert (stated.reason if stated else None) in (expected, None)
+    assert (stated is None) == (expected is None)
+
+
 def test_a_listing_behind_a_wall_is_none() -> None:
     html = "<ul>" + "".join(f"<li><a href=/walks/{n}>Walk {n}</a></li>" for n in range(5)) + "</ul>"
     walled = READER.no_listing(page(html, "https://harbour.example/consent"), has_items=True)

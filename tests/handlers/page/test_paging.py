@@ -6,7 +6,7 @@ import pytest
 
 from handlers.fetch_page import FetchPageRules
 from handlers.page.links import canonical_url
-from handlers.page.paging import PageLink, next_page, page_number
+from handlers.page.paging import PageLink, is_numbered, next_page, page_number
 from tests.rules import shipped_rules
 
 SECTION = shipped_rules(FetchPageRules).listing.paging
@@ -36,6 +36,18 @@ def found(own: str, *links: PageLink, stated: str | None = None) -> str | None:
         ("/list?page=9", [link("/list?page=8", "8"), link("/list", "1")], None),
         ("/list", [link("/other?page=2", "Reviews")], None),
         ("/list", [link("/list", "Next")], None),
+        ("/list", [link("/list?first=20", "Next 20")], "/list?first=20"),
+        ("/list", [link("/list?first=20", "Weiter (21–40) »")], "/list?first=20"),
+        ("/list", [link("/elsewhere/x?first=20", "Next 20")], None),
+        ("/list", [link("/list/7", "Next 7 days")], None),
+        ("/list", [link("/list?offset=20", "Show what else there is")], "/list?offset=20"),
+        ("/list?start=40", [link(f"/list?start={n}", "More") for n in (0, 20, 80, 60)], "/list?start=60"),
+        ("/list?start=40", [link("/list?start=20", "Next"), link("/list", "Next")], None),
+        ("/list?start=40", [link("/topic?t=9&start=60", "Last")], None),
+        ("/story", [link("/another", "Next article", "next")], None),
+        ("/list", [link("/list/more", "Load", "next")], "/list/more"),
+        ("/list", [link("/list/more", "What a visitor of the next exhibition said", "next")], None),
+        ("/list", [link("/further", "▶", "next")], "/further"),
         ("/2026", [link("/2027", "The year 2027")], None),
     ],
 )
@@ -67,6 +79,19 @@ def row(address: str, *numbers: int) -> list[PageLink]:
 )
 def test_a_row_of_numbers(own: str, links: list[PageLink], expected: str | None) -> None:
     assert found(own, *links) == expected
+
+
+def test_nobody_elses_page_is_the_next_one() -> None:
+    def at(address: str) -> str | None:
+        return next_page([PageLink(address, address, "Next", frozenset(("next",)))], SITE + "/list", None, SECTION)
+
+    assert at("https://other.example/list?page=2") is None
+    assert at("https://www.shop.example/list?page=2") == "https://www.shop.example/list?page=2"
+
+
+@pytest.mark.parametrize(("url", "numbered"), [("/a?page=2", True), ("/a?skip=20", True), ("/a?skip=x", False)])
+def test_what_numbers_a_page(url: str, numbered: bool) -> None:
+    assert is_numbered(SITE + url, SECTION) is numbered
 
 
 def test_what_the_head_states_counts_where_the_page_links_there() -> None:

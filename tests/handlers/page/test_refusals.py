@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 
 from handlers.fetch_page import FetchPageRules
 from handlers.page.refusals import why_elsewhere, why_no_content
+from handlers.results.patterns import compile_patterns
 from schemas.outcome import FetchFailure
 from tests.rules import shipped_rules
 
-SECTION = shipped_rules(FetchPageRules).page_refusals
+RULES = shipped_rules(FetchPageRules)
+SECTION, PATTERNS = RULES.page_refusals, compile_patterns(RULES.patterns)
 SOFT_404, CHALLENGE, NOTHING = FetchFailure.SOFT_404, FetchFailure.CHALLENGE, FetchFailure.NO_CONTENT
 ARTICLE = "The council met on Tuesday and spoke for three hours about the bridge. " * 40
 TEASERS = "The bridge opens in May. The library stays shut. Five new buses. " * 20
@@ -64,7 +66,7 @@ TEASERS = "The bridge opens in May. The library stays shut. Five new buses. " * 
         ("Harbour TV", "This programme is not available in your country.", NOTHING),
         ("App", "Bitte aktivieren Sie JavaScript.", NOTHING),
         ("Lantern Fair", "We are sorry. The event you followed a link to has been taken down.", SOFT_404),
-        ("Laternenfest", "Unter dieser Adresse gibt es leider nichts zu finden.", SOFT_404),
+        ("Laternenfest", "Diesen Laternen geht es gut, aber diese Seite gibt es leider nicht.", SOFT_404),
         ("Lanternefest", "Den side, du kom efter, er desværre blevet slettet.", SOFT_404),
         ("Fête des lanternes", "Ce contenu a été déplacé ou n’existe plus.", SOFT_404),
         ("灯会", "您访问的页面可能已经失效", SOFT_404),
@@ -77,10 +79,41 @@ TEASERS = "The bridge opens in May. The library stays shut. Five new buses. " * 
         ("lantern.example", "This domain is for sale. Make an offer.", NOTHING),
         ("Lantern Fair", "Our browser test says: your browser is not supported.", NOTHING),
         ("Internal Server Error", "Reference 17.", NOTHING),
+        ("Lanternefest", "Det arrangement findes. Dette arrangement er desværre blevet slettet.", SOFT_404),
+        ("Lanternefest", "Denne koncert findes ikke længere hos os.", SOFT_404),
+        ("Laternenfest", "Dieser Termin existiert nicht mehr.", SOFT_404),
+        ("Fête", "Ce spectacle n’existe plus.", SOFT_404),
+        ("灯会", "抱歉，该演出已下架。", SOFT_404),
+        ("Lanterns", "The check runs by itself. Your browser will be redirected to the fair in a moment.", CHALLENGE),
+        ("Laternen", "Ihr Browser wird gleich automatisch weitergeleitet.", CHALLENGE),
+        ("Lanterner", "Din browser viderestilles om lidt.", CHALLENGE),
+        ("Lanternes", "Votre navigateur va être redirigé vers la page voulue.", CHALLENGE),
+        ("灯会", "您的浏览器即将自动跳转到所请求的内容。", CHALLENGE),
+        ("Hafen", "Wir und unsere 1.204 Partner nutzen Daten. Alles zulassen. Optionen.", CHALLENGE),
+        ("Harbour", "We and our 77 partners use your data. Accept all. Settings.", CHALLENGE),
+        ("Havnen", "Vi og vores 310 partnere bruger data. Tillad alle. Indstillinger.", CHALLENGE),
+        ("Le Port", "Nos 512 partenaires et nous utilisons des données. Tout accepter. Tout refuser.", CHALLENGE),
+        ("港口", "我们与77家合作伙伴处理数据。全部接受。设置。", CHALLENGE),
+        ("Wine", "You must be at least 21 to visit this website. Yes. No.", CHALLENGE),
+        ("Wein", "Sind Sie über 18? Ja. Nein, ich möchte gehen.", CHALLENGE),
+        ("Vin", "Du skal være fyldt 18 for at besøge denne side.", CHALLENGE),
+        ("Vin", "Ce site est pour les majeurs: il faut être majeur.", CHALLENGE),
+        ("酒", "您必须年满18岁才能访问本网站。", CHALLENGE),
+        ("Lanterns", "0 results found for lanterns. Change your words.", NOTHING),
+        ("Laternen", "Leider keine Treffer. Ändern Sie die Suche.", NOTHING),
+        ("Lanterner", "Din søgning gav ingen resultater.", NOTHING),
+        ("灯", "没有找到相关内容，换个词试试。", NOTHING),
+        ("Lanterns", "An error occurred while processing your request. Reference #18.2f", NOTHING),
+        ("Laternen", "Bei der Verarbeitung Ihrer Anfrage ist ein Fehler aufgetreten.", NOTHING),
+        ("Lanterner", "Der opstod en fejl under behandlingen af din anmodning.", NOTHING),
+        ("Lanternes", "Une erreur est survenue lors du traitement de votre demande.", NOTHING),
+        ("灯", "处理您的请求时出错，请稍后再试。", NOTHING),
+        ("Lanterns", "1 March 2026, 17:00. Log in to continue reading. Subscribe for $1 a week.", CHALLENGE),
+        ("Lanterns", "Your request was blocked. Are you a robot? 2026-03-01 17:00 UTC, Mill Street 5.", CHALLENGE),
     ],
 )
 def test_what_a_page_says_of_itself(title: str, text: str, expected: FetchFailure | None) -> None:
-    assert why_no_content((title,), text, SECTION) is expected
+    assert why_no_content((title,), text, SECTION, PATTERNS) is expected
 
 
 @pytest.mark.parametrize(
@@ -106,14 +139,24 @@ def test_what_a_page_says_of_itself(title: str, text: str, expected: FetchFailur
         ("Concert", "Tickets at the door are no longer available; those sold before stay valid. 8 pm, Blue Hall."),
         ("Lost and found", "A set of keys was not found again. Ask at the desk."),
         ("燈會", "晚上七點在老橋開始，歡迎參加。"),
+        ("灯会", "元宵灯会，时间：2026年3月1日19:00，地点：老桥，票价30元。请先登录后购票。"),
+        ("灯会", "2026年3月1日举行，票价30元，登录后才能订票。"),
+        ("Lantern Fair", "Sunday 1 March 2026, 7 pm, Mill Hall. Log in to view this page as a helper. Guests pay $5."),
+        ("Laternenfest", "1. März 2026, 19 Uhr, Eintritt 5 €. Melden Sie sich an, um diese Seite als Helfer zu sehen."),
+        ("Lanternefest", "1. marts 2026 kl. 19, entré 40 kr. Log ind for at fortsætte til billetterne."),
+        ("Lantern Fair", "This event has been moved to 1 March 2026, 7 pm, 5 Mill Street."),
+        ("Lantern Fair", "1 March 2026, entry $5. Please enable JavaScript to see the map."),
+        ("Lantern Fair", "1 March 2026 in Mill Hall, entry $5, at least 18 years old. Tickets are on this website."),
+        ("Lantern race", "The team had 10 results found to be wrong, and 120 matches."),
+        ("Lantern Fair", "We use cookies. Accept all. The fair is on 1 March 2026."),
     ],
 )
 def test_what_only_sounds_like_it_is_content(title: str, text: str) -> None:
-    assert why_no_content((title,), text, SECTION) is None
+    assert why_no_content((title,), text, SECTION, PATTERNS) is None
 
 
 def test_any_of_the_titles_may_say_it() -> None:
-    assert why_no_content(("Harbour News", "Harbour News", "Page not found"), TEASERS, SECTION) is SOFT_404
+    assert why_no_content(("Harbour News", "Harbour News", "Page not found"), TEASERS, SECTION, PATTERNS) is SOFT_404
 
 
 @pytest.mark.parametrize(
@@ -144,6 +187,6 @@ def test_where_redirects_led(asked: str, final: str, expected: FetchFailure | No
 
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_nothing_raises(one: str, other: str) -> None:
-    why_no_content((one,), other, SECTION)
+    why_no_content((one,), other, SECTION, PATTERNS)
     why_elsewhere(f"http://a.example/{one}", f"http://a.example/{other}", SECTION)
     why_elsewhere(one, other, SECTION)

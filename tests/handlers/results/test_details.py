@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from handlers.results.details import DetailPack, Shapes, alternatives, compile_details
+from handlers.results.details import DetailPack, Shapes, compile_details
 from handlers.results.spans import read_text
+from handlers.results.words import alternatives
 
 
 def test_a_bad_expression_is_refused() -> None:

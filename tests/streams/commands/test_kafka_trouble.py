@@ -37,6 +37,15 @@ def test_an_authority_that_is_not_there_is_named(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == "assay tail: /etc/no-ca.pem can't be read; see ASSAY_KAFKA__SSL_CAFILE\n"
 
 
+def test_a_kafka_that_takes_nobody_in_that_way_is_told_from_none(capsys: pytest.CaptureFixture[str]) -> None:
+    async def work() -> int:
+        raise KafkaConnectionError("Unable to bootstrap")
+
+    kafka = {"bootstrap_servers": "k.example:9093", "security_protocol": "SASL_SSL"}
+    assert run_with_kafka("tail", load_settings(kafka=kafka), work()) == 1
+    assert "by SASL_SSL; see ASSAY_KAFKA__SECURITY_PROTOCOL" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("servers", ["a.example:99999", "a.example:", ":9092", ",", "a.example:9092,,", "a:-1"])
 def test_an_address_that_is_none_is_refused_before_anybody_connects(servers: str) -> None:
     with pytest.raises(SettingsError, match="broker-1:9092"):

@@ -15,6 +15,7 @@ from schemas.outcome import FetchFailure, FetchRefused
 from streams.fetch.addresses import why_not_global
 from streams.fetch.guard import Admitted, SystemResolver, Target, admit, parse_target
 from streams.fetch.settings import FetchSettings
+from streams.settings import load_settings
 
 PUBLIC = "93.184.216.34"
 FORBIDDEN, INVALID = FetchFailure.FORBIDDEN_ADDRESS, FetchFailure.INVALID_URL
@@ -214,9 +215,25 @@ async def test_a_permission_is_for_exactly_that_host(url: str) -> None:
 
 
 async def test_a_permitted_host_may_be_written_as_people_write_it() -> None:
-    found = await judge("http://MÜNCHEN.Example./", resolve={"xn--mnchen-3ya.example": "127.0.0.1:1"})
-    assert isinstance(found, Admitted)
-    assert found.places == (("127.0.0.1", 1),)
+    ways = ("xn--mnchen-3ya.example", "münchen.example", "MÜNCHEN.Example.", "münchen。example")
+    for asked in ways:
+        for permitted in ways:
+            found = await judge(f"http://{asked}/", resolve={permitted: "127.0.0.1:1"})
+            assert isinstance(found, Admitted)
+            assert found.places == (("127.0.0.1", 1),)
+
+
+@pytest.mark.parametrize("port", [2375, 5432, 6379, 9200, 10250, 11211, 27017])
+async def test_a_public_host_is_not_reached_by_the_port_of_another_service(port: int) -> None:
+    found = await judge(f"http://shop.example.com:{port}/", PUBLIC)
+    assert isinstance(found, FetchRefused)
+    assert found.reason is FetchFailure.FORBIDDEN_ADDRESS
+    assert isinstance(await judge(f"http://shop.example.com:{port}/", PUBLIC, forbidden_ports=()), Admitted)
+
+
+@pytest.mark.parametrize("port", [3000, 5000, 8000, 8080, 8081, 8443, 8888])
+async def test_ports_that_the_web_uses_beside_its_own_are_reached(port: int) -> None:
+    assert isinstance(await judge(f"http://shop.example.com:{port}/", PUBLIC), Admitted)
 
 
 async def test_version_four_comes_first() -> None:
@@ -229,6 +246,31 @@ async def test_version_four_comes_first() -> None:
 def test_a_permission_must_be_an_address_and_a_port(target: str) -> None:
     with pytest.raises(ValidationError):
         FetchSettings(resolve={"host.example": target})
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "",
+        " ",
+        ".",
+        "a b.example",
+        "a..example",
+        "-a.example",
+        "a.example/",
+        "a.example:80",
+        "a.example?b",
+        "me@a.example",
+        "a.example#b",
+        "[::1]",
+        "0x7f.1",
+        "127.1",
+        "ａ" * 300,
+    ],
+)
+def test_a_permission_must_be_for_a_host(host: str) -> None:
+    with pytest.raises(ValidationError):
+        FetchSettings(resolve={host: "127.0.0.1:80"})
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"])
@@ -248,3 +290,7 @@ def test_anything_is_judged_and_nothing_raises(text: str) -> None:
         if isinstance(found, Target):
             again = parse_target(found.url)
             assert again == found
+
+
+def test_the_shipped_configuration_forbids_the_ports_that_are_forbidden_without_one() -> None:
+    assert load_settings().fetch.forbidden_ports == FetchSettings().forbidden_ports

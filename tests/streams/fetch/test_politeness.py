@@ -16,11 +16,13 @@ def polite(time: VirtualTime, **settings: float) -> Politeness:
     return Politeness(FetchSettings.model_validate({"min_delay_seconds": 1.0, **settings}), time.clock)
 
 
-async def visit(politeness: Politeness, host: str = "a", latency: float | None = 0.1, **turn: float) -> None:
+async def visit(
+    politeness: Politeness, host: str = "a", latency: float | None = 0.1, *, served: bool = True, **turn: float
+) -> None:
     async with politeness.turn(host, **turn) as mine:
         assert mine is not None
         if latency is not None:
-            mine.answered(latency)
+            mine.answered(latency, served=served)
 
 
 async def test_the_pause_is_the_least_one_for_a_fast_host_and_none_for_another() -> None:
@@ -43,15 +45,15 @@ async def test_errors_never_speed_up() -> None:
     time = VirtualTime()
     politeness = polite(time)
     await visit(politeness, latency=9.0)
+    for _ in range(3):
+        await visit(politeness, latency=0.0, served=False)
+        assert politeness.wait("a") == 5.0
+    await visit(politeness, latency=7.0, served=False)
+    assert politeness.wait("a") == 6.0, "an error that takes long is a sign of trouble all the same"
     async with politeness.turn("a") as turn:
         assert turn is not None
-        turn.answered(0.0)
         turn.failure()
-    assert politeness.wait("a") == 5.0
-    async with politeness.turn("a") as turn:
-        assert turn is not None
-        turn.failure()
-    assert politeness.wait("a") == 10.0
+    assert politeness.wait("a") == 12.0
 
 
 async def test_a_site_s_own_wish_comes_on_top() -> None:

@@ -552,6 +552,27 @@ async def test_a_host_that_is_asked_too_often_gets_twice_the_pause_and_one_more_
     assert web.seen["/b"] == 2
 
 
+@pytest.mark.parametrize(
+    ("status", "pause"), [(200, 5.0), (304, 5.0), (302, 10.0), (403, 10.0), (404, 10.0), (410, 10.0), (500, 10.0)]
+)
+async def test_only_what_was_served_speeds_up(web: Web, status: int, pause: float) -> None:
+    time = VirtualTime()
+
+    async def answer_slowly(writer: asyncio.StreamWriter) -> None:
+        time.seconds += 19.0
+        writer.write(PAGE)
+        await writer.drain()
+
+    web.routes["/slow"] = answer_slowly
+    web.routes["/a"] = response("<p>one", status=status, Location="ftp://site.example/")
+    web.routes["/b"] = PAGE
+    values = {"robots": False, "attempts": 1, "min_delay_seconds": 1.0}
+    async with FetchWorker(settings(web, **values), clock=time.clock) as worker:
+        for path in ("slow", "a", "b"):
+            await fetch(worker, f"http://site.example/{path}")
+    assert time.slept == [10.0, pause]
+
+
 class Versions:
     """Serves a page under a version, and says that it has not changed to whoever has that one."""
 

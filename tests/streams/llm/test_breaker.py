@@ -28,7 +28,7 @@ def test_one_question_opens_nothing_and_a_success_begins_anew() -> None:
     breaker = ModelBreaker(SETTINGS, VirtualClock().monotonic)
     for question in ("a", "a", "a", "b"):
         breaker.failed(question)
-    breaker.succeeded()
+    breaker.succeeded("z")
     breaker.failed("c")
     assert breaker.closed
 
@@ -46,7 +46,7 @@ def test_a_probe_that_works_closes_it() -> None:
     breaker, clock, told = opened()
     clock.seconds = 10
     breaker.enter("d")
-    breaker.succeeded()
+    breaker.succeeded("d")
     breaker.left("d")
     assert breaker.closed
     assert breaker.enter("e") is None
@@ -72,3 +72,63 @@ def test_it_can_be_opened_at_once() -> None:
     assert breaker.rest() == 25
     breaker.open(3600)
     assert breaker.rest() == 30
+
+
+FLAKY = LlmSettings(
+    breaker_failures=100, breaker_window=10, breaker_share=0.5, breaker_first_seconds=10, breaker_max_seconds=300
+)
+
+
+def ask(breaker: ModelBreaker, question: str, *, fails: bool) -> None:
+    assert breaker.enter(question) is None
+    if fails:
+        breaker.failed(question)
+    else:
+        breaker.succeeded(question)
+    breaker.left(question)
+
+
+def test_too_large_a_share_of_failures_opens_it_without_a_run_of_them() -> None:
+    breaker = ModelBreaker(FLAKY, VirtualClock().monotonic)
+    for number in range(9):
+        ask(breaker, str(number), fails=number % 2 == 0)
+        assert breaker.closed
+    ask(breaker, "last", fails=True)
+    assert not breaker.closed
+
+
+def test_a_share_below_the_bound_opens_nothing() -> None:
+    breaker = ModelBreaker(FLAKY, VirtualClock().monotonic)
+    for number in range(200):
+        ask(breaker, str(number), fails=number % 5 < 2)
+    assert breaker.closed
+
+
+def test_a_few_questions_that_fail_again_and_again_are_no_share() -> None:
+    breaker = ModelBreaker(FLAKY, VirtualClock().monotonic)
+    for number in range(200):
+        ask(breaker, str(number), fails=False)
+        ask(breaker, f"bad {number % 3}", fails=True)
+    assert breaker.closed
+
+
+def test_while_most_has_failed_lately_the_next_failure_opens_it_again_for_longer() -> None:
+    clock = VirtualClock()
+    breaker = ModelBreaker(FLAKY, clock.monotonic)
+    for number in range(10):
+        ask(breaker, str(number), fails=number not in (0, 1))
+    rests = []
+    for number in range(3):
+        rest = breaker.rest()
+        assert rest is not None
+        rests.append(rest)
+        clock.seconds += rest
+        ask(breaker, f"probe {number}", fails=False)
+        assert breaker.closed
+        ask(breaker, f"next {number}", fails=True)
+    assert rests == [10, 20, 40]
+    clock.seconds += breaker.rest() or 0
+    for number in range(8):
+        ask(breaker, f"well {number}", fails=False)
+    ask(breaker, "one of many", fails=True)
+    assert breaker.closed, "what is well again is not held up by what was"

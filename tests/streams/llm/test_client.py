@@ -43,7 +43,7 @@ def test_retry_after_is_total(text: str) -> None:
 
 @given(st.binary())
 def test_any_bytes(body: bytes) -> None:
-    read_completion(body, 1000)
+    read_completion(body, 1000, 10)
 
 
 JSON = st.recursive(
@@ -61,13 +61,13 @@ def test_any_values(content: object, calls: object, reason: object, usage: objec
         "choices": [{"message": {"content": content, "tool_calls": calls}, "finish_reason": reason}],
         "usage": usage,
     }
-    completion = read_completion(json.dumps(body).encode(), 1000)
+    completion = read_completion(json.dumps(body).encode(), 1000, 10)
     if completion is not None and completion.outcome is CallOutcome.OK:
         assert completion.text.strip() or completion.tool_calls
 
 
 def test_arguments_that_came_as_an_object() -> None:
     body = b'{"choices": [{"message": {"tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}, 7]}}]}'
-    completion = read_completion(body, 1000)
+    completion = read_completion(body, 1000, 10)
     assert completion is not None
     assert [(call.name, call.arguments) for call in completion.tool_calls] == [("f", '{"a": 1}')]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from tests.streams.llm.model_server import (
     ANSWERED,
     FAULTS,
     Behaviour,
+    Wire,
     by_message,
     calls_tools,
     hangs,
@@ -123,6 +126,8 @@ async def test_a_wish_longer_than_the_patience() -> None:
     assert first.after_seconds == 3600
     assert isinstance(second, ModelUnavailable)
     assert second.after_seconds == pytest.approx(3600, abs=30)
+    assert not first.busy
+    assert not second.busy
     assert len(server.asked) == 1
 
 
@@ -187,6 +192,18 @@ async def test_another_question_is_another(other: dict[str, Any]) -> None:
         await gateway.answer(question())
         await gateway.answer(question(**other))
     assert len(server.asked) == 2
+
+
+async def test_another_server_under_the_same_name_is_asked_itself(tmp_path: Path) -> None:
+    texts = []
+    async with model_server(says("0.1")) as one, model_server(says("0.9")) as other:
+        for server in (one, other, one):
+            async with gateway_at(server.base_url, cache_path=tmp_path / "llm.sqlite") as gateway:
+                reply = await gateway.answer(question())
+                assert isinstance(reply, ModelReply)
+                texts.append(reply.text)
+    assert texts == ["0.1", "0.9", "0.1"]
+    assert (len(one.asked), len(other.asked)) == (1, 1)
 
 
 async def test_failures_are_asked_anew_and_paid_replies_are_not() -> None:
@@ -291,6 +308,109 @@ async def test_no_journal_no_call(tmp_path: Path) -> None:
     assert not server.asked
 
 
+async def test_a_journal_that_somebody_else_holds_is_not_waited_for_beyond_the_deadline(tmp_path: Path) -> None:
+    """Before a call nothing was judged; after it the answer is there, and is written when it can be."""
+    path = tmp_path / "llm.sqlite"
+    async with model_server(says("0.7")) as server:
+        async with gateway_at(server.base_url, cache_path=path) as gateway:
+            await gateway.answer(question("first"))
+            with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+                other.execute("BEGIN IMMEDIATE")
+                async with asyncio.timeout(1.5):
+                    reply = await gateway.answer(question("held"))
+                other.execute("COMMIT")
+            assert isinstance(reply, ModelUnavailable)
+            assert "within" in reply.detail
+            assert len(server.asked) == 1
+            with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+
+                async def held(wire: Wire) -> None:
+                    other.execute("BEGIN IMMEDIATE")
+                    await says("0.8")(wire)
+
+                server.script = [held]
+                async with asyncio.timeout(1.5):
+                    reply = await gateway.answer(question("paid"))
+                other.execute("COMMIT")
+            assert isinstance(reply, ModelReply)
+        async with gateway_at(server.base_url, cache_path=path) as gateway:
+            again = await gateway.answer(question("paid"))
+    assert isinstance(again, ModelReply)
+    assert (again.text, again.call.cached) == ("0.8", True)
+    assert await booked_today(path) == pytest.approx(2 * (reply.call.cost_usd or 0.0), rel=0.1)
+
+
+async def test_a_call_that_failed_is_told_though_the_journal_is_late(tmp_path: Path) -> None:
+    """It hung, whatever the journal does; what that cost is written when it can be."""
+    path = tmp_path / "llm.sqlite"
+    async with model_server() as server:
+        async with gateway_at(server.base_url, cache_path=path) as gateway:
+            await gateway.answer(question("first"))
+            with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+
+                async def held(wire: Wire) -> None:
+                    other.execute("BEGIN IMMEDIATE")
+                    await hangs()(wire)
+
+                server.script = [held]
+                async with asyncio.timeout(1.5):
+                    reply = await gateway.answer(question("hung"))
+                other.execute("COMMIT")
+        assert isinstance(reply, ModelFailed)
+        assert reply.call.outcome is CallOutcome.TIMEOUT
+    assert reply.call.cost_usd is not None
+    assert await booked_today(path) >= reply.call.cost_usd
+
+
+async def booked_today(path: Path) -> float:
+    """USD in the journal's account."""
+    store = SqliteStore(path)
+    _, total = await store.book(datetime.now(UTC).date().isoformat(), 0.0, None)
+    await store.aclose()
+    return total
+
+
+class HeldStore(SqliteStore):
+    """Books when it is let."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.entered, self.free = asyncio.Event(), asyncio.Event()
+
+    async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
+        self.entered.set()
+        await self.free.wait()
+        return await super().book(day, usd, most)
+
+
+async def test_a_booking_that_nobody_waits_for_any_more_is_taken_back(tmp_path: Path) -> None:
+    """Cancelled, or out of time: the call is not made, so the day is not charged for it."""
+    path = tmp_path / "llm.sqlite"
+    store = HeldStore(path)
+    async with model_server() as server, gateway_at(server.base_url, store=store) as gateway:
+        asking = asyncio.create_task(gateway.answer(question("cancelled", max_tokens=100_000)))
+        await store.entered.wait()
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        assert isinstance(await gateway.answer(question("late", max_tokens=100_000)), ModelUnavailable)
+        store.free.set()
+    assert not server.asked
+    assert await booked_today(path) == 0.0
+
+
+async def test_who_is_cancelled_while_waiting_for_another_turn_leaves_nothing_booked(tmp_path: Path) -> None:
+    path, policy = tmp_path / "llm.sqlite", TaskPolicy(deadline_seconds=5, patience_seconds=100)
+    async with model_server(status(429, retry_after="30")) as server:
+        async with gateway_at(server.base_url, policy, cache_path=path) as gateway:
+            asking = asyncio.create_task(gateway.answer(question(max_tokens=100_000)))
+            await until(lambda: [asked.ended for asked in server.asked] == ["answered"])
+            await asyncio.sleep(0.1)
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+        assert len(server.asked) == 1
+    assert await booked_today(path) == 0.0
+
+
 class FullStore(SqliteStore):
     async def keep(self, *_: Any) -> float:
         raise StoreError("disk full")
@@ -330,7 +450,9 @@ async def test_the_next_of_a_crowd_gets_no_turn_in_time() -> None:
         replies = await asyncio.gather(*(gateway.answer(question(str(number))) for number in range(10)))
         assert asyncio.get_running_loop().time() - began < 5
     assert 1 <= sum(isinstance(reply, ModelReply) for reply in replies) <= 2
-    assert all(isinstance(reply, ModelReply | ModelUnavailable) for reply in replies)
+    refused = [reply for reply in replies if isinstance(reply, ModelUnavailable)]
+    assert len(refused) >= 8
+    assert all(reply.busy and reply.after_seconds == 1.0 for reply in refused), "a line is no outage"
     assert server.asked
 
 

@@ -20,6 +20,7 @@ from schemas.outcome import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.cache import SqliteStore
 from streams.llm.client import Client
 from streams.llm.gateway import Gateway, GatewaySettingsError
+from streams.llm.prices import prompt_tokens_of
 from streams.llm.settings import LlmSettings, ModelLimits, TaskPolicy
 from streams.settings import load_settings
 from streams.telemetry.logs import configure_logs
@@ -50,6 +51,22 @@ async def test_an_answer_of_a_thousand_million_tokens_is_not_believed() -> None:
             assert isinstance(reply, ModelReply)
             assert reply.call.cost_usd is not None
             assert reply.call.cost_usd < 0.001
+
+
+async def test_a_reply_of_more_tokens_than_it_may_have_is_taken_for_as_many_as_were_booked() -> None:
+    """It would hold the model up for minutes; the server is believed in the allowance for thinking."""
+    usage = {"prompt_tokens": 50, "completion_tokens": 1_000_000}
+    for thinking in (0, 500):
+        limits = ModelLimits(**{**TIGHT.model_dump(), "thinking_tokens": thinking})
+        async with (
+            model_server(says("0.7", usage=usage)) as server,
+            gateway_at(server.base_url, limits=limits, budget_usd_per_day=0.01) as gateway,
+        ):
+            for number in range(3):
+                reply = await gateway.answer(question(str(number)))
+                assert isinstance(reply, ModelReply)
+                assert reply.call.completion_tokens == 10 + thinking
+        assert server.asked[0].body["max_tokens"] == 10 + thinking
 
 
 async def test_a_limit_of_tokens_below_what_was_just_answered_is_not_believed() -> None:
@@ -323,6 +340,38 @@ async def test_calls_that_brought_nothing_are_counted_as_paid() -> None:
     assert isinstance(reply, ModelFailed)
     assert reply.call.cost_usd
     assert registry.get_sample_value("assay_llm_cost_usd_total", LABELS) == reply.call.cost_usd
+
+
+async def test_calls_that_hang_are_charged_with_their_longest_reply_and_keep_the_budget() -> None:
+    """Who hears nothing may still have to pay for a reply that was written to nobody; each try is booked."""
+    store, policy = SqliteStore(None), TaskPolicy(deadline_seconds=0.1, patience_seconds=1.0, attempts=3)
+    limits = ModelLimits(**{**FREE.model_dump(), "price_out": 1000.0})
+    async with (
+        model_server(hangs()) as server,
+        gateway_at(
+            server.base_url, policy, limits, store=store, budget_usd_per_day=2.0, breaker_failures=1000
+        ) as gateway,
+    ):
+        replies = [await gateway.answer(question(str(number), max_tokens=800)) for number in range(4)]
+        asked = len(server.asked)
+        _, total = await store.book(datetime.now(UTC).date().isoformat(), 0.0, None)
+    costs = [reply.call.cost_usd for reply in replies if isinstance(reply, ModelFailed)]
+    assert [type(reply) for reply in replies] == [ModelFailed, ModelFailed, ModelUnavailable, ModelUnavailable]
+    assert all(cost is not None and cost >= 0.8 for cost in costs)
+    assert asked * 0.8 <= total <= 2.0
+
+
+async def test_what_failed_before_is_booked_beside_the_next_try() -> None:
+    limits = ModelLimits(**{**FREE.model_dump(), "price_out": 1000.0})
+    need, patient = question("word " * 100), TaskPolicy(deadline_seconds=5.0, patience_seconds=1.0, attempts=2)
+    prompt = prompt_tokens_of(need) * 1.0e-6
+    async with (
+        model_server(status(500)) as server,
+        gateway_at(server.base_url, patient, limits, budget_usd_per_day=0.01 + 1.5 * prompt) as gateway,
+    ):
+        # The prompt of the first try is lost; with it the second one is more than the day has.
+        assert isinstance(await gateway.answer(need), ModelUnavailable)
+    assert len(server.asked) == 1
 
 
 async def test_a_call_over_midnight_belongs_to_the_day_it_began_on() -> None:

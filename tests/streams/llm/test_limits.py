@@ -188,6 +188,11 @@ def test_patience() -> None:
         assert len(served) in (5, 6)
         assert all(turn.waited < 0.01 for turn in refused)
         assert all(turn.after_seconds > 4 for turn in refused)
+        for rest, resting in ((3.0, False), (30.0, True)):
+            each.pressed(rest)
+            turns = await asyncio.gather(*(each.turn("task", 1, 5.0) for _ in range(12)))
+            refused = [turn for turn in turns if isinstance(turn, NoTurn)]
+            assert {turn.resting for turn in refused} == {resting}
 
     virtually(work)
 

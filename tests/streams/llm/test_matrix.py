@@ -7,15 +7,19 @@ score rather than with an invented one, and nothing decided while nobody can be 
 from __future__ import annotations
 
 import asyncio
+import itertools
 from pathlib import Path
 
 import pytest
 
+from schemas.outcome import ModelUnavailable
+from streams.llm.cache import SqliteStore
 from streams.llm.settings import TaskPolicy
 from tests.kafka.installation import until
+from tests.streams.doubles import VirtualClock
 from tests.streams.llm.judges import GOOD, TASKS, WAITS, in_a_word, input_of, judge
-from tests.streams.llm.model_server import ANSWERED, FAULTS, model_server, says
-from tests.streams.llm.questions import HASTY, gateway_at
+from tests.streams.llm.model_server import ANSWERED, FAULTS, Wire, model_server, says, status
+from tests.streams.llm.questions import HASTY, gateway_at, question
 
 MATRIX = """
 fault                 judge_relevance   evaluate_retrieval   evaluate_search    decontextualize_claim
@@ -34,7 +38,9 @@ drips                 timeout           fallback             failed rubric      
 401                   waits             waits                waits              waits
 
 400                   error             fallback             failed rubric      model_failed
+400, half a pair      error             fallback             failed rubric      model_failed
 500                   error             fallback             failed rubric      model_failed
+500, half a pair      error             fallback             failed rubric      model_failed
 503                   error             fallback             failed rubric      model_failed
 resets                error             fallback             failed rubric      model_failed
 truncated body        error             fallback             failed rubric      model_failed
@@ -121,6 +127,29 @@ async def test_a_server_that_behaves_is_believed_and_paid_once(task: str) -> Non
     assert words == [BEHAVED[task]] * 3
 
 
+@pytest.mark.parametrize("fault", ["prose", "out of range", "unknown tool", "speaks of what was not shown"])
+@pytest.mark.parametrize("task", TASKS)
+async def test_a_reply_that_no_reader_takes_is_kept_for_an_hour_and_then_asked_anew(task: str, fault: str) -> None:
+    """A crash does not pay for it twice, and a judgment that failed can be had again (R-130)."""
+    source = '{"number": 99, "relevance": 1, "quality": 1}'
+    unknown = says(GOOD["evaluate_retrieval"].replace("[]", f"[{source}]"))
+    clock, event, store = VirtualClock(), input_of(task), SqliteStore(None)
+    words, asked = [], []
+    async with (
+        model_server(FAULTS.get(fault, unknown)) as server,
+        gateway_at(server.base_url, PATIENT, clock=clock, store=store, cache_failed_seconds=3600) as gateway,
+    ):
+        for seconds in (0, 3500, 101, 20 * 86_400):
+            clock.seconds += seconds
+            words.append(in_a_word(await judge(task, event, gateway.answer)))
+            asked.append(len(server.asked))
+            if seconds:
+                server.behave = says(GOOD[task])
+    assert words == [words[0], words[0], BEHAVED[task], BEHAVED[task]]
+    assert words[0] != BEHAVED[task]
+    assert asked[0] == asked[1] < asked[2] == asked[3]
+
+
 @pytest.mark.parametrize("task", TASKS)
 async def test_nobody_there(task: str) -> None:
     async with model_server() as server:
@@ -146,6 +175,20 @@ async def test_in_an_outage_only_so_many_are_decided_until_the_breaker_opens(tas
         await asyncio.sleep(0.6)
         words = [in_a_word(await judge(task, event, gateway.answer)) for event in events[2:]]
     assert words == [BEHAVED[task]] * 4
+
+
+@pytest.mark.parametrize("task", TASKS)
+async def test_at_four_failures_in_five_most_is_not_decided(task: str) -> None:
+    """Though no run of failures is long enough to open the breaker (C-20)."""
+    once = TaskPolicy(**{**HASTY.model_dump(), "attempts": 1})
+    calls = itertools.count(1)
+
+    async def flaky(wire: Wire) -> None:
+        await (says(GOOD[task]) if next(calls) % 5 == 0 else status(500))(wire)
+
+    async with model_server(flaky) as server, gateway_at(server.base_url, once, breaker_window=10) as gateway:
+        answers = [await gateway.answer(question(str(number), task=task)) for number in range(40)]
+    assert [isinstance(reply, ModelUnavailable) for reply in answers] == [False] * 10 + [True] * 30
 
 
 async def test_a_claim_that_fails_in_all_its_tries_is_one_question_and_no_outage() -> None:

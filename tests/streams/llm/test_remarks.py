@@ -13,6 +13,7 @@ from streams.llm.settings import LlmSettings, ModelLimits, ModelsSection
 KEPT = Path("llm.sqlite")
 URL = "http://localhost:8000/v1"
 PRICED = ModelsSection(limits={"default": ModelLimits(price_in=0.0, price_out=0.0)})
+ONE_CALL = ModelsSection(limits={"default": ModelLimits(price_in=0.0, price_out=0.0, in_flight=1)})
 UNPRICED = ModelsSection(limits={"default": ModelLimits(price_in=1.0)})
 
 
@@ -32,6 +33,7 @@ def said(models: ModelsSection = PRICED, model: str = "m", **llm: Any) -> str:
         ("has no path: most servers answer below /v1", {"base_url": "http://localhost:8000/", "api_key": "k"}),
         ("m has no price in models.limits: what it costs is not known", {"api_key": "k", "models": UNPRICED}),
         ("so llm.budget_usd_per_day can't be kept", {"api_key": "k", "models": UNPRICED, "budget_usd_per_day": 1.0}),
+        ("more calls at once than models.limits allows it (1)", {"api_key": "k", "models": ONE_CALL}),
         ("paid for again after a restart", {"api_key": "k", "cache_path": None}),
     ],
 )

@@ -295,3 +295,29 @@ async def test_where_no_model_can_be_asked_a_record_waits_and_uses_no_try_up() -
     tried = await decider.finish(PAGE, ask(), record=1)
     assert tried == Tried(DROP, 1)
     assert told == [False, True]
+
+
+async def test_who_gets_no_turn_waits_in_line_and_opens_no_breaker() -> None:
+    """A backlog at a model that is well: no try is used up, and nobody speaks of an outage or of stalled work."""
+    clock, refused = VirtualClock(), 20
+
+    class Models:
+        async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+            nonlocal refused
+            refused -= 1
+            return ModelUnavailable("no turn", 60.0, busy=True) if refused else PagesReply(())
+
+    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
+        last = replies[-1]
+        return Retry(RetryReason.UNAVAILABLE, "", last.after_seconds) if isinstance(last, ModelUnavailable) else DROP
+
+    breaker, retried = Breaker(BreakerSettings(failures=1), clock), list[Retry]()
+    told: list[bool] = []
+    breaker.listen(lambda: told.append(breaker.closed))
+    handler = handler_of(lambda *_: ask(), read, rounds=1)
+    decider = Decider(handler, NoRules(), PATIENCE, Models(), clock, lambda: 0.5, breaker, retried.append)
+    assert await decider.finish(PAGE, ask(), record=1) == Tried(DROP, 1)
+    assert told == []
+    assert retried == []
+    assert clock.pauses == [45.0] * 19
+    assert breaker.closed_at == 45.0 * 18, "the last time somebody was told to wait"

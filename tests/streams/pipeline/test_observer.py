@@ -5,12 +5,14 @@ import pytest
 import structlog
 from prometheus_client import CollectorRegistry
 
+from schemas.claims import ClaimEvaluated
 from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
 from schemas.pages import ScoredPage
 from schemas.relevance import RelevanceJudged, SnippetExtracted
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
+from schemas.search import SearchEvaluated, SearchScoreSource
 from streams.pipeline.observer import Observer
 from streams.telemetry.metrics import Metrics
 
@@ -137,6 +139,36 @@ def test_snippets_are_counted_with_the_reason_where_there_is_none() -> None:
     assert told(said) == {"assay_snippets_total ": 1}
     nothing = example(SnippetExtracted, "snippets.extracted.v1/nothing_said")
     assert told(nothing) == {"assay_snippets_total no_meaningful_content": 1}
+
+
+def test_searches_are_counted_and_a_models_distance_from_the_rubric_is_seen() -> None:
+    event: SearchEvaluated = example(SearchEvaluated, "search.evaluated.v1/minimal")
+    rubric = event.rubric.model_copy(update={"total": 0.75})
+    judged = {"quality_score": 0.5, "rubric": rubric, "recommendation": "continue"}
+    model = event.model_copy(update={**judged, "score_source": SearchScoreSource.MODEL})
+    alone = event.model_copy(update={**judged, "score_source": SearchScoreSource.RUBRIC})
+    assert told(model, alone) == {
+        "assay_searches_evaluated_total continue model": 1,
+        "assay_searches_evaluated_total continue rubric": 1,
+        "assay_search_judge_drift_count": 1,
+        "assay_search_judge_drift_sum": 0.25,
+    }
+
+
+def test_claims_are_counted_and_told_with_their_ids() -> None:
+    judged: ClaimEvaluated = example(ClaimEvaluated, "claims.evaluated.v1/promotable")
+    failed: ClaimEvaluated = example(ClaimEvaluated, "claims.evaluated.v1/no_score")
+    with structlog.testing.capture_logs() as logs:
+        counted = told(judged, failed.model_copy(update={"claim_id": "c" * 1000, "source_id": None}))
+    assert counted == {
+        f"assay_claims_evaluated_total {judged.status} {judged.band}": 1,
+        f"assay_claims_evaluated_total {failed.status} failed": 1,
+    }
+    told_of = [(entry["log_level"], entry["claim_id"], entry["source_id"], entry["status"]) for entry in logs]
+    assert told_of == [
+        ("info", judged.claim_id, judged.source_id, "success"),
+        ("warning", "c" * 200, None, failed.status),
+    ]
 
 
 def test_what_no_dashboard_shows_is_not_counted() -> None:

@@ -199,14 +199,16 @@ def test_an_output_that_was_not_declared_is_a_fault_and_nothing_of_it_is_written
 
 
 def test_an_output_that_no_topic_takes_dies_whole() -> None:
-    reason, stage, words = refused(Bench(emits(scored(), scored(content="x" * TOPIC_BYTES))))
+    reason, stage, words = refused(Bench(emits(scored(), scored(content="字" * (TOPIC_BYTES // 3)))))
     assert (reason, stage) == ("output_too_large", "encode")
     assert words.startswith("pages.scored.v1: ")
 
 
 def test_an_output_that_has_no_json_dies() -> None:
-    assert refused(Bench(emits(scored(content="\ud800"))))[:2] == ("output_invalid", "encode")
-    assert refused(Bench(emits(scored(url="https://a.example/\ud800"))))[:2] == ("output_invalid", "encode")
+    broken = scored().model_copy(update={"title": "\ud800"})
+    assert refused(Bench(emits(broken)))[:2] == ("output_invalid", "encode")
+    unaddressed = scored().model_copy(update={"url": "https://a.example/\ud800"})
+    assert refused(Bench(emits(unaddressed)))[:2] == ("output_invalid", "encode")
 
 
 def test_what_the_broker_refuses_later_dies_at_encoding() -> None:

@@ -1,0 +1,40 @@
+"""Whether a reply is one in its task's protocol: what is, may stand in the journal; what is not must not for long.
+
+In: the question and what came. Out: yes or no. The tasks' own readers say so, the ones that judge the reply: a reply
+that no reader takes was paid, so it is kept while its record may come again, and then asked for anew (R-130).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from handlers.claims.quality import parse_score
+from handlers.judge_relevance import read_word
+from handlers.results.judge_reply import read_retrieval_reply
+from handlers.search.reply import read_search_reply
+from schemas.event import MAX_ITEMS
+from schemas.outcome import AskModel
+from schemas.relevance import RelevanceOutcome
+from streams.llm.replies import Completion
+
+
+def _is_retrieval_reply(need: AskModel, completion: Completion) -> bool:
+    shown = need.facts.get("sourcesShown")
+    return read_retrieval_reply(completion.text, shown if isinstance(shown, int) else MAX_ITEMS) is not None
+
+
+PROTOCOLS: Mapping[str, Callable[[AskModel, Completion], bool]] = {
+    "decontextualize_claim": lambda need, completion: (
+        bool(need.tools and completion.tool_calls) or parse_score(completion.text) is not None
+    ),
+    "evaluate_retrieval": _is_retrieval_reply,
+    "evaluate_search": lambda _, completion: read_search_reply(completion.text) is not None,
+    "judge_relevance": lambda _, completion: read_word(completion.text) is not RelevanceOutcome.UNPARSED,
+}
+"""The protocol of each task."""
+
+
+def keeps_to_protocol(need: AskModel, completion: Completion) -> bool:
+    """Whether the task's reader takes the reply; a task without a protocol takes every one."""
+    protocol = PROTOCOLS.get(need.task)
+    return protocol is None or protocol(need, completion)
