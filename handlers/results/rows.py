@@ -16,10 +16,11 @@ from handlers.results.patterns import CompiledPatterns, split_words
 from handlers.results.spans import fold
 from schemas.retrieval import Evidence
 
-_COUNTS = re.compile(r"(?<![\w.,:/-])\d{1,7}[ /]{1,3}\d{1,9}(?![\w:/%-]|[.,]\d)")
+# What stands before the first digit is looked at behind it: an expression that begins with a digit is found faster.
+_COUNTS = re.compile(r"\d(?<![\w.,:/-]\d)\d{0,6}[ /]{1,3}\d{1,9}(?![\w:/%-]|[.,]\d)")
 _KINDS = ("date", "price")
 _MOST = 40
-_GAP_CHARACTERS = 120
+_GAP_CHARACTERS = 80
 _GAP_WORDS = 12
 _FUNCTION_WORDS = 0.4
 
@@ -77,10 +78,9 @@ def _is_name(gap: str, patterns: CompiledPatterns) -> bool:
     words = split_words(fold(gap))
     if not 0 < len(words) <= _GAP_WORDS:
         return False
-    labels = [
-        word for phrases in (patterns.item_phrases, patterns.link_phrases) for word in chain(*phrases.find(words))
-    ]
-    function_words = sum(map(patterns.stop_words.__contains__, words)) - sum(
-        map(patterns.stop_words.__contains__, labels)
-    )
-    return function_words <= _FUNCTION_WORDS * len(words)
+    most = _FUNCTION_WORDS * len(words)
+    function_words = sum(map(patterns.stop_words.__contains__, words))
+    if function_words <= most:
+        return True
+    labels = chain.from_iterable((*patterns.item_phrases.find(words), *patterns.link_phrases.find(words)))
+    return function_words - sum(map(patterns.stop_words.__contains__, labels)) <= most
