@@ -102,7 +102,8 @@ async def test_a_cancelled_asker_leaves_no_call() -> None:
 
 @pytest.mark.parametrize("first", [status(500), resets(), status(429), status(429, retry_after="0.1")])
 async def test_what_may_pass_is_tried_again(first: Behaviour) -> None:
-    async with model_server(says("0.7")) as server, gateway_at(server.base_url) as gateway:
+    policy = TaskPolicy(deadline_seconds=5.0, patience_seconds=5.0, attempts=2)
+    async with model_server(says("0.7")) as server, gateway_at(server.base_url, policy) as gateway:
         server.script = [first]
         reply = await gateway.answer(question())
     assert isinstance(reply, ModelReply)
