@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from handlers.classify_results import ClassifyResultsRules
@@ -24,6 +26,42 @@ HTML = f"<title>The opening</title><body><h1>The opening</h1>{f'<p>{PROSE}</p>' 
 def test_a_measure_above_the_threshold_goes_to_the_right(links: float, share: float, leaf: float) -> None:
     forest = Forest(Trees(measures=("links", "share"), start=(0.0, 1.0, 0.0), trees=(TREE,)))
     assert forest.scores({"links": links, "share": share}) == [0.0, 1.0 + leaf, 0.0]
+
+
+def _walked(trees: Trees, measures: dict[str, float]) -> list[float]:
+    """The scores as one gets them by going down each tree, question by question."""
+    scores = list(trees.start)
+    for tree in trees.trees:
+        node = 0
+        while node < len(tree.measures):
+            value = measures.get(trees.measures[tree.measures[node]], 0.0)
+            node = 2 * node + (2 if value > tree.thresholds[node] else 1)
+        scores[tree.of] += tree.leaves[node - len(tree.measures)]
+    return scores
+
+
+@given(st.data())
+def test_all_trees_at_once_come_to_the_same_leaves_as_one_after_the_other(data: st.DataObject) -> None:
+    trees = RULES.result_trees.text
+    assert trees is not None
+    thresholds = sorted({threshold for tree in trees.trees for threshold in tree.thresholds})
+    # Thresholds themselves are where the two could part.
+    value = st.sampled_from(thresholds) | st.floats(allow_nan=True) | st.booleans()
+    measures = {name: data.draw(value) for name in trees.measures}
+    assert Forest(trees).scores(measures) == pytest.approx(_walked(trees, measures))
+
+
+def test_trees_of_different_depth_stand_beside_each_other() -> None:
+    stump = Tree(of=2, measures=(1,), thresholds=(1.0,), leaves=(0.5, 0.7))
+    lone = Tree(of=0, measures=(), thresholds=(), leaves=(0.3,))
+    trees = Trees(measures=("links", "share"), start=(0.0, 0.0, 0.0), trees=(stump, lone, TREE))
+    assert Forest(trees).scores({"links": 11.0, "share": 1.5}) == [0.3, 0.3, 0.7]
+    assert Forest(trees).scores({"links": 9.0, "share": 0.1}) == [0.3, 0.1, 0.5]
+
+
+def test_a_tree_deeper_than_a_byte_has_leaves_is_refused() -> None:
+    with pytest.raises(ValidationError, match="at most 8"):
+        Tree(of=0, measures=(0,) * 15, thresholds=(1.0,) * 15, leaves=(0.1,) * 16)
 
 
 def test_a_measure_that_is_not_given_counts_as_nothing() -> None:

@@ -35,6 +35,8 @@ from tests.streams.llm.model_server import (
 )
 from tests.streams.llm.questions import FREE, HASTY, MODEL, gateway_at, question
 
+AT_EASE = TaskPolicy(deadline_seconds=5.0, patience_seconds=5.0, attempts=HASTY.attempts)
+"""For calls that are to be tried again, however busy the machine is."""
 UNAVAILABLE = {"429", "429, retry soon", "429, retry later", "429, retry some day", "401"}
 FAILED = {
     "hangs": CallOutcome.TIMEOUT,
@@ -102,7 +104,7 @@ async def test_a_cancelled_asker_leaves_no_call() -> None:
 
 @pytest.mark.parametrize("first", [status(500), resets(), status(429), status(429, retry_after="0.1")])
 async def test_what_may_pass_is_tried_again(first: Behaviour) -> None:
-    async with model_server(says("0.7")) as server, gateway_at(server.base_url) as gateway:
+    async with model_server(says("0.7")) as server, gateway_at(server.base_url, AT_EASE) as gateway:
         server.script = [first]
         reply = await gateway.answer(question())
     assert isinstance(reply, ModelReply)
@@ -142,7 +144,7 @@ async def test_the_breaker_opens_and_closes() -> None:
     """The question that opens it is not decided wrongly; while it is open nobody is asked; a probe closes it."""
     async with (
         model_server(status(500)) as server,
-        gateway_at(server.base_url, breaker_failures=3, breaker_first_seconds=0.3) as gateway,
+        gateway_at(server.base_url, AT_EASE, breaker_failures=3, breaker_first_seconds=0.3) as gateway,
     ):
         replies = [await gateway.answer(question(str(number))) for number in range(5)]
         assert [type(reply) for reply in replies] == [ModelFailed, ModelFailed, *[ModelUnavailable] * 3]
