@@ -16,6 +16,8 @@ from handlers.results.words import is_ideographic
 _REACH = 48
 _BOX_MARKS = 3
 _AFTER_COLON = re.compile(r"\s{0,3}([^\s,，;；|·•。、:：][^\n\r,，;；|·•。、:：]{0,79})")
+# Behind a word, not behind an abbreviation such as "St."; what follows begins anew.
+_SENTENCE_END = re.compile(r"(?<=[^\W\d_]{4})[.!?](?=\s+[^\W\d_a-zà-ÿ])")
 _HOUSE = re.compile(r"\d{1,4}(?:\s?[-/]\s?\d{1,4})?(?:\s?[a-z](?![^\W_]))?(?![\d:%,.]*\d)")
 _LONG_NUMBER = re.compile(r"[\d -]{1,20}\d|\d")
 # What may stand between a street word and its house number: up to four words, then a comma or a sign for number.
@@ -66,17 +68,31 @@ def find_addresses(reading: Reading, numbers: Iterable[tuple[int, int]], pattern
 
 
 def labelled_places(reading: Reading, patterns: DetailPatterns) -> Iterator[Detail]:
-    """What stands after a word such as "Venue" and its colon, up to the end of the line or the next comma."""
+    """What stands after a word such as "Venue" and its colon, up to a comma, a sentence's end, or the next label."""
     colon = reading.folded.find(":")
     while colon >= 0:
         end = reading.skip_blanks_back(colon)
         label = patterns.place_labels.before(reading.folded, reading.text, end)
         if label and (place := _AFTER_COLON.match(reading.text, colon + 1)):
-            # Another colon right behind it: a form, with one label after the other.
-            is_label = reading.folded[place.end() : place.end() + 1] == ":"
-            if not is_label and any(map(str.isalnum, place[1])):
-                yield Detail("place", end - len(label), place.end(), " ".join(place[1].split()))
+            value = _up_to_next_label(reading, *place.span(1), patterns)
+            if any(map(str.isalnum, value)):
+                yield Detail("place", end - len(label), place.start(1) + len(value), " ".join(value.split()))
         colon = reading.folded.find(":", colon + 1)
+
+
+def _up_to_next_label(reading: Reading, start: int, end: int, patterns: DetailPatterns) -> str:
+    """A label's value without the sentence or the label behind it; "" where there is a label only, as in a form."""
+    value = reading.text[start:end].rstrip()
+    if sentence := _SENTENCE_END.search(value):
+        return value[: sentence.start()]
+    if reading.folded[end : end + 1] != ":":
+        return value
+    stop = start + len(value)
+    known = (
+        words.before(reading.folded, reading.text, stop) for words in (patterns.price_labels, patterns.place_labels)
+    )
+    label = max(known, key=len)
+    return value[: -len(label) if label else max(0, value.rfind(" "))].rstrip()
 
 
 def _first(reading: Reading, start: int, floor: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_DOWN, Decimal
 
 from schemas.retrieval import ClassifiedResult, ResultCounts, ResultType
 
@@ -52,9 +53,13 @@ def extraction_reason(aggregators: int, total: int, actionable: float, threshold
     >>> extraction_reason(1, 1, 0.2, 0.6)  # doctest: +ELLIPSIS
     'Retrieved content is mostly aggregator pages (1/1). Average actionable score: 0.20 < 0.6. Web fetch ...'
     """
+    shown = f"{actionable:.2f}"
+    if float(shown) >= threshold:
+        # 0.5972 is below 0.6, and must not be told as 0.60.
+        shown = str(Decimal(str(actionable)).quantize(Decimal("0.01"), ROUND_DOWN))
     return (
         f"Retrieved content is mostly aggregator pages ({aggregators}/{total}). "
-        f"Average actionable score: {actionable:.2f} < {threshold:g}. "
+        f"Average actionable score: {shown} < {threshold:g}. "
         "Web fetch extraction recommended to get specific content."
     )
 

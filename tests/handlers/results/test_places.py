@@ -86,3 +86,20 @@ def test_no_place(text: str) -> None:
 def test_a_form_has_labels_only() -> None:
     assert places("Location:\nBlue Note") == ["Blue Note"]
     assert places("Location:\nPhone:") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("Venue: Blue Note. Price: $25", "Blue Note"),
+        ("Venue: Blue Note Price: £25", "Blue Note"),
+        ("Venue: Blue Note. Doors at 8 pm", "Blue Note"),
+        ("Ort: Stadthalle Grau. Beginn: 20 Uhr", "Stadthalle Grau"),
+        ("Sted: Musikhuset. Pris: 150 kr.", "Musikhuset"),
+        ("地点：江边音乐厅 时间：20:00", "江边音乐厅"),
+        ("Venue: St. Mary Hall", "St. Mary Hall"),
+        ("Where: Hall 4 Admission fee: none", "Hall 4 Admission"),
+    ],
+)
+def test_a_labelled_place_ends_where_the_next_label_begins(text: str, place: str) -> None:
+    assert places(text) == [place]

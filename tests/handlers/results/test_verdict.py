@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handlers.results.verdict import judge_batch
+from handlers.results.verdict import extraction_reason, judge_batch
 from schemas.retrieval import ClassifiedResult, ResultType
 
 SPECIFIC, AGGREGATOR, NAVIGATION = ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION
@@ -47,3 +47,10 @@ def test_extraction_needs_a_low_score_and_a_strict_majority(
 def test_an_empty_batch_is_zero() -> None:
     verdict = judge_batch([], 0.6)
     assert (verdict.actionable_information, verdict.confidence, verdict.extraction_reason) == (0.0, 0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("actionable", "shown"), [(0.2, "0.20"), (0.3167, "0.32"), (0.5972, "0.59"), (0.59, "0.59"), (0.5999, "0.59")]
+)
+def test_what_the_reason_shows_is_below_the_threshold(actionable: float, shown: str) -> None:
+    assert f"score: {shown} < 0.6." in extraction_reason(2, 3, actionable, 0.6)

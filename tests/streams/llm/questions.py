@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from schemas.outcome import AskModel, Message
 from streams.clock import Clock, SystemClock
-from streams.llm.cache import AnswerStore
+from streams.llm.cache import AnswerStore, SqliteStore, StoreError
 from streams.llm.gateway import Gateway
 from streams.llm.settings import LlmSettings, ModelLimits, ModelsSection, TaskPolicy
 from streams.llm.shares import Shares
@@ -50,6 +51,11 @@ async def gateway_at(
     **llm: Any,
 ) -> AsyncIterator[Gateway]:
     """A gateway to one server, closed after the block."""
+    if store is None and not llm.get("redis_url"):
+        store = SqliteStore(cache_path)
+        with contextlib.suppress(StoreError):
+            # On a busy machine a file takes longer to be made than the hasty have.
+            await store.get("", 0.0)
     hasty = {"first_backoff_seconds": 0.02, "max_backoff_seconds": 0.05}
     fields: dict[str, Any] = {"model": MODEL, "cache_path": cache_path, **hasty, **llm}
     gateway = Gateway(

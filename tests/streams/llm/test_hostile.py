@@ -406,7 +406,9 @@ async def test_a_clock_that_jumps_back_and_forth_costs_nothing_twice(tmp_path: P
     clock = VirtualClock()
     async with (
         model_server() as server,
-        gateway_at(server.base_url, clock=clock, cache_path=tmp_path / "llm.sqlite", cache_seconds=1000) as gateway,
+        gateway_at(
+            server.base_url, TaskPolicy(), clock=clock, cache_path=tmp_path / "llm.sqlite", cache_seconds=1000
+        ) as gateway,
     ):
         for jump in (0.0, 500.0, -900.0, -10_000_000.0):
             clock.seconds += jump
