@@ -7,14 +7,24 @@ beside them, belong to no line.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 from selectolax.lexbor import LexborNode
 
 from handlers.page.tags import HEADINGS, NAME_OF, TEXT, A
 
-if TYPE_CHECKING:
-    from handlers.page.outline import Outline
+
+class Texts(Protocol):
+    """A page's texts in page order, as its outline has them."""
+
+    texts: list[str]
+    nodes: list[LexborNode]
+    starts: list[bool]
+    links: list[bool]
+
+    def holder(self, text: LexborNode) -> tuple[int, int, bool]:
+        """The tag of the block element around a text, its place, and whether a link stands between."""
+        ...
 
 
 @dataclass(slots=True)
@@ -38,7 +48,7 @@ class Block:
     end: int
 
 
-def lines_of(outline: Outline) -> list[Block]:
+def lines_of(outline: Texts) -> list[Block]:
     """The lines that a page's texts make, in page order."""
     found: list[Block] = []
     texts, nodes = outline.texts, outline.nodes
@@ -60,7 +70,7 @@ def lines_of(outline: Outline) -> list[Block]:
     return found
 
 
-def _add(found: list[Block], outline: Outline, text: str, first: int, end: int) -> None:
+def _add(found: list[Block], outline: Texts, text: str, first: int, end: int) -> None:
     """Makes a block of the texts of a line."""
     nodes = outline.nodes
     if end == first + 1 and outline.links[first] and _stands_alone(nodes[first]):
@@ -91,7 +101,7 @@ def _stands_alone(text: LexborNode) -> bool:
     return (tag := around.tag_id) in NAME_OF and tag not in HEADINGS
 
 
-def _linked(outline: Outline, first: int, end: int, is_linked: bool) -> int:
+def _linked(outline: Texts, first: int, end: int, is_linked: bool) -> int:
     """Characters of a line's texts that are in links which are in the same block element."""
     found = 0
     for index in range(first, end):

@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 import httpx2
 
 from streams.commands.findings import Finding, check_folder
-from streams.llm.cache import StoreError, make_store
+from streams.llm.cache import make_store
 from streams.llm.client import OPENAI
 from streams.llm.settings import LlmSettings
+from streams.llm.store import StoreError
 from streams.settings import Settings
 from streams.topology import HANDLERS
 

@@ -20,9 +20,10 @@ import httpx
 from schemas.outcome import FetchFailure, FetchRefused
 from streams.fetch.cache import Version
 from streams.fetch.clock import Clock
-from streams.fetch.guard import Admitted, Target
+from streams.fetch.guard import Admitted
 from streams.fetch.headers import media_type
 from streams.fetch.settings import FetchSettings
+from streams.fetch.targets import Target
 
 _PLACES_TRIED = 3
 _UNPACKED = frozenset(("gzip", "x-gzip", "deflate"))

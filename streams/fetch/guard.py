@@ -8,66 +8,20 @@ a name server that answers differently the second time gains nothing. Each redir
 from __future__ import annotations
 
 import asyncio
-import re
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import ip_address
 
-import httpx
-
-from handlers.page.links import MAX_URL
 from schemas.outcome import FetchFailure, FetchRefused
 from streams.fetch.addresses import why_not_global
 from streams.fetch.settings import FetchSettings, split_address
+from streams.fetch.targets import NUMBER, PORTS, Target, parse_target
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Host and port in, all IP addresses out; raises OSError where there are none."""
-
-_PORTS = {"http": 80, "https": 443}
-_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f\\]")
-_USER = re.compile(r"[a-z][a-z0-9+.-]{0,20}:/{0,8}[^/?#]*@", re.IGNORECASE)
-_SCHEME = re.compile(r"(https?):", re.IGNORECASE)
-_PORT = re.compile(r"https?://[^/?#]*:([^/?#\]:]*)(?:[/?#]|$)", re.IGNORECASE)
-_AFTER_BRACKETS = re.compile(r"https?://\[[^/?#\]]*\][^:/?#]", re.IGNORECASE)
-_DOTTED = re.compile(r"https?://([0-9.]{1,260})(?:[:/?#]|$)", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A URL in the only form that the rest of the worker sees.
-
-    Attributes:
-        scheme: ``http`` or ``https``.
-        host: Lower-case ASCII name, or an IP address without brackets.
-        port: Always given.
-        path: Path and query as they are sent, percent-encoded.
-    """
-
-    scheme: str
-    host: str
-    port: int
-    path: str
-
-    @property
-    def authority(self) -> str:
-        """Host and port as the Host header has them: the port only where it isn't the scheme's own."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
-
-    @property
-    def origin(self) -> str:
-        """Scheme, host and port, as robots.txt and the browser's rules see a site."""
-        return f"{self.scheme}://{self.authority}"
-
-    @property
-    def url(self) -> str:
-        """The address as text."""
-        return self.origin + self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,45 +56,6 @@ class SystemResolver:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def parse_target(url: str) -> Target | FetchRefused:
-    """Parses a URL strictly; what two parsers could read in two ways is refused. Never raises.
-
-    Refused are other schemes, user information, control characters, backslashes, names that are not plain labels, and
-    IPv4 addresses in any form but four decimal numbers.
-    """
-    text = url.strip(" \t\r\n\f")
-    if len(text) > MAX_URL or _UNSAFE.search(text):
-        return FetchRefused(url, FetchFailure.INVALID_URL, "characters that don't belong into an address")
-    if not _SCHEME.match(text):
-        return FetchRefused(url, FetchFailure.FORBIDDEN_SCHEME, f"scheme {text.partition(':')[0][:20]!r}")
-    try:
-        parsed = httpx.URL(text)
-        host, port, path = parsed.raw_host.decode("ascii"), parsed.port, parsed.raw_path.decode("ascii")
-    except (httpx.InvalidURL, UnicodeError, ValueError) as error:
-        numbers = _DOTTED.match(text)
-        if numbers and _is_odd_address(numbers.group(1).split(".")):
-            return FetchRefused(url, FetchFailure.FORBIDDEN_ADDRESS, "an IPv4 address in a disguised notation")
-        return FetchRefused(url, FetchFailure.INVALID_URL, str(error))
-    if _USER.match(text):
-        return FetchRefused(url, FetchFailure.INVALID_URL, "user information in the address")
-    host = host.removeprefix("[").removesuffix("]").lower()
-    refusal = _why_not_host(host if ":" in host else host.removesuffix("."))
-    if refusal is not None:
-        return FetchRefused(url, *refusal)
-    written = _PORT.match(text)
-    if _AFTER_BRACKETS.match(text) or (
-        written and written.group(1) and not (written.group(1).isascii() and written.group(1).isdigit())
-    ):
-        return FetchRefused(url, FetchFailure.INVALID_URL, "a port that is no plain number")
-    port = _PORTS[parsed.scheme] if port is None else port
-    if not 0 < port < 65536:
-        return FetchRefused(url, FetchFailure.INVALID_URL, f"port {port}")
-    target = Target(parsed.scheme, host if ":" in host else host.removesuffix("."), port, path or "/")
-    if len(target.url) > MAX_URL:  # percent-encoding makes it longer
-        return FetchRefused(url, FetchFailure.INVALID_URL, f"{len(target.url)} characters")
-    return target
-
-
 async def admit(url: str, settings: FetchSettings, resolver: Resolver) -> Admitted | FetchRefused:
     """Checks a URL and everything its name stands for. Opens no connection.
 
@@ -170,7 +85,7 @@ async def admit(url: str, settings: FetchSettings, resolver: Resolver) -> Admitt
 
 
 async def _addresses(target: Target, settings: FetchSettings, resolver: Resolver) -> Sequence[str]:
-    if ":" in target.host or _NUMBER.fullmatch(target.host.rpartition(".")[2]):
+    if ":" in target.host or NUMBER.fullmatch(target.host.rpartition(".")[2]):
         return (target.host,)
     try:
         async with asyncio.timeout(settings.connect_seconds):
@@ -200,7 +115,7 @@ def _version_four_first(address: str) -> tuple[bool, str]:
 
 
 def _why_not_public(target: Target, settings: FetchSettings) -> str | None:
-    if target.port not in _PORTS.values() and (target.port < 1024 or target.port in settings.forbidden_ports):
+    if target.port not in PORTS.values() and (target.port < 1024 or target.port in settings.forbidden_ports):
         return f"port {target.port} belongs to another service"
     if ":" in target.host:
         return None
@@ -208,41 +123,3 @@ def _why_not_public(target: Target, settings: FetchSettings) -> str | None:
     if len(labels) == 1 or any(f".{target.host}".endswith(f".{suffix}") for suffix in settings.local_suffixes):
         return f"{target.host} is a name inside a network"
     return None
-
-
-def _why_not_host(host: str) -> tuple[FetchFailure, str] | None:
-    if ":" in host:
-        try:
-            IPv6Address(host)
-        except ValueError:
-            return FetchFailure.INVALID_URL, "no IPv6 address"
-        return (FetchFailure.INVALID_URL, "an IPv6 zone") if "%" in host else None
-    labels = host.split(".")
-    if not host or len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        return FetchFailure.INVALID_URL, "no host name"
-    if not _NUMBER.fullmatch(labels[-1]):
-        return None
-    try:
-        # A host whose last label is a number is an IPv4 address to every browser (WHATWG URL), in whatever notation.
-        canonical = str(IPv4Address(host)) == host
-    except ValueError:
-        canonical = False
-    if canonical:
-        return None
-    if _is_odd_address(labels):
-        return FetchFailure.FORBIDDEN_ADDRESS, "an IPv4 address in a disguised notation"
-    return FetchFailure.INVALID_URL, "neither a name nor an IPv4 address"
-
-
-def _is_odd_address(labels: list[str]) -> bool:
-    """Whether the labels are an address in octal, hexadecimal, decimal or short form (the WHATWG parser's rule)."""
-    if len(labels) > 4 or any(len(label) > 64 for label in labels):
-        return False
-    numbers = []
-    for label in labels:
-        try:
-            base = 16 if label.startswith("0x") else 8 if label.startswith("0") and len(label) > 1 else 10
-            numbers.append(int(label.removeprefix("0x") or "0", base))
-        except ValueError:
-            return False
-    return all(number < 256 for number in numbers[:-1]) and numbers[-1] < 256 ** (5 - len(numbers))

@@ -18,8 +18,8 @@ from schemas.outcome import FetchedPage, FetchFailure, FetchRefused
 from streams.fetch.cache import ROBOTS, FetchCache
 from streams.fetch.client import Response, Wanted
 from streams.fetch.clock import Clock
-from streams.fetch.guard import Target
 from streams.fetch.settings import FetchSettings
+from streams.fetch.targets import Target
 from streams.locks import KeyedLocks
 
 Get = Callable[[str, Wanted], Awaitable[Response | FetchRefused]]

@@ -154,8 +154,8 @@ class FetchSettings(Section):
 
 def _host_name(written: str) -> str:
     """A host as the guard will read it from an address: lower case, IDNA, no dot at its end."""
-    # Imported here, since the guard needs this module, and httpx, which only those load who permit a host.
-    from streams.fetch.guard import Target, parse_target
+    # Imported here, since it brings httpx, which only those load who permit a host.
+    from streams.fetch.targets import Target, parse_target
 
     target = parse_target(f"http://{written}/")
     if not isinstance(target, Target) or target.path != "/" or not _HOST.fullmatch(written):

@@ -19,11 +19,12 @@ from schemas.outcome import FetchedPage, FetchFailure, FetchPages, FetchRefused,
 from streams.fetch.cache import FetchCache, Versioned
 from streams.fetch.client import Client, Response, Wanted
 from streams.fetch.clock import Clock
-from streams.fetch.guard import Resolver, SystemResolver, Target, admit, parse_target
+from streams.fetch.guard import Resolver, SystemResolver, admit
 from streams.fetch.headers import location, retry_after, version_in
 from streams.fetch.politeness import Politeness
 from streams.fetch.robots import Robots
 from streams.fetch.settings import FetchSettings
+from streams.fetch.targets import Target, parse_target
 from streams.locks import KeyedLocks
 from streams.telemetry.metrics import Metrics
 

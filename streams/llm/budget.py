@@ -7,7 +7,7 @@ from datetime import UTC, datetime, time, timedelta
 import structlog
 
 from streams.clock import Clock
-from streams.llm.cache import AnswerStore
+from streams.llm.store import AnswerStore
 from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)

@@ -15,7 +15,9 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
+
+from streams.llm.store import AnswerStore, StoreError
 
 T = TypeVar("T")
 _FORGET_EVERY = 1000
@@ -35,30 +37,6 @@ INSERT INTO costs VALUES (?1, max(0, ?2))
 ON CONFLICT (day) DO UPDATE SET usd = max(0, usd + ?2) RETURNING usd
 """
 _FORGET_OLDEST = "DELETE FROM answers WHERE key IN (SELECT key FROM answers ORDER BY expires DESC LIMIT -1 OFFSET ?)"
-
-
-class StoreError(Exception):
-    """The journal can't be read or written now."""
-
-
-class AnswerStore(Protocol):
-    """Answers by key and costs by day. Every method raises ``StoreError`` where it can't do its work."""
-
-    async def get(self, key: str, now: float) -> str | None:
-        """The answer that was kept, as JSON; None where there is none."""
-        ...
-
-    async def keep(self, key: str, answer: str, now: float, seconds: float, day: str, usd: float) -> float:
-        """Keeps an answer for so long and books costs, both or neither; returns the day's costs then."""
-        ...
-
-    async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
-        """Books costs unless the day's would come above ``most``; returns whether, and the day's costs then."""
-        ...
-
-    async def aclose(self) -> None:
-        """Closes what is open, after what is under way."""
-        ...
 
 
 class SqliteStore:

@@ -25,7 +25,7 @@ from streams.llm.access import ModelAccess
 from streams.llm.answers import answer_key
 from streams.llm.asking import Asking
 from streams.llm.budget import Budget
-from streams.llm.cache import AnswerStore, StoreError, make_store
+from streams.llm.cache import make_store
 from streams.llm.client import Answer, Client, ClientSettingsError, Failure, Trouble
 from streams.llm.flights import Flights, Replied
 from streams.llm.ledger import Ledger
@@ -34,6 +34,7 @@ from streams.llm.observer import Cause, LlmObserver
 from streams.llm.prices import cost_of, prompt_tokens_of
 from streams.llm.settings import LlmSettings, ModelsSection
 from streams.llm.shares import Shares
+from streams.llm.store import AnswerStore, StoreError
 from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)

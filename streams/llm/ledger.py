@@ -15,12 +15,12 @@ from streams.clock import Clock
 from streams.llm.answers import Kept, KeptCall, from_journal, reply_of
 from streams.llm.asking import Asking
 from streams.llm.budget import Budget
-from streams.llm.cache import AnswerStore, StoreError
 from streams.llm.observer import LlmObserver
 from streams.llm.prices import tokens_of
 from streams.llm.protocols import keeps_to_protocol
 from streams.llm.replies import Completion
 from streams.llm.settings import LlmSettings
+from streams.llm.store import AnswerStore, StoreError
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")

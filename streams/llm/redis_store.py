@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streams.llm.cache import StoreError
+from streams.llm.store import StoreError
 
 PREFIX = "assay:llm:"
 _SECONDS = 2.0

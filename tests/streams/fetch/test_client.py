@@ -12,8 +12,9 @@ import pytest
 from schemas.outcome import FetchFailure, FetchRefused
 from streams.fetch.client import Client, Response, Wanted
 from streams.fetch.clock import Clock
-from streams.fetch.guard import Admitted, Target
+from streams.fetch.guard import Admitted
 from streams.fetch.settings import FetchSettings
+from streams.fetch.targets import Target
 from tests.streams.fetch.web import response
 
 CERTIFICATE = Path(__file__).parent / "site.example.pem"

@@ -13,8 +13,9 @@ from pydantic import ValidationError
 
 from schemas.outcome import FetchFailure, FetchRefused
 from streams.fetch.addresses import why_not_global
-from streams.fetch.guard import Admitted, SystemResolver, Target, admit, parse_target
+from streams.fetch.guard import Admitted, SystemResolver, admit
 from streams.fetch.settings import FetchSettings
+from streams.fetch.targets import Target, parse_target
 from streams.settings import load_settings
 
 PUBLIC = "93.184.216.34"

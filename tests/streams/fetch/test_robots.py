@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from schemas.outcome import FetchFailure, FetchRefused
 from streams.fetch.cache import FetchCache
 from streams.fetch.client import Response, Wanted
-from streams.fetch.guard import Target
 from streams.fetch.robots import Robots, RobotsRules, rules_for
 from streams.fetch.settings import FetchSettings
+from streams.fetch.targets import Target
 from tests.streams.fetch.virtual import VirtualTime
 
 Answer = Response | FetchRefused

@@ -12,10 +12,11 @@ from prometheus_client import CollectorRegistry
 
 from schemas.outcome import AskModel, Message
 from streams.clock import Clock, SystemClock
-from streams.llm.cache import AnswerStore, SqliteStore, StoreError
+from streams.llm.cache import SqliteStore
 from streams.llm.gateway import Gateway
 from streams.llm.settings import LlmSettings, ModelLimits, ModelsSection, TaskPolicy
 from streams.llm.shares import Shares
+from streams.llm.store import AnswerStore, StoreError
 from streams.telemetry.metrics import Metrics
 
 TASK = "judge_relevance"

@@ -12,7 +12,8 @@ import pytest
 
 from streams.llm import cache
 from streams.llm.answers import from_journal
-from streams.llm.cache import AnswerStore, SqliteStore, StoreError, make_store
+from streams.llm.cache import SqliteStore, make_store
+from streams.llm.store import AnswerStore, StoreError
 
 DAY = "2025-01-02"
 
@@ -102,7 +103,8 @@ import asyncio, resource, sys
 from pathlib import Path
 from streams.llm import cache
 from streams.llm.answers import from_journal
-from streams.llm.cache import SqliteStore, StoreError
+from streams.llm.cache import SqliteStore
+from streams.llm.store import StoreError
 
 async def main(path):
     store = SqliteStore(path)

@@ -14,8 +14,9 @@ from prometheus_client import CollectorRegistry
 
 from schemas.llm import CallOutcome
 from schemas.outcome import ModelFailed, ModelReply, ModelUnavailable, ToolSpec
-from streams.llm.cache import SqliteStore, StoreError
+from streams.llm.cache import SqliteStore
 from streams.llm.settings import ModelLimits, TaskPolicy
+from streams.llm.store import StoreError
 from streams.telemetry.metrics import Metrics
 from tests.kafka.installation import until
 from tests.streams.llm.model_server import (

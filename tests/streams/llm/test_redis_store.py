@@ -7,8 +7,8 @@ from typing import Any, Self
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from streams.llm.cache import StoreError
 from streams.llm.redis_store import RedisStore
+from streams.llm.store import StoreError
 
 DAY = "2025-01-02"
 
