@@ -159,7 +159,7 @@ async def test_ctrl_c_leaves_no_file(kafka: str, topic_prefix: str, tmp_path: Pa
 
 
 async def test_rows_through_a_pipe_are_published_at_once(kafka: str, topic_prefix: str) -> None:
-    settings = install(kafka, topic_prefix)
+    settings = (await installed(kafka, topic_prefix)).settings
     async with assay(settings, "publish", PAGES_CRAWLED.name, "-", "--format", "tsv", "--json") as publish:
         assert publish.stdin is not None
         publish.stdin.write(f"{ROWS[0]}\r\n{ROWS[3]}\n".encode())
