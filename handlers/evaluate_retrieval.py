@@ -15,7 +15,7 @@ from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts, render
 from handlers.results.coverage import coverage, query_terms
 from handlers.results.judge_reply import REPLY_SCHEMA, RetrievalReply, read_retrieval_reply
-from handlers.results.patterns import Patterns
+from handlers.results.patterns import Patterns, joined_words
 from handlers.results.sections import RetrievalEvaluationSection
 from schemas.llm import LlmCall
 from schemas.outcome import (
@@ -54,7 +54,7 @@ class EvaluateRetrievalRules(Rules):
     @cached_property
     def stop_words(self) -> frozenset[str]:
         """Words of a query that say nothing of its subject, in all languages."""
-        return frozenset(word for pack in self.patterns.values() for word in pack.stop_words)
+        return joined_words(self.patterns, "stop_words")
 
 
 @dataclass(frozen=True, slots=True)

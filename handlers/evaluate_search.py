@@ -14,7 +14,7 @@ from functools import cached_property
 
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts, cleaned, render
-from handlers.results.patterns import Patterns
+from handlers.results.patterns import Patterns, joined_words
 from handlers.search.reply import REPLY_SCHEMA, SearchReply, read_search_reply
 from handlers.search.rubric import Assessment, assess
 from handlers.search.sections import Bands, SearchEvaluationSection
@@ -49,7 +49,7 @@ class EvaluateSearchRules(Rules):
     @cached_property
     def stop_words(self) -> frozenset[str]:
         """Words of a goal that say nothing of its subject, in all languages."""
-        return frozenset(word for pack in self.patterns.values() for word in pack.stop_words)
+        return joined_words(self.patterns, "stop_words")
 
 
 @dataclass(frozen=True, slots=True)

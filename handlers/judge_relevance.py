@@ -18,7 +18,7 @@ from handlers.prompts.template import Prompts, cleaned, render
 from handlers.relevance.passages import Passage, Passages
 from handlers.relevance.progress import go_on, settled
 from handlers.relevance.sections import RelevanceGateSection
-from handlers.results.patterns import Patterns
+from handlers.results.patterns import Patterns, joined_words
 from schemas.event import Event, derive_id
 from schemas.llm import CallOutcome, LlmCall
 from schemas.outcome import (
@@ -62,7 +62,7 @@ class JudgeRelevanceRules(Rules):
     @cached_property
     def stop_words(self) -> frozenset[str]:
         """Words of a query that say nothing of its subject, in all languages."""
-        return frozenset(word for pack in self.patterns.values() for word in pack.stop_words)
+        return joined_words(self.patterns, "stop_words")
 
     @cached_property
     def read_before(self) -> Passages:

@@ -124,6 +124,11 @@ class CompiledPatterns:
     stop_words: frozenset[str]
 
 
+def joined_words(patterns: Patterns, name: str) -> frozenset[str]:
+    """The words of one list in all packs, such as ``stop_words``."""
+    return frozenset(word for pack in patterns.values() for word in getattr(pack, name))
+
+
 def compile_patterns(patterns: Patterns) -> CompiledPatterns:
     """Joins the packs and compiles them; done once for a set of rules, never at import."""
     packs = tuple(patterns.values())
@@ -132,7 +137,7 @@ def compile_patterns(patterns: Patterns) -> CompiledPatterns:
         return tuple(re.compile(text) for pack in packs for text in getattr(pack, name))
 
     def joined(name: str) -> frozenset[str]:
-        return frozenset(word for pack in packs for word in getattr(pack, name))
+        return joined_words(patterns, name)
 
     phrases = {name: Phrases(joined(name)) for name in ("link_phrases", "account_phrases", "item_phrases")}
     return CompiledPatterns(

@@ -17,6 +17,7 @@ import httpx2
 from streams.commands.findings import Finding, check_folder
 from streams.llm.cache import make_store
 from streams.llm.client import OPENAI
+from streams.llm.prices import cost_of
 from streams.llm.settings import LlmSettings
 from streams.llm.store import StoreError
 from streams.settings import Settings
@@ -42,7 +43,7 @@ def check_models(settings: Settings, ask: bool) -> Iterator[Finding]:
     models = _models(settings)
     yield _where(llm)
     yield from _named(models)
-    priced = [model for model in models if model and _has_prices(settings, model)]
+    priced = [model for model in models if model and cost_of(settings.models.limits_of(model), 0, 0) is not None]
     yield from _costs(settings, models, priced)
     yield _journal(llm)
     if ask:
@@ -83,11 +84,6 @@ def _named(models: dict[str, list[str]]) -> Iterator[Finding]:
         else:
             todo = "set ASSAY_LLM__MODEL, or model_tasks.<task>.model"
             yield Finding("model", "fail", f"none is named for {', '.join(tasks)}, which therefore wait", todo)
-
-
-def _has_prices(settings: Settings, model: str) -> bool:
-    limits = settings.models.limits_of(model)
-    return limits.price_in is not None and limits.price_out is not None
 
 
 def _costs(settings: Settings, models: dict[str, list[str]], priced: list[str]) -> Iterator[Finding]:
