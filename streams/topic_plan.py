@@ -24,6 +24,7 @@ RETENTION_MS = 7 * _DAY_MS
 """How long events are kept; a backfill can go back so far."""
 DEAD_LETTER_RETENTION_MS = 30 * _DAY_MS
 """How long dead letters are kept: somebody has to look at them."""
+_FOR_EVER = -1
 _LEADER_LOOKS = 50
 _LEADER_PAUSE_SECONDS = 0.1
 
@@ -58,16 +59,16 @@ def plan_topics(
     """Every topic of the topology, and each handler's retry topics and dead letter topic."""
     prefix, replication = settings.kafka.topic_prefix, settings.kafka.replication_factor
 
-    def planned(name: str, partitions: int, size: int, retention: int) -> PlannedTopic:
+    def planned(name: str, partitions: int, size: int, retention: int, compacted: bool = False) -> PlannedTopic:
         config = {
-            "cleanup.policy": "delete",
+            "cleanup.policy": "compact" if compacted else "delete",
             "compression.type": "producer",
             "max.message.bytes": str(size),
-            "retention.ms": str(retention),
+            "retention.ms": str(_FOR_EVER if compacted else retention),
         }
         return PlannedTopic(prefix + name, partitions, replication, config)
 
-    events = [planned(topic.name, topic.partitions, TOPIC_BYTES, RETENTION_MS) for topic in topics]
+    events = [planned(topic.name, topic.partitions, TOPIC_BYTES, RETENTION_MS, topic.compacted) for topic in topics]
     dead = [
         planned(
             dead_letter_topic(handler.consumes.name, handler.group),

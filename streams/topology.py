@@ -34,6 +34,7 @@ from schemas.relevance import (
     SnippetsCompleted,
     SnippetsRequested,
 )
+from schemas.replays import ReplayPlan
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
 from schemas.rules import Rules
 from schemas.search import SearchEvaluated
@@ -62,6 +63,9 @@ class Topic:
         read_by: Readers from outside Assay.
         raw_pages: Whether a record may be a page's bytes instead of JSON.
         partitions: At creation.
+        compacted: Whether only the newest event of a key is kept, for good; else every event is, for a time.
+        readers_dedupe: Whether all who read it take a second copy of an event, under the same id, for the same: only
+            then may a replay write here without being told so.
     """
 
     name: str
@@ -73,6 +77,8 @@ class Topic:
     read_by: tuple[str, ...] = ()
     raw_pages: bool = False
     partitions: int = 6
+    compacted: bool = False
+    readers_dedupe: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +192,7 @@ PAGES_SCORED = Topic(
     key=lambda page: str(page.url),
     key_means="url",
     meaning="Pages with content trust score, tier and label.",
+    readers_dedupe=True,  # points of the index are named after their page, and the newest version stays
 )
 DOCUMENTS_INDEXED = Topic(
     name="documents.indexed.v1",
@@ -194,6 +201,7 @@ DOCUMENTS_INDEXED = Topic(
     key_means="url",
     meaning="What the index has of each page, and what changed there.",
     read_by=("dashboards",),
+    readers_dedupe=True,  # it states how things are, by document
 )
 RETRIEVAL_BATCHES = Topic(
     name="retrieval.batches.v1",
@@ -313,6 +321,19 @@ UTTERANCES_INDEXED = Topic(
     key_means="utterance_id",
     meaning="Which utterances claims are compared with by now.",
     read_by=("dashboards",),
+    readers_dedupe=True,  # it states how things are, by utterance
+)
+REPLAYS = Topic(
+    name="replays.v1",
+    event=ReplayPlan,
+    key=lambda plan: str(plan.plan),
+    key_means="plan",
+    meaning="The ledger of replays: what each does, and where it stands.",
+    written_by=("assay replay",),
+    read_by=("assay replay",),
+    partitions=1,
+    compacted=True,
+    readers_dedupe=True,
 )
 
 TOPICS: tuple[Topic, ...] = (
@@ -334,6 +355,7 @@ TOPICS: tuple[Topic, ...] = (
     CLAIMS_EVALUATED,
     UTTERANCES_RECORDED,
     UTTERANCES_INDEXED,
+    REPLAYS,
 )
 
 HANDLERS: tuple[Handler, ...] = (

@@ -42,11 +42,12 @@ def asyncapi_document() -> dict[str, Any]:
 
 
 def _channel(topic: Topic) -> dict[str, Any]:
+    kept = {"topicConfiguration": {"cleanup.policy": ["compact"]}} if topic.compacted else {}
     return {
         "address": topic.name,
         "description": topic.meaning,
         "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in _messages(topic)},
-        "bindings": {"kafka": {"topic": topic.name, "partitions": topic.partitions}},
+        "bindings": {"kafka": {"topic": topic.name, "partitions": topic.partitions} | kept},
     }
 
 

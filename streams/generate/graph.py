@@ -29,7 +29,7 @@ own.
 
 The schema of each event stands in `schemas/json`, examples in `schemas/examples`. A record on `pages.crawled.v1` may
 also be a page's bytes; `docs/asyncapi.yaml` describes both forms and the headers. Dead letters of a handler go to
-`<topic>.assay.<handler>.dlq`.
+`<topic>.assay.<handler>.dlq`, the results of a replay to `<topic>.replay.<plan>`.
 """
     return {Path("docs/topology.md"): page}
 

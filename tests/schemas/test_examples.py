@@ -19,6 +19,7 @@ from schemas.relevance import (
     SnippetsCompleted,
     SnippetsRequested,
 )
+from schemas.replays import ReplayPlan
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
 from schemas.search import SearchEvaluated
 
@@ -42,6 +43,7 @@ EVENTS: dict[str, type[Event]] = {
     "claims.evaluated.v1": ClaimEvaluated,
     "utterances.recorded.v1": UtteranceRecorded,
     "utterances.indexed.v1": UtteranceIndexed,
+    "replays.v1": ReplayPlan,
 }
 FILES = sorted(EXAMPLES.glob("*/*.json"))
 NAMES = [f"{path.parent.name}/{path.stem}" for path in FILES]
@@ -72,6 +74,7 @@ NEEDED = {
     "claims.evaluated.v1": {"claim_id", "status", "band", "promotable", "config_version"},
     "utterances.recorded.v1": {"utterance_id", "text", "source_id"},
     "utterances.indexed.v1": {"utterance_id", "source_id", "change", "embedder", "config_version"},
+    "replays.v1": {"plan", "run", "state", "stages", "created_at", "updated_at"},
 }  # fmt: skip
 
 

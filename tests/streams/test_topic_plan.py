@@ -14,7 +14,8 @@ def test_every_topic_and_the_retry_topics_and_a_dead_letter_topic_for_each_handl
         planned = plan[f"blue.{topic.name}"]
         assert (planned.partitions, planned.replication) == (topic.partitions, 3)
         assert planned.config["max.message.bytes"] == str(TOPIC_BYTES)
-        assert planned.config["retention.ms"] == str(7 * 86_400_000)
+        kept = ("compact", "-1") if topic.compacted else ("delete", str(7 * 86_400_000))
+        assert (planned.config["cleanup.policy"], planned.config["retention.ms"]) == kept
     for handler in HANDLERS:
         planned = plan[f"blue.{dead_letter_topic(handler.consumes.name, handler.group)}"]
         assert planned.partitions == handler.consumes.partitions
@@ -22,6 +23,5 @@ def test_every_topic_and_the_retry_topics_and_a_dead_letter_topic_for_each_handl
         assert planned.config["retention.ms"] == str(30 * 86_400_000)
         for tier in handler.tiers:
             assert plan[f"blue.{tier.topic}"].config["max.message.bytes"] == str(DEAD_LETTER_BYTES)
-    assert {(t.config["compression.type"], t.config["cleanup.policy"]) for t in plan.values()} == {
-        ("producer", "delete")
-    }
+    assert {t.config["compression.type"] for t in plan.values()} == {"producer"}
+    assert [t.name for t in plan.values() if t.config["cleanup.policy"] != "delete"] == ["blue.replays.v1"]
