@@ -1,0 +1,158 @@
+"""How far groups are behind, read from a real Kafka: running, stopped, never started, and behind markers only."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.admin import RecordsToDelete
+
+from schemas.outcome import Dead, DeadReason, Outcome
+from schemas.pages import CrawledPage
+from schemas.rules import Rules
+from streams.clock import SystemClock
+from streams.kafka import make_admin, make_producer
+from streams.telemetry.lag import GroupLag, read_dead_letters, read_lags
+from streams.topology import HANDLERS
+from tests.kafka.installation import CRAWLED, GROUP, Installation, install, installed, page, scorer, until
+
+pytestmark = pytest.mark.kafka
+
+SCORE_PAGE, INDEX_PAGE = HANDLERS[:2]
+DAY = 86400.0
+
+
+class Later(SystemClock):
+    """A clock that is ahead."""
+
+    def __init__(self, seconds: float) -> None:
+        self.ahead = timedelta(seconds=seconds)
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+
+@pytest.fixture
+async def assay(kafka: str, topic_prefix: str) -> Installation:
+    return await installed(kafka, topic_prefix)
+
+
+async def lag_of(assay: Installation, ahead: float = 0.0) -> GroupLag:
+    [lag] = await read_lags(assay.settings, [SCORE_PAGE], Later(ahead))
+    return lag
+
+
+async def test_a_group_that_never_ran_is_behind_by_everything(assay: Installation) -> None:
+    await assay.feed(page(number) for number in range(20))
+    lag = await lag_of(assay, ahead=3600)
+    assert (lag.handler, lag.topic, lag.group) == ("score_page", CRAWLED, assay.prefix + GROUP)
+    assert (lag.exists, lag.records, lag.members, lag.plan) == (True, 20, 0, "")
+    assert {partition.committed for partition in lag.partitions} == {None}
+    assert 3600 <= lag.seconds < 3700
+    assert lag.retention_left_seconds == pytest.approx(7 * DAY - lag.seconds)
+
+
+async def test_a_group_that_has_caught_up_has_no_lag_although_markers_stand_behind(assay: Installation) -> None:
+    await assay.feed([page(number) for number in range(20)])
+    async with assay.running(scorer()) as application:
+        await until(application.caught_up)
+        assert (await lag_of(assay)).members == 1
+    # Markers alone are nothing to read, also where nobody is there to commit behind them.
+    await assay.feed([], transactional=True)
+    lag = await lag_of(assay, ahead=9 * DAY)
+    assert (lag.records, lag.seconds, lag.retention_left_seconds, lag.members) == (0, 0.0, None, 0)
+
+
+async def test_what_a_stopped_group_has_not_read_grows_old(assay: Installation) -> None:
+    await assay.feed([page(number) for number in range(20)], transactional=True)
+    await assay.drain(scorer())
+    assert (await lag_of(assay)).records == 0
+    await assay.feed([page(7), page(7)])
+    lag = await lag_of(assay, ahead=7 * DAY + 60)
+    assert (lag.records, lag.members, lag.lost) == (2, 0, 0)
+    assert lag.retention_left_seconds == 0
+    assert [partition.records for partition in lag.partitions if partition.records] == [2]
+
+
+async def test_records_of_a_transaction_that_is_not_committed_are_not_waited_for(assay: Installation) -> None:
+    producer = make_producer(assay.settings.kafka, f"{assay.prefix}open", "open")
+    await producer.start()
+    try:
+        await producer.begin_transaction()
+        key, value = page(1)
+        await producer.send_and_wait(assay.prefix + CRAWLED, value, key=key)
+        assert (await lag_of(assay)).records == 0
+        await producer.abort_transaction()
+    finally:
+        await producer.stop()
+    assert (await lag_of(assay)).records == 0
+
+
+async def test_what_retention_took_before_it_was_read_is_told(assay: Installation) -> None:
+    await assay.feed([page(7)])
+    await assay.drain(scorer())
+    await assay.feed([page(7) for _ in range(10)])
+    [(place, committed)] = [(p.partition, p.committed) for p in (await lag_of(assay)).partitions if p.records]
+    assert committed == 1
+    admin = make_admin(assay.settings.kafka)
+    await admin.start()
+    try:
+        await admin.delete_records({TopicPartition(assay.prefix + CRAWLED, place): RecordsToDelete(5)})
+    finally:
+        await admin.close()
+    lag = await lag_of(assay)
+    assert (lag.records, lag.lost) == (6, 4)
+
+
+async def test_topics_that_are_not_made_yet_are_told(kafka: str, topic_prefix: str) -> None:
+    settings = install(kafka, topic_prefix)
+    own, *tiers = await read_lags(settings, [INDEX_PAGE], SystemClock())
+    assert (own.exists, own.records, own.partitions) == (False, 0, ())
+    assert [tier.delay_seconds for tier in tiers] == [60, 600]
+    assert {tier.handler for tier in tiers} == {"index_page"}
+    assert await read_dead_letters(settings, [INDEX_PAGE], SystemClock()) == []
+
+
+async def test_groups_of_replays_are_found_by_their_offsets(assay: Installation) -> None:
+    await assay.feed([page(number) for number in range(20)])
+    group = f"{assay.prefix}{GROUP}.replay.mending"
+    producer = make_producer(assay.settings.kafka, f"{assay.prefix}replay", "replay")
+    await producer.start()
+    try:
+        ends = await assay.ends()
+        await producer.begin_transaction()
+        offsets = {TopicPartition(assay.prefix + CRAWLED, number): end for number, end in ends.items()}
+        await producer.send_offsets_to_transaction(offsets, group)
+        await producer.commit_transaction()
+    finally:
+        await producer.stop()
+    own, replayed = await read_lags(assay.settings, [SCORE_PAGE], SystemClock(), replays=True)
+    assert (own.plan, own.records) == ("", 20)
+    assert (replayed.plan, replayed.records, replayed.topic, replayed.group) == ("mending", 0, CRAWLED, group)
+
+
+async def test_all_handlers_are_read_at_once(assay: Installation) -> None:
+    await assay.feed((page(number) for number in range(50)), transactional=True)
+    lags = await read_lags(assay.settings, HANDLERS, SystemClock())
+    assert [lag.handler for lag in lags] == [h.name for h in HANDLERS for _ in (h, *h.tiers)]
+    assert sum(lag.records for lag in lags) >= 50
+    # Two groups read the same topic, and each is told.
+    batches = [lag for lag in lags if lag.topic == "retrieval.batches.v1"]
+    assert len(batches) == 2
+
+
+def refused(crawled: CrawledPage, rules: Rules) -> Outcome:
+    return Dead(DeadReason.UNREADABLE_PAGE, "looks like nothing")
+
+
+async def test_dead_letters_that_stand_are_told(assay: Installation) -> None:
+    [none] = await read_dead_letters(assay.settings, [SCORE_PAGE], SystemClock())
+    assert (none.records, none.oldest_seconds) == (0, 0.0)
+    await assay.feed([page(number) for number in range(5)])
+    await assay.drain(scorer(refused))
+    [standing] = await read_dead_letters(assay.settings, [SCORE_PAGE], Later(100))
+    assert standing.handler == "score_page"
+    # Each partition's transactions leave a marker or more behind the letters.
+    assert 5 <= standing.records <= 5 + 2 * 6
+    assert standing.oldest_seconds >= 100
