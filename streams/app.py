@@ -135,7 +135,14 @@ class Application:
         breaker = Breaker(settings.processing.breaker, self._clock)
         breaker.listen(lambda: observer.breaker(breaker.closed))
         decider = Decider(
-            handler, rules, retry, world, self._clock, chance, breaker, lambda again: observer.retried(again.reason)
+            handler,
+            rules,
+            retry,
+            world,
+            self._clock,
+            chance,
+            breaker,
+            lambda again, replayed: observer.retried(again.reason, replayed),
         )
         return [
             ConsumerGroup(

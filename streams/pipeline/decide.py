@@ -59,7 +59,7 @@ class Decider:
         clock: Clock,
         chance: Chance,
         breaker: Breaker,
-        on_retry: Callable[[Retry], None] = lambda _: None,
+        on_retry: Callable[[Retry, bool], None] = lambda _, __: None,
     ) -> None:
         """Takes everything the handler's run depends on.
 
@@ -71,7 +71,7 @@ class Decider:
             clock: For the pauses between tries.
             chance: For their jitter.
             breaker: Holds tries back while what the handler needs is down.
-            on_retry: Told of every retry in place, for the metrics.
+            on_retry: Told of every retry in place, and whether a run has written its record, for the metrics.
         """
         self.handler = handler
         self.rules = rules
@@ -127,7 +127,7 @@ class Decider:
                 pause = self._pause(attempts, outcome)
                 if attempts >= (at_most or self.retry.max_attempts) or pause is None:
                     return Tried(outcome, attempts)
-                self._on_retry(outcome)
+                self._on_retry(outcome, run is not None)
                 await self._clock.sleep(pause)
             probe = await self._breaker.turn()
             answer = self.decide(event)

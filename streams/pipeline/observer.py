@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import structlog
 from prometheus_client import Counter
@@ -36,46 +37,56 @@ PAGE_FEATURES = (
     "domain_is_government",
 )
 """The observations whose rates show when a crawler, or the web, has changed."""
+Lane = Literal["live", "replay"]
+LANES: tuple[Lane, ...] = ("live", "replay")
 _SHOWN = 200
 """Characters of an address, a reply or an error in a line of the log."""
 
 
 class Observer:
-    """Counts one handler's records, outputs and transactions."""
+    """Counts one handler's records, outputs and transactions.
 
-    def __init__(self, metrics: Metrics, handler: str) -> None:
-        """Binds the handler's label once, so the hot path doesn't look it up."""
+    What the group of a replay does is told apart from live traffic, and so is a record that a run has written, whoever
+    reads it: nobody is woken by a backfill.
+    """
+
+    def __init__(self, metrics: Metrics, handler: str, lane: Lane = "live") -> None:
+        """Binds the handler's label once, so the hot path doesn't look it up; ``lane`` is that of the group."""
         self._metrics = metrics
         self._handler = handler
-        self._duration = metrics.handler_duration_seconds.labels(handler)
+        self._lane: Lane = lane
+        self._duration = {its: metrics.handler_duration_seconds.labels(handler, its) for its in LANES}
         self._age = metrics.event_age_seconds.labels(handler)
-        self._outcomes: dict[tuple[str, str, bool], Counter] = {}
+        self._outcomes: dict[tuple[str, str, Lane], Counter] = {}
         self._features: dict[str, Counter] = {}
         self._held: dict[str, tuple[int, int, int, float]] = {}
 
     def handled(self, outcome: str, reason: str, seconds: float, age: float | None, replayed: bool) -> None:
-        """A record came to its outcome, ``seconds`` after its work began and ``age`` seconds after it was produced."""
-        counter = self._outcomes.get((outcome, reason, replayed))
+        """A record came to its outcome, ``seconds`` after its work began and ``age`` seconds after it was produced.
+
+        ``replayed`` says here and below that a run has written the record: a replay or a backfill.
+        """
+        lane = self._lane_of(replayed)
+        counter = self._outcomes.get((outcome, reason, lane))
         if counter is None:
-            lane = "replay" if replayed else "live"
             counter = self._metrics.handler_events_total.labels(self._handler, outcome, reason, lane)
-            self._outcomes[outcome, reason, replayed] = counter
+            self._outcomes[outcome, reason, lane] = counter
         counter.inc()
-        self._duration.observe(seconds)
-        if age is not None:
+        self._duration[lane].observe(seconds)
+        if age is not None and lane == "live":
             self._age.observe(max(age, 0.0))
 
-    def retried(self, reason: RetryReason) -> None:
-        """A record is tried again in place."""
-        self._metrics.retries_total.labels(self._handler, reason).inc()
+    def retried(self, reason: RetryReason, replayed: bool) -> None:
+        """A record is tried again, in place or from a retry topic."""
+        self._metrics.retries_total.labels(self._handler, reason, self._lane_of(replayed)).inc()
 
-    def died(self, reason: DeadReason, stage: Stage) -> None:
+    def died(self, reason: DeadReason, stage: Stage, replayed: bool) -> None:
         """A record became a dead letter."""
-        self._metrics.dead_events_total.labels(self._handler, reason, stage).inc()
+        self._metrics.dead_events_total.labels(self._handler, reason, stage, self._lane_of(replayed)).inc()
 
     def committed(self, result: str, seconds: float) -> None:
         """A commit ended: ``committed`` or ``in_doubt``."""
-        self._metrics.transactions_total.labels(self._handler, result).inc()
+        self._metrics.transactions_total.labels(self._handler, result, self._lane).inc()
         self._metrics.transaction_seconds.labels(self._handler).observe(seconds)
 
     def rebalanced(self) -> None:
@@ -89,11 +100,11 @@ class Observer:
         self._metrics.records_held.labels(self._handler).set(sum(all_records))
         self._metrics.bytes_held.labels(self._handler).set(sum(all_sizes))
         self._metrics.handler_in_flight.labels(self._handler).set(sum(all_in_flight))
-        self._metrics.oldest_unfinished_seconds.labels(self._handler).set(max(ages))
+        self._metrics.oldest_unfinished_seconds.labels(self._handler, self._lane).set(max(ages))
 
     def breaker(self, closed: bool) -> None:
         """The handler's circuit breaker opened or closed."""
-        self._metrics.breaker_open.labels(self._handler).set(not closed)
+        self._metrics.breaker_open.labels(self._handler, self._lane).set(not closed)
         if closed:
             log.info("circuit breaker closed, intake goes on", handler=self._handler)
         else:
@@ -101,15 +112,15 @@ class Observer:
 
     def lags(self, topic: str, records: int) -> None:
         """How far the handler is behind on the partitions it holds."""
-        self._metrics.consumer_lag_records.labels(self._handler, topic).set(records)
+        self._metrics.consumer_lag_records.labels(self._handler, topic, self._lane).set(records)
 
-    def emitted(self, events: Sequence[Event]) -> None:
+    def emitted(self, events: Sequence[Event], replayed: bool) -> None:
         """Events that a record caused: what the trust and result dashboards show (R-270)."""
         metrics = self._metrics
         for event in events:
             match event:
                 case ScoredPage():
-                    self._scored(event)
+                    self._scored(event, self._lane_of(replayed))
                 case DocumentIndexed():
                     metrics.documents_indexed_total.labels(event.tier, event.change).inc()
                     metrics.index_points_written_total.inc(event.points_written)
@@ -142,9 +153,12 @@ class Observer:
                 case _:
                     pass
 
-    def _scored(self, page: ScoredPage) -> None:
+    def _lane_of(self, replayed: bool) -> Lane:
+        return "replay" if replayed else self._lane
+
+    def _scored(self, page: ScoredPage, lane: Lane) -> None:
         metrics = self._metrics
-        metrics.pages_scored_total.labels(page.tier, page.trust_label).inc()
+        metrics.pages_scored_total.labels(page.tier, page.trust_label, lane).inc()
         if page.cts_score is not None:
             metrics.cts_score.observe(page.cts_score)
         for name in PAGE_FEATURES:

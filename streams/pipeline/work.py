@@ -111,7 +111,7 @@ class Work:
             if isinstance(encoded, Dead):
                 outcome, stage = encoded, Stage.ENCODE
             else:
-                self._observer.emitted(outcome.events)
+                self._observer.emitted(outcome.events, provenance.run is not None)
                 self._note(origin, provenance, "emit", "", began)
                 return encoded
         match outcome:
@@ -123,7 +123,7 @@ class Work:
                 tier = next_tier(self._handler.tiers, self._tier, outcome.after_seconds)
                 if tier is not None:
                     self._note(origin, provenance, "retry", outcome.reason, began)
-                    self._observer.retried(outcome.reason)
+                    self._observer.retried(outcome.reason, provenance.run is not None)
                     longest = self._decider.retry.longest_wish_seconds
                     later = retry_record(
                         self._handler,
@@ -143,7 +143,7 @@ class Work:
             case Dead():
                 refusal = outcome
         self._note(origin, provenance, "dead", refusal.reason, began)
-        self._observer.died(refusal.reason, stage)
+        self._observer.died(refusal.reason, stage, provenance.run is not None)
         letter = dead_letter(
             self._handler,
             origin,

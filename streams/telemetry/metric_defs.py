@@ -37,10 +37,11 @@ class MetricDef:
 LABELS = {
     "handler": "A handler of the topology.",
     "topic": "A logical topic, without prefix.",
-    "outcome": "What came of it: emit, drop, retry, dead; a fetch: ok, or its failure; a model, a judge: as in events.",
+    "outcome": "What came of it: emit, drop, retry, dead; a fetch: ok, or its failure; a model, a judge: as in events;"
+    " a robots.txt: fetched, none, kept, or why it could not be had; a replay: replayed, passed_over.",
     "reason": "The enum value that a refusal, a retry or a trigger carries; empty for an emit.",
     "stage": "Where a record was refused: decode, handle, encode.",
-    "lane": "live for ordinary traffic, replay for a replay or backfill.",
+    "lane": "live for ordinary traffic, replay for replays and backfills: their records have a run, or their group.",
     "result": "How a transaction ended: committed, in_doubt.",
     "tier": "A, B, C.",
     "trust_label": "HIGH, MEDIUM, LOW.",
@@ -81,13 +82,14 @@ HANDLER_DURATION = MetricDef(
     kind="histogram",
     meaning="Time from the start of the work on an input to its outcome, waits for the world included.",
     unit="seconds",
-    labels=("handler",),
+    labels=("handler", "lane"),
     buckets=DURATION_BUCKETS,
 )
 EVENT_AGE = MetricDef(
     name="assay_event_age_seconds",
     kind="histogram",
-    meaning="Time from an input's record timestamp to its outcome, just before its commit; the objectives' measure.",
+    meaning="Time from an input's record timestamp to its outcome, just before its commit; the objectives' measure."
+    " Replays and backfills are left out: their inputs are as old as they are.",
     unit="seconds",
     labels=("handler",),
     buckets=AGE_BUCKETS,
@@ -104,42 +106,42 @@ RETRIES = MetricDef(
     kind="counter",
     meaning="Tries of an input after the first, by what made the one before fail.",
     unit="tries",
-    labels=("handler", "reason"),
+    labels=("handler", "reason", "lane"),
 )
 BREAKER_OPEN = MetricDef(
     name="assay_breaker_open",
     kind="gauge",
     meaning="1 while intake rests because what the handler needs is down, else 0.",
     unit="1",
-    labels=("handler",),
+    labels=("handler", "lane"),
 )
 DEAD_EVENTS = MetricDef(
     name="assay_dead_events_total",
     kind="counter",
     meaning="Inputs written to the dead letter topic.",
     unit="records",
-    labels=("handler", "reason", "stage"),
+    labels=("handler", "reason", "stage", "lane"),
 )
 CONSUMER_LAG = MetricDef(
     name="assay_consumer_lag_records",
     kind="gauge",
     meaning="Records between the committed offset and the end of the topic, over the partitions this process holds.",
     unit="records",
-    labels=("handler", "topic"),
+    labels=("handler", "topic", "lane"),
 )
 OLDEST_UNFINISHED = MetricDef(
     name="assay_oldest_unfinished_seconds",
     kind="gauge",
     meaning="How long the oldest record in hand has been in hand; 0 when there is none.",
     unit="seconds",
-    labels=("handler",),
+    labels=("handler", "lane"),
 )
 TRANSACTIONS = MetricDef(
     name="assay_transactions_total",
     kind="counter",
     meaning="Transactions, by how they ended.",
     unit="transactions",
-    labels=("handler", "result"),
+    labels=("handler", "result", "lane"),
 )
 TRANSACTION_SECONDS = MetricDef(
     name="assay_transaction_seconds",
@@ -181,7 +183,7 @@ PAGES_SCORED = MetricDef(
     kind="counter",
     meaning="Pages with a trust score, by tier and label (R-270).",
     unit="pages",
-    labels=("tier", "trust_label"),
+    labels=("tier", "trust_label", "lane"),
 )
 CTS_SCORE = MetricDef(
     name="assay_cts_score",
@@ -306,6 +308,19 @@ FETCHES = MetricDef(
     unit="fetches",
     labels=("outcome",),
 )
+FETCHES_CACHED = MetricDef(
+    name="assay_fetches_cached_total",
+    kind="counter",
+    meaning="Pages asked for that had been fetched for the same query before, or refused, and were not fetched again.",
+    unit="pages",
+)
+FETCH_ROBOTS = MetricDef(
+    name="assay_fetch_robots_total",
+    kind="counter",
+    meaning="Times the rules of an origin were looked for, beyond memory, by what was found.",
+    unit="origins",
+    labels=("outcome",),
+)
 FETCH_BYTES = MetricDef(
     name="assay_fetch_bytes_total",
     kind="counter",
@@ -337,7 +352,15 @@ LLM_REQUEST_SECONDS = MetricDef(
 LLM_QUEUE_SECONDS = MetricDef(
     name="assay_llm_queue_seconds",
     kind="histogram",
-    meaning="Time a question waited for its turn, because of the model's limits.",
+    meaning="Time a question waited for its turn: for those before it, and for the model's limits.",
+    unit="seconds",
+    labels=("task", "model"),
+    buckets=DURATION_BUCKETS,
+)
+LLM_LIMIT_SECONDS = MetricDef(
+    name="assay_llm_limit_seconds",
+    kind="histogram",
+    meaning="The part of that wait in which the question was first in line, and the model's limits held it back.",
     unit="seconds",
     labels=("task", "model"),
     buckets=DURATION_BUCKETS,
@@ -398,6 +421,69 @@ LLM_BUDGET_LEFT = MetricDef(
     meaning="What is left of the day's budget for language models, all replicas together.",
     unit="USD",
 )
+REPLAY_RECORDS = MetricDef(
+    name="assay_replay_records_total",
+    kind="counter",
+    meaning="Records of a replay's ranges that are behind it, by whether it has done them again or passed them over.",
+    unit="records",
+    labels=("handler", "outcome"),
+)
+REPLAY_REMAINING = MetricDef(
+    name="assay_replay_remaining_records",
+    kind="gauge",
+    meaning="Offsets that a replay still has before it, over the partitions this process holds.",
+    unit="records",
+    labels=("handler",),
+)
+REPLAY_COST = MetricDef(
+    name="assay_replay_cost_usd_total",
+    kind="counter",
+    meaning="What a replay's questions to language models cost.",
+    unit="USD",
+    labels=("handler",),
+)
+REPLAY_WAITING = MetricDef(
+    name="assay_replay_waiting",
+    kind="gauge",
+    meaning="1 while a replay gives way to live traffic, else 0.",
+    unit="1",
+    labels=("handler",),
+)
+GROUP_LAG = MetricDef(
+    name="assay_group_lag_records",
+    kind="gauge",
+    meaning="Records that a consumer group has not committed, as seen from outside: also of a group that is stopped.",
+    unit="records",
+    labels=("handler", "topic"),
+)
+GROUP_LAG_SECONDS = MetricDef(
+    name="assay_group_lag_seconds",
+    kind="gauge",
+    meaning="Age of the oldest record that a consumer group has not committed; 0 where there is none.",
+    unit="seconds",
+    labels=("handler", "topic"),
+)
+GROUP_RETENTION_LEFT = MetricDef(
+    name="assay_group_retention_left_seconds",
+    kind="gauge",
+    meaning="Time until retention deletes the oldest record that a consumer group has not committed.",
+    unit="seconds",
+    labels=("handler", "topic"),
+)
+GROUP_MEMBERS = MetricDef(
+    name="assay_group_members",
+    kind="gauge",
+    meaning="Members of a consumer group.",
+    unit="members",
+    labels=("handler", "topic"),
+)
+TOPIC_DEAD_LETTERS = MetricDef(
+    name="assay_topic_dead_letters",
+    kind="gauge",
+    meaning="Records that stand in a handler's dead letter topic.",
+    unit="records",
+    labels=("handler",),
+)
 BUILD_INFO = MetricDef(
     name="assay_build_info",
     kind="gauge",
@@ -441,11 +527,14 @@ METRICS: tuple[MetricDef, ...] = (
     SEARCH_JUDGE_DRIFT,
     CLAIMS_EVALUATED,
     FETCHES,
+    FETCHES_CACHED,
+    FETCH_ROBOTS,
     FETCH_BYTES,
     FETCH_WAIT,
     LLM_REQUESTS,
     LLM_REQUEST_SECONDS,
     LLM_QUEUE_SECONDS,
+    LLM_LIMIT_SECONDS,
     LLM_ALLOWED,
     LLM_TOKENS,
     LLM_COST,
@@ -454,6 +543,15 @@ METRICS: tuple[MetricDef, ...] = (
     LLM_UNAVAILABLE,
     LLM_BREAKER_OPEN,
     LLM_BUDGET_LEFT,
+    REPLAY_RECORDS,
+    REPLAY_REMAINING,
+    REPLAY_COST,
+    REPLAY_WAITING,
+    GROUP_LAG,
+    GROUP_LAG_SECONDS,
+    GROUP_RETENTION_LEFT,
+    GROUP_MEMBERS,
+    TOPIC_DEAD_LETTERS,
     BUILD_INFO,
 )
 """All of them, in the order of the documentation."""

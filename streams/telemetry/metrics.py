@@ -6,7 +6,10 @@ the type checker refuses a metric that is not declared, and a counter that is se
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.metrics_core import Metric
 
 from streams.telemetry import metric_defs as defs
 from streams.telemetry.metric_defs import MetricDef
@@ -51,11 +54,14 @@ class Metrics:
         self.search_judge_drift = _histogram(defs.SEARCH_JUDGE_DRIFT, registry)
         self.claims_evaluated_total = _counter(defs.CLAIMS_EVALUATED, registry)
         self.fetches_total = _counter(defs.FETCHES, registry)
+        self.fetches_cached_total = _counter(defs.FETCHES_CACHED, registry)
+        self.fetch_robots_total = _counter(defs.FETCH_ROBOTS, registry)
         self.fetch_bytes_total = _counter(defs.FETCH_BYTES, registry)
         self.fetch_wait_seconds = _histogram(defs.FETCH_WAIT, registry)
         self.llm_requests_total = _counter(defs.LLM_REQUESTS, registry)
         self.llm_request_seconds = _histogram(defs.LLM_REQUEST_SECONDS, registry)
         self.llm_queue_seconds = _histogram(defs.LLM_QUEUE_SECONDS, registry)
+        self.llm_limit_seconds = _histogram(defs.LLM_LIMIT_SECONDS, registry)
         self.llm_allowed_requests_per_minute = _gauge(defs.LLM_ALLOWED, registry)
         self.llm_tokens_total = _counter(defs.LLM_TOKENS, registry)
         self.llm_cost_usd_total = _counter(defs.LLM_COST, registry)
@@ -64,6 +70,15 @@ class Metrics:
         self.llm_unavailable_total = _counter(defs.LLM_UNAVAILABLE, registry)
         self.llm_breaker_open = _gauge(defs.LLM_BREAKER_OPEN, registry)
         self.llm_budget_left_usd = _gauge(defs.LLM_BUDGET_LEFT, registry)
+        self.replay_records_total = _counter(defs.REPLAY_RECORDS, registry)
+        self.replay_remaining_records = _gauge(defs.REPLAY_REMAINING, registry)
+        self.replay_cost_usd_total = _counter(defs.REPLAY_COST, registry)
+        self.replay_waiting = _gauge(defs.REPLAY_WAITING, registry)
+        self.group_lag_records = _gauge(defs.GROUP_LAG, registry)
+        self.group_lag_seconds = _gauge(defs.GROUP_LAG_SECONDS, registry)
+        self.group_retention_left_seconds = _gauge(defs.GROUP_RETENTION_LEFT, registry)
+        self.group_members = _gauge(defs.GROUP_MEMBERS, registry)
+        self.topic_dead_letters = _gauge(defs.TOPIC_DEAD_LETTERS, registry)
         self.build_info = _gauge(defs.BUILD_INFO, registry)
 
 
@@ -71,8 +86,27 @@ def _counter(definition: MetricDef, registry: CollectorRegistry) -> Counter:
     return Counter(definition.name, definition.meaning, definition.labels, registry=registry)
 
 
+class LateGauge(Gauge):
+    """A gauge without labels that says nothing before it is set: what nobody has looked at is not 0.
+
+    A budget that nobody has set would else read as spent, and an index that this process doesn't have as empty.
+    """
+
+    _told = False
+
+    def set(self, value: float) -> None:
+        """Sets the gauge, which shows from now on."""
+        self._told = True
+        super().set(value)
+
+    def collect(self) -> Iterable[Metric]:
+        """The gauge, or nothing."""
+        return super().collect() if self._told else ()
+
+
 def _gauge(definition: MetricDef, registry: CollectorRegistry) -> Gauge:
-    return Gauge(definition.name, definition.meaning, definition.labels, registry=registry)
+    kind = Gauge if definition.labels else LateGauge
+    return kind(definition.name, definition.meaning, definition.labels, registry=registry)
 
 
 def _histogram(definition: MetricDef, registry: CollectorRegistry) -> Histogram:

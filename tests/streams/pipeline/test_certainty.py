@@ -65,7 +65,8 @@ class Bench:
         self.commits = CertainCommits(PARTITION, consumer, stage, self.clock, observer)
 
     def count(self, result: str) -> Any:
-        return self.registry.get_sample_value("assay_transactions_total", {"handler": "toy", "result": result}) or 0
+        labels = {"handler": "toy", "result": result, "lane": "live"}
+        return self.registry.get_sample_value("assay_transactions_total", labels) or 0
 
 
 def since(bench: Bench) -> float | None:

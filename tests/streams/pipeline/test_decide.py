@@ -76,7 +76,7 @@ async def come_to_an_end(
         clock,
         lambda: chance,
         Breaker(BreakerSettings(), clock),
-        retries.append if retries is not None else lambda _: None,
+        lambda again, _: retries.append(again) if retries is not None else None,
     )
     answer = decider.decide(PAGE)
     if not isinstance(answer, Ask | Retry):
@@ -315,7 +315,9 @@ async def test_who_gets_no_turn_waits_in_line_and_opens_no_breaker() -> None:
     told: list[bool] = []
     breaker.listen(lambda: told.append(breaker.closed))
     handler = handler_of(lambda *_: ask(), read, rounds=1)
-    decider = Decider(handler, NoRules(), PATIENCE, Models(), clock, lambda: 0.5, breaker, retried.append)
+    decider = Decider(
+        handler, NoRules(), PATIENCE, Models(), clock, lambda: 0.5, breaker, lambda again, _: retried.append(again)
+    )
     assert await decider.finish(PAGE, ask(), record=1) == Tried(DROP, 1)
     assert told == []
     assert retried == []

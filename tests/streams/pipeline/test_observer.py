@@ -9,11 +9,12 @@ from schemas.claims import ClaimEvaluated
 from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
+from schemas.outcome import DeadReason, RetryReason, Stage
 from schemas.pages import ScoredPage
 from schemas.relevance import RelevanceJudged, SnippetExtracted
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated, SearchScoreSource
-from streams.pipeline.observer import Observer
+from streams.pipeline.observer import Lane, Observer
 from streams.telemetry.metrics import Metrics
 
 EXAMPLES = Path(__file__).parents[3] / "schemas" / "examples"
@@ -23,10 +24,10 @@ def example(kind: type[Event], name: str) -> Any:
     return kind.model_validate_json((EXAMPLES / f"{name}.json").read_bytes())
 
 
-def told(*events: Event) -> dict[str, float]:
+def told(*events: Event, replayed: bool = False) -> dict[str, float]:
     """What is counted of these events, by metric and labels, without what stayed at nothing."""
     registry = CollectorRegistry()
-    Observer(Metrics(registry), "toy").emitted(events)
+    Observer(Metrics(registry), "toy").emitted(events, replayed)
     return {
         " ".join([sample.name, *sample.labels.values()]): sample.value
         for metric in registry.collect()
@@ -39,13 +40,21 @@ def test_scores_are_counted_by_tier_and_label() -> None:
     page: ScoredPage = example(ScoredPage, "pages.scored.v1/wire_report_zh")
     assert page.cts_score is not None
     assert told(page, page) == {
-        f"assay_pages_scored_total {page.tier} {page.trust_label}": 2,
+        f"assay_pages_scored_total {page.tier} {page.trust_label} live": 2,
         "assay_cts_score_count": 2,
         "assay_cts_score_sum": 2 * page.cts_score,
         **{
             f"assay_page_features_total {name}": 2
             for name in ("has_byline", "has_date", "has_headings", "has_references_section", "is_wire_report")
         },
+    }
+
+
+def test_what_a_backfill_scores_does_not_change_the_mix_of_live_pages() -> None:
+    page: ScoredPage = example(ScoredPage, "pages.scored.v1/wire_report_zh")
+    counted = told(page, replayed=True)
+    assert {key: value for key, value in counted.items() if "pages_scored" in key} == {
+        f"assay_pages_scored_total {page.tier} {page.trust_label} replay": 1
     }
 
 
@@ -189,8 +198,35 @@ def test_what_is_held_and_what_lags_are_gauges() -> None:
         return registry.get_sample_value(f"assay_{name}", {"handler": "toy", **labels})
 
     assert (value("records_held"), value("bytes_held"), value("handler_in_flight")) == (5, 3010, 3)
-    assert value("oldest_unfinished_seconds") == 0.5
-    assert value("consumer_lag_records", topic="pages.crawled.v1") == 30
+    assert value("oldest_unfinished_seconds", lane="live") == 0.5
+    assert value("consumer_lag_records", topic="pages.crawled.v1", lane="live") == 30
     assert value("rebalances_total") == 1
-    assert value("transactions_total", result="in_doubt") == 1
+    assert value("transactions_total", result="in_doubt", lane="live") == 1
     assert value("transaction_seconds_sum") == 0.25
+
+
+@pytest.mark.parametrize(
+    ("group", "replayed", "lane"),
+    [("live", False, "live"), ("live", True, "replay"), ("replay", False, "replay"), ("replay", True, "replay")],
+)
+def test_what_a_run_has_written_and_what_a_replay_reads_is_told_apart(group: Lane, replayed: bool, lane: str) -> None:
+    registry = CollectorRegistry()
+    observer = Observer(Metrics(registry), "toy", group)
+    observer.handled("dead", "invalid", 0.25, 3600.0, replayed)
+    observer.died(DeadReason.INVALID, Stage.DECODE, replayed)
+    observer.retried(RetryReason.UNAVAILABLE, replayed)
+    observer.committed("committed", 0.1)
+    observer.lags("pages.crawled.v1", 7)
+    observer.breaker(closed=False)
+    lanes = {
+        sample.name.removeprefix("assay_"): sample.labels["lane"]
+        for metric in registry.collect()
+        for sample in metric.samples
+        if sample.value and "lane" in sample.labels and not sample.name.endswith(("_created", "_bucket"))
+    }
+    of_the_record = ("handler_events_total", "handler_duration_seconds_count", "dead_events_total", "retries_total")
+    assert [lanes.pop(name) for name in of_the_record] == [lane] * 4
+    assert lanes.pop("handler_duration_seconds_sum") == lane
+    assert lanes == dict.fromkeys(("transactions_total", "consumer_lag_records", "breaker_open"), group)
+    ages = registry.get_sample_value("assay_event_age_seconds_count", {"handler": "toy"})
+    assert ages == (lane == "live"), "what is done again is as old as it is, and late for nobody"

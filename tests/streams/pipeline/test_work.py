@@ -64,7 +64,7 @@ class Bench:
             self.clock,
             lambda: 1.0,
             Breaker(BreakerSettings(), self.clock),
-            lambda again: observer.retried(again.reason),
+            lambda again, replayed: observer.retried(again.reason, replayed),
         )
         self.work = Work(self.decider, self.clock, observer, tier)
 
@@ -184,7 +184,7 @@ def test_what_can_not_be_read_dies_at_decoding() -> None:
     assert refused(bench, raw_record(b"{}"))[:2] == ("invalid", "decode")
     assert refused(bench, raw_record(None))[:2] == ("undecodable", "decode")
     assert refused(bench, raw_record(b"x" * (TOPIC_BYTES + 1)))[:2] == ("too_large", "decode")
-    assert bench.count("dead_events_total", reason="invalid", stage="decode") == 1
+    assert bench.count("dead_events_total", reason="invalid", stage="decode", lane="live") == 1
 
 
 def test_what_a_handler_refuses_or_stumbles_over_dies_at_handling() -> None:
@@ -242,8 +242,8 @@ async def test_a_record_that_is_tried_in_vain_dies_after_its_pauses() -> None:
     notes = texts(await complete(bench))
     assert (notes["x-reason"], notes["x-stage"]) == ("retries_exhausted", "handle")
     assert bench.clock.pauses == [1.0]
-    assert bench.count("retries_total", reason="unavailable") == 1
-    assert bench.count("handler_duration_seconds_sum") == 1.0, "pauses count as work"
+    assert bench.count("retries_total", reason="unavailable", lane="live") == 1
+    assert bench.count("handler_duration_seconds_sum", lane="live") == 1.0, "pauses count as work"
 
 
 async def test_a_fault_while_completing_is_a_dead_letter_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -357,8 +357,12 @@ def test_every_outcome_is_counted_once_by_reason_and_lane() -> None:
     assert bench.count("handler_events_total", outcome="emit", reason="", lane="live") == 1
     assert bench.count("handler_events_total", outcome="emit", reason="", lane="replay") == 1
     assert bench.count("handler_events_total", outcome="dead", reason="undecodable", lane="live") == 1
-    assert bench.count("handler_duration_seconds_count") == 3
-    assert bench.registry.get_sample_value("assay_pages_scored_total", {"tier": "C", "trust_label": "LOW"}) == 2
+    assert bench.count("handler_duration_seconds_count", lane="live") == 2
+    assert bench.count("handler_duration_seconds_count", lane="replay") == 1
+    for lane in ("live", "replay"):
+        labels = {"tier": "C", "trust_label": "LOW", "lane": lane}
+        assert bench.registry.get_sample_value("assay_pages_scored_total", labels) == 1
+    assert bench.count("event_age_seconds_count") == 2, "a backfill is late for nobody"
 
 
 @pytest.mark.parametrize("timestamp", [-1, 2**62])
