@@ -1,0 +1,244 @@
+"""How a handler decided before: the inputs whose last decision was of a kind, by their identities alone.
+
+Decisions and dead letters of a handler go in, as they stand on its topics; out comes whether an input is one of those
+that are meant. A decision names its input in ``ce_causationid``; the last one on an input counts. Of a decision nothing
+is kept but a hash of that name, for as long as it is of the kind that is looked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+from aiokafka import ConsumerRecord
+
+from schemas.claims import ClaimEvaluated, UtteranceIndexed
+from schemas.dead import DeadLetter, dead_letter_topic, is_marker
+from schemas.documents import DocumentIndexed
+from schemas.event import Event, Provenance
+from schemas.extraction import ExtractionCompleted
+from schemas.pages import ScoredPage
+from schemas.relevance import RelevanceJudged, SnippetsCompleted
+from schemas.replays import ReplaySelection, TopicRanges
+from schemas.retrieval import ResultsClassified, RetrievalEvaluated
+from schemas.search import SearchEvaluated
+from streams.pipeline.origin import Origin
+from streams.replay.source import read_range, standing_on
+from streams.settings import Settings
+from streams.topology import Handler, Topic
+
+DECISION_FIELDS: Mapping[type[Event], str] = {
+    ScoredPage: "tier",
+    DocumentIndexed: "change",
+    ResultsClassified: "needsExtraction",
+    RetrievalEvaluated: "scoreSource",
+    SearchEvaluated: "outcome",
+    ExtractionCompleted: "status",
+    RelevanceJudged: "outcome",
+    SnippetsCompleted: "failure",
+    ClaimEvaluated: "status",
+    UtteranceIndexed: "change",
+}
+"""Of each event that is a decision, the field that ``--outcome VALUE`` means, by its name on the wire."""
+
+NONE = "none"
+"""No decision, and no dead letter either."""
+DEAD = "dead"
+"""A dead letter, and no decision."""
+
+
+class SelectionError(Exception):
+    """A selection that means nothing for this handler; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is looked for among a handler's decisions; an empty part leaves the choice open.
+
+    Attributes:
+        topic: Where the decisions stand.
+        values: For each field the values of which it must have one.
+        present: Whether inputs are meant for what was decided on them.
+        absent: Whether inputs without any decision are meant.
+        dead: Whether inputs are meant that are dead letters.
+    """
+
+    topic: Topic
+    values: tuple[tuple[str, frozenset[str]], ...] = ()
+    present: bool = True
+    absent: bool = False
+    dead: bool = False
+
+    def meets(self, decision: Mapping[str, Any]) -> bool:
+        """Whether a decision, as JSON, is of the kind that is looked for."""
+        return self.present and all(
+            any(value in wanted for value in _values(decision, name.split("."))) for name, wanted in self.values
+        )
+
+
+@dataclass(slots=True)
+class Earlier:
+    """The inputs that are meant: hashes of 16 bytes of their identities."""
+
+    wanted: Wanted
+    _meant: set[bytes] = field(default_factory=set)
+    _decided: set[bytes] = field(default_factory=set)
+    _dead: set[bytes] = field(default_factory=set)
+
+    def means(self, identity: str) -> bool:
+        """Whether the input of that identity is meant."""
+        at, wanted = _digest(identity), self.wanted
+        if at in self._meant:
+            return True
+        if not (wanted.absent or wanted.dead) or at in self._decided:
+            return False
+        return wanted.dead if at in self._dead else wanted.absent
+
+    def decided(self, identity: str, decision: Mapping[str, Any]) -> None:
+        """A decision on the input; it takes the place of those before it."""
+        at = _digest(identity)
+        if self.wanted.meets(decision):
+            self._meant.add(at)
+        else:
+            self._meant.discard(at)
+        if self.wanted.absent or self.wanted.dead:
+            self._decided.add(at)
+
+    def died(self, identity: str) -> None:
+        """The input is a dead letter."""
+        self._dead.add(_digest(identity))
+
+
+def wanted_of(handler: Handler, selection: ReplaySelection) -> Wanted | None:
+    """What a selection looks for among a handler's decisions; None where it does not ask for them.
+
+    Raises:
+        SelectionError: The handler makes no such decisions.
+    """
+    by_tier = bool(selection.tiers) and "tier" not in handler.consumes.event.model_fields
+    if not (selection.outcomes or selection.judged_by or by_tier):
+        return None
+    topic = _decisions_of(handler, by_tier)
+    special = {NONE, DEAD}.intersection(selection.outcomes)
+    if special and (by_tier or selection.judged_by):
+        raise SelectionError(
+            f"--outcome {' and '.join(sorted(special))} means inputs that nobody has decided on, "
+            "so they have no tier or judge: leave --tier and --judged-by out"
+        )
+    values: dict[str, set[str]] = {}
+    for outcome in selection.outcomes:
+        name, found, value = outcome.partition("=")
+        if found or outcome not in (NONE, DEAD):
+            name, value = (name, value) if found else (DECISION_FIELDS[topic.event], outcome)
+            values.setdefault(_wire_name(topic.event, name, handler.name), set()).add(value)
+    if by_tier:
+        values.setdefault("tier", set()).update(selection.tiers)
+    if selection.judged_by:
+        values.setdefault(_wire_name(topic.event, "llm.judged_by", handler.name), set()).add(selection.judged_by)
+    return Wanted(
+        topic,
+        tuple((name, frozenset(some)) for name, some in sorted(values.items())),
+        present=not special or bool(values),
+        absent=NONE in special,
+        dead=DEAD in special,
+    )
+
+
+async def decision_ranges(settings: Settings, handler: Handler, selection: ReplaySelection) -> tuple[TopicRanges, ...]:
+    """How far a selection looks at a handler's decisions; empty where it does not ask for them.
+
+    Taken when a replay starts and kept with its plan, so that a resumed one means the same records.
+
+    Raises:
+        SelectionError: The handler makes no such decisions.
+        KafkaError: The cluster can't be read.
+    """
+    wanted = wanted_of(handler, selection)
+    if wanted is None:
+        return ()
+    letters = dead_letter_topic(handler.consumes.name, handler.group)
+    return await standing_on(settings, [wanted.topic.name, *([letters] if wanted.absent or wanted.dead else [])])
+
+
+async def read_earlier(settings: Settings, handler: Handler, wanted: Wanted, until: Sequence[TopicRanges]) -> Earlier:
+    """Reads a handler's decisions as far as ``decision_ranges`` said.
+
+    Memory is about 100 bytes for each input that is meant, and for each that was decided on where ``none`` or ``dead``
+    are looked for.
+
+    Raises:
+        KafkaError: The cluster can't be read.
+    """
+    earlier = Earlier(wanted)
+    source = f"assay/{handler.name}"
+    for its in until:
+        async with aclosing(read_range(settings, its.topic, its.ranges)) as records:
+            async for record in records:
+                if its.topic == wanted.topic.name:
+                    _note_decision(earlier, record, source)
+                elif not is_marker(record.headers):
+                    earlier.died(DeadLetter.of(record.headers).root_id)
+    return earlier
+
+
+def identity_of(record: ConsumerRecord) -> str:
+    """The identity of an input, which its outputs carry as ``ce_causationid`` (R-007)."""
+    return Provenance.of(record.headers, Origin.of(record, retried=False).identity).identity
+
+
+def _note_decision(earlier: Earlier, record: ConsumerRecord, source: str) -> None:
+    headers = {name: value for name, value in record.headers if value is not None}
+    causation = headers.get("ce_causationid")
+    if causation is None or record.value is None or headers.get("ce_source", b"").decode("utf-8", "replace") != source:
+        return
+    decision: Any = {}
+    if earlier.wanted.values:
+        try:
+            decision = json.loads(record.value)
+        except (ValueError, RecursionError):
+            decision = {}
+    earlier.decided(causation.decode("utf-8", "replace"), decision if isinstance(decision, dict) else {})
+
+
+def _decisions_of(handler: Handler, by_tier: bool) -> Topic:
+    """Where a handler's decisions stand: the first topic it emits that has a usual field, or a tier."""
+    for topic in handler.emits:
+        if "tier" in topic.event.model_fields if by_tier else topic.event in DECISION_FIELDS:
+            return topic
+    if by_tier:
+        raise SelectionError(f"{handler.name} neither reads nor writes a tier: leave --tier out")
+    raise SelectionError(f"{handler.name} writes no decisions to choose by: leave --outcome and --judged-by out")
+
+
+def _wire_name(event: type[Event], name: str, handler: str) -> str:
+    """A field as the wire has it, whichever of its names was given.
+
+    Raises:
+        SelectionError: There is no such field.
+    """
+    first, dot, rest = name.partition(".")
+    for known, its in event.model_fields.items():
+        if first in (known, its.alias):
+            return f"{its.alias or known}{dot}{rest}"
+    fields = ", ".join(sorted(its.alias or known for known, its in event.model_fields.items()))
+    raise SelectionError(f"decisions of {handler} have no field {first!r}; there are {fields}")
+
+
+def _values(part: Any, path: Sequence[str]) -> Iterator[str]:
+    """What stands at a path, as text: of a list that of each item; null is ``null``, a truth ``true`` or ``false``."""
+    if isinstance(part, list):
+        for item in part:
+            yield from _values(item, path)
+    elif path:
+        if isinstance(part, dict):
+            yield from _values(part.get(path[0]), path[1:])
+    else:
+        yield part if isinstance(part, str) else json.dumps(part)
+
+
+def _digest(identity: str) -> bytes:
+    return blake2b(identity.encode("utf-8", "replace"), digest_size=16).digest()
