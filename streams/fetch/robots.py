@@ -78,12 +78,15 @@ class RobotsRules:
 class Robots:
     """Remembers the rules of origins."""
 
-    def __init__(self, settings: FetchSettings, clock: Clock, get: Get, cache: FetchCache) -> None:
-        """Takes how a file is fetched, and where it is kept for after a restart."""
+    def __init__(
+        self, settings: FetchSettings, clock: Clock, get: Get, cache: FetchCache, on_rules: Callable[[str], None]
+    ) -> None:
+        """Takes how a file is fetched, where it is kept for after a restart, and who is told what was found."""
         self._settings = settings
         self._clock = clock
         self._get = get
         self._cache = cache
+        self._on_rules = on_rules
         self._agent = settings.user_agent.partition("/")[0].split()[0].lower()
         self._locks = KeyedLocks()
         self._rules: OrderedDict[str, tuple[float, RobotsRules | FetchFailure]] = OrderedDict()
@@ -110,10 +113,13 @@ class Robots:
         if isinstance(kept, FetchedPage):
             body: bytes | FetchFailure = kept.body
             age = (self._clock.now() - kept.fetched_at).total_seconds()
+            self._on_rules("kept")
         else:
             # One byte more than is read, which tells a file that is cut from one that just fits.
-            body = self._body(await self._get(url, Wanted(None, self._settings.robots_max_bytes + 1, cut=True)))
+            response = await self._get(url, Wanted(None, self._settings.robots_max_bytes + 1, cut=True))
+            body = self._body(response)
             age = 0.0
+            self._on_rules(_found(response))
             if not isinstance(body, FetchFailure):
                 page = FetchedPage(url, url, 200, "text/plain", body, self._clock.now())
                 await self._cache.put(ROBOTS, url, page)
@@ -142,6 +148,13 @@ class Robots:
             body = body[: self._settings.robots_max_bytes]
             body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
         return body.decode("utf-8-sig", "replace")
+
+
+def _found(response: Response | FetchRefused) -> str:
+    """What came of looking for a robots.txt: fetched, none, or why it could not be had; a label of a metric."""
+    if isinstance(response, FetchRefused):
+        return response.reason
+    return "fetched" if 200 <= response.status < 300 else "none"
 
 
 def rules_for(agent: str, text: str) -> str:

@@ -63,7 +63,7 @@ class FetchWorker:
         self._client = Client(settings, self._clock)
         self._cache = FetchCache(settings, self._clock)
         self._politeness = Politeness(settings, self._clock)
-        self._robots = Robots(settings, self._clock, self._rules, self._cache)
+        self._robots = Robots(settings, self._clock, self._rules, self._cache, self._count_rules)
         self._underway = KeyedLocks()
         self._domains = KeyedLocks(settings.parallel_per_domain)
 
@@ -124,6 +124,8 @@ class FetchWorker:
                 self._count(known)
                 version = None if isinstance(fetched, FetchRefused) else fetched.version
                 await self._cache.put(query, canonical, known, version)
+            elif self._metrics is not None:
+                self._metrics.fetches_cached_total.inc()
         if isinstance(known, FetchedPage):
             if len(known.body) > room.left:
                 return FetchRefused(url, FetchFailure.OVER_BUDGET, f"above {self._settings.pages_bytes} bytes in all")
@@ -256,6 +258,10 @@ class FetchWorker:
         else:
             self._metrics.fetches_total.labels("ok").inc()
             self._metrics.fetch_bytes_total.inc(len(result.body))
+
+    def _count_rules(self, found: str) -> None:
+        if self._metrics is not None:
+            self._metrics.fetch_robots_total.labels(found).inc()
 
 
 def _is_success(status: int) -> bool:

@@ -173,7 +173,8 @@ class Gateway:
         tokens = asking.prompt_tokens + asking.most_reply_tokens
         turn = await asking.access.limiter.turn(need.task, tokens, policy.patience_seconds - asking.waited)
         asking.waited += turn.waited
-        self._observer.waited(need.task, asking.model, turn.waited, asking.access.limiter.allowed(need.task))
+        allowed = asking.access.limiter.allowed(need.task)
+        self._observer.waited(need.task, asking.model, turn.waited, turn.limited, allowed)
         if isinstance(turn, NoTurn):
             detail = f"{asking.model}: no turn within {policy.patience_seconds:g} s"
             refused = self._unavailable(need, asking.model, "limit", detail, turn.after_seconds)

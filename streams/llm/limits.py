@@ -111,11 +111,19 @@ class Lane:
 
 @dataclass(slots=True)
 class Turn:
-    """A call that may be made now; ``over`` must be called after it."""
+    """A call that may be made now; ``over`` must be called after it.
+
+    Attributes:
+        lane: Whose it is.
+        tokens: As many as were foreseen.
+        waited: Seconds.
+        limited: Those of them in which nobody was before it, and the model's limits held it back.
+    """
 
     lane: Lane
     tokens: int
     waited: float
+    limited: float
 
     def over(self, tokens: int | None) -> None:
         """The call has ended and used so many tokens, None where that isn't known."""
@@ -131,11 +139,13 @@ class NoTurn:
 
     Attributes:
         waited: Seconds.
+        limited: As in ``Turn``.
         after_seconds: Until there may be a turn, as far as can be foreseen.
         resting: Whether the server wishes to be left alone for longer than that; else others have the turns.
     """
 
     waited: float
+    limited: float
     after_seconds: float
     resting: bool
 
@@ -159,6 +169,7 @@ class Limiter:
         """Waits for a turn, first come, first served in each task; refuses at once what would wait for too long."""
         lane = self._lanes.setdefault(task, Lane(self._margin))
         asked = self._clock.monotonic()
+        limited = 0.0
         ticket = asyncio.Event()
         lane.waiting.append(ticket)
         try:
@@ -172,13 +183,13 @@ class Limiter:
                     lane.requests.take(1, now)
                     lane.tokens.take(tokens, now)
                     lane.in_flight += 1
-                    return Turn(lane, tokens, waited)
+                    return Turn(lane, tokens, waited, limited)
                 ahead = 0 if first else lane.waiting.index(ticket) * lane.requests.spacing()
                 # Without a share there is nothing to foresee: it may come with the next rebalance.
                 foreseen = pause + ahead if math.isfinite(pause) else 0.0
                 if waited + foreseen > patience or waited >= patience:
                     resting = self._rest_until - now > patience - waited
-                    return NoTurn(waited, max(foreseen, 1.0), resting)
+                    return NoTurn(waited, limited, max(foreseen, 1.0), resting)
                 seconds = patience - waited
                 if first:
                     seconds = min(seconds, _LOOK_AGAIN_SECONDS, pause if pause > 0 else seconds)
@@ -186,6 +197,8 @@ class Limiter:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(seconds):
                         await ticket.wait()
+                if first and pause > 0:
+                    limited += self._clock.monotonic() - now
         finally:
             lane.waiting.remove(ticket)
             lane.wake()

@@ -22,10 +22,11 @@ class LlmObserver:
             self._metrics.llm_requests_total.labels(task, model, outcome).inc()
             self._metrics.llm_request_seconds.labels(task, model).observe(seconds)
 
-    def waited(self, task: str, model: str, seconds: float, allowed: float) -> None:
-        """A question has waited for its turn, at so many requests a minute."""
+    def waited(self, task: str, model: str, seconds: float, limited: float, allowed: float) -> None:
+        """A question has waited for its turn, so much of it for the limits, at so many requests a minute."""
         if self._metrics is not None:
             self._metrics.llm_queue_seconds.labels(task, model).observe(seconds)
+            self._metrics.llm_limit_seconds.labels(task, model).observe(limited)
             self._metrics.llm_allowed_requests_per_minute.labels(task, model).set(allowed)
 
     def used(self, task: str, model: str, prompt_tokens: int, completion_tokens: int, usd: float | None) -> None:

@@ -34,13 +34,14 @@ class Site:
     def __init__(self, *answers: Answer, **settings: object) -> None:
         self.answers = list(answers)
         self.asked: list[str] = []
+        self.found: list[str] = []
         self.time = VirtualTime()
         self.settings = FetchSettings.model_validate({"user_agent": "AssayBot/1.0", **settings})
         self.cache = FetchCache(self.settings, self.time.clock)
         self.restart()
 
     def restart(self) -> None:
-        self.robots = Robots(self.settings, self.time.clock, self.get, self.cache)
+        self.robots = Robots(self.settings, self.time.clock, self.get, self.cache, self.found.append)
 
     async def get(self, url: str, wanted: Wanted) -> Answer:
         assert wanted.cut
@@ -241,3 +242,25 @@ def test_other_agents_become_one() -> None:
     assert rules_for("assaybot", f"{many}\nDisallow: /\nUser-agent: AssayBot*\nAllow: /") == (
         "User-agent: -\nDisallow: /\nUser-agent: assaybot\nAllow: /"
     )
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (text("User-agent: *\nDisallow: /x"), "fetched"),
+        (text("", 404), "none"),
+        (refused(FetchFailure.TIMEOUT), "timeout"),
+        (refused(FetchFailure.SERVER_ERROR), "server_error"),
+    ],
+)
+async def test_what_was_found_is_told_once_and_not_again_from_memory(
+    make_site: MakeSite, answer: Answer, found: str
+) -> None:
+    site = make_site(answer)
+    for _ in range(3):
+        await site.refusal()
+    assert site.found == [found]
+    if found == "fetched":
+        site.restart()
+        await site.refusal()
+        assert site.found == [found, "kept"]

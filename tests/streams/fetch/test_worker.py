@@ -781,3 +781,5 @@ async def test_what_came_and_what_did_not_is_counted(web: Web) -> None:
         assert value("assay_fetches_total", outcome=failure) == 1
     assert value("assay_fetch_bytes_total") == len("<h1>Hello</h1>")
     assert value("assay_fetch_wait_seconds_count") == 3
+    assert value("assay_fetches_cached_total") == 2
+    assert value("assay_fetch_robots_total", outcome="none") == 1

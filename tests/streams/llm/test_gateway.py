@@ -436,6 +436,8 @@ async def test_limits_learnt_from_headers() -> None:
     labels = {"task": "judge_relevance", "model": MODEL}
     assert registry.get_sample_value("assay_llm_allowed_requests_per_minute", labels) == 120
     assert registry.get_sample_value("assay_llm_requests_total", {**labels, "outcome": "ok"}) == 2
+    for wait in ("queue", "limit"):
+        assert registry.get_sample_value(f"assay_llm_{wait}_seconds_count", labels) == 2
 
 
 async def test_no_model_is_named() -> None:

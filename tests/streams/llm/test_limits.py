@@ -197,6 +197,25 @@ def test_patience() -> None:
     virtually(work)
 
 
+def test_a_wait_in_line_is_told_from_a_wait_for_the_limits() -> None:
+    async def work() -> None:
+        paced = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=100))
+        turns = await asyncio.gather(*(paced.turn("task", 1, 60.0) for _ in range(3)))
+        first, second, third = [turn for turn in turns if isinstance(turn, Turn)]
+        assert (first.waited, first.limited) == (0.0, 0.0)
+        assert second.limited == second.waited > 0
+        assert third.limited == pytest.approx(third.waited - second.waited), "before that it was behind the second"
+        alone = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=10**9, in_flight=1))
+        under_way = await alone.turn("task", 1, 60.0)
+        assert isinstance(under_way, Turn)
+        asyncio.get_running_loop().call_later(5.0, under_way.over, None)
+        behind = await alone.turn("task", 1, 60.0)
+        assert behind.waited == pytest.approx(5.0)
+        assert behind.limited < 1.0
+
+    virtually(work)
+
+
 def test_without_a_share_nobody_is_served_and_a_share_that_comes_is_noticed() -> None:
     shares = Shares({"task": "m"}, {})
     shares.expect("task", ["topic"])
