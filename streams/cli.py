@@ -111,7 +111,11 @@ def publish(
         list[Path], typer.Argument(help="JSON lines, TSV, a page folder, cases.jsonl; - for standard input.")
     ],
     rate: Annotated[float | None, typer.Option(help="Records a second at most.")] = None,
-    run_id: Annotated[str | None, typer.Option("--run-id", help="Marks the records as a backfill.")] = None,
+    run_id: Annotated[
+        str | None, typer.Option("--run-id", help="Marks the records as a backfill, which goes on where it was.")
+    ] = None,
+    resume: Annotated[str | None, typer.Option("--resume", help="The run to go on with; it must be there.")] = None,
+    refused: Annotated[Path | None, typer.Option("--refused", help="A file that keeps what is refused.")] = None,
     lines: Annotated[
         Literal["jsonl", "tsv"] | None, typer.Option("--format", help="How lines are written; by the name otherwise.")
     ] = None,
@@ -121,12 +125,23 @@ def publish(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Publish events or pages."""
+    """Publish events or pages, as live traffic or as a backfill that can be left alone."""
+    if resume and run_id and resume != run_id:
+        raise typer.BadParameter(f"--run-id {run_id} is another run", param_hint="'--resume'")
     from streams.commands.publish import run_publish
 
     settings = load_settings(config)
     return run_publish(
-        topic, paths, settings if check else settings.with_kafka(), as_json, rate, run_id, stated=lines, check=check
+        topic,
+        paths,
+        settings if check else settings.with_kafka(),
+        as_json,
+        rate,
+        resume or run_id,
+        stated=lines,
+        check_only=check,
+        resume=resume is not None,
+        refused=refused,
     )
 
 
@@ -186,6 +201,38 @@ def try_(
     from streams.commands.try_handler import run_try
 
     return run_try(handler, file, load_settings(config), strict)
+
+
+@app.command()
+def lag(
+    handlers: Annotated[list[str] | None, typer.Argument(help="Which handlers; all by default.")] = None,
+    replays: Annotated[bool, typer.Option("--replays", help="Also groups of replays, to their topics' ends.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Tell again and again.")] = False,
+    every: Annotated[float, typer.Option(min=0.5, help="Seconds between two looks of --watch.")] = 5.0,
+    max_records: Annotated[
+        int | None, typer.Option("--max-records", min=0, help="Exit 1 if more wait on a topic.")
+    ] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option("--max-seconds", min=0, help="Exit 1 if something has waited for longer.")
+    ] = None,
+    serve: Annotated[
+        str | None, typer.Option("--serve", metavar="[HOST:]PORT", help="Answer Prometheus there instead.")
+    ] = None,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Tell how far each consumer group is behind, also one that is stopped."""
+    from streams.commands.lag import LagOptions, run_lag
+
+    options = LagOptions(
+        replays=replays,
+        watch_seconds=every if watch else None,
+        max_records=max_records,
+        max_seconds=max_seconds,
+        serve=serve,
+        as_json=as_json,
+    )
+    return run_lag(handlers or [], load_settings(config).with_kafka(), options)
 
 
 @app.command()

@@ -121,6 +121,10 @@ async def read_extents(kafka: KafkaSettings, starts: Mapping[Place, int | None])
         max_partition_fetch_bytes=1,
         fetch_max_wait_ms=_WAIT_MS,
     ) as reader:
+        # All at once, and all paused: topics that are named one by one are asked for one by one, and a reader that is
+        # assigned anew can come to a standstill.
+        reader.assign(partitions)
+        reader.pause(*partitions)
         ends, begins = await reader.end_offsets(partitions), await reader.beginning_offsets(partitions)
         wanted = {
             (group, partition): max(begins[partition], begins[partition] if committed is None else committed)
@@ -139,9 +143,6 @@ async def _first_records(
 ) -> dict[tuple[TopicPartition, int], FirstRecord]:
     """The first record at or behind each offset and before the end; places that have none are left out."""
     found = {}
-    # All at once, and all paused: a reader that is assigned anew can come to a standstill.
-    reader.assign(sorted({partition for partition, _ in behind}))
-    reader.pause(*reader.assignment())
     left = set(behind)
     while left:
         # A reader stands at one place of a partition: groups that read the same topic take turns.

@@ -1,0 +1,47 @@
+"""Amounts as people read them: a length of time, a count, money, a rate."""
+
+from __future__ import annotations
+
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
+
+
+def in_time(seconds: float | None) -> str:
+    """A length of time with about two digits; "-" for none.
+
+    >>> in_time(0.004), in_time(2.34), in_time(75), in_time(5400), in_time(604800), in_time(None)
+    ('4 ms', '2.3 s', '75 s', '90 min', '7.0 d', '-')
+    """
+    if seconds is None:
+        return "-"
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms" if seconds > 0 else "0 s"
+    for size, unit in _UNITS:
+        if seconds >= 2 * size:
+            return f"{seconds / size:.{0 if seconds >= 10 * size else 1}f} {unit}"
+    return f"{seconds:.{0 if seconds >= 10 else 1}f} s"
+
+
+def in_rate(per_second: float | None) -> str:
+    """Records a second; "-" where it is not known yet.
+
+    >>> in_rate(0), in_rate(0.25), in_rate(12.34), in_rate(1234.5), in_rate(None)
+    ('0', '0.25', '12.3', '1,234', '-')
+    """
+    if per_second is None:
+        return "-"
+    if per_second >= 100:
+        return f"{per_second:,.0f}"
+    return f"{per_second:.3g}"
+
+
+def in_money(usd: float | None) -> str:
+    """US dollars, with as many places as a small sum needs; "-" where none is known.
+
+    >>> in_money(0), in_money(0.00042), in_money(3.5), in_money(None)
+    ('0', '$0.00042', '$3.50', '-')
+    """
+    if usd is None:
+        return "-"
+    if not usd:
+        return "0"
+    return f"${usd:,.2f}" if usd >= 0.1 else f"${usd:.2g}"
