@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from schemas.llm import CallOutcome
+from streams.telemetry.labels import Cause
 from streams.telemetry.metrics import Metrics
-
-Cause = Literal["settings", "journal", "breaker", "limit", "budget", "shut", "down"]
 
 
 class LlmObserver:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import structlog
 from prometheus_client import Counter
@@ -17,28 +16,11 @@ from schemas.pages import ScoredPage
 from schemas.relevance import RelevanceJudged, RelevanceOutcome, SnippetExtracted
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated, SearchScoreSource
+from streams.telemetry.labels import LANES, PAGE_FEATURES, Lane
 from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
-PAGE_FEATURES = (
-    "has_doi",
-    "citation_count",
-    "external_links_count",
-    "has_references_section",
-    "has_headings",
-    "has_statistics",
-    "schema_type",
-    "has_author",
-    "has_byline",
-    "has_date",
-    "is_wire_report",
-    "domain_is_academic",
-    "domain_is_government",
-)
-"""The observations whose rates show when a crawler, or the web, has changed."""
-Lane = Literal["live", "replay"]
-LANES: tuple[Lane, ...] = ("live", "replay")
 _SHOWN = 200
 """Characters of an address, a reply or an error in a line of the log."""
 
@@ -134,6 +116,8 @@ class Observer:
                         log.warning(message, batch_id=event.batch_id)
                     if event.improvement is not None:
                         metrics.actionable_improvement.observe(event.improvement)
+                        metrics.actionable_before_total.inc(max(0.0, event.actionable_information - event.improvement))
+                        metrics.actionable_after_total.inc(event.actionable_information)
                 case ExtractionNeeded() if not _is_sent_on(event):
                     metrics.extractions_triggered_total.labels(event.reason).inc()
                 case RetrievalEvaluated():

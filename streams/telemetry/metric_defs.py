@@ -1,7 +1,7 @@
 """Every metric of Assay, declared once: name, kind, unit, labels, and what it means.
 
 ``streams.telemetry.metrics`` turns these into Prometheus metrics; dashboards, alert rules and the metrics page of the
-docs are generated from them. A label takes few values: an enum, a handler, a topic, never an address, a query or an id.
+docs are generated from them. What values labels take is in ``streams.telemetry.labels``.
 FastStream's own metrics are not here; they keep the prefix ``faststream``.
 """
 
@@ -33,34 +33,6 @@ class MetricDef:
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
 
-
-LABELS = {
-    "handler": "A handler of the topology.",
-    "topic": "A logical topic, without prefix.",
-    "outcome": "What came of it: emit, drop, retry, dead; a fetch: ok, or its failure; a model, a judge: as in events;"
-    " a robots.txt: fetched, none, kept, or why it could not be had; a replay: replayed, passed_over.",
-    "reason": "The enum value that a refusal, a retry or a trigger carries; empty for an emit.",
-    "stage": "Where a record was refused: decode, handle, encode.",
-    "lane": "live for ordinary traffic, replay for replays and backfills: their records have a run, or their group.",
-    "result": "How a transaction ended: committed, in_doubt.",
-    "tier": "A, B, C.",
-    "trust_label": "HIGH, MEDIUM, LOW.",
-    "feature": "An observation of a page that is true or not, or more than none.",
-    "change": "written, unchanged, outdated.",
-    "plan": "full for every document chunked in full, tiered for each as its tier has it.",
-    "result_type": "SPECIFIC_CONTENT, AGGREGATOR, NAVIGATION.",
-    "verdict": "passed or failed.",
-    "recommendation": "continue or stop.",
-    "score_source": "model, or rubric where no model was there or its answer was none.",
-    "status": "success; malformed, model_failed, no_claim, unknown_language: there is no score.",
-    "band": "perfect, good, moderate, poor; failed without a score.",
-    "task": "What a language model is asked for: the name of a handler.",
-    "model": "A language model as the configuration names it; offline for the offline judge.",
-    "direction": "in for prompts, out for replies.",
-    "cause": "Why nobody could be asked: settings, journal, breaker, limit, budget, shut, down.",
-    "version": "The installed version of Assay.",
-}
-"""Every label there is, and the values it takes. A metric with another label fails the tests."""
 
 DURATION_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 """1 ms, a short page, to 120 s, an extraction with all its details."""
@@ -265,6 +237,19 @@ ACTIONABLE_IMPROVEMENT = MetricDef(
     meaning="Change of a batch's actionable information against the batch it was extracted for, -1 to 1 (R-068).",
     unit="1",
     buckets=IMPROVEMENT_BUCKETS,
+)
+ACTIONABLE_BEFORE = MetricDef(
+    name="assay_actionable_before_total",
+    kind="counter",
+    meaning="Actionable information of the batches that something was extracted for, summed up.",
+    unit="1",
+)
+ACTIONABLE_AFTER = MetricDef(
+    name="assay_actionable_after_total",
+    kind="counter",
+    meaning="Actionable information of the batches that came of the extraction, summed up; less what was before, by the"
+    " number of improvements, is the mean improvement, which a histogram with values below zero can't tell.",
+    unit="1",
 )
 RELEVANCE_JUDGMENTS = MetricDef(
     name="assay_relevance_judgments_total",
@@ -521,6 +506,8 @@ METRICS: tuple[MetricDef, ...] = (
     EXTRACTIONS_TRIGGERED,
     BATCHES,
     ACTIONABLE_IMPROVEMENT,
+    ACTIONABLE_BEFORE,
+    ACTIONABLE_AFTER,
     RELEVANCE_JUDGMENTS,
     SNIPPETS,
     SEARCHES_EVALUATED,

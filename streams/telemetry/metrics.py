@@ -48,6 +48,8 @@ class Metrics:
         self.extractions_triggered_total = _counter(defs.EXTRACTIONS_TRIGGERED, registry)
         self.batches_total = _counter(defs.BATCHES, registry)
         self.actionable_improvement = _histogram(defs.ACTIONABLE_IMPROVEMENT, registry)
+        self.actionable_before_total = _counter(defs.ACTIONABLE_BEFORE, registry)
+        self.actionable_after_total = _counter(defs.ACTIONABLE_AFTER, registry)
         self.relevance_judgments_total = _counter(defs.RELEVANCE_JUDGMENTS, registry)
         self.snippets_total = _counter(defs.SNIPPETS, registry)
         self.searches_evaluated_total = _counter(defs.SEARCHES_EVALUATED, registry)

@@ -5,32 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from pydantic import TypeAdapter
 
 from streams.commands.generate import run_generate
 from streams.commands.graph import run_graph
 from streams.generate.asyncapi import asyncapi_document
-from streams.generate.compose_workers import service_name
 from streams.generate.docstrings import attributes, paragraphs
-from streams.generate.grafana import dashboard
 from streams.generate.graph import mermaid, plain_text, readers, writers
 from streams.generate.json_schemas import schema_of
-from streams.generate.panels import rows
 from streams.generate.products import drift, generate, write
-from streams.generate.prometheus import alerts
-from streams.telemetry.metric_defs import AGE_BUCKETS, LABELS, METRICS
 from streams.topology import HANDLERS, TOPICS
 
 ROOT = Path(__file__).parents[2]
-ANCHORS = re.compile(r"^### (\w+)$", re.MULTILINE)
-METRIC = re.compile(r"assay_[a-z_]+")
-BY = re.compile(r"by \(([a-z_, ]+)\)")
-GROUPED = re.compile(r"by \(([^)]*)\) \((?:\w+\()*(assay_\w+)")
-EXPRESSIONS = [
-    *((alert.name, alert.expression) for alert in alerts()),
-    *((panel.title, query) for _, panels in rows() for panel in panels for query, _ in panel.queries),
-]
 
 
 @pytest.fixture
@@ -174,77 +160,6 @@ def test_asyncapi_describes_every_topic_and_every_reference_leads_somewhere() ->
     assert raw["headers"]["required"] == ["content-type", "assay_url"]
     receives = [operation for operation in document["operations"].values() if operation["action"] == "receive"]
     assert len(receives) == len(HANDLERS)
-
-
-@pytest.mark.parametrize(("name", "expression"), EXPRESSIONS, ids=[name for name, _ in EXPRESSIONS])
-def test_an_expression_asks_for_declared_metrics_by_declared_labels(name: str, expression: str) -> None:
-    declared = {metric.name: metric for metric in METRICS}
-    used = set()
-    for found in METRIC.findall(expression):
-        base = found if found in declared else re.sub(r"_(bucket|sum|count)$", "", found)
-        assert base in declared
-        assert (base == found) == (declared[base].kind != "histogram")
-        used.add(base)
-    by = {label.strip() for labels in BY.findall(expression) for label in labels.split(",")} - {"le"}
-    assert by <= set(LABELS)
-    for labels, metric in GROUPED.findall(expression):
-        base = metric if metric in declared else re.sub(r"_(bucket|sum|count)$", "", metric)
-        assert {label.strip() for label in labels.split(",")} - {"le"} <= set(declared[base].labels)
-    assert len(GROUPED.findall(expression)) == len(BY.findall(expression))
-    assert expression.count("(") == expression.count(")")
-    assert used or expression.startswith("up{")
-
-
-def test_every_metric_is_shown_or_is_about_the_build() -> None:
-    shown = " ".join(query for _, panels in rows() for panel in panels for query, _ in panel.queries)
-    unseen = {metric.name for metric in METRICS if metric.name not in shown}
-    assert unseen == {"assay_build_info"}
-
-
-def test_the_dashboard_can_be_provisioned() -> None:
-    content = dashboard()
-    assert content["uid"] == "assay-overview"
-    assert [variable["name"] for variable in content["templating"]["list"]] == ["datasource", "handler"]
-    identities = [panel["id"] for panel in content["panels"]]
-    assert identities == sorted(set(identities))
-    taken: set[tuple[int, int]] = set()
-    for panel in content["panels"]:
-        place = panel["gridPos"]
-        assert place["x"] + place["w"] <= 24
-        cells = {(place["x"] + i, place["y"] + j) for i in range(place["w"]) for j in range(place["h"])}
-        assert not cells & taken
-        taken |= cells
-        for target in panel.get("targets", ()):
-            assert target["datasource"]["uid"] == "${datasource}"
-
-
-def test_provisioning_points_at_what_the_composition_mounts() -> None:
-    provisioning = ROOT / "config/generated/grafana/provisioning"
-    provider = yaml.safe_load((provisioning / "dashboards/assay.yml").read_text("utf-8"))["providers"][0]
-    source = yaml.safe_load((provisioning / "datasources/assay.yml").read_text("utf-8"))["datasources"][0]
-    composition = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))["services"]
-    assert (
-        f"./config/generated/grafana/dashboards:{provider['options']['path']}:ro" in composition["grafana"]["volumes"]
-    )
-    assert source["url"] == "http://prometheus:9090"
-    assert "prometheus" in composition
-
-
-def test_every_worker_is_scraped() -> None:
-    content = yaml.safe_load((ROOT / "config/generated/prometheus/prometheus.yml").read_text("utf-8"))
-    job = content["scrape_configs"][0]["dns_sd_configs"][0]
-    assert job["names"] == [service_name(handler) for handler in HANDLERS]
-    assert content["rule_files"] == ["alerts.yml"]
-
-
-def test_every_objective_is_a_bound_of_the_age_histogram() -> None:
-    """Otherwise the share within the objective could not be told from the buckets."""
-    assert {float(handler.slo_seconds) for handler in HANDLERS} <= set(AGE_BUCKETS)
-
-
-def test_every_alert_has_a_runbook_entry() -> None:
-    entries = set(ANCHORS.findall((ROOT / "docs/operations.md").read_text("utf-8")))
-    assert {alert.name for alert in alerts()} <= entries
 
 
 def test_docstrings_are_taken_apart() -> None:

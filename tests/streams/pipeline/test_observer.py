@@ -14,7 +14,8 @@ from schemas.pages import ScoredPage
 from schemas.relevance import RelevanceJudged, SnippetExtracted
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated, SearchScoreSource
-from streams.pipeline.observer import Lane, Observer
+from streams.pipeline.observer import Observer
+from streams.telemetry.labels import Lane
 from streams.telemetry.metrics import Metrics
 
 EXAMPLES = Path(__file__).parents[3] / "schemas" / "examples"
@@ -70,9 +71,13 @@ def test_documents_are_counted_by_tier_and_change_and_their_points_both_ways() -
 def test_results_are_counted_by_type_and_an_improvement_where_there_is_one() -> None:
     first: ResultsClassified = example(ResultsClassified, "results.classified.v1/aarhus_listing")
     assert told(first) == {"assay_results_classified_total AGGREGATOR": 1}
-    second = first.model_copy(update={"improvement": 0.5})
-    counted = told(second)
-    assert counted["assay_actionable_improvement_count"] == 1
+    second = first.model_copy(update={"improvement": 0.5, "actionable_information": 0.75})
+    worse = first.model_copy(update={"improvement": -0.25, "actionable_information": 0.5})
+    counted = told(second, worse)
+    assert counted["assay_actionable_improvement_count"] == 2
+    assert "assay_actionable_improvement_sum" not in counted, "a histogram with values below zero has none"
+    assert counted["assay_actionable_before_total"] == 0.25 + 0.75
+    assert counted["assay_actionable_after_total"] == 0.75 + 0.5
 
 
 def test_a_listing_that_should_be_followed_is_a_warning_in_the_words_of_the_requirement() -> None:

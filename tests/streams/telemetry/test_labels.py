@@ -1,0 +1,100 @@
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from streams.settings import load_settings
+from streams.telemetry.labels import LABELS, TASKS, label_rows, most_series
+from streams.telemetry.metric_defs import HANDLER_EVENTS, METRICS, MetricDef
+from streams.telemetry.metrics import Metrics
+from streams.topology import HANDLERS, TOPICS
+from tests.streams.telemetry.strays import strays
+
+MODELS = {task: f"model-of-{task}" for task in TASKS}
+UNBOUNDED = {"url", "host", "domain", "query", "id", "key", "path", "title", "partition", "offset", "run", "group"}
+
+
+def test_every_label_is_described_and_used() -> None:
+    assert {label for metric in METRICS for label in metric.labels} == set(LABELS)
+    assert not any(set(label.split("_")) & UNBOUNDED for label in LABELS)
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_every_label_of_every_metric_takes_values_of_a_closed_set(metric: MetricDef) -> None:
+    groups = label_rows(metric, MODELS)
+    labels = [label for group in groups for label in group]
+    assert sorted(labels) == sorted(set(metric.labels) - {"version"}), "each label stands in one group"
+    for group, rows in groups.items():
+        assert rows
+        assert all(len(row) == len(group) for row in rows)
+        assert all(len(value) <= 100 for row in rows for value in row)
+
+
+def test_a_label_that_nobody_has_thought_of_is_refused() -> None:
+    odd = MetricDef(name="assay_odd_total", kind="counter", meaning="Odd.", unit="1", labels=("handler", "host"))
+    with pytest.raises(KeyError, match="host"):
+        label_rows(odd, MODELS)
+
+
+def test_labels_that_depend_on_each_other_are_counted_together() -> None:
+    rows = label_rows(HANDLER_EVENTS, MODELS)
+    assert ("emit", "") in rows["outcome", "reason"]
+    assert ("emit", "invalid") not in rows["outcome", "reason"]
+    assert ("drop", "invalid") not in rows["outcome", "reason"]
+    lag = next(metric for metric in METRICS if metric.name == "assay_group_lag_records")
+    topics = {topic for _, topic in label_rows(lag, MODELS)["handler", "topic"]}
+    assert topics == {tier.topic for handler in HANDLERS for tier in handler.tiers} | {
+        topic.name for topic in TOPICS if any(handler.consumes is topic for handler in HANDLERS)
+    }
+
+
+def test_a_model_is_that_of_its_task() -> None:
+    requests = next(metric for metric in METRICS if metric.name == "assay_llm_requests_total")
+    assert label_rows(requests, MODELS)["task", "model"] == set(MODELS.items())
+
+
+def test_the_tasks_are_those_that_have_a_model() -> None:
+    settings = load_settings()
+    assert set(TASKS) <= set(settings.model_tasks)
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_the_bound_is_what_a_process_exposes_when_it_has_seen_everything(metric: MetricDef) -> None:
+    registry = CollectorRegistry()
+    metrics = Metrics(registry)
+    collector = getattr(metrics, metric.name.removeprefix("assay_"))
+    combinations: list[dict[str, str]] = [{}]
+    for group, rows in label_rows(metric, MODELS).items():
+        combinations = [seen | dict(zip(group, row, strict=True)) for seen in combinations for row in rows]
+    for labels in combinations:
+        if "version" in metric.labels:
+            labels["version"] = "1.0"
+        child = collector.labels(**labels) if labels else collector
+        match metric.kind:
+            case "counter":
+                child.inc()
+            case "gauge":
+                child.set(1)
+            case "histogram":
+                child.observe(1)
+    families = list(text_string_to_metric_families(generate_latest(registry).decode()))
+    base = metric.name.removesuffix("_total")
+    exposed = sum(len(family.samples) for family in families if family.name in (base, metric.name, f"{base}_created"))
+    assert exposed == most_series(metric)
+    assert not strays(families, MODELS)
+
+
+def test_a_stray_is_found() -> None:
+    registry = CollectorRegistry()
+    metrics = Metrics(registry)
+    metrics.fetches_total.labels("ok").inc()
+    assert strays(registry.collect(), MODELS) == []
+    metrics.fetches_total.labels("https://evil.example/").inc()
+    metrics.consumer_lag_records.labels("score_page", "pages.scored.v1", "live").set(1)
+    found = strays(registry.collect(), MODELS)
+    assert len([line for line in found if "evil.example" in line]) >= 1
+    assert len([line for line in found if "pages.scored.v1" in line]) == 1
+
+
+def test_all_series_together_are_few() -> None:
+    assert sum(map(most_series, METRICS)) < 5000, "a series costs Prometheus some kilobytes for as long as it is kept"
