@@ -43,6 +43,7 @@ from schemas.rules import Rules, Section
 from streams.fetch.settings import FetchSettings
 from streams.index.settings import IndexSettings
 from streams.llm.settings import LlmSettings, ModelsSection
+from streams.telemetry.alert_settings import AlertSettings
 
 R = TypeVar("R", bound=Rules)
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
@@ -184,6 +185,7 @@ class Settings(BaseSettings):
     )
     pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How much is held, when it commits.")
     processing: ProcessingSettings = Field(default=ProcessingSettings(), description="How records are handled.")
+    alerts: AlertSettings = Field(default=AlertSettings(), description="From which figures on somebody is told.")
     fetch: FetchSettings = Field(default=FetchSettings(), description="Fetching from the open web.")
     index: IndexSettings = Field(default=IndexSettings(), description="Where the index is, and what makes its vectors.")
     llm: LlmSettings = Field(default=LlmSettings(), description="Where language models are asked, and at what cost.")

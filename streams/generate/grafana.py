@@ -1,7 +1,7 @@
-"""The Grafana dashboard as JSON, and what provisions it and its data source.
+"""The Grafana dashboards as JSON, and what provisions them and their data source.
 
-Nobody edits the JSON by hand: ``streams.generate.panels`` says what is shown. The data source is a variable, and the
-uid is fixed, so links to the dashboard stay good.
+Nobody edits the JSON by hand: ``streams.generate.dashboards`` says what is shown. The data source is a variable, and
+uids are fixed, so links to a dashboard stay good.
 """
 
 from __future__ import annotations
@@ -10,25 +10,30 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from streams.generate.dashboards.all import dashboards
 from streams.generate.documents import to_json, to_yaml
-from streams.generate.panels import Panel, rows
+from streams.generate.panels import Dashboard, Panel
 from streams.topology import HANDLERS
 
 FOLDER = Path("config/generated/grafana")
-UID = "assay-overview"
+MOUNTED = "/var/lib/grafana/dashboards"
+TAG = "assay"
 SOURCE_UID = "assay-prometheus"
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
-WIDTH, HEIGHT, ABREAST = 8, 8, 3
-"""Of a panel, on Grafana's grid of 24 columns."""
+COLUMNS, HEIGHT, FIGURE_HEIGHT = 24, 8, 4
+"""Grafana's grid, and panels on it."""
+ABREAST, FIGURES_ABREAST = 3, 6
 
 
 def grafana() -> dict[Path, str]:
-    """The dashboard and its provisioning."""
+    """The dashboards and their provisioning."""
     provider = {
         "name": "assay",
+        "folder": "Assay",
         "type": "file",
         "allowUiUpdates": False,
-        "options": {"path": "/var/lib/grafana/dashboards"},
+        "disableDeletion": True,
+        "options": {"path": MOUNTED},
     }
     source = {
         "name": "Prometheus",
@@ -38,68 +43,81 @@ def grafana() -> dict[Path, str]:
         "url": "http://prometheus:9090",
         "isDefault": True,
         "editable": False,
+        "jsonData": {"timeInterval": "15s"},
     }
     return {
-        FOLDER / "dashboards/assay.json": to_json(dashboard()),
+        **{FOLDER / f"dashboards/{shown.name}.json": to_json(as_json(shown)) for shown in dashboards()},
         FOLDER / "provisioning/dashboards/assay.yml": _provisioning("providers", provider),
         FOLDER / "provisioning/datasources/assay.yml": _provisioning("datasources", source),
     }
 
 
-def dashboard() -> dict[str, Any]:
-    """The dashboard as Grafana reads it."""
+def as_json(shown: Dashboard) -> dict[str, Any]:
+    """A dashboard as Grafana reads it."""
     return {
-        "uid": UID,
-        "title": "Assay",
-        "tags": ["assay"],
+        "uid": shown.uid,
+        "title": shown.title,
+        "description": shown.note,
+        "tags": [TAG],
         "schemaVersion": 39,
         "timezone": "browser",
         "refresh": "10s",
         "time": {"from": "now-1h", "to": "now"},
         "editable": False,
-        "templating": {"list": [_source_variable(), _handler_variable()]},
-        "panels": [{"id": number, **item} for number, item in enumerate(_placed(), start=1)],
+        "graphTooltip": 1,  # one cursor over all panels
+        "links": [_link(other) for other in dashboards() if other.name != shown.name],
+        "templating": {"list": [_source_variable(), *([_handler_variable()] if shown.by_handler else [])]},
+        "panels": [{"id": number, **item} for number, item in enumerate(_placed(shown), start=1)],
     }
 
 
-def _placed() -> Iterator[dict[str, Any]]:
+def _placed(shown: Dashboard) -> Iterator[dict[str, Any]]:
     """Rows and panels with their place on the grid, from the top."""
     top = 0
-    for title, panels in rows():
+    for row in shown.rows:
         yield {
             "type": "row",
-            "title": title,
+            "title": row.title,
             "collapsed": False,
             "panels": [],
-            "gridPos": {"x": 0, "y": top, "w": WIDTH * ABREAST, "h": 1},
+            "gridPos": {"x": 0, "y": top, "w": COLUMNS, "h": 1},
         }
         top += 1
-        for position, panel in enumerate(panels):
-            down, across = divmod(position, ABREAST)
-            place = {"x": across * WIDTH, "y": top + down * HEIGHT, "w": WIDTH, "h": HEIGHT}
+        figures = all(panel.form == "figure" for panel in row.panels)
+        abreast, height = (FIGURES_ABREAST, FIGURE_HEIGHT) if figures else (ABREAST, HEIGHT)
+        width = COLUMNS // abreast
+        for position, panel in enumerate(row.panels):
+            down, across = divmod(position, abreast)
+            place = {"x": across * width, "y": top + down * height, "w": width, "h": height}
             yield {**_panel(panel), "gridPos": place}
-        top += -(-len(panels) // ABREAST) * HEIGHT
+        top += -(-len(row.panels) // abreast) * height
 
 
 def _panel(panel: Panel) -> dict[str, Any]:
     defaults: dict[str, Any] = {"unit": panel.unit}
     if not panel.signed:
         defaults["min"] = 0
+    latest = {"calcs": ["lastNotNull"]}
+    if panel.form == "figure":
+        options: dict[str, Any] = {"reduceOptions": latest, "colorMode": "none", "graphMode": "area"}
+        return {"type": "stat", **_shown(panel, defaults), "options": options}
     if panel.form == "bars":
-        return {
-            "type": "bargauge",
-            **_shown(panel, defaults),
-            "options": {"orientation": "horizontal", "reduceOptions": {"calcs": ["lastNotNull"]}},
-        }
+        options = {"orientation": "horizontal", "reduceOptions": latest}
+        return {"type": "bargauge", **_shown(panel, defaults), "options": options}
     stacked = panel.form == "stack"
     defaults["custom"] = {
         "fillOpacity": 30 if stacked else 10,
         "stacking": {"mode": "normal" if stacked else "none"},
     }
+    if panel.objective is not None:
+        steps = [{"color": "green", "value": None}, {"color": "red", "value": panel.objective}]
+        defaults["thresholds"] = {"mode": "absolute", "steps": steps}
+        defaults["custom"]["thresholdsStyle"] = {"mode": "line"}
+    legend = {"displayMode": "list", "placement": "bottom", "showLegend": True}
     return {
         "type": "timeseries",
         **_shown(panel, defaults),
-        "options": {"legend": {"displayMode": "list", "placement": "bottom", "showLegend": True}},
+        "options": {"legend": legend, "tooltip": {"mode": "multi", "sort": "desc"}},
     }
 
 
@@ -109,20 +127,36 @@ def _shown(panel: Panel, defaults: dict[str, Any]) -> dict[str, Any]:
         {
             "refId": chr(ord("A") + position),
             "datasource": SOURCE,
-            "expr": expression,
-            "legendFormat": legend,
+            "expr": query.expression,
+            "legendFormat": query.legend,
             "instant": bars,
             "range": not bars,
             # Grafana takes cumulative buckets apart for this format, so that a bar is what lies between two bounds.
-            "format": "heatmap" if bars else "time_series",
+            "format": "heatmap" if bars and query.legend == "{{le}}" else "time_series",
         }
-        for position, (expression, legend) in enumerate(panel.queries)
+        for position, query in enumerate(panel.queries)
     ]
     return {
         "title": panel.title,
+        "description": panel.note,
         "datasource": SOURCE,
         "fieldConfig": {"defaults": defaults, "overrides": []},
         "targets": targets,
+    }
+
+
+def _link(other: Dashboard) -> dict[str, Any]:
+    return {
+        "type": "link",
+        "title": other.title.removeprefix("Assay: ").capitalize(),
+        "tooltip": other.note,
+        "url": f"/d/{other.uid}",
+        "keepTime": True,
+        "includeVars": True,
+        "targetBlank": False,
+        "asDropdown": False,
+        "icon": "dashboard",
+        "tags": [],
     }
 
 

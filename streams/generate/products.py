@@ -55,16 +55,16 @@ def generate(root: Path) -> dict[Path, str]:
     Returns:
         Content by path, relative to the root.
     """
+    document = read_document(root / "config")
     files = {
         **json_schemas(),
         **asyncapi(),
         **topology_page(),
         **metrics_page(),
         **grafana(),
-        **prometheus(),
+        **prometheus(document),
         **compose_workers(),
     }
-    document = read_document(root / "config")
     for handler in HANDLERS:
         files |= handler_page(handler, document)
     return files | _readme(root)

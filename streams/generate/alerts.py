@@ -1,0 +1,263 @@
+"""What somebody is told of, and when: the alerts, over declared metrics.
+
+Thresholds come from the section ``alerts`` of the configuration and from the objectives of the topology. All look at
+live traffic: replays and backfills wake nobody. Each alert has an entry in the runbook, ``docs/operations.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from streams.generate.expressions import increase, level, once, rate, series
+from streams.generate.recording import AGE_P99, IN_TIME, TIER_SHARE
+from streams.generate.scraping import LAG_READER, WORKERS, services
+from streams.telemetry import metric_defs as defs
+from streams.telemetry.alert_settings import AlertSettings
+
+Severity = Literal["page", "ticket"]
+Comparison = Literal["==", "<", ">"]
+
+_OWN_TOPIC = {"topic": r"!~.*[.]retry[.].*"}
+"""Records in retry topics wait on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One way for something to be wrong.
+
+    Attributes:
+        watched: What is looked at, one series for each thing that can be wrong.
+        comparison: How it stands to the bound when something is wrong.
+        bound: The bound.
+        unless: What excuses it, by handler; empty where nothing does.
+    """
+
+    watched: str
+    comparison: Comparison
+    bound: float
+    unless: str = ""
+
+    @property
+    def expression(self) -> str:
+        """True while something is wrong."""
+        condition = f"{self.watched} {self.comparison} {self.bound:g}"
+        return f"({condition}\n  unless on (handler) {self.unless})" if self.unless else condition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """An alert.
+
+    Attributes:
+        name: Also the heading of its entry in the runbook.
+        severity: ``page`` wakes somebody, ``ticket`` waits for the morning.
+        lasting: How long something has to be wrong.
+        conditions: One of them is enough.
+        summary: One line for who is told, with Prometheus' templates.
+        description: What is seen, with values, and what happens if nobody does anything.
+    """
+
+    name: str
+    severity: Severity
+    lasting: str
+    conditions: tuple[Condition, ...]
+    summary: str
+    description: str
+
+    @property
+    def expression(self) -> str:
+        """True while something is wrong, one series for each thing that is."""
+        return "\nor ".join(condition.expression for condition in self.conditions)
+
+    @property
+    def runbook(self) -> str:
+        """Where its entry is, in the checkout."""
+        return f"docs/operations.md#{self.name.lower()}"
+
+
+def alerts(settings: AlertSettings) -> tuple[Alert, ...]:
+    """All alerts, in the order of the runbook."""
+    return (
+        _worker_down(),
+        _stalled(settings),
+        _late(settings),
+        _dead_letters(),
+        _breaker_open(),
+        _in_doubt(settings),
+        _loop_lag(settings),
+        _retention(settings),
+        _lag_unknown(),
+        _budget(settings),
+        _tier_mix(settings),
+    )
+
+
+def _worker_down() -> Alert:
+    # A container that is gone has no address any more, so nothing is scraped and nothing is 0.
+    gone = (Condition(f'absent(up{{job="{WORKERS}", service="{name}"}})', "==", 1) for name in services())
+    return Alert(
+        name="AssayWorkerDown",
+        severity="page",
+        lasting="2m",
+        conditions=(Condition(f'up{{job="{WORKERS}"}}', "==", 0), *gone),
+        summary="{{ $labels.service }} does not answer",
+        description="No answer from a worker of {{ $labels.service }} for 2 minutes. Its records wait; nothing is lost"
+        " as long as retention is.",
+    )
+
+
+def _stalled(settings: AlertSettings) -> Alert:
+    waiting = f"({once('sum', defs.GROUP_LAG, 'handler', **_OWN_TOPIC)}"
+    waiting += f"\n  or {level('sum', defs.CONSUMER_LAG, 'handler', **_OWN_TOPIC)})"
+    # Commits of its own group: a replay has another, and a backfill's records are committed with live ones.
+    excuses = f"({rate(defs.TRANSACTIONS, 'handler', window='10m', result='committed')} > 0"
+    excuses += f"\n  or {level('max', defs.BREAKER_OPEN, 'handler')} == 1)"
+    oldest = level("max", defs.OLDEST_UNFINISHED, "handler")
+    return Alert(
+        name="AssayHandlerStalled",
+        severity="page",
+        lasting="5m",
+        conditions=(Condition(waiting, ">", 0, excuses), Condition(oldest, ">", settings.stalled_seconds)),
+        summary="{{ $labels.handler }} has records waiting and finishes none",
+        description="{{ $labels.handler }} has not moved for 5 minutes ({{ $value | humanize }}: records waiting while"
+        " nothing was done for 10 minutes, or seconds that one record has been in hand).",
+    )
+
+
+def _late(settings: AlertSettings) -> Alert:
+    age = f"printf \"{AGE_P99}{{handler='%s'}}\" $labels.handler | query | first | value | humanizeDuration"
+    return Alert(
+        name="AssayAgeOverObjective",
+        severity="page",
+        lasting="10m",
+        conditions=(Condition(IN_TIME, "<", settings.share_in_time),),
+        summary="{{ $labels.handler }} is late: {{ $value | humanizePercentage }} of its inputs are done in time",
+        description="Only {{ $value | humanizePercentage }} of the inputs of {{ $labels.handler }} were done within its"
+        f" objective in 10 minutes; 99 in 100 took up to {{{{ {age} }}}}. The objective stands above its row on the"
+        " dashboard of handlers.",
+    )
+
+
+def _dead_letters() -> Alert:
+    by = ("handler", "reason")
+    dead = level("sum", defs.DEAD_EVENTS, *by)
+    before = f"sum by ({', '.join(by)}) ({series(defs.DEAD_EVENTS)} offset 10m)"
+    return Alert(
+        name="AssayDeadLetters",
+        severity="ticket",
+        lasting="0m",
+        # A counter that is new starts at its first value, which no increase shows: hence the second condition.
+        conditions=(
+            Condition(increase(defs.DEAD_EVENTS, *by, window="10m"), ">", 0),
+            Condition(f"({dead} unless {before})", ">", 0),
+        ),
+        summary="{{ $labels.handler }} refused records: {{ $labels.reason }}",
+        description="About {{ $value | humanize }} records of {{ $labels.handler }} went to its dead letter topic in 10"
+        " minutes, reason {{ $labels.reason }}. They are kept until the topic's retention ends.",
+    )
+
+
+def _breaker_open() -> Alert:
+    return Alert(
+        name="AssayBreakerOpen",
+        severity="page",
+        lasting="10m",
+        conditions=(
+            Condition(level("max", defs.BREAKER_OPEN, "handler"), "==", 1),
+            Condition(level("max", defs.LLM_BREAKER_OPEN, "model"), "==", 1),
+        ),
+        summary="{{ if $labels.handler }}{{ $labels.handler }} rests: what it needs is down"
+        "{{ else }}The model {{ $labels.model }} is left alone{{ end }}",
+        description="{{ if $labels.handler }}Intake of {{ $labels.handler }} has rested"
+        "{{ else }}The model {{ $labels.model }} has failed question after question and has been left alone{{ end }}"
+        " for 10 minutes. Records wait and nothing is decided; lag grows until the provider is back.",
+    )
+
+
+def _in_doubt(settings: AlertSettings) -> Alert:
+    return Alert(
+        name="AssayCommitsInDoubt",
+        severity="ticket",
+        lasting="5m",
+        conditions=(
+            Condition(
+                increase(defs.TRANSACTIONS, "handler", window="15m", result="in_doubt"),
+                ">",
+                settings.in_doubt_transactions,
+            ),
+        ),
+        summary="{{ $labels.handler }} can't tell whether its transactions are committed",
+        description="{{ $value | humanize }} transactions of {{ $labels.handler }} ended in doubt in 15 minutes. Each"
+        " is read again, so nothing is lost or doubled, but work is done twice and lag grows.",
+    )
+
+
+def _loop_lag(settings: AlertSettings) -> Alert:
+    return Alert(
+        name="AssayLoopLag",
+        severity="ticket",
+        lasting="5m",
+        conditions=(Condition(f"avg_over_time({series(defs.LOOP_LAG)}[5m])", ">", settings.loop_lag_seconds),),
+        summary="{{ $labels.instance }} wakes {{ $value | humanizeDuration }} late",
+        description="The event loop of {{ $labels.instance }} ({{ $labels.service }}) wakes"
+        " {{ $value | humanizeDuration }} late on average: the processor is not enough, or one input takes it for"
+        " itself. Heartbeats and deadlines suffer next.",
+    )
+
+
+def _retention(settings: AlertSettings) -> Alert:
+    left = once("min", defs.GROUP_RETENTION_LEFT, "handler", "topic")
+    return Alert(
+        name="AssayRetentionNear",
+        severity="page",
+        lasting="5m",
+        conditions=(Condition(left, "<", settings.retention_left_seconds),),
+        summary="{{ $labels.topic }} will delete records that {{ $labels.handler }} has not read",
+        description="The oldest record of {{ $labels.topic }} that {{ $labels.handler }} has not committed is deleted"
+        " in {{ $value | humanizeDuration }}. After that it is lost to {{ $labels.handler }}.",
+    )
+
+
+def _lag_unknown() -> Alert:
+    return Alert(
+        name="AssayLagUnknown",
+        severity="ticket",
+        lasting="5m",
+        conditions=(
+            Condition(f'up{{job="{LAG_READER}"}}', "==", 0),
+            Condition(f'absent(up{{job="{LAG_READER}"}})', "==", 1),
+        ),
+        summary="Nobody tells the lag of the groups",
+        description="`assay lag --serve` has not answered for 5 minutes. Handlers go on, but nobody would be told of a"
+        " group that is stopped, or of records that retention is about to delete.",
+    )
+
+
+def _budget(settings: AlertSettings) -> Alert:
+    left = series(defs.LLM_BUDGET_LEFT)
+    return Alert(
+        name="AssayBudgetNear",
+        severity="ticket",
+        lasting="5m",
+        # A day begins with the whole budget, so the most that was left within a day is the budget.
+        conditions=(Condition(f"(min({left}) / max(max_over_time({left}[1d])))", "<", settings.budget_left_share),),
+        summary="{{ $value | humanizePercentage }} of the day's budget for models is left",
+        description="{{ $value | humanizePercentage }} of the most that was left within a day. When it is spent,"
+        " handlers that ask models rest until midnight UTC and their lag grows.",
+    )
+
+
+def _tier_mix(settings: AlertSettings) -> Alert:
+    shift = f"abs({TIER_SHARE} - avg_over_time({TIER_SHARE}[1d] offset 1h))"
+    enough = f"{increase(defs.PAGES_SCORED, window='1h')} >= {settings.tier_shift_pages}"
+    return Alert(
+        name="AssayTierMixDrift",
+        severity="ticket",
+        lasting="15m",
+        conditions=(Condition(f"({shift}\n  and on () {enough})", ">", settings.tier_shift),),
+        summary="Tier {{ $labels.tier }} is not what it was: {{ $value | humanizePercentage }} off the day before",
+        description="The share of tier {{ $labels.tier }} in the pages of the last hour is"
+        " {{ $value | humanizePercentage }} away from its mean over the day before: other sources, a changed rule, or"
+        " pages that are read differently. The index grows by another plan than the one it was sized for.",
+    )

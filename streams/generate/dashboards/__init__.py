@@ -1,0 +1,1 @@
+"""What each dashboard shows, over the handlers of the topology and the declared metrics."""

@@ -1,0 +1,177 @@
+"""The dashboards of what is decided: trust and the index; results, extraction, sources, searches and claims."""
+
+from __future__ import annotations
+
+from streams.generate.expressions import RANGE, increase, mean, rate, series
+from streams.generate.panels import Dashboard, Panel, Query, Row, counted, single, stands
+from streams.generate.recording import TIER_SHARE
+from streams.telemetry import metric_defs as defs
+
+
+def trust() -> Dashboard:
+    """Trust scores, and the index by tier (R-270)."""
+    return Dashboard(
+        name="trust",
+        title="Assay: trust and index",
+        note="What pages are worth, by tier, label, score and feature, and what of them the index keeps.",
+        rows=(Row(title="Trust", panels=_scores()), Row(title="Index", panels=_index())),
+    )
+
+
+def results() -> Dashboard:
+    """Results and extraction (R-068), sources, searches and claims."""
+    return Dashboard(
+        name="results",
+        title="Assay: results and extraction",
+        note="What searches brought home, what is fetched because of it, and how it is judged.",
+        rows=(
+            Row(title="Results and extraction", panels=_results()),
+            Row(title="Sources, searches and claims", panels=_judged()),
+        ),
+    )
+
+
+def _scores() -> tuple[Panel, ...]:
+    features = rate(defs.PAGE_FEATURES, "feature")
+    return (
+        counted(
+            "Pages by tier",
+            "A is indexed deepest, C least. A mix that moves by itself: AssayTierMixDrift.",
+            defs.PAGES_SCORED,
+            "tier",
+            form="stack",
+        ),
+        counted(
+            "Pages by trust label",
+            "What a reader of the index is told.",
+            defs.PAGES_SCORED,
+            "trust_label",
+            form="stack",
+        ),
+        Panel(
+            title="Share of each tier, over an hour",
+            note="Steady as long as sources and rules are; the index was planned with 10, 50 and 40 in 100.",
+            unit="percentunit",
+            queries=single(TIER_SHARE, "{{tier}}"),
+            form="stack",
+        ),
+        Panel(
+            title="Trust scores, pages up to",
+            note="How many pages have a score between two bounds, in the range shown.",
+            unit="short",
+            queries=single(increase(defs.CTS_SCORE, "le", window=RANGE, part="_bucket"), "{{le}}"),
+            form="bars",
+        ),
+        Panel(
+            title="Share of pages with a feature",
+            note="One that falls to nothing: a site, or the way pages are read, has changed.",
+            unit="percentunit",
+            queries=single(f"{features} / scalar({rate(defs.PAGES_SCORED)})", "{{feature}}"),
+        ),
+    )
+
+
+def _index() -> tuple[Panel, ...]:
+    return (
+        Panel(
+            title="Points: counted, and as estimated",
+            note="What is in the index beside what `assay estimate` reckons for its documents: tiered (the 24 million"
+            " of the plan) and if each were chunked in full (the 100 million).",
+            unit="short",
+            queries=(
+                # Every process that writes counts the same index.
+                Query(f"max({series(defs.INDEX_POINTS)})", "counted"),
+                Query(f"max by (plan) ({series(defs.INDEX_POINTS_ESTIMATED)})", "estimated, {{plan}}"),
+            ),
+        ),
+        stands("Documents by tier", "As last counted in the index.", "max", defs.INDEX_DOCUMENTS, "tier"),
+        counted(
+            "Pages indexed",
+            "By tier, and by what that changed: unchanged pages write nothing, outdated ones are refused.",
+            defs.DOCUMENTS_INDEXED,
+            "tier",
+            "change",
+            form="stack",
+        ),
+        Panel(
+            title="Points written and removed",
+            note="Removed: a page changed its tier or became shorter.",
+            unit="cps",
+            queries=(Query(rate(defs.POINTS_WRITTEN), "written"), Query(rate(defs.POINTS_REMOVED), "removed")),
+        ),
+    )
+
+
+def _results() -> tuple[Panel, ...]:
+    listings = rate(defs.RESULTS_CLASSIFIED, result_type="AGGREGATOR")
+    return (
+        counted(
+            "Results by type",
+            "The thing itself, a listing, or navigation.",
+            defs.RESULTS_CLASSIFIED,
+            "result_type",
+            form="stack",
+        ),
+        Panel(
+            title="Share of listings",
+            note="How often a search brings a listing home instead of the thing itself (R-068).",
+            unit="percentunit",
+            queries=single(f"{listings} / {rate(defs.RESULTS_CLASSIFIED)}", "listings"),
+        ),
+        counted("Verdicts", "Batches that pass, or not.", defs.BATCHES, "verdict", form="stack"),
+        counted(
+            "Extractions triggered",
+            "Requests to fetch pages, by what asked (R-068).",
+            defs.EXTRACTIONS_TRIGGERED,
+            "reason",
+        ),
+        Panel(
+            title="Mean improvement by extraction",
+            note="Actionable information of a batch against the one it was extracted for (R-068). Above 0: worth it.",
+            unit="percentunit",
+            queries=single(mean(defs.ACTIONABLE_IMPROVEMENT), "improvement"),
+            signed=True,
+        ),
+    )
+
+
+def _judged() -> tuple[Panel, ...]:
+    return (
+        counted(
+            "Sources judged, by outcome",
+            "unparsed, error and timeout are no opinions; a source that has none is kept out.",
+            defs.RELEVANCE_JUDGMENTS,
+            "outcome",
+            form="stack",
+        ),
+        counted(
+            "Relevant sources read", "By why there is no snippet; nameless: there is one.", defs.SNIPPETS, "reason"
+        ),
+        counted(
+            "Searches, by recommendation",
+            "stop: the goal is met.",
+            defs.SEARCHES_EVALUATED,
+            "recommendation",
+            form="stack",
+        ),
+        Panel(
+            title="Scores of searches: model against rubric",
+            note="The mean distance; it grows where a model drifts.",
+            unit="short",
+            queries=single(mean(defs.SEARCH_JUDGE_DRIFT), "mean distance"),
+        ),
+        counted(
+            "Claims, by band",
+            "How far claims stand alone; failed has no score.",
+            defs.CLAIMS_EVALUATED,
+            "band",
+            form="stack",
+        ),
+        counted(
+            "Claims, by how judging them ended",
+            "All but success is without a score.",
+            defs.CLAIMS_EVALUATED,
+            "status",
+            form="stack",
+        ),
+    )

@@ -1,0 +1,232 @@
+"""The dashboards of the flow: whether everything is well, and each handler by itself."""
+
+from __future__ import annotations
+
+from streams.generate.expressions import RANGE, increase, level, once, quantile, rate, series
+from streams.generate.panels import Dashboard, Panel, Query, Row, counted, single, slowest, stands
+from streams.generate.recording import IN_TIME
+from streams.generate.scraping import WORKERS
+from streams.telemetry import metric_defs as defs
+from streams.topology import HANDLERS, Handler
+
+
+def overview() -> Dashboard:
+    """Whether everything is well, and where it is not."""
+    return Dashboard(
+        name="overview",
+        title="Assay",
+        note="Whether everything is well, and where to look when it is not.",
+        by_handler=True,
+        rows=(Row(title="Now", panels=_now()), Row(title="Flow", panels=_flow()), Row(title="Work", panels=_work())),
+    )
+
+
+def handlers() -> Dashboard:
+    """A row for each handler."""
+    return Dashboard(
+        name="handlers",
+        title="Assay: handlers",
+        note="Each handler by itself: what it does, how late, what waits, and what it refuses. Live traffic only.",
+        rows=tuple(Row(title=_heading(handler), panels=_handler(handler)) for handler in HANDLERS),
+    )
+
+
+def _now() -> tuple[Panel, ...]:
+    firing = 'count(ALERTS{alertstate="firing"}) or vector(0)'
+    versions = f"count by (version) ({series(defs.BUILD_INFO)})"
+    return (
+        Panel(
+            title="Alerts",
+            note="Alerts that fire; each has an entry in the runbook, docs/operations.md.",
+            unit="short",
+            queries=single(firing, "firing"),
+            form="figure",
+        ),
+        Panel(
+            title="Workers that answer",
+            note="Processes that Prometheus reaches. Fewer than were deployed: AssayWorkerDown.",
+            unit="short",
+            queries=single(f'sum(up{{job="{WORKERS}"}})', "workers"),
+            form="figure",
+        ),
+        Panel(
+            title="Inputs a second",
+            note="Inputs that came to an outcome, of all handlers. Replays are not counted.",
+            unit="cps",
+            queries=single(rate(defs.HANDLER_EVENTS), "inputs"),
+            form="figure",
+        ),
+        Panel(
+            title="Oldest unread",
+            note="Age of the oldest record that a handler has not committed, told by `assay lag --serve`.",
+            unit="s",
+            queries=single(once("max", defs.GROUP_LAG_SECONDS), "oldest"),
+            form="figure",
+        ),
+        Panel(
+            title="Dead letters standing",
+            note="Records in the dead letter topics. `assay dlq list` names them; redrive or purge brings it to 0.",
+            unit="short",
+            queries=single(once("sum", defs.TOPIC_DEAD_LETTERS), "dead letters"),
+            form="figure",
+        ),
+        Panel(
+            title="Versions",
+            note="Processes by installed version. Two versions: a rolling upgrade is under way, or stuck.",
+            unit="short",
+            queries=single(versions, "{{version}}"),
+            form="figure",
+        ),
+    )
+
+
+def _flow() -> tuple[Panel, ...]:
+    in_time = f'{IN_TIME}{{handler=~"$handler"}}'
+    return (
+        counted(
+            "Inputs done, by handler",
+            "Inputs that came to an outcome. A line that falls to 0 while lag grows is a stall.",
+            defs.HANDLER_EVENTS,
+            "handler",
+            form="stack",
+        ),
+        counted(
+            "Inputs done, by outcome",
+            "emit and drop are the rule; retry says that something outside is in trouble, dead that an input is wrong.",
+            defs.HANDLER_EVENTS,
+            "outcome",
+            form="stack",
+        ),
+        Panel(
+            title="Done within the objective",
+            note="Share of inputs done within the handler's objective, over 10 minutes. 99 in 100 is the promise.",
+            unit="percentunit",
+            queries=single(in_time, "{{handler}}"),
+        ),
+        slowest(
+            "Age when done, 99 in 100",
+            "From the record's timestamp to the outcome. It grows with lag, or where single inputs are slow.",
+            defs.EVENT_AGE,
+            "handler",
+        ),
+        slowest(
+            "Time in the handler",
+            "Work on one input, waits for the world included. For the cpu lane, milliseconds.",
+            defs.HANDLER_DURATION,
+            "handler",
+            shares=(0.5, 0.99),
+        ),
+        stands(
+            "Lag, records",
+            "Records not committed yet, as the workers see it. It may rise in bursts and has to come back.",
+            "sum",
+            defs.CONSUMER_LAG,
+            "handler",
+        ),
+        counted(
+            "Dead letters",
+            "Records refused for good, by where and why. Nothing is the rule.",
+            defs.DEAD_EVENTS,
+            "handler",
+            "stage",
+            "reason",
+        ),
+        counted("Retries", "Tries after the first, by what failed before.", defs.RETRIES, "handler", "reason"),
+        stands(
+            "Intake rests",
+            "1 while a handler waits for a provider that is down; its records stay where they are.",
+            "max",
+            defs.BREAKER_OPEN,
+            "handler",
+        ),
+    )
+
+
+def _work() -> tuple[Panel, ...]:
+    return (
+        stands(
+            "In flight", "Inputs in work, at most concurrency × partitions.", "sum", defs.HANDLER_IN_FLIGHT, "handler"
+        ),
+        stands(
+            "Oldest record in hand",
+            "One that stays for minutes stalls its partition.",
+            "max",
+            defs.OLDEST_UNFINISHED,
+            "handler",
+            unit="s",
+        ),
+        counted(
+            "Transactions",
+            "By how they ended. One in doubt is read again; many point to the cluster.",
+            defs.TRANSACTIONS,
+            "handler",
+            "result",
+        ),
+        slowest(
+            "Time of a transaction",
+            "Tens of milliseconds; more: brokers are slow.",
+            defs.TRANSACTION_SECONDS,
+            "handler",
+        ),
+        stands("Records held", "In memory, not committed yet.", "sum", defs.RECORDS_HELD, "handler"),
+        stands("Bytes held", "In memory, not committed yet.", "sum", defs.BYTES_HELD, "handler", unit="bytes"),
+        Panel(
+            title="Event loop lag",
+            note="How late the slowest process wakes. Above a second, one input takes the processor for itself.",
+            unit="s",
+            queries=single(level("max", defs.LOOP_LAG), "slowest process"),
+        ),
+        counted("Rebalances", "Partitions handed round: on deploys, and else hardly ever.", defs.REBALANCES, "handler"),
+    )
+
+
+def _heading(handler: Handler) -> str:
+    return (
+        f"{handler.name} · {handler.lane} lane · {handler.consumes.name} · 99 in 100 within {handler.slo_seconds:g} s"
+    )
+
+
+def _handler(handler: Handler) -> tuple[Panel, ...]:
+    one = {"handler": handler.name}
+    age = tuple(Query(quantile(share, defs.EVENT_AGE, **one), f"{share * 100:.0f} in 100") for share in (0.5, 0.99))
+    return (
+        Panel(
+            title="Inputs done, by outcome",
+            note=f"What {handler.name} decided, a second.",
+            unit="cps",
+            queries=single(rate(defs.HANDLER_EVENTS, "outcome", "reason", **one), "{{outcome}} {{reason}}"),
+            form="stack",
+        ),
+        Panel(
+            title="Age when done, and the objective",
+            note=f"99 in 100 should stay below {handler.slo_seconds:g} s; the line is the objective.",
+            unit="s",
+            queries=age,
+            objective=handler.slo_seconds,
+        ),
+        Panel(
+            title="Lag, records",
+            note="Its own topic and its retry topics. What waits in a retry topic waits on purpose.",
+            unit="short",
+            queries=single(level("sum", defs.CONSUMER_LAG, "topic", **one), "{{topic}}"),
+        ),
+        Panel(
+            title="In flight",
+            note=f"Inputs in work; a process takes {handler.concurrency} at once.",
+            unit="short",
+            queries=single(level("sum", defs.HANDLER_IN_FLIGHT, **one), "in flight"),
+        ),
+        Panel(
+            title="Dead letters",
+            note="In the range shown, by where and why. `assay dlq list` has the records.",
+            unit="short",
+            queries=single(increase(defs.DEAD_EVENTS, "stage", "reason", window=RANGE, **one), "{{stage}} {{reason}}"),
+            form="bars",
+        ),
+        Panel(
+            title="Retries",
+            note="Tries after the first, by what failed before.",
+            unit="cps",
+            queries=single(rate(defs.RETRIES, "reason", **one), "{{reason}}"),
+        ),
+    )

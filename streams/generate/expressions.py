@@ -1,0 +1,96 @@
+"""PromQL from declared metrics: the few forms that panels, recording rules and alerts are made of.
+
+A metric goes in with the labels to group by and to select; an expression comes out. Metrics with the label ``lane`` are
+narrowed to live traffic unless another lane is asked for, so that a backfill moves no curve and wakes nobody.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from streams.telemetry.metric_defs import MetricDef
+
+SPAN = "$__rate_interval"
+"""The window that Grafana chooses for a rate."""
+RANGE = "$__range"
+"""The whole range of time that a dashboard shows."""
+LIVE, REPLAY = "live", "replay"
+
+Aggregate = Literal["sum", "max", "min"]
+
+
+def series(metric: MetricDef, part: str = "", **where: str) -> str:
+    """The series of a metric.
+
+    Args:
+        metric: The metric.
+        part: ``_bucket``, ``_sum`` or ``_count`` of a histogram.
+        where: Values by label; one that begins with ``~`` is a regular expression, ``!~`` one that must not match.
+
+    Returns:
+        A selector.
+
+    Raises:
+        ValueError: The metric has no such label, or such a part; a bug in a declaration.
+    """
+    if (metric.kind == "histogram") != bool(part):
+        raise ValueError(f"{metric.name} is a {metric.kind}, so {part or 'no part'} can't be asked for")
+    if "lane" in metric.labels:
+        where = {"lane": LIVE, **where}
+    if unknown := where.keys() - {*metric.labels, "le"}:
+        raise ValueError(f"{metric.name} has no label {', '.join(sorted(unknown))}")
+    return f"{metric.name}{part}{_braces(where)}"
+
+
+def level(aggregate: Aggregate, metric: MetricDef, *by: str, **where: str) -> str:
+    """Where a gauge stands, over all processes."""
+    return f"{_over(aggregate, by)}({series(metric, **where)})"
+
+
+def once(aggregate: Aggregate, metric: MetricDef, *by: str, **where: str) -> str:
+    """The sum of a gauge that several processes tell alike: each of its series counts once, whoever told it."""
+    told = f"max by ({', '.join(metric.labels)}) ({series(metric, **where)})"
+    return f"{aggregate} by ({', '.join(by)}) ({told})" if by else f"{aggregate}({told})"
+
+
+def rate(metric: MetricDef, *by: str, window: str = SPAN, part: str = "", **where: str) -> str:
+    """How often a second something was counted."""
+    return f"{_over('sum', by)}(rate({series(metric, part, **where)}[{window}]))"
+
+
+def increase(metric: MetricDef, *by: str, window: str = RANGE, part: str = "", **where: str) -> str:
+    """How often something was counted in a window."""
+    return f"{_over('sum', by)}(increase({series(metric, part, **where)}[{window}]))"
+
+
+def quantile(share: float, metric: MetricDef, *by: str, window: str = SPAN, **where: str) -> str:
+    """The value below which that share of a histogram's observations lies."""
+    return f"histogram_quantile({share}, {rate(metric, *by, 'le', window=window, part='_bucket', **where)})"
+
+
+def mean(metric: MetricDef, *by: str, window: str = SPAN, **where: str) -> str:
+    """The mean of a histogram's observations."""
+    total = rate(metric, *by, window=window, part="_sum", **where)
+    return f"{total} / {rate(metric, *by, window=window, part='_count', **where)}"
+
+
+def legend(by: tuple[str, ...]) -> str:
+    """Label values as a legend shows them."""
+    return " ".join(f"{{{{{label}}}}}" for label in by)
+
+
+def _over(aggregate: str, by: tuple[str, ...]) -> str:
+    return f"{aggregate} by ({', '.join(by)}) " if by else aggregate
+
+
+def _braces(where: dict[str, str]) -> str:
+    if not where:
+        return ""
+    return "{" + ", ".join(_matcher(label, value) for label, value in where.items()) + "}"
+
+
+def _matcher(label: str, value: str) -> str:
+    for operator in ("!~", "~"):
+        if value.startswith(operator):
+            return f'{label}{"" if operator[0] == "!" else "="}{operator}"{value.removeprefix(operator)}"'
+    return f'{label}="{value}"'

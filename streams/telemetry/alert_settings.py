@@ -1,0 +1,38 @@
+"""The ``alerts`` section of the configuration: from which figures on somebody is told.
+
+``assay generate`` writes them into the Prometheus rules; running processes don't read them. What an objective is stands
+with each handler in ``streams.topology``.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from schemas.rules import Section
+
+
+class AlertSettings(Section):
+    """Thresholds of the alert rules (R-006)."""
+
+    share_in_time: float = Field(
+        default=0.99, gt=0, lt=1, description="Share of inputs that has to be done within a handler's objective."
+    )
+    stalled_seconds: int = Field(default=300, ge=60, description="A record in hand for longer means a stall.")
+    in_doubt_transactions: int = Field(
+        default=5, ge=0, description="Transactions of a handler in 15 minutes that may end in doubt."
+    )
+    loop_lag_seconds: float = Field(
+        default=1.0, gt=0, description="How late an event loop may wake, on average over 5 minutes."
+    )
+    retention_left_seconds: int = Field(
+        default=86_400, ge=0, description="Unread records have to be this far from being deleted by retention."
+    )
+    budget_left_share: float = Field(
+        default=0.2, ge=0, lt=1, description="Share of the day's budget for models below which somebody is told."
+    )
+    tier_shift: float = Field(
+        default=0.15, gt=0, lt=1, description="By how much a tier's share of an hour may differ from the day before."
+    )
+    tier_shift_pages: int = Field(
+        default=500, ge=1, description="Pages that an hour has to have for its tiers to be compared."
+    )

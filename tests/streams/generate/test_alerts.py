@@ -1,0 +1,70 @@
+"""Alerts as far as reading them can tell; promtool lets each of them fire in tests/prometheus."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from streams.generate.alerts import Alert, alerts
+from streams.generate.prometheus import prometheus
+from streams.telemetry.alert_settings import AlertSettings
+from streams.telemetry.metric_defs import METRICS
+from streams.topology import HANDLERS
+
+ROOT = Path(__file__).parents[3]
+TOLD = alerts(AlertSettings())
+EACH = pytest.mark.parametrize("alert", TOLD, ids=lambda alert: alert.name)
+RUNBOOK = re.compile(r"^### (Assay\w+)$", re.MULTILINE)
+METRIC = re.compile(r"\bassay_[a-z_]+")
+
+
+def test_every_alert_has_a_runbook_entry_and_no_entry_is_orphaned() -> None:
+    entries = RUNBOOK.findall((ROOT / "docs/operations.md").read_text("utf-8"))
+    assert entries == [alert.name for alert in TOLD]
+
+
+def test_what_operators_asked_for_is_told() -> None:
+    assert {alert.name for alert in TOLD} >= {
+        "AssayHandlerStalled",
+        "AssayAgeOverObjective",
+        "AssayDeadLetters",
+        "AssayBreakerOpen",
+        "AssayBudgetNear",
+        "AssayTierMixDrift",
+        "AssayRetentionNear",
+    }
+
+
+@EACH
+def test_an_alert_says_what_is_wrong_with_values_and_where_to_read_on(alert: Alert) -> None:
+    assert alert.severity in {"page", "ticket"}
+    assert alert.runbook == f"docs/operations.md#{alert.name.lower()}"
+    assert not alert.summary.endswith(".")
+    assert alert.description.endswith(".")
+    by_value = {"AssayWorkerDown", "AssayBreakerOpen", "AssayLagUnknown"}  # these are or are not
+    assert ("$value" in alert.description) != (alert.name in by_value)
+
+
+@EACH
+def test_an_alert_asks_for_declared_metrics_of_live_traffic(alert: Alert) -> None:
+    declared = {metric.name: metric for metric in METRICS}
+    for name in METRIC.findall(alert.expression):
+        assert name in declared
+        if "lane" in declared[name].labels and f":{name}:" not in alert.expression:
+            assert f'{name}{{lane="live"' in alert.expression
+    assert "replay" not in alert.expression
+
+
+def test_thresholds_come_from_the_configuration() -> None:
+    [text] = [
+        text for path, text in prometheus({"alerts": {"loop_lag_seconds": 7}}).items() if path.name == "alerts.yml"
+    ]
+    rules = {rule["alert"]: rule for rule in yaml.safe_load(text)["groups"][0]["rules"]}
+    assert rules["AssayLoopLag"]["expr"].endswith("> 7")
+    assert len(rules) == len(TOLD)
+
+
+def test_no_handler_is_forgotten() -> None:
+    [down] = [alert for alert in TOLD if alert.name == "AssayWorkerDown"]
+    assert len(down.conditions) == 1 + len(HANDLERS)

@@ -1,0 +1,126 @@
+"""Dashboards as far as reading them can tell; a real Prometheus is asked in tests/prometheus."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from streams.generate.dashboards.all import dashboards
+from streams.generate.expressions import series
+from streams.generate.grafana import FOLDER, SOURCE_UID, as_json, grafana
+from streams.generate.panels import Dashboard
+from streams.telemetry import metric_defs as defs
+from streams.telemetry.metric_defs import METRICS
+from streams.topology import HANDLERS
+
+ROOT = Path(__file__).parents[3]
+SHOWN = dashboards()
+EACH = pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.name)
+
+
+def test_there_is_a_dashboard_for_each_thing_that_is_watched() -> None:
+    assert [shown.name for shown in SHOWN] == [
+        "overview",
+        "handlers",
+        "trust",
+        "results",
+        "models",
+        "fetching",
+        "replays",
+    ]
+    assert len({shown.uid for shown in SHOWN}) == len(SHOWN)
+
+
+def test_every_metric_is_shown() -> None:
+    asked = " ".join(query.expression for shown in SHOWN for panel in shown.panels for query in panel.queries)
+    assert {metric.name for metric in METRICS if metric.name not in asked} == set()
+
+
+def test_every_handler_has_a_row_of_its_own_with_its_objective() -> None:
+    rows = SHOWN[1].rows
+    assert [row.title.split(" · ")[0] for row in rows] == [handler.name for handler in HANDLERS]
+    for row, handler in zip(rows, HANDLERS, strict=True):
+        assert [panel.objective for panel in row.panels if panel.objective] == [handler.slo_seconds]
+        for panel in row.panels:
+            assert all(f'handler="{handler.name}"' in query.expression for query in panel.queries)
+
+
+@EACH
+def test_a_panel_says_what_is_seen_and_is_declared_once(shown: Dashboard) -> None:
+    for row in shown.rows:
+        titles = [panel.title for panel in row.panels]
+        assert len(set(titles)) == len(titles)
+    for panel in shown.panels:
+        assert panel.note.endswith(".")
+        assert panel.queries
+        assert len({query.legend for query in panel.queries}) == len(panel.queries)
+        assert all(query.legend.strip() == query.legend != "" for query in panel.queries)
+
+
+@EACH
+def test_live_traffic_and_replays_are_apart(shown: Dashboard) -> None:
+    apart = {metric.name for metric in METRICS if "lane" in metric.labels}
+    for panel in shown.panels:
+        for query in panel.queries:
+            for found in re.findall(r"(?<!:)(assay_[a-z_]+)(\{[^}]*\})?", query.expression):
+                if re.sub(r"_(bucket|sum|count)$", "", found[0]) in apart:
+                    assert ('lane="replay"' in found[1]) == ("replay" in panel.title)
+                    assert ('lane="live"' in found[1]) != ('lane="replay"' in found[1])
+
+
+@EACH
+def test_panels_lie_beside_each_other(shown: Dashboard) -> None:
+    content = as_json(shown)
+    identities = [panel["id"] for panel in content["panels"]]
+    assert identities == sorted(set(identities))
+    taken: set[tuple[int, int]] = set()
+    for panel in content["panels"]:
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24
+        cells = {(place["x"] + i, place["y"] + j) for i in range(place["w"]) for j in range(place["h"])}
+        assert not cells & taken
+        taken |= cells
+        for target in panel.get("targets", ()):
+            assert target["datasource"]["uid"] == "${datasource}"
+
+
+@EACH
+def test_a_dashboard_leads_to_all_others_and_knows_its_variables(shown: Dashboard) -> None:
+    content = as_json(shown)
+    assert content["uid"] == f"assay-{shown.name}"
+    assert content["editable"] is False
+    assert {link["url"] for link in content["links"]} == {f"/d/{other.uid}" for other in SHOWN if other is not shown}
+    variables = {variable["name"] for variable in content["templating"]["list"]}
+    asked = " ".join(query.expression for panel in shown.panels for query in panel.queries)
+    used = set(re.findall(r"\$(\w+)", asked)) - {"__rate_interval", "__range"}
+    assert variables == used | {"datasource"}
+
+
+def test_provisioning_points_at_what_the_composition_mounts() -> None:
+    provisioning = ROOT / FOLDER / "provisioning"
+    provider = yaml.safe_load((provisioning / "dashboards/assay.yml").read_text("utf-8"))["providers"][0]
+    source = yaml.safe_load((provisioning / "datasources/assay.yml").read_text("utf-8"))["datasources"][0]
+    composition = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))["services"]
+    folder = provider["options"]["path"]
+    assert f"./{FOLDER}/dashboards:{folder}:ro" in composition["grafana"]["volumes"]
+    assert provider["allowUiUpdates"] is False
+    home = Path(composition["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"])
+    assert home.parent == Path(folder)
+    assert FOLDER / "dashboards" / home.name in grafana()
+    assert source["url"] == "http://prometheus:9090"
+    assert source["uid"] == SOURCE_UID
+    assert "prometheus" in composition
+
+
+def test_a_selector_of_what_is_not_declared_is_refused() -> None:
+    assert series(defs.GROUP_LAG, handler="~a|b", topic="!~.*retry.*") == (
+        'assay_group_lag_records{handler=~"a|b", topic!~".*retry.*"}'
+    )
+    assert series(defs.TRANSACTIONS) == 'assay_transactions_total{lane="live"}'
+    with pytest.raises(ValueError, match="no label verdict"):
+        series(defs.GROUP_LAG, verdict="passed")
+    with pytest.raises(ValueError, match="histogram"):
+        series(defs.EVENT_AGE)
+    with pytest.raises(ValueError, match="gauge"):
+        series(defs.GROUP_LAG, "_sum")

@@ -1,0 +1,53 @@
+"""The scrape configuration and the recording rules, as far as reading them can tell."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+from streams.generate.compose_workers import HTTP_PORT
+from streams.generate.recording import AGE_P99, IN_TIME, TIER_SHARE, recording_rules
+from streams.generate.scraping import LAG_READER, WORKERS, scraping, services
+from streams.settings import read_document
+from streams.telemetry.alert_settings import AlertSettings
+from streams.telemetry.metric_defs import AGE_BUCKETS
+from streams.topology import HANDLERS
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_every_service_of_workers_is_scraped() -> None:
+    workers = yaml.safe_load((ROOT / "config/generated/compose.workers.yml").read_text("utf-8"))["services"]
+    jobs = {job["job_name"]: job for job in scraping([])["scrape_configs"]}
+    look_up = jobs[WORKERS]["dns_sd_configs"][0]
+    assert tuple(look_up["names"]) == services()
+    assert set(services()) == set(workers)
+    assert look_up["port"] == HTTP_PORT
+    assert LAG_READER in jobs
+
+
+def test_the_rules_that_are_named_are_there() -> None:
+    folder = ROOT / "config/generated/prometheus"
+    named = yaml.safe_load((folder / "prometheus.yml").read_text("utf-8"))["rule_files"]
+    assert {path.name for path in folder.iterdir()} == {*named, "prometheus.yml"}
+
+
+def test_every_objective_is_a_bound_of_the_age_histogram() -> None:
+    """Otherwise the share within the objective could not be told from the buckets."""
+    assert {float(handler.slo_seconds) for handler in HANDLERS} <= set(AGE_BUCKETS)
+
+
+def test_each_handler_is_held_to_its_own_objective() -> None:
+    rules = recording_rules()
+    assert {rule["record"] for rule in rules} == {AGE_P99, IN_TIME, TIER_SHARE}
+    held = {rule["labels"]["handler"]: rule["expr"] for rule in rules if rule["record"] == IN_TIME}
+    assert list(held) == [handler.name for handler in HANDLERS]
+    for handler in HANDLERS:
+        assert re.findall(r'handler="(\w+)"', held[handler.name]) == [handler.name] * 2
+        assert f'le="{float(handler.slo_seconds)}"' in held[handler.name]
+
+
+def test_the_shipped_thresholds_are_the_defaults_and_all_are_written_down() -> None:
+    written = read_document(ROOT / "config")["alerts"]
+    assert set(written) == set(AlertSettings.model_fields)
+    assert AlertSettings.model_validate(written) == AlertSettings()
