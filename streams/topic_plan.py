@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
@@ -96,11 +96,21 @@ async def create_topics(
         TopicsError: The cluster refused one.
         KafkaError: The cluster can't be reached.
     """
+    return await make_topics(settings, plan_topics(settings, topics, handlers))
+
+
+async def make_topics(settings: Settings, wanted: Sequence[PlannedTopic]) -> list[str]:
+    """Makes those of the planned topics that are missing. Returns their names.
+
+    Raises:
+        TopicsError: The cluster refused one.
+        KafkaError: The cluster can't be reached.
+    """
     admin = make_admin(settings.kafka)
     await admin.start()
     try:
         existing = set(await admin.list_topics())
-        missing = [topic for topic in plan_topics(settings, topics, handlers) if topic.name not in existing]
+        missing = [topic for topic in wanted if topic.name not in existing]
         if not missing:
             return []
         answer = await admin.create_topics(
@@ -146,17 +156,22 @@ async def find_differences(settings: Settings) -> list[Difference]:
 
 
 async def _compare(admin: AIOKafkaAdminClient, topic: PlannedTopic) -> list[Difference]:
-    [described] = await admin.describe_topics([topic.name])
-    partitions = len(described["partitions"])
+    there = await as_it_is(admin, topic)
     differences = []
-    if partitions != topic.partitions:
-        differences.append(Difference(topic.name, "partitions", str(topic.partitions), str(partitions)))
-    [response] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic.name)])
-    for _, _, _, _, entries in response.resources:
-        actual = {entry[0]: entry[1] for entry in entries}
-        differences += [
-            Difference(topic.name, key, value, str(actual.get(key)))
-            for key, value in topic.config.items()
-            if actual.get(key) != value
-        ]
+    if there.partitions != topic.partitions:
+        differences.append(Difference(topic.name, "partitions", str(topic.partitions), str(there.partitions)))
+    differences += [
+        Difference(topic.name, key, value, there.config[key])
+        for key, value in topic.config.items()
+        if there.config[key] != value
+    ]
     return differences
+
+
+async def as_it_is(admin: AIOKafkaAdminClient, topic: PlannedTopic) -> PlannedTopic:
+    """A topic that exists, as it is on the cluster; of its configuration what is planned."""
+    [described] = await admin.describe_topics([topic.name])
+    [response] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic.name)])
+    actual = {entry[0]: entry[1] for _, _, _, _, entries in response.resources for entry in entries}
+    config = {key: str(actual.get(key)) for key in topic.config}
+    return replace(topic, partitions=len(described["partitions"]), config=config)

@@ -16,7 +16,7 @@ import contextlib
 import heapq
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 
 import structlog
@@ -54,10 +54,13 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         observer: Observer,
         breaker: Breaker,
         on_held: Told | None = None,
+        ends: Mapping[TopicPartition, int] | None = None,
+        pause: Callable[[], float] | None = None,
     ) -> None:
         """Prepares the membership; partitions come with the first rebalance.
 
         ``on_held`` is told after each rebalance how many of the topic's partitions are here, and how many there are.
+        ``ends`` has the partitions whose reading has an end; ``pause`` says for how long no record may be started.
         """
         self.subscription = subscription
         self.handler = subscription.handler
@@ -74,6 +77,8 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self._observer = observer
         self._breaker = breaker
         self._on_held = on_held
+        self._ends = ends or {}
+        self._pause = pause
         self._ready: deque[tuple[Partition, Held]] = deque()
         self._later: list[tuple[float, int, Partition, Held]] = []
         self._numbers = count()
@@ -90,8 +95,6 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
     def consumer(self) -> CountingConsumer | None:
         """The consumer, once there is one."""
         return self._consumer()
-
-    # --- intake and rebalances -------------------------------------------------------------------------------------
 
     def intake(self, records: Sequence[ConsumerRecord]) -> None:
         """Takes the records of one poll, in their partitions' order. Total: what can't be taken is asked for again."""
@@ -121,6 +124,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
                 self._start,
                 self._clock,
                 self._observer,
+                self._ends.get(key),
             )
             partition.rest(not self._breaker.closed)
             self.partitions[key] = partition
@@ -134,8 +138,6 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self._rebalancing_since = self._clock.monotonic()
         self.rebalancing = True
         await self._let_go(list(revoked), self._settings.drain_seconds / 2)
-
-    # --- life ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Starts the runner."""
@@ -237,8 +239,6 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         size = sum(p.bytes_held for p in self.partitions.values())
         self._observer.holds(self.subscription.topic, held, size, self._in_flight, self.oldest_seconds)
 
-    # --- work ------------------------------------------------------------------------------------------------------
-
     def _start(self, partition: Partition, entry: Held) -> None:
         if self.subscription.tier is not None and entry.record is not None:
             due = self._work.origin(entry.record).not_before_ms / 1000
@@ -263,10 +263,12 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         slice_began = self._clock.monotonic()
         while True:
             next_due = self._move_due() if self._later else None
-            if not self._ready or self._in_flight >= (self.handler.concurrency if self._breaker.closed else 1):
+            full = self._in_flight >= (self.handler.concurrency if self._breaker.closed else 1)
+            pause = self._pause() if self._pause is not None and self._ready and not full else 0.0
+            if not self._ready or full or pause > 0:
                 self._wake.clear()
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(next_due):
+                    async with asyncio.timeout(pause or next_due):
                         await self._wake.wait()
                 slice_began = self._clock.monotonic()
                 continue

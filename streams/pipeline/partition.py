@@ -60,6 +60,7 @@ class Partition:
         start: Callable[[Partition, Held], None],
         clock: Clock,
         observer: Observer,
+        end: int | None = None,
     ) -> None:
         """Prepares the partition; ``open`` brings it to life.
 
@@ -73,6 +74,7 @@ class Partition:
             start: Told of every entry that may start now.
             clock: For lingering and ages.
             observer: Told of commits.
+            end: The first offset that is not taken in, where reading has an end.
         """
         self.partition = partition
         self.state = State.OPENING
@@ -84,6 +86,7 @@ class Partition:
         self._lanes_by_key = lanes_by_key
         self._start = start
         self._clock = clock
+        self._end = end
         self._window: Window[ConsumerRecord, Done] = self._empty_window()
         self._flow = Flow(partition, consumer)
         self._resting = False
@@ -147,7 +150,8 @@ class Partition:
                 self._bury(record)
                 continue
             size = len(record.value or b"") + len(record.key or b"")
-            if self._flow.shut or not self._window.has_room(size):
+            beyond = self._end is not None and record.offset >= self._end
+            if beyond or self._flow.shut or not self._window.has_room(size):
                 self._flow.refuse(record.offset)
                 return
             entry = self._window.admit(record.offset, record.key, size, record)

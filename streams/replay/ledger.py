@@ -1,0 +1,159 @@
+"""The ledger of replays on the compacted topic ``replays.v1``: read whole, and written so that nobody's word is lost.
+
+Several processes may work on one plan while an operator cancels it. So a change is made from the newest state, by one
+writer at a time: a plan has a transactional id, whose newest owner fences the others; whoever was fenced looks again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Self
+
+import structlog
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaTimeoutError, ProducerFenced
+
+from schemas.event import Envelope, derive_id
+from schemas.outcome import Dead
+from schemas.replays import ReplayPlan, ReplayState
+from streams.clock import Clock
+from streams.codec import decode, encode
+from streams.kafka import make_producer, make_reader
+from streams.pipeline.commit import send_all, stop_producer
+from streams.replay.plan import ReplayError
+from streams.settings import Settings
+from streams.topology import REPLAYS
+
+log = structlog.get_logger(__name__)
+
+Change = Callable[[ReplayPlan | None], ReplayPlan | None]
+"""Makes a plan's next state of its newest one, which is None where there is none; None leaves it as it is."""
+_POLL_MS = 100
+_TRIES = 5
+
+
+class Ledger:
+    """The plans there are, open for reading and writing: ``async with``."""
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        """Prepares; nothing is opened yet."""
+        self._settings = settings
+        self._clock = clock
+        self._reader: Any = None
+        self._whole: Any = None
+        self._places: list[TopicPartition] = []
+        self.plans: dict[str, ReplayPlan] = {}
+        """The newest state of each plan, by name, as of the last ``refresh``."""
+
+    async def __aenter__(self) -> Self:
+        """Opens the readers: one for what is committed, one that knows of what is not yet.
+
+        Raises:
+            ReplayError: There is no ledger.
+            KafkaError: The cluster can't be reached.
+        """
+        kafka = self._settings.kafka
+        name = kafka.topic_prefix + REPLAYS.name
+        self._reader = make_reader(kafka, name, client_id="assay-replay")
+        self._whole = make_reader(kafka, name, client_id="assay-replay", uncommitted=True)
+        try:
+            await self._reader.start()
+            await self._whole.start()
+            self._places = self._find(name)
+            await self.refresh()
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Closes the readers."""
+        for reader in (self._reader, self._whole):
+            await reader.stop()
+
+    async def refresh(self) -> dict[str, ReplayPlan]:
+        """Reads what is new, to the end as it is now. Returns the plans there are, by name."""
+        ends = await self._reader.end_offsets(self._places)
+        while any([await self._reader.position(place) < ends[place] for place in self._places]):
+            for records in (await self._reader.getmany(timeout_ms=_POLL_MS)).values():
+                for record in records:
+                    plan = decode(REPLAYS, record.value, record.headers, None)
+                    if isinstance(plan, ReplayPlan):
+                        self.plans[plan.plan] = plan
+                    elif isinstance(plan, Dead):
+                        log.warning("an entry of the ledger can't be read", offset=record.offset, error=plan.detail)
+        return self.plans
+
+    async def change(self, name: str, change: Change) -> ReplayPlan | None:
+        """Makes a plan's next state of its newest one and writes it. Returns the newest state after that.
+
+        Raises:
+            ReplayError: The change refuses the newest state.
+            KafkaError: The cluster failed; nothing was written, or all of it.
+        """
+        for attempt in range(_TRIES):
+            try:
+                return await self._change_once(name, change)
+            except ProducerFenced:
+                log.info("somebody else writes about the same plan", plan=name)
+                await self._clock.sleep(0.2 * (attempt + 1))
+        raise KafkaTimeoutError(f"others keep writing about the plan {name}; try again")
+
+    async def _change_once(self, name: str, change: Change) -> ReplayPlan | None:
+        kafka = self._settings.kafka
+        deadline = kafka.transaction_timeout_seconds
+        transactional_id = f"{kafka.topic_prefix}assay.replays.{name}"
+        producer = make_producer(kafka, transactional_id, "assay-replay")
+        try:
+            async with asyncio.timeout(2 * deadline):
+                await producer.start()
+                await self._settle()
+                await self.refresh()
+            before = self.plans.get(name)
+            after = change(before)
+            if after is None:
+                return before
+            now = self._clock.now()
+            after = after.model_copy(update={"updated_at": now})
+            async with asyncio.timeout(deadline):
+                await producer.begin_transaction()
+                await send_all(producer, kafka.topic_prefix, [encode(REPLAYS, after, _envelope(after, now))])
+                await producer.commit_transaction()
+        except TimeoutError:
+            raise KafkaTimeoutError(f"the ledger did not answer within {deadline:g} s") from None
+        finally:
+            await stop_producer(producer, deadline)
+        await self.refresh()
+        return self.plans[name]
+
+    async def _settle(self) -> None:
+        """Waits until whatever stands in the ledger by now is committed or aborted, and so can be read."""
+        ends = await self._whole.end_offsets(self._places)
+        readable = await self._reader.end_offsets(self._places)
+        while any(readable[place] < ends[place] for place in self._places):
+            await self._clock.sleep(0.05)
+            readable = await self._reader.end_offsets(self._places)
+
+    def _find(self, topic: str) -> list[TopicPartition]:
+        numbers = sorted(self._reader.partitions_for_topic(topic) or ())
+        if not numbers:
+            raise ReplayError(f"there is no topic {topic} on the cluster; `assay topics create` makes it")
+        return [TopicPartition(topic, number) for number in numbers]
+
+
+def _envelope(plan: ReplayPlan, now: datetime) -> Envelope:
+    return Envelope(
+        id=derive_id("replay", plan.run, plan.state, plan.stage, now.isoformat()),
+        type=REPLAYS.name,
+        source="assay/replay",
+        time=now,
+        correlation_id=plan.run,
+        run=plan.run,
+    )
+
+
+def moved(plan: ReplayPlan, state: ReplayState, detail: str = "") -> ReplayPlan:
+    """The plan in another state."""
+    return plan.model_copy(update={"state": state, "detail": detail})

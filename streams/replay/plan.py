@@ -1,0 +1,219 @@
+"""What a replay does, worked out before anything is touched: its handlers in order, what each reads and writes. Pure.
+
+In go an operator's wishes; out comes a plan, or the one line that says which option is missing. A plan's results go to
+topics of its own unless it is told otherwise, and every name of its own (topics, groups, dead letters, the run in the
+headers) is made here from the plan's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from schemas.dead import dead_letter_topic
+from schemas.event import derive_id
+from schemas.replays import ReplayPlan, ReplaySelection, ReplayStage, ReplayState, ReplayTarget
+from streams.settings import Settings
+from streams.topology import HANDLERS, Handler, Topic, handler_named
+
+EVERYTHING = ReplaySelection()
+"""A selection that leaves nothing out."""
+
+
+class ReplayError(Exception):
+    """A replay can't be made or go on as it was asked for; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What an operator asks of a replay.
+
+    Attributes:
+        plan: Its name.
+        handlers: Names of handlers.
+        downstream: Also what hangs below them.
+        selection: Which records.
+        live: Results go to the live topics.
+        readers_dedupe: The operator says that whoever reads the live topics takes a second copy for the same.
+        fetch: It may reach the open web.
+        rate: Records a second at most.
+        max_cost_usd: What models may cost.
+        give_way: It waits while live traffic is late.
+    """
+
+    plan: str
+    handlers: tuple[str, ...]
+    downstream: bool = False
+    selection: ReplaySelection = EVERYTHING
+    live: bool = False
+    readers_dedupe: bool = False
+    fetch: bool = False
+    rate: float | None = None
+    max_cost_usd: float | None = None
+    give_way: bool = True
+
+
+def make_plan(wishes: Wishes, settings: Settings, now: datetime) -> ReplayPlan:
+    """The plan, without the offsets of what it reads.
+
+    Args:
+        wishes: What the operator asks for.
+        settings: The configuration that the handlers decide under.
+        now: UTC.
+
+    Raises:
+        ReplayError: It needs another option, or can't be.
+    """
+    handlers = _in_order(_named(wishes.handlers), wishes.downstream)
+    _check(handlers, wishes, settings)
+    stages: list[ReplayStage] = []
+    for handler in handlers:
+        earlier = {topic for stage in stages for topic in stage.rewritten}
+        own = not wishes.live and handler.consumes.name in earlier
+        stages.append(
+            ReplayStage(
+                handler=handler.name,
+                topic=shadow_topic(handler.consumes.name, wishes.plan) if own else handler.consumes.name,
+                config_version=settings.rules(handler.rules).config_version,
+                rewritten=tuple(topic.name for topic in handler.emits if not _is_withheld(topic, wishes)),
+            )
+        )
+    if wishes.live and not wishes.readers_dedupe:
+        _check_readers([name for stage in stages for name in stage.rewritten])
+    return ReplayPlan(
+        plan=wishes.plan,
+        run=f"replay-{wishes.plan}-{derive_id('replay', wishes.plan, now.isoformat())[:8]}",
+        state=ReplayState.PLANNED,
+        stages=tuple(stages),
+        selection=wishes.selection,
+        target=ReplayTarget.LIVE if wishes.live else ReplayTarget.SHADOW,
+        rate=wishes.rate,
+        max_cost_usd=wishes.max_cost_usd,
+        give_way=wishes.give_way,
+        fetch=wishes.fetch,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def shadow_topic(topic: str, plan: str) -> str:
+    """Where a plan's results stand that would go to a topic; both before the prefix.
+
+    >>> shadow_topic("pages.scored.v1", "rescore")
+    'pages.scored.v1.replay.rescore'
+    """
+    return f"{topic}.replay.{plan}"
+
+
+def replay_group(handler: str, plan: str) -> str:
+    """The consumer group of a handler in a plan, before the prefix.
+
+    >>> replay_group("score_page", "rescore")
+    'assay.score_page.replay.rescore'
+    """
+    return f"assay.{handler}.replay.{plan}"
+
+
+def replay_dead_letters(handler: Handler, plan: str) -> str:
+    """Where a plan's dead letters of a handler stand, before the prefix."""
+    return dead_letter_topic(handler.consumes.name, replay_group(handler.name, plan))
+
+
+def is_root(stage: ReplayStage) -> bool:
+    """Whether a stage reads a live topic; the others read what this plan has written."""
+    return stage.topic == handler_of(stage).consumes.name
+
+
+def handler_of(stage: ReplayStage) -> Handler:
+    """The handler of a stage.
+
+    Raises:
+        ReplayError: This version of Assay has no such handler any more.
+    """
+    handler = handler_named(stage.handler)
+    if handler is None:
+        raise ReplayError(f"there is no handler {stage.handler!r} in this version; drop the plan and make a new one")
+    return handler
+
+
+def is_paid(handler: Handler, settings: Settings) -> bool:
+    """Whether a replay of the handler may cost money: without a model the offline judge answers, for nothing."""
+    return handler.replay == "paid" and not settings.llm.offline
+
+
+def closure(handlers: Sequence[Handler]) -> tuple[Handler, ...]:
+    """Handlers and all that hang below them, each once; where the graph closes into a circle (`fetch_page`) it is cut.
+
+    >>> from streams.topology import handler_named
+    >>> [handler.name for handler in closure([handler_named("score_page")])]
+    ['score_page', 'index_page']
+    """
+    found = list(handlers)
+    for handler in found:
+        below = [other for other in HANDLERS if other.consumes in handler.emits and other.replay != "never"]
+        found += [other for other in below if other not in found]
+    return tuple(found)
+
+
+def _named(names: Sequence[str]) -> list[Handler]:
+    if not names:
+        raise ReplayError("say which handler: assay replay HANDLER…")
+    known = {handler.name: handler for handler in HANDLERS}
+    if unknown := [name for name in names if name not in known]:
+        raise ReplayError(f"there is no handler {unknown[0]!r}; there are {', '.join(known)}")
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def _in_order(handlers: Sequence[Handler], downstream: bool) -> list[Handler]:
+    """The handlers, each behind those that write what it reads; the edges into ``replay: never`` are left out."""
+    left = list(closure(handlers) if downstream else handlers)
+    order: list[Handler] = []
+    while left:
+        free = (
+            handler
+            for handler in left
+            if handler.replay == "never"
+            or not any(handler.consumes in other.emits for other in left if other is not handler)
+        )
+        chosen = next(free, left[0])
+        order.append(chosen)
+        left.remove(chosen)
+    return order
+
+
+def _check(handlers: Sequence[Handler], wishes: Wishes, settings: Settings) -> None:
+    if wishes.live and wishes.downstream:
+        raise ReplayError(
+            "--downstream goes with shadow topics only: what goes to the live topics is read by the live handlers"
+        )
+    if wishes.live and (chain := _chained(handlers)) is not None:
+        raise ReplayError(
+            f"{chain[1].name} reads what {chain[0].name} writes, so --to-live would do it twice; one of them"
+        )
+    for handler in handlers:
+        if handler.replay == "never" and not wishes.fetch:
+            raise ReplayError(f"{handler.name} reaches the open web, which a replay does only with --fetch")
+        if is_paid(handler, settings) and wishes.max_cost_usd is None:
+            raise ReplayError(
+                f"{handler.name} asks language models: say what it may cost with --max-cost USD; --dry-run estimates it"
+            )
+
+
+def _chained(handlers: Sequence[Handler]) -> tuple[Handler, Handler] | None:
+    pairs = ((one, two) for one in handlers for two in handlers if two.consumes in one.emits and one is not two)
+    return next(pairs, None)
+
+
+def _is_withheld(topic: Topic, wishes: Wishes) -> bool:
+    """Whether results are kept off a topic: on the live one somebody would fetch what they name."""
+    return wishes.live and not wishes.fetch and any(h.consumes == topic and h.replay == "never" for h in HANDLERS)
+
+
+def _check_readers(names: Sequence[str]) -> None:
+    dedupe = {topic.name: topic.readers_dedupe for handler in HANDLERS for topic in handler.emits}
+    if twice := [name for name in dict.fromkeys(names) if not dedupe[name]]:
+        raise ReplayError(
+            f"readers of {', '.join(twice)} may take a second copy for a new one; write to shadow topics, or say "
+            "--readers-dedupe where all of them go by ce_id"
+        )

@@ -1,0 +1,141 @@
+"""From and to, as an operator types them, become offsets of every partition, which the plan then keeps.
+
+In goes text such as ``7d`` or ``2026-11-21T08:00``; out come ranges whose ends were taken at the start: what is written
+to the topic afterwards is not part of the replay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from schemas.replays import OffsetRange
+from streams.kafka import make_reader
+from streams.replay.plan import ReplayError
+from streams.settings import Settings
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One end of what is replayed; exactly one of its parts says where.
+
+    Attributes:
+        edge: ``earliest`` or ``latest``.
+        at: The first record of that instant or later.
+        offset: That offset in every partition.
+        offsets: That offset in each of these partitions.
+    """
+
+    edge: str = ""
+    at: datetime | None = None
+    offset: int | None = None
+    offsets: Mapping[int, int] | None = None
+
+
+EARLIEST, LATEST = Bound("earliest"), Bound("latest")
+
+
+def bounds_of(start: str, end: str, since: str, now: datetime) -> tuple[Bound, Bound]:
+    """From and to, as they were typed; everything there is by default.
+
+    Args:
+        start: ``--from``: ``earliest``, ``latest``, an instant, an offset, or ``PARTITION:OFFSET,…``.
+        end: ``--to``: the same.
+        since: ``--since``: how long ago it starts, such as ``90m`` or ``7d``, or an instant.
+        now: UTC.
+
+    Raises:
+        ReplayError: One of them is none of that, or both ``--from`` and ``--since`` say where to start.
+    """
+    if start and since:
+        raise ReplayError("--from and --since both say where to start; give one of them")
+    first = _bound("--since", since, now) if since else _bound("--from", start, now) if start else EARLIEST
+    return first, _bound("--to", end, now) if end else LATEST
+
+
+async def resolve_ranges(
+    settings: Settings, topic: str, start: Bound = EARLIEST, end: Bound = LATEST
+) -> tuple[OffsetRange, ...]:
+    """The offsets between two bounds, one range for each partition of a topic, as they are now.
+
+    Args:
+        settings: Where Kafka is.
+        topic: Before the prefix.
+        start: The first record. Where it names partitions, the others have empty ranges.
+        end: The first record that is not meant any more.
+
+    Raises:
+        ReplayError: There is no such topic.
+        KafkaError: The cluster can't be reached.
+    """
+    name = settings.kafka.topic_prefix + topic
+    reader = make_reader(settings.kafka, name, client_id="assay-replay")
+    await reader.start()
+    try:
+        places = [TopicPartition(name, number) for number in sorted(reader.partitions_for_topic(name) or ())]
+        if not places:
+            raise ReplayError(f"there is no topic {name} on the cluster; `assay topics create` makes it")
+        begins, ends = await reader.beginning_offsets(places), await reader.end_offsets(places)
+        firsts = await _offsets(reader, places, start, begins, ends, unnamed=ends)
+        lasts = await _offsets(reader, places, end, begins, ends, unnamed=ends)
+    finally:
+        await reader.stop()
+    ranges = []
+    for place in places:
+        first = min(max(firsts[place], begins[place]), ends[place])
+        ranges.append(
+            OffsetRange(partition=place.partition, start=first, end=max(first, min(lasts[place], ends[place])))
+        )
+    return tuple(ranges)
+
+
+def count(ranges: tuple[OffsetRange, ...]) -> int:
+    """Offsets in the ranges; markers of transactions stand among them, so there are a little fewer records."""
+    return sum(its.end - its.start for its in ranges)
+
+
+async def _offsets(
+    reader: AIOKafkaConsumer,
+    places: list[TopicPartition],
+    bound: Bound,
+    begins: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+    unnamed: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, int]:
+    if bound.at is not None:
+        moment = int(bound.at.timestamp() * 1000)
+        found = await reader.offsets_for_times(dict.fromkeys(places, moment))
+        return {place: ends[place] if found[place] is None else found[place].offset for place in places}
+    if bound.offsets is not None:
+        if strangers := sorted(set(bound.offsets) - {place.partition for place in places}):
+            raise ReplayError(f"there is no partition {strangers[0]}; there are 0 to {len(places) - 1}")
+        return {place: bound.offsets.get(place.partition, unnamed[place]) for place in places}
+    if bound.offset is not None:
+        return dict.fromkeys(places, bound.offset)
+    return dict(begins if bound.edge == "earliest" else ends)
+
+
+def _bound(option: str, text: str, now: datetime) -> Bound:
+    if text in ("earliest", "latest"):
+        return Bound(text)
+    if re.fullmatch(r"\d{1,18}", text):
+        return Bound(offset=int(text))
+    if re.fullmatch(r"\d{1,6}:\d{1,18}(,\d{1,6}:\d{1,18})*", text):
+        pairs = (pair.split(":") for pair in text.split(","))
+        return Bound(offsets={int(partition): int(offset) for partition, offset in pairs})
+    if (ago := re.fullmatch(r"(\d{1,6})([smhdw])", text)) is not None:
+        return Bound(at=now - timedelta(**{_UNITS[ago[2]]: int(ago[1])}))
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        raise ReplayError(
+            f"{option} takes a time such as 2026-11-21T08:00 (UTC), how long ago (90m, 7d), earliest, latest, an "
+            f"offset, or PARTITION:OFFSET,…; not {text!r}"
+        ) from None
+    return Bound(at=instant if instant.tzinfo else instant.replace(tzinfo=UTC))

@@ -1,0 +1,137 @@
+"""What a plan has of its own on the cluster and in the index: made before it starts, deleted when it is dropped.
+
+A shadow topic has the partitions and the configuration that the live one has on the cluster, so what it holds can be
+read, and promoted, as if it were the live one. Handlers that write to the index write to collections of the plan.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from schemas.dead import dead_letter_topic
+from schemas.replays import ReplayPlan, ReplayTarget
+from streams.index.settings import IndexSettings
+from streams.kafka import make_admin
+from streams.replay.plan import handler_of, replay_dead_letters, shadow_topic
+from streams.settings import Settings
+from streams.topic_plan import PlannedTopic, as_it_is, make_topics, plan_topics
+from streams.topology import Handler
+
+_LOOKS = 100
+_PAUSE_SECONDS = 0.1
+
+
+def routes(plan: ReplayPlan, handler: Handler, rewritten: tuple[str, ...]) -> dict[str, str]:
+    """For each topic that a handler writes the one that its results go to; both before the prefix.
+
+    Dead letters always go to a topic of the plan: nobody should be woken by those of a backfill.
+    """
+    live = plan.target is ReplayTarget.LIVE
+    places = {topic: topic if live else shadow_topic(topic, plan.plan) for topic in rewritten}
+    return places | {dead_letter_topic(handler.consumes.name, handler.group): replay_dead_letters(handler, plan.plan)}
+
+
+async def make_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
+    """Makes the topics that a plan writes and that are missing. Returns their names.
+
+    Raises:
+        TopicsError: The cluster refused one.
+        KafkaError: The cluster can't be reached.
+    """
+    prefix = settings.kafka.topic_prefix
+    planned = {topic.name: topic for topic in plan_topics(settings)}
+    admin = make_admin(settings.kafka)
+    await admin.start()
+    try:
+        existing = set(await admin.list_topics())
+        wanted: list[PlannedTopic] = []
+        for live, own in _places(plan):
+            model = planned[prefix + live]
+            there = await as_it_is(admin, model) if model.name in existing else model
+            wanted.append(replace(there, name=prefix + own))
+    finally:
+        await admin.close()
+    return await make_topics(settings, wanted)
+
+
+async def drop_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
+    """Deletes a plan's topics and collections. Returns the names of those that were there.
+
+    Raises:
+        KafkaError: The cluster can't be reached, or refuses.
+    """
+    names = {settings.kafka.topic_prefix + own for _, own in _places(plan)}
+    admin = make_admin(settings.kafka)
+    await admin.start()
+    try:
+        there = sorted(names & set(await admin.list_topics()))
+        if there:
+            await admin.delete_topics(there)
+        for _ in range(_LOOKS):
+            if not names & set(await admin.list_topics()):
+                break
+            await asyncio.sleep(_PAUSE_SECONDS)
+    finally:
+        await admin.close()
+    return [*there, *await asyncio.to_thread(_drop_collections, settings, plan)]
+
+
+def with_own_index(settings: Settings, plan: ReplayPlan) -> Settings:
+    """The settings with collections of the plan, and, embedded, a folder of its own: one process owns a folder."""
+    if plan.target is ReplayTarget.LIVE:
+        return settings
+    return settings.model_copy(update={"index": _own_index(settings.index, plan.plan)})
+
+
+def _own_index(index: IndexSettings, plan: str) -> IndexSettings:
+    path = index.path
+    return index.model_copy(
+        update={
+            "collection": f"{index.collection}_replay_{plan}",
+            "utterances": f"{index.utterances}_replay_{plan}",
+            "path": None if path is None else path.with_name(f"{path.name}_replay_{plan}"),
+        }
+    )
+
+
+def _places(plan: ReplayPlan) -> Iterator[tuple[str, str]]:
+    """For each topic of a plan's own the live one that it stands beside; the dead letters' are among them."""
+    for stage in plan.stages:
+        handler = handler_of(stage)
+        for live, own in routes(plan, handler, stage.rewritten).items():
+            if own != live:
+                yield live, own
+
+
+def _drop_collections(settings: Settings, plan: ReplayPlan) -> list[str]:
+    if plan.target is ReplayTarget.LIVE or not any(handler_of(stage).lane == "index" for stage in plan.stages):
+        return []
+    own = with_own_index(settings, plan).index
+    if not own.url:
+        return _drop_folder(own.path)
+    from qdrant_client import QdrantClient
+
+    client = QdrantClient(
+        url=own.url,
+        api_key=own.api_key.get_secret_value() or None,
+        timeout=max(1, round(own.timeout_seconds)),
+        check_compatibility=False,
+    )
+    try:
+        there = [name for name in (own.collection, own.utterances) if client.collection_exists(name)]
+        for name in there:
+            client.delete_collection(name)
+    finally:
+        client.close()
+    return there
+
+
+def _drop_folder(path: Path | None) -> list[str]:
+    if path is None or not path.is_dir():
+        return []
+    shutil.rmtree(path)
+    return [str(path)]

@@ -1,0 +1,137 @@
+"""A handler's work, done again: the pipeline's own, with a selection before it and the plan's names behind it.
+
+A raw record goes in. One that is not meant comes out as nothing written, which still moves the plan's offset; one that
+is meant is handled as ever, under the plan's run, and its results go where the plan says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from aiokafka import ConsumerRecord
+
+from schemas.outcome import Dead
+from streams.clock import Clock
+from streams.codec import OutputRecord
+from streams.pipeline.decide import Decider
+from streams.pipeline.observer import Observer
+from streams.pipeline.subscription import Subscription
+from streams.pipeline.work import Done, Pending, Work
+from streams.replay.pace import Pace
+from streams.replay.plan import replay_group
+from streams.replay.selection import Selector
+from streams.telemetry.metrics import Metrics
+
+RUN_HEADER = "assay_run"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySubscription(Subscription):
+    """What a plan's group reads: the handler's own topic, or the shadow that an earlier stage wrote.
+
+    Attributes:
+        reads: The topic, before the prefix.
+        plan: The plan's name.
+    """
+
+    reads: str = ""
+    plan: str = ""
+
+    @property
+    def topic(self) -> str:
+        """The topic that is read."""
+        return self.reads
+
+    @property
+    def group(self) -> str:
+        """The plan's group, apart from the handler's own."""
+        return replay_group(self.handler.name, self.plan)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a plan's results go: for each topic that the handler may write the one that is written instead.
+
+    What has no place in it is withheld.
+    """
+
+    places: Mapping[str, str]
+
+    def of(self, done: Done) -> Done:
+        """What is written instead of a handler's results."""
+        kept = [self._moved(output) for output in done.outputs if output.topic in self.places]
+        return Done.of(*kept)
+
+    def _moved(self, output: OutputRecord) -> OutputRecord:
+        return output._replace(topic=self.places[output.topic])
+
+
+class ReplayWork(Work):
+    """The work of one handler on the records of a plan's stage."""
+
+    def __init__(
+        self,
+        decider: Decider,
+        clock: Clock,
+        observer: Observer,
+        *,
+        run: str,
+        means: Selector,
+        route: Route,
+        pace: Pace,
+        metrics: Metrics,
+    ) -> None:
+        """Takes what ``Work`` takes, and what the plan says.
+
+        Args:
+            decider: The handler under its configuration.
+            clock: For envelopes and durations.
+            observer: Told of outcomes.
+            run: The plan's run, which every result names.
+            means: Whether a record is meant; never raises.
+            route: Where results go.
+            pace: Told of every record that is started.
+            metrics: Counts what is done and what is passed over.
+        """
+        super().__init__(decider, clock, observer)
+        self._run = run.encode()
+        self._means = means
+        self._route = route
+        self._pace = pace
+        self.replayed = 0
+        """Records handled in this process."""
+        self.passed_over = 0
+        """Records that are not meant, in this process."""
+        count: Callable[[str], None] = lambda outcome: metrics.replay_records_total.labels(  # noqa: E731
+            decider.handler.name, outcome
+        ).inc()
+        self._count = count
+
+    def begin(self, record: ConsumerRecord) -> Done | Pending:
+        """Does a record's work as far as it goes without waiting; nothing for one that is not meant."""
+        if not self._means(record):
+            self.passed_over += 1
+            self._count("passed_over")
+            return Done.of()
+        self._pace.took()
+        begun = super().begin(self._marked(record))
+        return begun if isinstance(begun, Pending) else self._ended(begun)
+
+    async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
+        """Goes on with a record that has to wait for the world."""
+        return self._ended(await super().complete(self._marked(record), pending))
+
+    def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
+        """The dead letter of a record whose results can't be written."""
+        return self._route.of(super().refuse(self._marked(record), refusal))
+
+    def _ended(self, done: Done) -> Done:
+        self.replayed += 1
+        self._count("replayed")
+        return self._route.of(done)
+
+    def _marked(self, record: ConsumerRecord) -> ConsumerRecord:
+        """The record as one of this run, whatever run wrote it first."""
+        headers = [(name, value) for name, value in record.headers if name != RUN_HEADER]
+        return replace(record, headers=(*headers, (RUN_HEADER, self._run)))
