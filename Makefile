@@ -5,16 +5,24 @@ BIN    := $(VENV)/bin
 ARGS   ?=
 ROUNDS ?= 30
 DATA   ?= ../shared/data
+PROFILES ?= qdrant,grafana
 READY  := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 QUIX   := .assay/quix
 QUIX_READY := $(QUIX)/.ready
 
+# The services of the workers that run.
+WORKERS = docker compose ps --format '{{.Service}} {{.Labels}}' | grep assay.handler= | cut -d' ' -f1 | sort -u
+# As many new containers as there are old ones join the group; when they are healthy, each old one drains and goes.
+ROLL = old=$$(docker compose ps --quiet $$service) && set -- $$old && echo "$$service: $$\# to replace" && \
+	docker compose up --detach --wait --no-deps --no-recreate --scale $$service=$$((2 * $$\#)) $$service && \
+	docker stop $$old && docker inspect --format '{{.Name}} ended with status {{.State.ExitCode}}' $$old && docker rm $$old
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-faults check bench accuracy up down generate clean
+.PHONY: help setup demo test test-faults test-containers check bench accuracy up roll down generate clean
 
 help: ## Show these targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 setup: $(READY) ## Make the virtual environment and install Assay into it
 
@@ -61,11 +69,18 @@ bench: $(BENCH_READY) $(QUIX_READY) ## Measure on the pages of DATA (ARGS="--qui
 accuracy: $(BENCH_READY) ## Measure on the labelled pages of DATA, beside htmldate and trafilatura (see docs/accuracy.md)
 	@DATA=$(DATA) $(BIN)/python -m tests.accuracy $(ARGS)
 
-up: ## Start the whole installation in containers
-	docker compose up --detach --build --wait $(ARGS)
+test-containers: setup ## The composition run for real, where a Docker engine answers (see docs/containers.md)
+	$(BIN)/pytest tests/containers $(ARGS)
+
+up: ## Start the whole installation in containers (ARGS="--scale score-page=3", PROFILES= without Qdrant and Grafana)
+	COMPOSE_PROFILES=$(PROFILES) docker compose up --detach --build --wait $(ARGS)
+
+roll: ## Replace workers by new ones, one service after another (SERVICES="score-page fetch-page")
+	docker compose build topics
+	@for service in $(or $(SERVICES),$$($(WORKERS))); do $(ROLL) || exit 1; done
 
 down: ## Stop it, keeping its volumes
-	docker compose down $(ARGS)
+	docker compose --profile '*' down $(ARGS)
 
 clean: ## Remove what was built here
 	rm -rf $(VENV) .assay build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,4 +1,9 @@
-"""The worker services of the composition: one a handler, so that each is scaled and restarted by itself."""
+"""The worker services of the composition: one a handler, so that each is scaled and restarted by itself.
+
+In: the topology. Out: ``config/generated/compose.workers.yml``. One service a lane would need fewer processes, but then
+a backfill of pages would share its event loop with handlers whose objective is ten seconds, and one more replica of a
+handler would be one more of all. The lane is a label: ``docker ps --filter label=assay.lane=llm``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,9 @@ from streams.topology import HANDLERS, Handler
 
 HTTP_PORT = 8080
 STATE = "/var/lib/assay"
-"""Where a worker keeps what should outlive it: the fetch worker's pages."""
+"""Where a worker keeps what should outlive it: fetched pages, or the embedded index. Nothing else can be written to."""
+MEMORY = "${WORKER_MEMORY:-1g}"
+"""Of one worker: what it holds of each partition is bounded (``pipeline.window_bytes``), so more is a leak."""
 GRACE = "40s"
 """Longer than the drain budget (``pipeline.drain_seconds``), so that a stop is a drain and not a kill."""
 
@@ -34,11 +41,13 @@ def _service(handler: Handler) -> dict[str, Any]:
         "ASSAY_HTTP__PORT": str(HTTP_PORT),
         "ASSAY_LOGS__FORMAT": "json",
         # Embedded, the index would belong to one worker; all that write to it or search in it share the server.
-        "ASSAY_INDEX__URL": "${QDRANT_URL:-http://qdrant:6333}",
+        # An empty QDRANT_URL means embedded all the same.
+        "ASSAY_INDEX__URL": "${QDRANT_URL-http://qdrant:6333}",
     }
     service: dict[str, Any] = {
         "image": "${ASSAY_IMAGE:-assay:local}",
         "command": ["run", handler.name],
+        "labels": {"assay.handler": handler.name, "assay.lane": handler.lane},
         "env_file": [{"path": ".env.assay", "required": False}],
         "environment": environment,
         "expose": [str(HTTP_PORT)],
@@ -52,10 +61,19 @@ def _service(handler: Handler) -> dict[str, Any]:
         },
         "restart": "unless-stopped",
         "stop_grace_period": GRACE,
+        "read_only": True,
+        "tmpfs": ["/tmp"],  # noqa: S108 - the container's own
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges:true"],
+        "mem_limit": MEMORY,
+        "pids_limit": 256,
     }
     if handler.lane == "fetch":
         service["environment"] = environment | {"ASSAY_FETCH__CACHE_PATH": f"{STATE}/fetched.sqlite"}
         service["volumes"] = [f"fetched:{STATE}"]
+    if handler.lane == "index":
+        service["environment"] = environment | {"ASSAY_INDEX__PATH": f"{STATE}/{handler.name}"}
+        service["volumes"] = [f"indexed:{STATE}"]
     if handler.lane == "llm":
         # Workers share no disk: paid answers and the day's costs stand in Redis, which is used only with a model.
         service["environment"] = environment | {"ASSAY_LLM__REDIS_URL": "${REDIS_URL:-redis://redis:6379/0}"}

@@ -38,7 +38,7 @@ def seconds(text: str) -> float:
 
 
 def test_the_installation_is_whole() -> None:
-    assert {"kafka", "topics", "qdrant", "redis", "prometheus", "grafana"} <= set(MAIN["services"])
+    assert {"kafka", "topics", "lag", "qdrant", "redis", "prometheus", "grafana"} <= set(MAIN["services"])
     assert not set(MAIN["services"]) & set(WORKERS)
 
 
@@ -105,7 +105,47 @@ def test_what_is_mounted_from_the_checkout_exists_and_is_read_only() -> None:
         assert mode == "ro"
 
 
-@pytest.mark.parametrize("name", [*WORKERS, "topics"])
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_process_gains_privileges_and_ours_have_none(name: str) -> None:
+    service = SERVICES[name]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    if name in {*WORKERS, "topics", "lag", "prometheus"}:
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["tmpfs"] == ["/tmp"]
+
+
+@pytest.mark.parametrize("name", [*WORKERS, "lag"])
+def test_a_leak_ends_its_own_process_only(name: str) -> None:
+    assert SERVICES[name]["mem_limit"] == "${WORKER_MEMORY:-1g}"
+    assert SERVICES[name]["pids_limit"] == 256
+
+
+def test_only_what_is_left_out_by_name_is_a_profile_and_the_makefile_has_them_all_on() -> None:
+    profiles = {name: service["profiles"] for name, service in SERVICES.items() if "profiles" in service}
+    assert profiles == {"qdrant": ["qdrant"], "grafana": ["grafana"]}
+    assert "PROFILES ?= qdrant,grafana" in (ROOT / "Makefile").read_text("utf-8").splitlines()
+    # A service that always runs can't wait for one that may be left out.
+    waited_for = {other for service in SERVICES.values() for other in service.get("depends_on", ())}
+    assert not waited_for & set(profiles)
+
+
+@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
+def test_a_worker_says_its_handler_and_lane(handler: Handler) -> None:
+    labels = WORKERS[service_name(handler)]["labels"]
+    assert labels == {"assay.handler": handler.name, "assay.lane": handler.lane}
+
+
+@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
+def test_what_a_worker_keeps_lies_on_a_volume(handler: Handler) -> None:
+    service = WORKERS[service_name(handler)]
+    kept = [service["environment"].get(name) for name in ("ASSAY_FETCH__CACHE_PATH", "ASSAY_INDEX__PATH")]
+    folders = [volume.split(":")[1] for volume in service.get("volumes", ())]
+    assert bool(folders) is (handler.lane in {"fetch", "index"})
+    assert all(path.startswith(f"{folders[0]}/") for path in kept if path)
+
+
+@pytest.mark.parametrize("name", [*WORKERS, "topics", "lag"])
 def test_assay_is_told_where_kafka_is(name: str) -> None:
     environment = SERVICES[name]["environment"]
     match = OVERRIDABLE.fullmatch(environment["ASSAY_KAFKA__BOOTSTRAP_SERVERS"])
@@ -134,7 +174,7 @@ def test_a_worker_shares_what_its_replicas_must_share(handler: Handler) -> None:
     service = WORKERS[service_name(handler)]
     environment = service["environment"]
     # A handler of any lane may ask for a search, so all are told of the one index.
-    assert environment["ASSAY_INDEX__URL"].endswith(":-http://qdrant:6333}")
+    assert environment["ASSAY_INDEX__URL"] == "${QDRANT_URL-http://qdrant:6333}"
     asks_models = handler.lane == "llm"
     assert ("ASSAY_LLM__REDIS_URL" in environment) is asks_models
     assert ("redis" in service["depends_on"]) is asks_models
@@ -161,7 +201,7 @@ def test_a_worker_has_time_to_drain() -> None:
 
 def test_only_one_service_builds_the_image_that_all_share() -> None:
     assert [name for name, service in SERVICES.items() if "build" in service] == ["topics"]
-    assert {SERVICES[name]["image"] for name in [*WORKERS, "topics"]} == {SERVICES["topics"]["image"]}
+    assert {SERVICES[name]["image"] for name in [*WORKERS, "topics", "lag"]} == {SERVICES["topics"]["image"]}
 
 
 def test_kafka_can_do_transactions_alone() -> None:

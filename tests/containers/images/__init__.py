@@ -1,0 +1,1 @@
+"""Base images from Debian's packages, for a machine that reaches no image registry."""
