@@ -25,6 +25,7 @@ from streams.index.worker import IndexWorker
 from streams.llm.observer import LlmObserver
 from streams.llm.offline import answer_offline
 from streams.llm.shares import Shares
+from streams.llm.store import AnswerStore
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
 
@@ -35,16 +36,31 @@ if TYPE_CHECKING:
 class LiveWorld:
     """Answers needs with the real thing. Made when the first need comes, so what nobody asks for costs nothing."""
 
-    def __init__(self, settings: Settings, metrics: Metrics | None = None) -> None:
-        """Takes the settings of what may be asked for, and the metrics that count it."""
+    def __init__(
+        self,
+        settings: Settings,
+        metrics: Metrics | None = None,
+        journal: AnswerStore | None = None,
+        replaying: bool = False,
+    ) -> None:
+        """Opens nothing yet.
+
+        Args:
+            settings: Of what may be asked for.
+            metrics: Count it.
+            journal: Keeps answers and costs; as the settings say by default.
+            replaying: Whether the models' limits are those of replays instead of those of live traffic.
+        """
         self._settings = settings
+        self._journal = journal
         self._metrics = metrics
         self._fetcher: FetchWorker | None = None
         self._indexer: IndexWorker | None = None
         self._utterances: IndexWorker | None = None
         self._gateway: Gateway | None = None
         self._models = {name: settings.model_of(name) for name in settings.model_tasks}
-        self.shares = Shares(self._models, {name: settings.models.task(name).weight for name in self._models})
+        part = settings.models.replay_share if replaying else 1.0 - settings.models.replay_share
+        self.shares = Shares(self._models, {name: settings.models.task(name).weight for name in self._models}, part)
         """This process's parts of the models' limits; told by the consumer groups."""
 
     async def answer(self, need: Need, run: str | None) -> Reply:
@@ -115,6 +131,7 @@ class LiveWorld:
                     SystemClock(),
                     random.random,
                     self._metrics,
+                    self._journal,
                 )
             except GatewaySettingsError as error:
                 return str(error)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from streams.llm.store import AnswerStore, StoreError
+from streams.llm.usage import Experience, Usage, Used
 
 T = TypeVar("T")
 _FORGET_EVERY = 1000
@@ -31,11 +32,25 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, expires REAL NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS answers_by_age ON answers (expires);
 CREATE TABLE IF NOT EXISTS costs (day TEXT PRIMARY KEY, usd REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS usage (
+    task TEXT, model TEXT, opening INTEGER, calls INTEGER NOT NULL, estimated INTEGER NOT NULL,
+    prompt INTEGER NOT NULL, completion INTEGER NOT NULL, milliseconds INTEGER NOT NULL,
+    PRIMARY KEY (task, model, opening)
+) WITHOUT ROWID;
 """
 _BOOK = """
 INSERT INTO costs VALUES (?1, max(0, ?2))
 ON CONFLICT (day) DO UPDATE SET usd = max(0, usd + ?2) RETURNING usd
 """
+_USE = """
+INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (task, model, opening) DO UPDATE SET
+    calls = calls + excluded.calls, estimated = estimated + excluded.estimated, prompt = prompt + excluded.prompt,
+    completion = completion + excluded.completion, milliseconds = milliseconds + excluded.milliseconds
+"""
+_USED = (
+    "SELECT calls, estimated, prompt, completion, milliseconds FROM usage WHERE task = ? AND model = ? AND opening = ?"
+)
 _FORGET_OLDEST = "DELETE FROM answers WHERE key IN (SELECT key FROM answers ORDER BY expires DESC LIMIT -1 OFFSET ?)"
 
 
@@ -63,8 +78,10 @@ class SqliteStore:
 
         return await self._do(read)
 
-    async def keep(self, key: str, answer: str, now: float, seconds: float, day: str, usd: float) -> float:
-        """Keeps an answer for so long and books costs, both or neither; returns the day's costs then."""
+    async def keep(
+        self, key: str, answer: str, now: float, seconds: float, day: str, usd: float, used: Used | None = None
+    ) -> float:
+        """Keeps an answer for so long, books costs and notes what the call took; returns the day's costs then."""
 
         def write(database: sqlite3.Connection) -> float:
             with _transaction(database):
@@ -74,6 +91,8 @@ class SqliteStore:
                     if self._path is None:
                         database.execute(_FORGET_OLDEST, (_MOST_IN_MEMORY,))
                 self._kept += 1
+                if used is not None:
+                    database.execute(_USE, (used.task, used.model, used.opening, *used.usage))
                 return _booked(database, day, usd)
 
         return await self._do(write)
@@ -89,6 +108,15 @@ class SqliteStore:
                 return True, _booked(database, day, usd)
 
         return await self._do(write)
+
+    async def experience(self, task: str, model: str) -> Experience:
+        """What the task's calls of the model have taken so far."""
+
+        def read(database: sqlite3.Connection) -> Experience:
+            rows = (database.execute(_USED, (task, model, opening)).fetchone() for opening in (True, False))
+            return Experience(*(Usage() if row is None else Usage(*row) for row in rows))
+
+        return await self._do(read)
 
     async def aclose(self) -> None:
         """Closes the file, after what is under way."""

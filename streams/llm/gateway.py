@@ -34,7 +34,7 @@ from streams.llm.observer import Cause, LlmObserver
 from streams.llm.prices import cost_of, prompt_tokens_of
 from streams.llm.settings import LlmSettings, ModelsSection
 from streams.llm.shares import Shares
-from streams.llm.store import AnswerStore, StoreError
+from streams.llm.store import AnswerStore, BoundReachedError, StoreError
 from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
@@ -141,6 +141,8 @@ class Gateway:
         """What stands in the journal, else what the model says."""
         try:
             return await self._ledger.known(asking) or await self._ask(asking)
+        except BoundReachedError as error:
+            return self._unavailable(asking.need, asking.model, "budget", str(error))
         except StoreError as error:
             return self._unavailable(asking.need, asking.model, "journal", str(error)[:300])
 

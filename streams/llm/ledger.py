@@ -21,6 +21,7 @@ from streams.llm.protocols import keeps_to_protocol
 from streams.llm.replies import Completion
 from streams.llm.settings import LlmSettings
 from streams.llm.store import AnswerStore, StoreError
+from streams.llm.usage import Usage, Used, is_opening
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -99,9 +100,12 @@ class Ledger:
         seconds = llm.cache_seconds if settled else llm.cache_failed_seconds
         now = self._clock.now().timestamp()
         day, booked = asking.unbook()
+        milliseconds = round(asking.latency * 1000)
+        usage_now = Usage(1, asking.prompt_tokens, kept.prompt_tokens, kept.completion_tokens, milliseconds)
+        used = Used(asking.need.task, asking.model, is_opening(asking.need), usage_now)
         try:
             journal = kept.model_dump_json()
-            keeping = self._store.keep(asking.key, journal, now, seconds, day, (cost or 0.0) - booked)
+            keeping = self._store.keep(asking.key, journal, now, seconds, day, (cost or 0.0) - booked, used)
             total = await self._wait(asking, asking.left + _AFTER_SECONDS, keeping, _nothing)
             self._budget.show(day, total)
         except LateError:
@@ -115,7 +119,7 @@ class Ledger:
             asking.need,
             asking.model,
             attempts=asking.attempts,
-            latency_ms=round(asking.latency * 1000),
+            latency_ms=milliseconds,
             cost_usd=cost,
         )
 

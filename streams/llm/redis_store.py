@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from streams.llm.store import StoreError
+from streams.llm.usage import Experience, Usage, Used
 
 PREFIX = "assay:llm:"
 _SECONDS = 2.0
 """For one command: a journal that hangs must not hold answers up for longer than a model may."""
 _COSTS_SECONDS = 3 * 86_400
 """A day's costs are of use until the day is over everywhere."""
+_OTHER_COSTS_SECONDS = 90 * 86_400
+"""Those of a replay, until somebody goes on with it."""
 
 
 class RedisStore:
@@ -47,14 +50,26 @@ class RedisStore:
             raise StoreError(f"redis: {type(error).__name__}") from error
         return None if answer is None else str(answer)
 
-    async def keep(self, key: str, answer: str, now: float, seconds: float, day: str, usd: float) -> float:  # noqa: ARG002
-        """Keeps an answer for so long and books costs, both or neither; returns the day's costs then."""
+    async def keep(
+        self,
+        key: str,
+        answer: str,
+        now: float,  # noqa: ARG002
+        seconds: float,
+        day: str,
+        usd: float,
+        used: Used | None = None,
+    ) -> float:
+        """Keeps an answer for so long, books costs and notes what the call took; returns the day's costs then."""
         try:
             async with self._redis.pipeline(transaction=True) as both:
                 if seconds >= 1:
                     both.set(f"{PREFIX}answer:{key}", answer, ex=int(seconds))
+                if used is not None:
+                    for field, amount in used.usage._asdict().items():
+                        both.hincrby(_usage_name(used.task, used.model, used.opening), field, amount)
                 both.incrbyfloat(f"{PREFIX}costs:{day}", usd)
-                both.expire(f"{PREFIX}costs:{day}", _COSTS_SECONDS)
+                both.expire(f"{PREFIX}costs:{day}", _kept_for(day))
                 *_, total, _ = await both.execute()
         except self._trouble as error:
             raise StoreError(f"redis: {type(error).__name__}") from error
@@ -65,7 +80,7 @@ class RedisStore:
         name = f"{PREFIX}costs:{day}"
         try:
             total = float(await self._redis.incrbyfloat(name, usd))
-            await self._redis.expire(name, _COSTS_SECONDS)
+            await self._redis.expire(name, _kept_for(day))
             if most is None or usd <= 0 or total <= most:
                 return True, total
             # Others may be refused for a moment by what is taken back here, and nobody is let through too many.
@@ -73,6 +88,22 @@ class RedisStore:
         except self._trouble as error:
             raise StoreError(f"redis: {type(error).__name__}") from error
 
+    async def experience(self, task: str, model: str) -> Experience:
+        """What the task's calls of the model have taken so far."""
+        try:
+            rows = [await self._redis.hgetall(_usage_name(task, model, opening)) for opening in (True, False)]
+            return Experience(*(Usage(*(int(row.get(field, 0)) for field in Usage._fields)) for row in rows))
+        except self._trouble as error:
+            raise StoreError(f"redis: {type(error).__name__}") from error
+
     async def aclose(self) -> None:
         """Closes connections."""
         await self._redis.aclose()
+
+
+def _usage_name(task: str, model: str, opening: bool) -> str:
+    return f"{PREFIX}usage:{task}:{model}:{'opening' if opening else 'followup'}"
+
+
+def _kept_for(account: str) -> int:
+    return _COSTS_SECONDS if account[:1].isdigit() else _OTHER_COSTS_SECONDS

@@ -3,6 +3,9 @@
 A task's part of its model is its weight against those of the model's other tasks; a process's part of the task is that
 of the partitions of the handler's topics (its own and its retry topics) which are assigned to it. As every partition
 has one owner, the parts of all processes never come to more than the whole, not during a rebalance either.
+
+Replays have a fixed part of every limit and live traffic has the rest, whether a replay runs or not: nobody has to know
+of the others, and the live traffic does not wait until a replay has noticed it.
 """
 
 from __future__ import annotations
@@ -13,8 +16,9 @@ from collections.abc import Mapping, Sequence
 class Shares:
     """This process's parts. A process that holds no partitions because it reads no topics has everything."""
 
-    def __init__(self, models: Mapping[str, str], weights: Mapping[str, float]) -> None:
-        """Takes each task's model and weight."""
+    def __init__(self, models: Mapping[str, str], weights: Mapping[str, float], part: float = 1.0) -> None:
+        """Takes each task's model and weight, and the part of all limits that is there for such processes."""
+        self._part = part
         self._models = dict(models)
         self._weights = dict(weights)
         self._topics: dict[str, dict[str, float]] = {}
@@ -34,6 +38,6 @@ class Shares:
         model = self._models.get(task)
         rivals = [self._weights.get(other, 1.0) for other, its in self._models.items() if its == model]
         weight = self._weights.get(task, 1.0)
-        part = weight / sum(rivals) if model is not None and sum(rivals) > 0 else 1.0
+        part = self._part * (weight / sum(rivals) if model is not None and sum(rivals) > 0 else 1.0)
         parts = self._topics.get(task)
         return part if parts is None else part * sum(parts.values()) / len(parts)

@@ -70,7 +70,8 @@ async def settled(kafka: str, prefix: str, base_url: str, folder: Path, **llm: A
         },
         processing={"breaker": {"first_seconds": 0.2, "max_seconds": 0.5}},
         models={
-            "limits": {"default": {"requests_per_minute": 60_000, "tokens_per_minute": 10_000_000, "in_flight": 48}}
+            "limits": {"default": {"requests_per_minute": 60_000, "tokens_per_minute": 10_000_000, "in_flight": 48}},
+            "replay_share": 0.0,
         },
     )
 

@@ -14,6 +14,7 @@ from streams.llm import cache
 from streams.llm.answers import from_journal
 from streams.llm.cache import SqliteStore, make_store
 from streams.llm.store import AnswerStore, StoreError
+from streams.llm.usage import Experience, Usage, Used
 
 DAY = "2025-01-02"
 
@@ -44,6 +45,18 @@ async def test_costs(path: Path, kept: bool) -> None:
     _, total = await store.book(DAY, -0.5, 1.0)
     assert total == pytest.approx(0.1)
     assert await store.book(DAY, -5.0, 1.0) == (True, 0.0)
+    await store.aclose()
+
+
+async def test_what_calls_took_is_summed_up_over_restarts(path: Path) -> None:
+    for took in (10, 30):
+        store = SqliteStore(path)
+        await store.keep(f"k{took}", "{}", 0, 9, DAY, 0.0, Used("t", "m", True, Usage(1, 100, 90, took, 500)))
+        await store.keep(f"l{took}", "{}", 0, 9, DAY, 0.0, Used("t", "m", False, Usage(1, 200, 190, took, 600)))
+        await store.aclose()
+    store = SqliteStore(path)
+    assert await store.experience("t", "m") == Experience(Usage(2, 200, 180, 40, 1000), Usage(2, 400, 380, 40, 1200))
+    assert await store.experience("t", "another") == Experience()
     await store.aclose()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from prometheus_client import CollectorRegistry
 from schemas.llm import CallOutcome
 from schemas.outcome import ModelFailed, ModelReply, ModelUnavailable, ToolSpec
 from streams.llm.cache import SqliteStore
+from streams.llm.prices import prompt_tokens_of
 from streams.llm.settings import ModelLimits, TaskPolicy
 from streams.llm.store import StoreError
 from streams.telemetry.metrics import Metrics
@@ -34,7 +36,7 @@ from tests.streams.llm.model_server import (
     slow,
     status,
 )
-from tests.streams.llm.questions import FREE, HASTY, MODEL, gateway_at, question
+from tests.streams.llm.questions import FREE, HASTY, MODEL, TASK, gateway_at, question
 
 AT_EASE = TaskPolicy(deadline_seconds=5.0, patience_seconds=5.0, attempts=HASTY.attempts)
 """For calls that are to be tried again, however busy the machine is."""
@@ -412,6 +414,20 @@ async def test_who_is_cancelled_while_waiting_for_another_turn_leaves_nothing_bo
             await asyncio.gather(asking, return_exceptions=True)
         assert len(server.asked) == 1
     assert await booked_today(path) == 0.0
+
+
+async def test_what_calls_took_is_kept_beside_what_was_foreseen(tmp_path: Path) -> None:
+    """A question that goes on with a conversation is counted apart; an answer that was kept is counted once."""
+    need, store = question("word " * 100), SqliteStore(tmp_path / "llm.sqlite")
+    usage = {"prompt_tokens": 150, "completion_tokens": 3}
+    async with (
+        model_server(says("0.7", usage=usage)) as server,
+        gateway_at(server.base_url, store=store) as gateway,
+    ):
+        for asked in (need, need, replace(need, try_number=2)):
+            await gateway.answer(asked)
+        openings, followups = await store.experience(TASK, MODEL)
+    assert openings[:4] == followups[:4] == (1, prompt_tokens_of(need), 150, 3)
 
 
 class FullStore(SqliteStore):

@@ -9,6 +9,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from streams.llm.redis_store import RedisStore
 from streams.llm.store import StoreError
+from streams.llm.usage import Experience, Usage, Used
 
 DAY = "2025-01-02"
 
@@ -19,6 +20,7 @@ class SmallRedis:
     def __init__(self) -> None:
         self.values: dict[str, str] = {}
         self.seconds: dict[str, int] = {}
+        self.hashes: dict[str, dict[str, str]] = {}
         self.down = False
 
     async def get(self, name: str) -> str | None:
@@ -29,6 +31,15 @@ class SmallRedis:
         self._check()
         self.values[name] = str(float(self.values.get(name, "0")) + amount)
         return float(self.values[name])
+
+    async def hincrby(self, name: str, field: str, amount: int) -> int:
+        its = self.hashes.setdefault(name, {})
+        its[field] = str(int(its.get(field, "0")) + amount)
+        return int(its[field])
+
+    async def hgetall(self, name: str) -> dict[str, str]:
+        self._check()
+        return self.hashes.get(name, {})
 
     async def expire(self, name: str, seconds: int) -> None:
         self.seconds[name] = seconds
@@ -91,6 +102,18 @@ async def test_what_is_kept_for_no_time_is_not_kept(store: RedisStore) -> None:
     assert await store.get("k", 0) is None
 
 
+async def test_what_calls_took_is_summed_up(store: RedisStore) -> None:
+    assert await store.experience("t", "m") == Experience()
+    for took in (10, 30):
+        await store.keep("k", "{}", 0, 9, DAY, 0.0, Used("t", "m", True, Usage(1, 100, 90, took, 500)))
+    assert await store.experience("t", "m") == Experience(Usage(2, 200, 180, 40, 1000), Usage())
+
+
+async def test_costs_of_a_replay_are_kept_for_longer_than_those_of_a_day(store: RedisStore, redis: SmallRedis) -> None:
+    await store.book("replay:spring", 0.5, None)
+    assert redis.seconds["assay:llm:costs:replay:spring"] > 30 * 86_400
+
+
 async def test_costs(store: RedisStore) -> None:
     assert await store.book(DAY, 0.6, 1.0) == (True, 0.6)
     refused, total = await store.book(DAY, 0.6, 1.0)
@@ -102,6 +125,11 @@ async def test_costs(store: RedisStore) -> None:
 
 async def test_trouble_is_told(store: RedisStore, redis: SmallRedis) -> None:
     redis.down = True
-    for trying in (store.get("k", 0), store.keep("k", "{}", 0, 9, DAY, 1), store.book(DAY, 1, None)):
+    for trying in (
+        store.get("k", 0),
+        store.experience("t", "m"),
+        store.keep("k", "{}", 0, 9, DAY, 1),
+        store.book(DAY, 1, None),
+    ):
         with pytest.raises(StoreError):
             await trying

@@ -22,6 +22,13 @@ def test_a_task_that_nobody_configured_has_the_whole() -> None:
     assert Shares({}, {}).of("anything") == 1.0
 
 
+def test_replays_and_live_traffic_have_the_whole_together() -> None:
+    weights = {"claims": 3.0, "search": 1.0}
+    live, replay = Shares(MODELS, weights, 0.8), Shares(MODELS, weights, 0.2)
+    assert live.of("claims") + live.of("search") + replay.of("claims") + replay.of("search") == 1.0
+    assert replay.of("claims") < live.of("claims")
+
+
 def test_partitions() -> None:
     shares = Shares(MODELS, {})
     shares.expect("gate", ["own", "retry"])
