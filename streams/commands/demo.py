@@ -20,9 +20,9 @@ from streams.demo.account import faults
 from streams.demo.run import Demo, run
 from streams.demo.screen import live_table
 from streams.demo.story import tell_decisions
+from streams.entries import SourceError
 from streams.http import PortTakenError
 from streams.settings import Settings
-from streams.sources import SourceError
 from streams.telemetry.logs import configure_logs
 
 _PLAIN_WIDTH = 110

@@ -1,42 +1,38 @@
-"""``assay publish``: events or pages from files or standard input onto a topic."""
+"""``assay publish``: events or pages from files or standard input onto a topic, as live traffic or as a backfill.
+
+With a run id it is a backfill: what is published and how far the sources were read stand in Kafka together
+(``streams.backfill``), so it can be killed at any moment and goes on where it was.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import sys
+import re
+import shlex
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError, KafkaTimeoutError
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from aiokafka.errors import KafkaError
 
-from streams.codec import OutputRecord
+from streams.backfill.position import Position
+from streams.backfill.run_log import RunLog, RunTakenError
+from streams.backfill.sending import RunSending
+from streams.backfill.walk import ChangedError
 from streams.commands.kafka_trouble import run_with_kafka, tell
+from streams.commands.publish_check import check
+from streams.commands.publish_input import Input, Publication
+from streams.commands.publish_live import Sending
+from streams.commands.publish_progress import publish_progress
+from streams.entries import SourceError
 from streams.kafka import make_producer
-from streams.pipeline.commit import stop_producer
 from streams.settings import Settings
-from streams.sources import (
-    LARGEST_LINE,
-    STANDARD_INPUT_PATH,
-    Format,
-    Refused,
-    SourceError,
-    check_source,
-    format_of,
-    read_event,
-    read_source,
-)
-from streams.standard_input import STANDARD_INPUT, read_lines
+from streams.sources import Format, check_source
 from streams.topic_plan import create_topics
-from streams.topology import TOPICS, Topic, topic_named
+from streams.topology import TOPICS, topic_named
 
-_IN_FLIGHT = 200
-_SHOWN_REFUSALS = 20
+_RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 def run_publish(
@@ -47,67 +43,65 @@ def run_publish(
     rate: float | None = None,
     run_id: str | None = None,
     stated: Format | None = None,
-    check: bool = False,
+    check_only: bool = False,
+    resume: bool = False,
+    refused: Path | None = None,
 ) -> int:
-    """Publishes every record of every path, or only says what of it could not be.
+    """Publishes every record of every path, or only says what of it could be.
 
     Args:
         topic: Logical name.
         paths: See ``streams.sources.read_source``; ``-`` is standard input.
-        settings: The configuration; a Kafka is named in it, unless ``check`` is all that is asked for.
-        as_json: End with one line ``{"published", "refused", "seconds"}``, and ``valid`` where nothing is sent.
+        settings: The configuration; a Kafka is named in it, unless ``check_only`` is all that is asked for.
+        as_json: End with one line ``{"published", "refused", "seconds"}``, of a run with its figures in all.
         rate: Records a second at most.
-        run_id: Marks the records as a backfill.
+        run_id: Marks the records as a backfill (R-009). A run that was begun goes on where it was.
         stated: How lines are written; as a file's name says, and JSON on standard input, where None.
-        check: Read and validate everything, and send nothing; no Kafka is needed (C-33).
+        check_only: Read and validate everything, and send nothing; no Kafka is needed (C-33).
+        resume: The run must have been begun.
+        refused: A file that keeps whatever is refused, one JSON object a line.
 
     Returns:
-        0 when all was published; 1 where something was refused or Kafka failed; 2 for an unknown topic, a rate that is
-        none, or a path that can't be read or does not go with the topic; 130 after Ctrl-C.
+        0 when all was published; 1 where something was refused, Kafka failed or another copy of the run took over; 2
+        for an unknown topic or run, a rate that is none, a path that can't be read, does not go with the topic or is
+        not what the run read before; 130 after Ctrl-C.
     """
     found = topic_named(topic)
     if found is None:
         tell("publish", f"there is no topic {topic!r}; there are {', '.join(t.name for t in TOPICS)}")
         return 2
-    if rate is not None and not rate > 0:
-        tell("publish", f"--rate takes a number above 0, not {rate:g}")
+    asked = Publication(topic=found, paths=paths, run=run_id, stated=stated, refused=refused, rate=rate)
+    if wrong := _wrong(asked):
+        tell("publish", wrong)
         return 2
+    if check_only:
+        return run_with_kafka("publish", settings, check(Input(asked), as_json))
+    if run_id is None:
+        return run_with_kafka("publish", settings, _publish(Input(asked), settings, as_json))
+    return run_with_kafka("publish", settings, _Backfill(asked, run_id, settings, as_json).go(resume))
+
+
+def _wrong(asked: Publication) -> str | None:
+    if asked.rate is not None and not asked.rate > 0:
+        return f"--rate takes a number above 0, not {asked.rate:g}"
+    if asked.run is not None and not _RUN_ID.fullmatch(asked.run):
+        return f"a run id is 1 to 100 letters, digits, dots, underscores or hyphens, not {asked.run!r}"
+    if asked.refused is not None and any(_same(asked.refused, path) for path in asked.paths):
+        return f"--refused {asked.refused} would write over what is to be published"
     try:
-        for path in paths:
-            check_source(path, found, stated)
+        for path in asked.paths:
+            check_source(path, asked.topic, asked.stated)
     except SourceError as error:
-        tell("publish", str(error))
-        return 2
-    lines = _Input(found, paths, run_id, stated)
-    if check:
-        return run_with_kafka("publish", settings, _check(lines, as_json))
-    return run_with_kafka("publish", settings, _publish(lines, settings, as_json, rate))
+        return str(error)
+    return None
 
 
-async def _check(source: _Input, as_json: bool) -> int:
-    valid = status = 0
-    began = time.monotonic()
-    try:
-        with _progress(f"checking for {source.topic.name}") as advance:
-            async for _ in source.records():
-                valid += 1
-                advance()
-    except SourceError as error:
-        tell("publish", str(error))
-        status = 2
-    finally:
-        source.tell_rest()
-        seconds = time.monotonic() - began
-        if as_json:
-            print(json.dumps({"published": 0, "valid": valid, "refused": source.refused, "seconds": round(seconds, 3)}))
-        else:
-            print(
-                f"{valid} valid for {source.topic.name}, {source.refused} refused, in {seconds:.1f} s; nothing was sent"
-            )
-    return status or (1 if source.refused else 0)
+def _same(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve()
 
 
-async def _publish(source: _Input, settings: Settings, as_json: bool, rate: float | None) -> int:
+async def _publish(source: Input, settings: Settings, as_json: bool) -> int:
+    topic, rate = source.asked.topic.name, source.asked.rate
     if settings.kafka.create_topics:
         await create_topics(settings)
     producer = make_producer(settings.kafka, None, "assay.publish")
@@ -116,8 +110,10 @@ async def _publish(source: _Input, settings: Settings, as_json: bool, rate: floa
     status = 0
     began = time.monotonic()
     try:
-        with _progress(f"publishing to {source.topic.name}") as advance:
+        with publish_progress(f"publishing to {topic}", source.walk) as advance:
             async for record in source.records():
+                if record is None:
+                    continue
                 await sending.send(record)
                 advance()
                 if rate:
@@ -131,124 +127,121 @@ async def _publish(source: _Input, settings: Settings, as_json: bool, rate: floa
         # Also after Ctrl-C: what was sent is waited for, and told.
         await sending.stop()
         source.tell_rest()
-        _summarize(source.topic, sending.acknowledged, source.refused, time.monotonic() - began, as_json)
+        seconds = round(time.monotonic() - began, 3)
+        if as_json:
+            print(json.dumps({"published": sending.acknowledged, "refused": source.refused, "seconds": seconds}))
+        else:
+            print(f"published {sending.acknowledged} to {topic}, refused {source.refused}, in {seconds:.1f} s")
     if sending.failure is not None:
         raise sending.failure
     return status or (1 if source.refused else 0)
 
 
-def _summarize(topic: Topic, published: int, refused: int, seconds: float, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps({"published": published, "refused": refused, "seconds": round(seconds, 3)}))
-    else:
-        print(f"published {published} to {topic.name}, refused {refused}, in {seconds:.1f} s")
+class _Backfill:
+    """A run, from finding its place to saying how it ended."""
 
+    def __init__(self, asked: Publication, run: str, settings: Settings, as_json: bool) -> None:
+        self._source = Input(asked)
+        self._asked = asked
+        self._run = run
+        self._settings = settings
+        self._as_json = as_json
+        self._log = RunLog(settings, asked.topic, run)
 
-class Sending:
-    """Sends with a bounded number of records under way, and counts those that the cluster has acknowledged.
-
-    An idempotent producer tries for ever; here it is given up when nothing is acknowledged for ``patience`` seconds.
-    """
-
-    def __init__(self, producer: AIOKafkaProducer, prefix: str, patience: float) -> None:
-        """Takes a producer that is started, and what stands before topics."""
-        self._producer = producer
-        self._prefix = prefix
-        self._patience = patience
-        self._room = asyncio.Semaphore(_IN_FLIGHT)
-        self.sent = 0
-        self.acknowledged = 0
-        self.failure: BaseException | None = None
-
-    async def send(self, record: OutputRecord) -> None:
-        """Sends a record once there is room; raises where an earlier one failed."""
-        name, headers = self._prefix + record.topic, list(record.headers)
+    async def go(self, resume: bool) -> int:
+        topic = self._asked.topic.name
+        if self._settings.kafka.create_topics:
+            await create_topics(self._settings)
+        if resume and await self._log.read() is None:
+            tell(
+                "publish",
+                f"Kafka knows no run {self._run!r} for {topic}; begin it with --run-id {self._run} (a run that has not "
+                "moved for as long as Kafka keeps offsets, 7 days by default, is forgotten)",
+            )
+            return 2
+        began = time.monotonic()
         try:
-            async with asyncio.timeout(self._patience):
-                await self._room.acquire()
-                if self.failure is not None:
-                    raise self.failure
-                future = await self._producer.send(name, value=record.value, key=record.key, headers=headers)
-        except TimeoutError:
-            raise self._given_up() from None
-        self.sent += 1
-        future.add_done_callback(self._answered)
+            position = await self._log.open()
+            entries = await self._find(position)
+        except (SourceError, ChangedError) as error:
+            tell("publish", _explained(error, self._run))
+            await self._log.close()
+            return 2
+        except BaseException:
+            await self._log.close()
+            raise
+        return await self._send(position or Position(), entries, began)
 
-    async def stop(self) -> None:
-        """Waits for what is under way, as long as some of it is acknowledged, and closes the producer."""
-        before = -1
-        while self.failure is None and before < self.acknowledged:
-            before = self.acknowledged
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._patience):
-                    await self._producer.flush()
-                    break
-        else:
-            self.failure = self.failure or self._given_up()
-        await stop_producer(self._producer, self._patience if self.failure is None else 1.0)
+    async def _find(self, position: Position | None) -> int:
+        if position is None:
+            return 0
+        entries = await self._source.resume(position)
+        tell("publish", f"run {self._run} goes on: {position.published} published, {position.refused} refused before")
+        return entries
 
-    def _given_up(self) -> KafkaError:
-        return KafkaTimeoutError(f"nothing was acknowledged for {self._patience:g} s")
+    async def _send(self, before: Position, entries: int, began: float) -> int:
+        source, status = self._source, 0
+        sending = RunSending(self._log, before, entries, self._settings.pipeline)
+        try:
+            with publish_progress(f"publishing to {self._asked.topic.name}", source.walk) as advance:
+                await self._pass_on(before, sending, advance)
+        except SourceError as error:
+            tell("publish", str(error))
+            status = 2
+        except asyncio.CancelledError:
+            await sending.stop()
+            tell("publish", f"stopped; to go on: {self._command()}")
+            raise
+        except (KafkaError, RunTakenError, TimeoutError) as error:
+            sending.failure = sending.failure or error
+        finally:
+            await sending.stop()
+            source.tell_rest()
+            self._summarize(before, sending.committed, time.monotonic() - began)
+        if isinstance(sending.failure, RunTakenError):
+            tell("publish", f"another copy of run {self._run} has taken over, so this one ends")
+            return 1
+        if sending.failure is not None:
+            tell("publish", f"to go on later: {self._command()}")
+            raise sending.failure
+        return status or (1 if sending.committed.refused else 0)
 
-    def _answered(self, future: asyncio.Future[object]) -> None:
-        self._room.release()
-        if future.cancelled():
+    async def _pass_on(self, before: Position, sending: RunSending, advance: Callable[[], None]) -> None:
+        source, rate, published = self._source, self._asked.rate, 0
+        began = time.monotonic()
+        async for record in source.records():
+            published += record is not None
+            counts = {
+                "published": before.published + published,
+                "refused": before.refused + source.refused,
+                "kept": source.kept,
+            }
+            await sending.passed(record, source.walk.tracker.at(before.model_copy(update=counts)))
+            if record is not None:
+                advance()
+                if rate:
+                    await asyncio.sleep(max(0.0, published / rate - (time.monotonic() - began)))
+
+    def _summarize(self, before: Position, after: Position, seconds: float) -> None:
+        published, refused = after.published - before.published, after.refused - before.refused
+        if self._as_json:
+            told = {"published": published, "refused": refused, "seconds": round(seconds, 3)}
+            run = {"run": self._run, "run_published": after.published, "run_refused": after.refused}
+            print(json.dumps(told | run))
             return
-        if (error := future.exception()) is None:
-            self.acknowledged += 1
-        else:
-            self.failure = self.failure or error
+        print(f"published {published} to {self._asked.topic.name}, refused {refused}, in {seconds:.1f} s", end="")
+        print(f"; run {self._run} in all: {after.published} published, {after.refused} refused")
+
+    def _command(self) -> str:
+        """What goes on with the run."""
+        asked = self._asked
+        words = ["assay", "publish", asked.topic.name, *map(str, asked.paths), "--resume", self._run]
+        for option, value in (("--format", asked.stated), ("--rate", asked.rate), ("--refused", asked.refused)):
+            words += [] if value is None else [option, f"{value:g}" if isinstance(value, float) else str(value)]
+        return shlex.join(words)
 
 
-class _Input:
-    """The records of all paths in order. What is refused is counted, and the first of it told."""
-
-    def __init__(self, topic: Topic, paths: Sequence[Path], run_id: str | None, stated: Format | None) -> None:
-        self.topic = topic
-        self.refused = 0
-        self._paths = paths
-        self._run_id = run_id
-        self._stated = stated
-
-    async def records(self) -> AsyncIterator[OutputRecord]:
-        async for record in self._all():
-            await asyncio.sleep(0)  # lets Ctrl-C in, also where nothing else is waited for
-            if isinstance(record, OutputRecord):
-                yield record
-                continue
-            self.refused += 1
-            if self.refused <= _SHOWN_REFUSALS:
-                tell("publish", f"{record.place}: {record.reason}")
-
-    def tell_rest(self) -> None:
-        if self.refused > _SHOWN_REFUSALS:
-            tell("publish", f"and {self.refused - _SHOWN_REFUSALS} more refused")
-
-    async def _all(self) -> AsyncIterator[OutputRecord | Refused]:
-        for path in self._paths:
-            if path != STANDARD_INPUT_PATH:
-                for record in read_source(path, self.topic, self._run_id, self._stated):
-                    yield record
-                continue
-            number = 0
-            written = format_of(path, self._stated)
-            try:
-                async for line in read_lines(STANDARD_INPUT, LARGEST_LINE):
-                    number += 1
-                    event = read_event(line, f"standard input:{number}", self.topic, self._run_id, written)
-                    if event is not None:
-                        yield event
-            except OSError as error:
-                raise SourceError(f"standard input: {error.strerror}") from None
-
-
-@contextlib.contextmanager
-def _progress(doing: str) -> Iterator[Callable[[], None]]:
-    """Something to call for each record; on a terminal it moves a bar."""
-    if not sys.stderr.isatty():
-        yield lambda: None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(doing, total=None)
-        yield lambda: progress.advance(task)
+def _explained(error: Exception, run: str) -> str:
+    if isinstance(error, ChangedError):
+        return f"run {run} can't go on: {error}; publish what it is now as another run, under another --run-id"
+    return str(error)

@@ -24,11 +24,12 @@ from streams.demo.account import Balance
 from streams.demo.kafka import with_kafka
 from streams.demo.tally import Tally
 from streams.demo.watch import Watch
+from streams.entries import Refused
 from streams.http import HttpServer
 from streams.index.settings import EmbedderSettings
 from streams.kafka import make_producer
 from streams.settings import HttpSettings, Settings
-from streams.sources import Refused, read_source
+from streams.sources import read_source
 from streams.topic_plan import create_topics
 from streams.topology import PAGES_CRAWLED, topic_of
 

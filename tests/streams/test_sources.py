@@ -10,7 +10,8 @@ import pytest
 import streams.sources
 from schemas.pages import MAX_PAGE_BYTES
 from streams.codec import OutputRecord
-from streams.sources import Refused, SourceError, check_source, format_of, read_event, read_source
+from streams.entries import Refused, SourceError
+from streams.sources import check_source, format_of, read_event, read_source
 from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES, TOPIC_BYTES
 
 

@@ -1,0 +1,293 @@
+"""Backfills on a real Kafka: killed at any moment, run twice at once, fed with what has changed meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import os
+import random
+import signal
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.backfill.position import Position
+from streams.backfill.run_log import RunLog, RunTakenError
+from streams.codec import OutputRecord
+from streams.commands.publish import run_publish
+from streams.settings import Settings
+from streams.topology import PAGES_CRAWLED
+from tests.kafka.installation import Installation, installed, until
+from tests.kafka.test_publish_tail_topics import assay
+
+pytestmark = pytest.mark.kafka
+
+PAGES = PAGES_CRAWLED.name
+KEYS = 37
+
+
+@pytest.fixture
+async def installation(kafka: str, topic_prefix: str) -> Installation:
+    return await installed(kafka, topic_prefix)
+
+
+def write_pages(path: Path, count: int, first: int = 0) -> None:
+    """Pages of few addresses, so that the order of one key's records can be seen."""
+    lines = [
+        json.dumps({"url": f"https://a.example/{number % KEYS}", "html": f"<p>{number} " + "text " * 40})
+        for number in range(first, first + count)
+    ]
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "at") as file:
+        file.write("".join(line + "\n" for line in lines))
+
+
+async def numbers(installation: Installation) -> dict[bytes, list[int]]:
+    """The numbers of the pages that stand in the topic, by key, in their order."""
+    found = defaultdict(list)
+    for record in await installation.read(PAGES):
+        found[record.key].append(int(json.loads(record.value)["html"].split()[0][3:]))
+    return found
+
+
+def everything(count: int) -> dict[bytes, list[int]]:
+    return {f"https://a.example/{key}".encode(): list(range(key, count, KEYS)) for key in range(KEYS)}
+
+
+async def publish(settings: Settings, *arguments: str) -> tuple[int, dict[str, Any], str]:
+    async with assay(settings, "publish", PAGES, *arguments, "--json") as process:
+        out, err = await process.communicate()
+    return process.returncode or 0, json.loads(out) if out.strip() else {}, err.decode()
+
+
+async def test_killed_five_times_it_publishes_everything_once_and_in_order(
+    installation: Installation, tmp_path: Path
+) -> None:
+    settings, count = installation.settings, 20_000
+    write_pages(tmp_path / "a.jsonl", count // 2)
+    write_pages(tmp_path / "b.jsonl.gz", count - count // 2, first=count // 2)
+    command = ("publish", PAGES, str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl.gz"), "--run-id", "five")
+    log, chance, seen = RunLog(settings, PAGES_CRAWLED, "five"), random.Random(5), [0]
+
+    async def moved() -> bool:
+        position = await log.read()
+        return position is not None and position.published > seen[-1]
+
+    for _ in range(5):
+        async with assay(settings, *command, "--rate", "1500") as process:
+            await until(moved)
+            await asyncio.sleep(chance.random() * 0.3)
+            process.send_signal(signal.SIGKILL)
+            assert await process.wait() == -signal.SIGKILL
+        position = await log.read()
+        assert position is not None
+        seen.append(position.published)
+    assert seen == sorted(set(seen))
+    assert seen[-1] < count, "it was faster than its killer"
+    status, told, err = await publish(settings, *command[2:])
+    assert (status, told["run_published"], told["run_refused"]) == (0, count, 0)
+    assert f"run five goes on: {seen[-1]} published, 0 refused before" in err
+    assert await numbers(installation) == everything(count)
+    assert {dict(record.headers)["assay_run"] for record in await installation.read(PAGES)} == {b"five"}
+
+
+async def test_a_second_copy_fences_the_first_and_nothing_is_doubled(
+    installation: Installation, tmp_path: Path
+) -> None:
+    settings, count = installation.settings, 3000
+    write_pages(tmp_path / "a.jsonl", count)
+    arguments = (str(tmp_path / "a.jsonl"), "--run-id", "twice")
+    log = RunLog(settings, PAGES_CRAWLED, "twice")
+
+    async def begun() -> bool:
+        return await log.read() is not None
+
+    async with assay(settings, "publish", PAGES, *arguments, "--rate", "500") as first:
+        await until(begun)
+        status, told, err = await publish(settings, *arguments)
+        assert (status, told["run_published"]) == (0, count), err
+        _, first_err = await asyncio.wait_for(first.communicate(), 60)
+        assert first.returncode == 1
+    assert "another copy of run twice has taken over, so this one ends" in first_err.decode()
+    assert await numbers(installation) == everything(count)
+
+
+async def test_ctrl_c_says_how_to_go_on_and_a_finished_run_has_nothing_left(
+    installation: Installation, tmp_path: Path
+) -> None:
+    settings = installation.settings
+    write_pages(tmp_path / "my pages.jsonl", 500)
+    path = str(tmp_path / "my pages.jsonl")
+    log = RunLog(settings, PAGES_CRAWLED, "c")
+
+    async def begun() -> bool:
+        return await log.read() is not None
+
+    async with assay(settings, "publish", PAGES, path, "--run-id", "c", "--rate", "100", "--json") as process:
+        await until(begun)
+        process.send_signal(signal.SIGINT)
+        out, err = await process.communicate()
+        assert process.returncode == 130
+    first = json.loads(out)
+    assert err.decode() == f"assay publish: stopped; to go on: assay publish {PAGES} '{path}' --resume c --rate 100\n"
+    status, told, _ = await publish(settings, path, "--resume", "c")
+    assert (status, told["published"] + first["published"], told["run_published"]) == (0, 500, 500)
+    write_pages(tmp_path / "my pages.jsonl", 20, first=500)
+    for more in (20, 0):
+        status, told, _ = await publish(settings, path, "--resume", "c")
+        assert (status, told["published"]) == (0, more)
+    assert await numbers(installation) == everything(520)
+
+
+async def test_refused_lines_are_kept_once_and_whole_whatever_happens(
+    installation: Installation, tmp_path: Path
+) -> None:
+    settings, kept = installation.settings, tmp_path / "refused.jsonl"
+    lines = [
+        b'{"url": "https://a.example/%d", "html": "<p>%d"}' % (n, n) if n % 3 else b"bad %d" % n for n in range(900)
+    ]
+    (tmp_path / "a.jsonl").write_bytes(b"\n".join(lines) + b"\n\xff\n")
+    arguments = (str(tmp_path / "a.jsonl"), "--run-id", "bad", "--refused", str(kept))
+    log = RunLog(settings, PAGES_CRAWLED, "bad")
+
+    async def begun() -> bool:
+        return await log.read() is not None
+
+    async with assay(settings, "publish", PAGES, *arguments, "--rate", "200") as process:
+        await until(begun)
+        await asyncio.sleep(0.3)
+        process.send_signal(signal.SIGKILL)
+        await process.wait()
+    status, told, err = await publish(settings, *arguments)
+    assert (status, told["run_published"], told["run_refused"]) == (1, 600, 301)
+    assert len(err.splitlines()) <= 22
+    found = [json.loads(line) for line in kept.read_bytes().splitlines()]
+    assert [line.get("line", "").encode() for line in found] == [line for line in lines if b"bad" in line] + [b""]
+    assert found[0]["reason"].startswith("undecodable")
+    assert found[-1]["line_base64"] == "/w=="
+    assert found[-1]["place"].endswith("a.jsonl:901")
+
+
+@pytest.mark.parametrize("what", ["changed", "shorter", "renamed", "first"])
+async def test_what_has_changed_is_told_and_nothing_is_sent(
+    installation: Installation, tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    settings = installation.settings
+    for name, first in (("a.jsonl", 0), ("b.jsonl", 10)):
+        write_pages(tmp_path / name, 10, first)
+    paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    assert (await publish(settings, *map(str, paths), "--run-id", "x"))[0] == 0
+    text = paths[1].read_text()
+    if what == "changed":
+        paths[1].write_text(text.replace("<p>15 ", "<p>99 "))
+    elif what == "shorter":
+        paths[1].write_text("".join(text.splitlines(keepends=True)[:7]))
+    elif what == "first":
+        paths[0].write_text(paths[0].read_text().replace("text", "TEXT", 1))
+    else:
+        paths[1] = paths[1].rename(tmp_path / "c.jsonl")
+    status, told, err = await publish(settings, *map(str, paths), "--run-id", "x")
+    assert len(await installation.read(PAGES)) == 20
+    if what == "renamed":
+        assert (status, told["published"]) == (0, 0)
+        return
+    assert (status, told) == (2, {})
+    named = paths[0] if what == "first" else paths[1]
+    assert f"run x can't go on: {named} has " in err
+    assert "under another --run-id" in err
+
+
+async def test_a_pipe_goes_on_when_it_is_fed_the_same_again(installation: Installation, tmp_path: Path) -> None:
+    settings = installation.settings
+    write_pages(tmp_path / "a.jsonl", 60)
+    lines = (tmp_path / "a.jsonl").read_bytes().splitlines(keepends=True)
+    for given, published in ((lines[:25], 25), (lines, 35)):
+        async with assay(settings, "publish", PAGES, "-", "--run-id", "pipe", "--json") as process:
+            out, _ = await process.communicate(b"".join(given))
+            assert (process.returncode, json.loads(out)["published"]) == (0, published)
+    assert await numbers(installation) == everything(60)
+
+
+async def test_a_folder_of_pages_goes_on_by_names_and_sizes(installation: Installation, tmp_path: Path) -> None:
+    settings, folder = installation.settings, tmp_path / "pages"
+    folder.mkdir()
+    for number in range(40):
+        (folder / f"{number:03}.html").write_text(f"<p>{number}")
+    for more in (40, 0):
+        status, told, _ = await publish(settings, str(folder), "--run-id", "folder")
+        assert (status, told["published"]) == (0, more)
+    (folder / "999.html").write_text("<p>more")
+    assert (await publish(settings, str(folder), "--run-id", "folder"))[1]["published"] == 1
+    (folder / "005.html").write_text("<p>longer")
+    status, _, err = await publish(settings, str(folder), "--run-id", "folder")
+    assert (status, "has changed since it was read" in err) == (2, True)
+    assert len({record.key for record in await installation.read(PAGES)}) == 41
+
+
+async def test_a_run_that_is_not_there_is_told(installation: Installation, tmp_path: Path) -> None:
+    write_pages(tmp_path / "a.jsonl", 1)
+    status, told, err = await publish(installation.settings, str(tmp_path / "a.jsonl"), "--resume", "none")
+    assert (status, told) == (2, {})
+    assert err.startswith(f"assay publish: Kafka knows no run 'none' for {PAGES}; begin it with --run-id none")
+    assert len(err.splitlines()) == 1
+
+
+def record(number: int) -> OutputRecord:
+    return OutputRecord(PAGES, b"k", str(number).encode(), ())
+
+
+async def test_a_commit_whose_outcome_is_not_known_is_looked_up(installation: Installation) -> None:
+    """The cluster has it, the answer was lost: it must not be written again. It has not: it must be."""
+    log = RunLog(installation.settings, PAGES_CRAWLED, "doubt", sleep=lambda _: asyncio.sleep(0))
+    one, two = Position(entries=1, published=1), Position(entries=2, published=2)
+    assert await log.open() is None
+    transact = log._transact
+    outcomes = iter(("after", "before"))
+
+    async def doubtful(*arguments: Any) -> None:
+        match next(outcomes, None):
+            case "after":
+                await transact(*arguments)
+                raise TimeoutError
+            case "before":
+                raise TimeoutError
+        await transact(*arguments)
+
+    log._transact = doubtful  # type: ignore[method-assign, assignment]
+    await log.commit([record(1)], Position(), one, 1)
+    await log.commit([record(2)], one, two, 2)
+    await log.close()
+    assert [record.value for record in await installation.read(PAGES)] == [b"1", b"2"]
+    assert await log.read() == two
+
+
+async def test_a_run_that_moved_meanwhile_is_left_to_who_moved_it(installation: Installation) -> None:
+    log = RunLog(installation.settings, PAGES_CRAWLED, "moved", sleep=lambda _: asyncio.sleep(0))
+    other = RunLog(installation.settings, PAGES_CRAWLED, "moved")
+    one, two = Position(entries=1, published=1), Position(entries=2, published=2)
+    await log.open()
+    await log.commit([record(1)], Position(), one, 1)
+    assert await other.open() == one
+    await other.commit([record(2)], one, two, 2)
+    with pytest.raises(RunTakenError):
+        await log.commit([record(2)], one, two.model_copy(update={"refused": 1}), 2)
+    await log.close()
+    await other.close()
+    assert [record.value for record in await installation.read(PAGES)] == [b"1", b"2"]
+
+
+def test_a_terminal_sees_a_bar_and_the_run_in_all(
+    kafka: str, topic_prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = asyncio.run(installed(kafka, topic_prefix)).settings
+    write_pages(tmp_path / "a.jsonl", 50)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert run_publish(PAGES, [tmp_path / "a.jsonl"], settings, as_json=False, run_id="bar") == 0
+    out, _ = capsys.readouterr()
+    assert out.startswith(f"published 50 to {PAGES}, refused 0, in ")
+    assert out.endswith("; run bar in all: 50 published, 0 refused\n")
+    assert Counter(os.listdir(tmp_path)) == {"a.jsonl": 1}
