@@ -30,11 +30,12 @@ from streams.llm.client import Answer, Client, ClientSettingsError, Failure, Tro
 from streams.llm.flights import Flights, Replied
 from streams.llm.ledger import Ledger
 from streams.llm.limits import NoTurn, Turn
-from streams.llm.observer import Cause, LlmObserver
+from streams.llm.observer import LlmObserver
 from streams.llm.prices import cost_of, prompt_tokens_of
 from streams.llm.settings import LlmSettings, ModelsSection
 from streams.llm.shares import Shares
 from streams.llm.store import AnswerStore, BoundReachedError, StoreError
+from streams.telemetry.labels import Cause
 from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)

@@ -27,6 +27,7 @@ from schemas.replays import ReplaySelection, TopicRanges
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
 from streams.pipeline.origin import Origin
+from streams.replay.plan import ReplayError
 from streams.replay.source import read_range, standing_on
 from streams.settings import Settings
 from streams.topology import Handler, Topic
@@ -49,10 +50,6 @@ NONE = "none"
 """No decision, and no dead letter either."""
 DEAD = "dead"
 """A dead letter, and no decision."""
-
-
-class SelectionError(Exception):
-    """A selection that means nothing for this handler; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +114,7 @@ def wanted_of(handler: Handler, selection: ReplaySelection) -> Wanted | None:
     """What a selection looks for among a handler's decisions; None where it does not ask for them.
 
     Raises:
-        SelectionError: The handler makes no such decisions.
+        ReplayError: The handler makes no such decisions.
     """
     by_tier = bool(selection.tiers) and "tier" not in handler.consumes.event.model_fields
     if not (selection.outcomes or selection.judged_by or by_tier):
@@ -125,7 +122,7 @@ def wanted_of(handler: Handler, selection: ReplaySelection) -> Wanted | None:
     topic = _decisions_of(handler, by_tier)
     special = {NONE, DEAD}.intersection(selection.outcomes)
     if special and (by_tier or selection.judged_by):
-        raise SelectionError(
+        raise ReplayError(
             f"--outcome {' and '.join(sorted(special))} means inputs that nobody has decided on, "
             "so they have no tier or judge: leave --tier and --judged-by out"
         )
@@ -154,7 +151,7 @@ async def decision_ranges(settings: Settings, handler: Handler, selection: Repla
     Taken when a replay starts and kept with its plan, so that a resumed one means the same records.
 
     Raises:
-        SelectionError: The handler makes no such decisions.
+        ReplayError: The handler makes no such decisions.
         KafkaError: The cluster can't be read.
     """
     wanted = wanted_of(handler, selection)
@@ -210,22 +207,22 @@ def _decisions_of(handler: Handler, by_tier: bool) -> Topic:
         if "tier" in topic.event.model_fields if by_tier else topic.event in DECISION_FIELDS:
             return topic
     if by_tier:
-        raise SelectionError(f"{handler.name} neither reads nor writes a tier: leave --tier out")
-    raise SelectionError(f"{handler.name} writes no decisions to choose by: leave --outcome and --judged-by out")
+        raise ReplayError(f"{handler.name} neither reads nor writes a tier: leave --tier out")
+    raise ReplayError(f"{handler.name} writes no decisions to choose by: leave --outcome and --judged-by out")
 
 
 def _wire_name(event: type[Event], name: str, handler: str) -> str:
     """A field as the wire has it, whichever of its names was given.
 
     Raises:
-        SelectionError: There is no such field.
+        ReplayError: There is no such field.
     """
     first, dot, rest = name.partition(".")
     for known, its in event.model_fields.items():
         if first in (known, its.alias):
             return f"{its.alias or known}{dot}{rest}"
     fields = ", ".join(sorted(its.alias or known for known, its in event.model_fields.items()))
-    raise SelectionError(f"decisions of {handler} have no field {first!r}; there are {fields}")
+    raise ReplayError(f"decisions of {handler} have no field {first!r}; there are {fields}")
 
 
 def _values(part: Any, path: Sequence[str]) -> Iterator[str]:

@@ -41,7 +41,7 @@ async def make_selector(
         A predicate that never raises. A record that can't be decoded has no domain and no tier.
 
     Raises:
-        SelectionError: The selection asks for what the handler does not have.
+        ReplayError: The selection asks for what the handler does not have.
         KafkaError: Earlier decisions can't be read.
     """
     tests: list[Selector] = []
@@ -54,11 +54,6 @@ async def make_selector(
     if (by_contents := _by_contents(handler, selection)) is not None:
         tests.append(by_contents)
     return lambda record: all(test(record) for test in tests)
-
-
-def is_everything(selection: ReplaySelection) -> bool:
-    """Whether a selection leaves nothing out."""
-    return selection == ReplaySelection()
 
 
 def addresses(event: Event) -> Iterator[str]:
