@@ -236,6 +236,24 @@ def lag(
 
 
 @app.command()
+def top(
+    urls: Annotated[
+        list[str] | None, typer.Option("--url", help="A worker's address; may be repeated. One here by default.")
+    ] = None,
+    every: Annotated[float, typer.Option(min=0.2, help="Seconds between two looks.")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="One table, and no more.")] = False,
+    sort: Annotated[str, typer.Option("--sort", help="topology, rate, lag, age, dead or cost.")] = "topology",
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Watch the handlers at work: rate, lag, age, dead letters, costs."""
+    from streams.commands.top import TopOptions, run_top
+
+    options = TopOptions(urls=urls or (), every=every, once=once, sort=sort, as_json=as_json)
+    return run_top(load_settings(config).with_kafka(), options)
+
+
+@app.command()
 def estimate(
     articles: Annotated[int | None, typer.Option(help="How many; 10 million, or those of --from, by default.")] = None,
     mix: Annotated[str | None, typer.Option(help="Per cent in tiers A/B/C; 10/50/40 by default.")] = None,

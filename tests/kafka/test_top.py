@@ -1,0 +1,94 @@
+"""``assay top`` beside a worker on a real Kafka: once for programs, and live on a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import struct
+import sys
+from collections.abc import AsyncIterator
+from fcntl import ioctl
+from termios import TIOCSWINSZ, tcgetattr
+
+import pytest
+
+from streams.commands.top import TopOptions, run_top
+from streams.http import HttpServer
+from streams.settings import HttpSettings
+from tests.kafka.installation import Installation, installed, page, scorer, until
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+async def assay(kafka: str, topic_prefix: str) -> Installation:
+    return await installed(kafka, topic_prefix)
+
+
+@pytest.fixture
+async def worker(assay: Installation) -> AsyncIterator[str]:
+    """The address of a worker that has scored 30 pages."""
+    await assay.feed([page(number) for number in range(30)])
+    async with assay.running(scorer()) as application:
+        await until(application.caught_up)
+        async with HttpServer(application.asgi, HttpSettings(port=0)) as http:
+            yield http.address
+
+
+async def test_programs_get_one_line(assay: Installation, worker: str, capfd: pytest.CaptureFixture[str]) -> None:
+    options = TopOptions(urls=[worker], once=True, as_json=True, every=0.3)
+    assert await asyncio.to_thread(run_top, assay.settings, options) == 0
+    view = json.loads(capfd.readouterr().out)
+    [score] = [row for row in view["rows"] if row["handler"] == "score_page"]
+    assert (score["lag_records"], score["members"], score["dead"], score["rate_per_second"]) == (0, 1, 0, 0)
+    assert score["age_p99_seconds"] > 0
+    assert (view["workers"], view["kafka_problem"], view["worker_problems"]) == (1, "", {})
+
+
+async def test_without_a_terminal_it_is_one_plain_table(
+    assay: Installation, worker: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert await asyncio.to_thread(run_top, assay.settings, TopOptions(urls=[worker, "1"], every=0.3)) == 0
+    out = capfd.readouterr().out
+    assert "1 worker\n" in out
+    assert "\x1b" not in out
+    assert "http://127.0.0.1:1/metrics: ConnectError" in out
+
+
+async def test_it_lives_on_a_terminal_until_a_key_ends_it(assay: Installation, worker: str) -> None:
+    terminal, inside = pty.openpty()
+    ioctl(inside, TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    before = tcgetattr(inside)
+    environment = os.environ | {
+        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": assay.settings.kafka.bootstrap_servers,
+        "ASSAY_KAFKA__TOPIC_PREFIX": assay.prefix,
+        "TERM": "xterm-256color",
+    }
+    command = [sys.executable, "-c", "from streams.cli import main; main()", "top", "--every", "0.3", "--url", worker]
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=inside, stdout=inside, stderr=inside, env=environment
+    )
+    seen = bytearray()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(terminal, lambda: seen.extend(os.read(terminal, 65536)))
+    try:
+        await until(lambda: seen.count(b"score_page") >= 2)
+        os.write(terminal, b"\x1b[A")  # an arrow is no wish to leave
+        os.write(terminal, b"l")
+        frames = seen.count(b"score_page")
+        await until(lambda: seen.count(b"score_page") > frames + 1)
+        assert process.returncode is None
+        os.write(terminal, b"q")
+        assert await asyncio.wait_for(process.wait(), 20) == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        loop.remove_reader(terminal)
+        after = tcgetattr(inside)
+        os.close(inside)
+        os.close(terminal)
+    # Echo and lines are as before.
+    assert after[3] == before[3]
