@@ -101,6 +101,8 @@ class ReplayStage(Event):
             records; empty where the selection does not ask for them.
         config_version: Hash of the rules it decides under.
         rewritten: Topics it writes, without the prefix; what it writes elsewhere is withheld.
+        begun: Whether its consumer group has been set to where the ranges start. From then on the group's offsets are
+            the truth about how far it has come.
     """
 
     handler: str
@@ -109,6 +111,7 @@ class ReplayStage(Event):
     decisions: Many[TopicRanges] = ()
     config_version: str
     rewritten: Many[str] = ()
+    begun: bool = False
 
 
 class ReplayPlan(Event):

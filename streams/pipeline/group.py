@@ -30,7 +30,7 @@ from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.observer import Observer
 from streams.pipeline.partition import Held, Partition, State
 from streams.pipeline.subscription import Subscription
-from streams.pipeline.work import Pending, Work
+from streams.pipeline.work import Pending, RecordWork
 from streams.settings import PipelineSettings
 
 log = structlog.get_logger(__name__)
@@ -47,7 +47,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
     def __init__(
         self,
         subscription: Subscription,
-        work: Work,
+        work: RecordWork,
         stages: StageFactory,
         settings: PipelineSettings,
         clock: Clock,

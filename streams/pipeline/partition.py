@@ -30,7 +30,7 @@ from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.flow import Flow
 from streams.pipeline.observer import Observer
 from streams.pipeline.window import Entry, Window
-from streams.pipeline.work import Done, Work
+from streams.pipeline.work import Done, RecordWork
 from streams.settings import PipelineSettings
 
 log = structlog.get_logger(__name__)
@@ -54,7 +54,7 @@ class Partition:
         partition: TopicPartition,
         consumer: CountingConsumer,
         stage: CommitStage,
-        work: Work,
+        work: RecordWork,
         settings: PipelineSettings,
         lanes_by_key: bool,
         start: Callable[[Partition, Held], None],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import structlog
 from aiokafka import ConsumerRecord
@@ -46,6 +46,26 @@ class Pending:
     event: Event
     first: Ask | Retry
     began: float
+
+
+class RecordWork(Protocol):
+    """What a consumer group does with each record: a handler's work, or anything else that comes to outputs."""
+
+    def origin(self, record: ConsumerRecord) -> Origin:
+        """Where a record stood first, and when it is due."""
+        ...
+
+    def begin(self, record: ConsumerRecord) -> Done | Pending:
+        """Does a record's work as far as it goes without waiting; never raises."""
+        ...
+
+    async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
+        """Goes on with a record that has to wait for the world; never raises."""
+        ...
+
+    def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
+        """What becomes of a record whose outputs can't be written."""
+        ...
 
 
 class Work:

@@ -1,0 +1,260 @@
+"""A plan carried out, stage after stage, until it is finished, stopped, cancelled, or its money is spent.
+
+The ledger says where the plan stands, the consumer group of each stage how far that has come; nothing else is kept, so
+a process may be killed at any moment, and any number of them may share a plan.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from aiokafka.errors import KafkaError
+
+from schemas.replays import ReplayPlan, ReplayState
+from streams.clock import Clock
+from streams.llm.store import StoreError
+from streams.replay.cost import CostBound, bound_of
+from streams.replay.desk import Desk
+from streams.replay.ledger import Ledger, moved
+from streams.replay.pace import is_live_late
+from streams.replay.plan import ReplayError, handler_of, is_paid
+from streams.replay.ranges import count, resolve_ranges
+from streams.replay.reading import Reading, members_of, set_to_start
+from streams.replay.shadow import make_shadow, with_own_index
+from streams.replay.work import ReplayWork
+from streams.settings import Settings
+from streams.telemetry.metrics import Metrics
+from streams.world import LiveWorld
+
+_LOOK_SECONDS = 0.5
+_LEDGER_EVERY = 3
+"""Looks between two at the ledger, where somebody may have cancelled the plan."""
+_LIVE_SECONDS = 2.0
+"""Between two looks at live traffic."""
+WORKED_ON = (ReplayState.PLANNED, ReplayState.RUNNING, ReplayState.PAUSED, ReplayState.CANCELLED)
+"""States from which a plan can be carried out."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a plan has come; offsets are of the present stage, counts are of this process."""
+
+    plan: str
+    handler: str = ""
+    stage: int = 0
+    stages: int = 0
+    total: int = 0
+    remaining: int = 0
+    replayed: int = 0
+    passed_over: int = 0
+    spent_usd: float = 0.0
+    members: int = 0
+    note: str = ""
+    """Why nothing goes on for now."""
+
+
+class ReplayRun:
+    """This process's work on one plan."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        ledger: Ledger,
+        plan: str,
+        clock: Clock,
+        metrics: Metrics,
+        stop: asyncio.Event,
+        tell: Callable[[Progress], None] = lambda _: None,
+    ) -> None:
+        """Prepares; nothing is opened yet.
+
+        Args:
+            settings: The configuration that the handlers decide under.
+            ledger: Open.
+            plan: The plan's name.
+            clock: Time.
+            metrics: Count what is done.
+            stop: Ends the work after what is in hand; the plan is paused then.
+            tell: Told about twice a second how far it has come.
+        """
+        self.progress = Progress(plan)
+        self._settings = settings
+        self._ledger = ledger
+        self._name = plan
+        self._clock = clock
+        self._metrics = metrics
+        self._stop = stop
+        self._tell = tell
+
+    async def run(self) -> ReplayPlan:
+        """Carries the plan out from where it stands. Returns it as it stands then.
+
+        Raises:
+            ReplayError: There is no such plan, it is over, or it was made under another configuration.
+            TopicsError: The cluster refused a topic.
+            KafkaError: The cluster can't be reached.
+        """
+        plan = await self._changed(self._begun)
+        await make_shadow(self._settings, plan)
+        bound = bound_of(self._settings, plan.run, plan.max_cost_usd) if is_any_paid(plan, self._settings) else None
+        world = LiveWorld(with_own_index(self._settings, plan), self._metrics, journal=bound, replaying=True)
+        try:
+            if bound is not None:
+                self.progress.spent_usd = await bound.spent()
+            while plan.stage < len(plan.stages) and plan.state is ReplayState.RUNNING:
+                plan = await self._stage(plan, world, bound)
+        finally:
+            await world.aclose()
+            if bound is not None:
+                await bound.aclose()
+        return plan
+
+    async def _stage(self, plan: ReplayPlan, world: LiveWorld, bound: CostBound | None) -> ReplayPlan:
+        """One stage to its end, or to where it must stop. Returns the plan after it."""
+        plan = await self._with_ranges(plan)
+        at, stage = plan.stage, plan.stages[plan.stage]
+        desk = Desk(self._settings, plan, self._clock, self._metrics, world)
+        await set_to_start(self._settings, desk.subscription, stage.ranges, anew=not stage.begun)
+        plan = await self._changed(lambda newest: _with_stage(newest, at, begun=True))
+        await desk.open()
+        work = await desk.work()
+        progress = self.progress
+        progress.handler, progress.stage, progress.stages = stage.handler, at, len(plan.stages)
+        progress.total = count(stage.ranges)
+        reading = desk.reading(work)
+        watch = asyncio.create_task(self._watch_live(plan, desk), name="live traffic")
+        try:
+            async with reading:
+                why = await self._until_done(plan, reading, work, desk, bound)
+            await self._count_cost(stage.handler, bound)
+        finally:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+            self._metrics.replay_waiting.labels(stage.handler).set(0)
+        return await self._ended(plan, desk, why)
+
+    async def _until_done(
+        self, plan: ReplayPlan, reading: Reading, work: ReplayWork, desk: Desk, bound: CostBound | None
+    ) -> str | None:
+        """Waits until the stage is done; returns why it ended before that, None where it is done."""
+        progress, looks = self.progress, 0
+        before = (progress.replayed, progress.passed_over)
+        handler = plan.stages[plan.stage].handler
+        while True:
+            standing = await reading.standing()
+            if standing is not None:
+                progress.remaining, progress.members = standing.remaining, standing.members
+            progress.replayed, progress.passed_over = before[0] + work.replayed, before[1] + work.passed_over
+            progress.note = "gives way to live traffic" if desk.pace.waiting else reading.held_up
+            await self._count_cost(handler, bound)
+            self._metrics.replay_remaining_records.labels(handler).set(reading.own_remaining)
+            self._tell(progress)
+            if standing is not None and not standing.remaining:
+                return None
+            if bound is not None and bound.reached.is_set():
+                return f"the bound of {plan.max_cost_usd:g} USD is reached; resume it with --max-cost MORE"
+            if self._stop.is_set():
+                return "stopped; resume it"
+            looks += 1
+            if looks % _LEDGER_EVERY == 0 and (ended := await self._is_ended()):
+                return ended
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    await self._stop.wait()
+
+    async def _ended(self, plan: ReplayPlan, desk: Desk, why: str | None) -> ReplayPlan:
+        """The plan after a stage that is done, or was stopped."""
+        at = plan.stage
+        if why is None:
+            return await self._changed(lambda newest: _after_stage(newest, at))
+        others = 0
+        with contextlib.suppress(KafkaError, OSError):
+            others = await members_of(self._settings, desk.subscription)
+
+        def paused(newest: ReplayPlan) -> ReplayPlan | None:
+            # Others that share the plan go on with it; and a plan that is over stays over.
+            return None if others or newest.state is not ReplayState.RUNNING else moved(newest, ReplayState.PAUSED, why)
+
+        newest = await self._changed(paused)
+        return moved(newest, ReplayState.PAUSED, why) if newest.state is ReplayState.RUNNING else newest
+
+    async def _is_ended(self) -> str:
+        """Why somebody else has ended the plan; "" where nobody has."""
+        with contextlib.suppress(KafkaError, OSError):
+            await self._ledger.refresh()
+        newest = self._ledger.plans[self._name]
+        return "" if newest.state in (ReplayState.RUNNING, ReplayState.PAUSED) else f"it was {newest.state}"
+
+    async def _watch_live(self, plan: ReplayPlan, desk: Desk) -> None:
+        """Holds the replay up while live traffic of the same handler is late."""
+        while plan.give_way:
+            with contextlib.suppress(KafkaError, OSError, TimeoutError):
+                desk.pace.waiting = await is_live_late(self._settings, desk.handler, self._clock)
+                self._metrics.replay_waiting.labels(desk.handler.name).set(desk.pace.waiting)
+            await self._clock.sleep(_LIVE_SECONDS)
+
+    async def _count_cost(self, handler: str, bound: CostBound | None) -> None:
+        if bound is None:
+            return
+        with contextlib.suppress(StoreError):
+            spent = await bound.spent()
+            self._metrics.replay_cost_usd_total.labels(handler).inc(max(0.0, spent - self.progress.spent_usd))
+            self.progress.spent_usd = max(spent, self.progress.spent_usd)
+
+    async def _with_ranges(self, plan: ReplayPlan) -> ReplayPlan:
+        """The plan with the ranges of its present stage; those of a shadow are known when it is written."""
+        at, stage = plan.stage, plan.stages[plan.stage]
+        if stage.ranges:
+            return plan
+        ranges = await resolve_ranges(self._settings, stage.topic)
+        return await self._changed(lambda newest: _with_stage(newest, at, ranges=ranges))
+
+    async def _changed(self, change: Callable[[ReplayPlan], ReplayPlan | None]) -> ReplayPlan:
+        def checked(newest: ReplayPlan | None) -> ReplayPlan | None:
+            if newest is None:
+                raise ReplayError(f"there is no plan {self._name!r}; `assay replay list` shows those there are")
+            return change(newest)
+
+        after = await self._ledger.change(self._name, checked)
+        return after or self._ledger.plans[self._name]
+
+    def _begun(self, newest: ReplayPlan) -> ReplayPlan | None:
+        if newest.state not in WORKED_ON:
+            raise ReplayError(f"the plan {newest.plan} is {newest.state}; there is nothing left to do")
+        for stage in newest.stages[newest.stage :]:
+            version = self._settings.rules(handler_of(stage).rules).config_version
+            if version != stage.config_version:
+                raise ReplayError(
+                    f"the plan {newest.plan} was made under another configuration of {stage.handler} "
+                    f"({stage.config_version}, now {version}); give it with --config, or drop the plan and begin anew"
+                )
+        return None if newest.state is ReplayState.RUNNING else moved(newest, ReplayState.RUNNING)
+
+
+def is_any_paid(plan: ReplayPlan, settings: Settings) -> bool:
+    """Whether one of the plan's handlers may cost money."""
+    return any(is_paid(handler_of(stage), settings) for stage in plan.stages)
+
+
+def _with_stage(newest: ReplayPlan, at: int, **changes: Any) -> ReplayPlan | None:
+    """The plan with a stage changed; None where somebody has done that already."""
+    stage = newest.stages[at]
+    if all(getattr(stage, name) for name in changes):
+        return None
+    changed = stage.model_copy(update=changes)
+    return newest.model_copy(update={"stages": (*newest.stages[:at], changed, *newest.stages[at + 1 :])})
+
+
+def _after_stage(newest: ReplayPlan, at: int) -> ReplayPlan | None:
+    """The plan after a stage is done; None where somebody has said so already."""
+    if newest.stage != at or newest.state not in WORKED_ON:
+        return None
+    last = at + 1 == len(newest.stages)
+    state = ReplayState.FINISHED if last else newest.state
+    if state is ReplayState.PAUSED:
+        state = ReplayState.RUNNING
+    return moved(newest.model_copy(update={"stage": at + 1}), state)

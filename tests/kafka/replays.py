@@ -1,0 +1,64 @@
+"""What tests of replays share: a plan made as the command line makes it, and carried out in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from schemas.replays import ReplayPlan
+from streams.clock import SystemClock
+from streams.replay.begin import begin
+from streams.replay.ledger import Ledger
+from streams.replay.plan import Wishes
+from streams.replay.ranges import bounds_of
+from streams.replay.run import Progress, ReplayRun
+from streams.settings import Settings
+from streams.telemetry.metrics import Metrics
+
+
+async def planned(
+    settings: Settings,
+    *handlers: str,
+    plan: str = "again",
+    start: str = "",
+    end: str = "",
+    since: str = "",
+    **wishes: Any,
+) -> ReplayPlan:
+    """A plan in the ledger."""
+    now = datetime.now(UTC)
+    async with Ledger(settings, SystemClock()) as ledger:
+        wanted = Wishes(plan=plan, handlers=handlers, **wishes)
+        return await begin(settings, ledger, wanted, bounds_of(start, end, since, now), now)
+
+
+async def carried_out(
+    settings: Settings, plan: str = "again", stop: asyncio.Event | None = None, **more: Any
+) -> ReplayPlan:
+    """A plan after this process has done what there was to do."""
+    async with Ledger(settings, SystemClock()) as ledger:
+        run = ReplayRun(
+            settings, ledger, plan, SystemClock(), Metrics(CollectorRegistry()), stop or asyncio.Event(), **more
+        )
+        return await run.run()
+
+
+async def replayed(settings: Settings, *handlers: str, plan: str = "again", **wishes: Any) -> ReplayPlan:
+    """A plan, made and carried out."""
+    await planned(settings, *handlers, plan=plan, **wishes)
+    return await carried_out(settings, plan)
+
+
+class Watched:
+    """Keeps what a run tells of its progress."""
+
+    def __init__(self) -> None:
+        self.notes: set[str] = set()
+        self.last: Progress | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        self.last = progress
+        self.notes.add(progress.note)
