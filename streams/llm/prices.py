@@ -16,7 +16,7 @@ _TOKENS_PER_MESSAGE = 8
 MILLION = 1_000_000
 
 
-def cost_of(limits: ModelLimits, prompt_tokens: int, completion_tokens: int) -> float | None:
+def cost_of(limits: ModelLimits, prompt_tokens: float, completion_tokens: float) -> float | None:
     """USD of a call; None where the model has no price.
 
     >>> cost_of(ModelLimits(price_in=0.5, price_out=2.0), 1000, 10)
