@@ -295,12 +295,16 @@ def graph(
 
 @app.command()
 def generate(
-    check: Annotated[bool, typer.Option("--check", help="Only say what has drifted.")] = False, as_json: AsJson = False
+    check: Annotated[bool, typer.Option("--check", help="Only say what has drifted.")] = False,
+    release: Annotated[bool, typer.Option("--release", help="Keep today's schemas as those of this version.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Write the files that derive from the topology."""
+    if check and release:
+        raise typer.BadParameter("it writes, and --check does not", param_hint="'--release'")
     from streams.commands.generate import run_generate
 
-    return run_generate(check, as_json)
+    return run_generate(check, as_json, keep=release)
 
 
 @app.command()

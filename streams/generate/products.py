@@ -12,6 +12,7 @@ from pathlib import Path
 
 from streams.generate.asyncapi import asyncapi
 from streams.generate.compose_workers import compose_workers
+from streams.generate.goldens import goldens
 from streams.generate.grafana import grafana
 from streams.generate.graph import mermaid, topology_page
 from streams.generate.handler_docs import handler_page
@@ -59,6 +60,7 @@ def generate(root: Path) -> dict[Path, str]:
     files = {
         **json_schemas(),
         **asyncapi(),
+        **goldens(root),
         **topology_page(),
         **metrics_page(),
         **grafana(),

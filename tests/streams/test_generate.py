@@ -60,6 +60,8 @@ def test_a_change_on_either_side_is_found(checkout: Path, capsys: pytest.Capture
         "drifted": ["config/generated/prometheus/alerts.yml"],
         "missing": ["docs/metrics.md"],
         "stale": ["schemas/json/pages.forgotten.v1.schema.json"],
+        "lost": [],
+        "incompatible": [],
     }
     assert run_generate(check=True, as_json=False, root=checkout) == 1
     assert "drifted: config/generated/prometheus/alerts.yml" in capsys.readouterr().out

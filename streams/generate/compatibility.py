@@ -1,0 +1,205 @@
+"""Whether today's readers still understand every record that was ever written, told from JSON Schemas (R-010).
+
+Two schemas of one event go in, an earlier one and today's; what comes out is each change that breaks a reader of old
+records, in words. A change whose effect is not known counts as one that breaks. What models check beyond their schema
+is held by the golden examples instead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Schema = Mapping[str, Any]
+
+_SAID_ONLY = frozenset({"$schema", "$id", "$defs", "title", "description", "examples", "deprecated", "discriminator"})
+"""Keywords that tell people something and no validator."""
+_LEAST = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
+_MOST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
+_SHAPE = ("pattern", "format", "multipleOf", "contentEncoding", "contentMediaType")
+_STRUCTURE = frozenset(
+    {"type", "enum", "const", "default", "properties", "required", "additionalProperties", "items", "prefixItems"}
+    | {"uniqueItems", "anyOf", "oneOf", "$ref", *_LEAST, *_MOST, *_SHAPE}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """One change that breaks readers of old records: where, such as ``results[].kind``, and what."""
+
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        """As a person reads it."""
+        return f"{self.where or 'the event'}: {self.what}"
+
+
+def breaks(earlier: Schema, today: Schema) -> list[Break]:
+    """The changes for which a record that fits the earlier schema may not be read, or be read otherwise, today.
+
+    Args:
+        earlier: A schema that records were written under, self-contained.
+        today: The schema of the same event that readers have now, self-contained.
+
+    Returns:
+        Nothing where every old record is still understood. Fields that are new and optional, wider bounds, more values
+        and other words are no breaks.
+    """
+    return list(_Comparison(earlier, today).breaks())
+
+
+class _Comparison:
+    """Two documents, and the pairs of definitions that are being compared; a definition may hold itself."""
+
+    def __init__(self, earlier: Schema, today: Schema) -> None:
+        self._earlier = earlier
+        self._today = today
+        self._begun: set[tuple[str, str]] = set()
+
+    def breaks(self) -> Iterator[Break]:
+        yield from self._compare(self._earlier, self._today, "")
+
+    def _compare(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
+        if "default" in old and "default" in new and old["default"] != new["default"]:
+            yield Break(where, f"its default was {_told(old['default'])} and is {_told(new['default'])}")
+        wider = _alternatives(new, self._today)
+        for alternative in _alternatives(old, self._earlier):
+            yield from self._accepted(alternative, wider, where)
+
+    def _accepted(self, old: Schema, wider: list[Schema], where: str) -> Iterator[Break]:
+        """An alternative of old has to be read by one of today's; where none does, the nearest tells why."""
+        found: list[list[Break]] = []
+        for new in wider:
+            begun = set(self._begun)
+            problems = list(self._one(old, new, where))
+            if not problems:
+                return
+            self._begun = begun
+            found.append(problems)
+        yield from min(found, key=lambda problems: (any(_OF_TYPE in one.what for one in problems), len(problems)))
+
+    def _one(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
+        references = (str(old.get("$ref", "")), str(new.get("$ref", "")))
+        if all(references):
+            if references in self._begun:
+                return
+            self._begun.add(references)
+        kinds, today = _types(old), _types(new)
+        if today is not None and (kinds is None or not kinds <= _widened(today)):
+            gone = " or ".join(sorted(kinds - _widened(today))) if kinds else "anything"
+            yield Break(where, f"{_OF_TYPE}{gone}, and today only {' or '.join(sorted(today))} is read")
+            return
+        yield from _values(old, new, where)
+        yield from _bounds(old, new, where)
+        if kinds is None or "object" in kinds:
+            yield from self._object(old, new, where)
+        if kinds is None or "array" in kinds:
+            yield from self._array(old, new, where)
+        for keyword in sorted((old.keys() | new.keys()) - _STRUCTURE - _SAID_ONLY):
+            if old.get(keyword) != new.get(keyword):
+                yield Break(where, f"{keyword} has changed, and this check does not know what that means")
+
+    def _object(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
+        fields, today = old.get("properties", {}), new.get("properties", {})
+        for name, definition in fields.items():
+            if name not in today:
+                yield Break(_below(where, name), "the field is gone; what stood in it would be passed over")
+            else:
+                yield from self._compare(definition, today[name], _below(where, name))
+        for name in new.get("required", ()):
+            if name not in old.get("required", ()):
+                known = "was optional" if name in fields else "did not exist"
+                yield Break(_below(where, name), f"the field is required today and {known}")
+        more, allowed = old.get("additionalProperties", True), new.get("additionalProperties", True)
+        if more is not False and allowed is False:
+            yield Break(where, "fields beyond those that are named were passed over and are refused today")
+        elif more is True and isinstance(allowed, Mapping):
+            yield Break(where, "fields beyond those that are named could hold anything and no longer can")
+        elif isinstance(more, Mapping) and isinstance(allowed, Mapping):
+            yield from self._compare(more, allowed, _below(where, "*"))
+
+    def _array(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
+        if new.get("uniqueItems") and not old.get("uniqueItems"):
+            yield Break(where, "items may no longer be equal")
+        items, today = old.get("items"), new.get("items")
+        if isinstance(today, Mapping):
+            yield from self._compare(items if isinstance(items, Mapping) else {}, today, f"{where}[]")
+        elif today is False and items is not False:
+            yield Break(where, "further items are refused today")
+        first, now = old.get("prefixItems", ()), new.get("prefixItems", ())
+        for number, definition in enumerate(now):
+            before = first[number] if number < len(first) else items if isinstance(items, Mapping) else {}
+            yield from self._compare(before, definition, f"{where}[{number}]")
+
+
+_OF_TYPE = "could be "
+
+
+def _alternatives(schema: Schema, document: Schema) -> list[Schema]:
+    """What a value may be, choices laid open and references followed; where one led stays in ``$ref``."""
+    if reference := schema.get("$ref"):
+        found: Any = document
+        for part in str(reference).removeprefix("#/").split("/"):
+            found = found[part]
+        beside = {key: value for key, value in schema.items() if key not in {"$ref", "default"} | _SAID_ONLY}
+        return [{**one, "$ref": reference} for one in _alternatives({**found, **beside}, document)]
+    choices = schema.get("anyOf") or schema.get("oneOf")
+    if not choices:
+        return [schema]
+    beside = {key: value for key, value in schema.items() if key not in {"anyOf", "oneOf", "default"} | _SAID_ONLY}
+    return [one for choice in choices for one in _alternatives({**beside, **choice}, document)]
+
+
+def _types(schema: Schema) -> set[str] | None:
+    """The types that a value may have; None for any."""
+    stated = schema.get("type")
+    if stated is None:
+        values = schema["enum"] if "enum" in schema else [schema["const"]] if "const" in schema else None
+        return None if values is None else {_type_of(value) for value in values}
+    return {stated} if isinstance(stated, str) else set(stated)
+
+
+def _type_of(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    return {str: "string", int: "integer", float: "number", list: "array", dict: "object"}[type(value)]
+
+
+def _widened(types: set[str]) -> set[str]:
+    return types | {"integer"} if "number" in types else types
+
+
+def _values(old: Schema, new: Schema, where: str) -> Iterator[Break]:
+    allowed = new["enum"] if "enum" in new else [new["const"]] if "const" in new else None
+    if allowed is None:
+        return
+    had = old["enum"] if "enum" in old else [old["const"]] if "const" in old else None
+    if had is None:
+        yield Break(where, f"could have any value, and today only {', '.join(map(_told, allowed))}")
+    elif gone := [value for value in had if value not in allowed]:
+        yield Break(where, f"could be {', '.join(map(_told, gone))}, which is no longer read")
+
+
+def _bounds(old: Schema, new: Schema, where: str) -> Iterator[Break]:
+    for keywords, sign, words in ((_LEAST, 1, "at least"), (_MOST, -1, "at most")):
+        for keyword in keywords:
+            was, now = old.get(keyword), new.get(keyword)
+            if now is not None and (was is None or sign * now > sign * was):
+                before = "had no such bound" if was is None else f"was {words} {was}"
+                yield Break(where, f"{keyword} {before} and is {words} {now} today")
+    for keyword in _SHAPE:
+        if keyword in new and old.get(keyword) != new[keyword]:
+            yield Break(where, f"{keyword} was {_told(old.get(keyword))} and is {_told(new[keyword])} today")
+
+
+def _below(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else name
+
+
+def _told(value: object) -> str:
+    return "none" if value is None else json.dumps(value, ensure_ascii=False)
