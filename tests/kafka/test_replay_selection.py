@@ -1,0 +1,233 @@
+"""Ranges read back, and records chosen by contents and by earlier decisions, on a real Kafka."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+
+import pytest
+from aiokafka import ConsumerRecord
+
+from schemas.outcome import Dead, DeadReason, Outcome
+from schemas.pages import CrawledPage
+from schemas.relevance import RelevanceJudged, RelevanceOutcome, RelevanceRequested
+from schemas.replays import OffsetRange, ReplaySelection, TopicRanges
+from schemas.rules import Rules
+from streams.dlq.redrive import redrive
+from streams.dlq.selection import Selection
+from streams.kafka import make_producer
+from streams.replay.decisions import decision_ranges
+from streams.replay.plan import ReplayError
+from streams.replay.ranges import resolve_ranges
+from streams.replay.selection import make_selector
+from streams.replay.source import read_range, standing_on
+from streams.topology import RELEVANCE_JUDGED as JUDGED
+from streams.topology import Handler, handler_named
+from tests.kafka.installation import CRAWLED, Installation, installed, page, scored, scorer
+from tests.streams.llm.judges import input_of, judge_of
+from tests.streams.llm.model_server import Behaviour, Wire, model_server, says, status
+
+pytestmark = pytest.mark.kafka
+
+SOURCES = "relevance.requested.v1"
+JUDGE = judge_of("judge_relevance")
+COUNT = 24
+
+
+def declared(name: str) -> Handler:
+    handler = handler_named(name)
+    assert handler is not None
+    return handler
+
+
+SCORER, INDEXER, CLASSIFIER = (declared(name) for name in ("score_page", "index_page", "classify_results"))
+
+
+async def read(place: Installation, topic: str, ranges: Sequence[OffsetRange]) -> list[ConsumerRecord]:
+    async with aclosing(read_range(place.settings, topic, ranges)) as records:
+        return [record async for record in records]
+
+
+async def whole(place: Installation, topic: str) -> tuple[OffsetRange, ...]:
+    return await resolve_ranges(place.settings, topic)
+
+
+async def test_a_range_is_read_to_its_end_over_transaction_markers(kafka: str, topic_prefix: str) -> None:
+    place = await installed(kafka, topic_prefix)
+    for at in range(0, 60, 20):
+        await place.feed([page(number) for number in range(at, at + 20)], transactional=True)
+    ranges = await whole(place, CRAWLED)
+    await place.feed([page(number) for number in range(60, 70)])
+    found = await read(place, CRAWLED, ranges)
+    assert sorted(int(record.key.rpartition(b"/")[2]) for record in found) == list(range(60))
+    part = [its.model_copy(update={"start": its.start + 2, "end": its.end - 3}) for its in ranges if its.end > 8]
+    some = await read(place, CRAWLED, part)
+    bounds = {its.partition: its for its in part}
+    assert some
+    assert all(bounds[record.partition].start <= record.offset < bounds[record.partition].end for record in some)
+    assert await read(place, CRAWLED, [OffsetRange(partition=0, start=5, end=5)]) == []
+
+
+async def test_a_range_ends_before_what_is_not_committed(kafka: str, topic_prefix: str) -> None:
+    place = await installed(kafka, topic_prefix)
+    await place.feed([page(number) for number in range(10)])
+    producer = make_producer(place.settings.kafka, f"{topic_prefix}open", "open")
+    await producer.start()
+    await producer.begin_transaction()
+    for number in range(10, 20):
+        await producer.send_and_wait(topic_prefix + CRAWLED, page(number)[1], key=page(number)[0])
+    try:
+        beyond = [OffsetRange(partition=number, start=0, end=1000) for number in range(6)]
+        assert len(await read(place, CRAWLED, beyond)) == 10
+        [its] = await standing_on(place.settings, [CRAWLED, "no.such.topic"])
+        assert sum(each.end for each in its.ranges) == 10
+    finally:
+        await producer.abort_transaction()
+        await producer.stop()
+
+
+def by_number(wire: Wire) -> Behaviour:
+    """Every question of a kind is answered in its own way, told apart by the number in its source's address."""
+    text = " ".join(str(message.get("content")) for message in wire.asked.messages)
+    number = next(number for number in range(COUNT) if f"[{number}]" in text)
+    return (says("Relevant"), says("irrelevant"), status(400), says("Certainly!"))[number % 4]
+
+
+async def answer(wire: Wire) -> None:
+    await by_number(wire)(wire)
+
+
+@pytest.fixture
+async def judged(kafka: str, topic_prefix: str) -> AsyncIterator[Installation]:
+    """Sources of which each fourth is relevant, irrelevant, in error, and not understood."""
+    async with model_server(answer) as server:
+        place = await installed(
+            kafka,
+            topic_prefix,
+            llm={"base_url": server.base_url, "model": "m", "cache_path": None},
+            models={"limits": {"default": {"requests_per_minute": 60_000, "tokens_per_minute": 10**8}}},
+        )
+        await place.feed([source(number) for number in range(COUNT)], SOURCES)
+        await place.drain(JUDGE)
+        yield place
+
+
+def source(number: int) -> tuple[bytes, bytes]:
+    event = input_of("judge_relevance", number)
+    assert isinstance(event, RelevanceRequested)
+    its = event.model_copy(update={"query": f"{event.query} [{number}]"})
+    return f"request-{number}".encode(), its.to_json()
+
+
+async def chosen(place: Installation, handler: Handler, until: Sequence[TopicRanges], **selection: object) -> list[int]:
+    """The numbers of the records that a selection means."""
+    means = await make_selector(place.settings, handler, ReplaySelection.model_validate(selection), until)
+    records = await read(place, handler.consumes.name, await whole(place, handler.consumes.name))
+    return sorted(int((record.key or b"").decode().rpartition("-")[2]) for record in records if means(record))
+
+
+async def until_now(place: Installation, handler: Handler, **selection: object) -> Sequence[TopicRanges]:
+    return await decision_ranges(place.settings, handler, ReplaySelection.model_validate(selection))
+
+
+async def test_only_inputs_whose_last_decision_ended_so(judged: Installation) -> None:
+    """Foreign records have no id: their decisions name them by where they stand."""
+    failed = {"outcomes": ["error", "timeout"]}
+    until = await until_now(judged, JUDGE, **failed)
+    assert await chosen(judged, JUDGE, until, **failed) == [number for number in range(COUNT) if number % 4 == 2]
+    assert await chosen(judged, JUDGE, until, outcomes=["unparsed"]) == list(range(3, COUNT, 4))
+    assert await chosen(judged, JUDGE, until, outcomes=["error", "relevant=true"]) == []
+    assert await chosen(judged, JUDGE, until, outcomes=["relevant=true"]) == list(range(0, COUNT, 4))
+    assert await chosen(judged, JUDGE, until, outcomes=["llm.outcome=ok"], judged_by="model") != []
+    assert await chosen(judged, JUDGE, until, judged_by="offline") == []
+    assert await chosen(judged, JUDGE, until, outcomes=["error"], keys=["request-2", "request-3"]) == [2]
+
+
+async def test_a_later_decision_takes_the_place_of_an_earlier_one(judged: Installation) -> None:
+    """Only where it stood before the replay began: a resumed one means the same records."""
+    failed = {"outcomes": ["error"]}
+    before = await until_now(judged, JUDGE, **failed)
+    for record in await judged.read(JUDGED.name):
+        event = RelevanceJudged.model_validate_json(record.value or b"")
+        if event.outcome is RelevanceOutcome.ERROR:
+            better = event.model_copy(update={"outcome": RelevanceOutcome.IRRELEVANT})
+            await write(judged, record, better.to_json())
+    assert await chosen(judged, JUDGE, await until_now(judged, JUDGE, **failed), **failed) == []
+    assert await chosen(judged, JUDGE, before, **failed) == list(range(2, COUNT, 4))
+
+
+async def write(place: Installation, like: ConsumerRecord, value: bytes) -> None:
+    """A record like another one, with the same key and headers."""
+    producer = make_producer(place.settings.kafka, None, "again")
+    await producer.start()
+    try:
+        await producer.send_and_wait(like.topic, value, key=like.key, headers=list(like.headers))
+    finally:
+        await producer.stop()
+
+
+def every_fourth_alive(crawled: CrawledPage, rules: Rules) -> Outcome:
+    """Of four pages one meets a bug and one can't be read."""
+    number = int(crawled.url.rpartition("-")[2])
+    if number % 4 == 1:
+        raise RuntimeError("a bug")
+    return Dead(DeadReason.UNREADABLE_PAGE, "looks like nothing") if number % 4 == 3 else scored(crawled, rules)
+
+
+def numbered(number: int, host: str = "site.example") -> tuple[bytes, bytes]:
+    event = CrawledPage(url=f"https://{host}/page-{number}", html="<p>a page</p>")
+    return event.url.encode(), event.to_json()
+
+
+async def test_inputs_without_a_decision_and_dead_ones(kafka: str, topic_prefix: str) -> None:
+    place = await installed(kafka, topic_prefix)
+    await place.feed([numbered(number) for number in range(40)])
+    await place.drain(scorer(every_fourth_alive))
+    await place.feed([numbered(number) for number in range(40, 44)])
+    both = {"outcomes": ["none", "dead"]}
+    until = await until_now(place, SCORER, **both)
+    assert await chosen(place, SCORER, until, outcomes=["dead"]) == list(range(1, 40, 2))
+    assert await chosen(place, SCORER, until, outcomes=["none"]) == list(range(40, 44))
+    assert await chosen(place, SCORER, until, **both) == [*range(1, 40, 2), *range(40, 44)]
+    assert await chosen(place, SCORER, until, outcomes=["C"]) == list(range(0, 40, 2))
+    assert await chosen(place, SCORER, until, outcomes=["A", "none"]) == list(range(40, 44))
+
+    # What was sent again and decided on is dead no longer, and is still the input that it was.
+    await redrive(place.settings, Selection(reasons=("handler_bug",)), "again")
+    await place.drain(scorer())
+    until = await until_now(place, SCORER, **both)
+    again = await chosen(place, SCORER, until, outcomes=["dead"])
+    assert again == list(range(3, 40, 4))
+
+
+async def test_tiers_of_the_event_itself_or_of_the_decision_on_it(kafka: str, topic_prefix: str) -> None:
+    place = await installed(kafka, topic_prefix)
+    await place.feed([numbered(number) for number in range(8)])
+    await place.drain(scorer())
+    assert await chosen(place, SCORER, await until_now(place, SCORER, tiers=["C"]), tiers=["C"]) == list(range(8))
+    assert await chosen(place, SCORER, await until_now(place, SCORER, tiers=["A"]), tiers=["A", "B"]) == []
+    assert await until_now(place, INDEXER, tiers=["C"]) == (), "its input has a tier, so nothing has to be looked up"
+    assert await chosen(place, INDEXER, (), tiers=["C"]) == list(range(8))
+    assert await chosen(place, INDEXER, (), tiers=["A", "B"]) == []
+
+
+async def test_domains_of_pages(kafka: str, topic_prefix: str) -> None:
+    place = await installed(kafka, topic_prefix)
+    await place.feed([numbered(1, "news.site.example"), numbered(2, "site.example"), numbered(3, "mysite.example")])
+    await place.feed([(b"broken-4", b"{")])
+    assert await chosen(place, SCORER, (), domains=["Site.Example."]) == [1, 2]
+    assert await chosen(place, SCORER, (), domains=["news.site.example"]) == [1]
+    assert await chosen(place, SCORER, ()) == [1, 2, 3, 4], "what can't be decoded is left out by a filter alone"
+
+
+async def test_what_a_handler_does_not_have_is_told(kafka: str, topic_prefix: str) -> None:
+    place = await installed(kafka, topic_prefix)
+    for handler, selection, told in (
+        (CLASSIFIER, {"tiers": ["A"]}, "neither reads nor writes a tier"),
+        (JUDGE, {"outcomes": ["verdict=good"]}, "no field 'verdict'; there are config_version, detail, llm"),
+        (SCORER, {"judged_by": "model"}, "no field 'llm'"),
+        (JUDGE, {"outcomes": ["none"], "judged_by": "model"}, "leave --tier and --judged-by out"),
+    ):
+        with pytest.raises(ReplayError, match=re.escape(told)):
+            await until_now(place, handler, **selection)
