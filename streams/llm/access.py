@@ -33,6 +33,7 @@ class ModelAccess:
         self.last_trouble = ""
         self._model = model
         self._observer = observer
+        observer.breaker(model, is_open=False)
 
     def _turned(self, opened: bool) -> None:
         """The model is left alone, or asked again; why is told without the server's own words."""

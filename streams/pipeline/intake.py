@@ -15,14 +15,16 @@ from aiokafka import ConsumerRecord
 from faststream import AckPolicy
 from faststream.kafka import KafkaBroker, KafkaRouter
 from faststream.kafka.message import FAKE_CONSUMER, KafkaAckableMessage
-from faststream.kafka.prometheus import KafkaPrometheusMiddleware
 from faststream.kafka.subscriber.usecase import BatchSubscriber
+from faststream.message import StreamMessage
+from faststream.prometheus import ConsumeAttrs, MetricsSettingsProvider, PrometheusMiddleware
 from prometheus_client import CollectorRegistry
 from pydantic import SkipValidation
 
 from streams.kafka import connection, group_of
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import ConsumerGroup
+from streams.pipeline.subscription import Subscription
 from streams.settings import Settings
 from streams.topology import DEAD_LETTER_BYTES, MIB
 
@@ -64,9 +66,7 @@ class IntakeBroker(KafkaBroker):
     def _subscribe(self, group: ConsumerGroup, registry: CollectorRegistry) -> BatchSubscriber:
         kafka, pipeline = self._settings.kafka, self._settings.pipeline
         name = group_of(kafka, group.subscription)
-        # FastStream's label `handler` is the topic; a router for each handler adds the group.
-        metrics = KafkaPrometheusMiddleware(registry=registry, app_name="assay", custom_labels={"consumer_group": name})
-        router = KafkaRouter(middlewares=[metrics])
+        router = KafkaRouter(middlewares=[_metrics(registry, kafka.topic_prefix, group.subscription)])
         subscriber: BatchSubscriber = router.subscriber(
             f"{kafka.topic_prefix}{group.subscription.topic}",
             batch=True,
@@ -95,6 +95,46 @@ class IntakeBroker(KafkaBroker):
         subscriber(intake)
         self.include_router(router)
         return subscriber
+
+
+class _Intake(MetricsSettingsProvider[Any, Any]):
+    """What FastStream counts of a poll: the topic that the group reads, its records, and their bytes as they came."""
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+        self.messaging_system = "kafka"
+
+    def get_consume_attrs_from_message(self, msg: StreamMessage[Any]) -> ConsumeAttrs:
+        size = sum(len(record.value or b"") for record in msg.raw_message)
+        return {"destination_name": self._topic, "message_size": size, "messages_count": len(msg.raw_message)}
+
+    def get_publish_destination_name_from_cmd(self, cmd: Any) -> str:
+        return str(cmd.destination)
+
+
+def _metrics(registry: CollectorRegistry, prefix: str, subscription: Subscription) -> PrometheusMiddleware[Any, Any]:
+    """FastStream's own metrics of a group. Their label ``handler`` is the topic; a router for each adds the group.
+
+    Neither has the name of a plan in it, which would be a label without bounds.
+    """
+    topic, group = (prefix + without_plan(name) for name in (subscription.topic, subscription.group))
+    counted = _Intake(topic)
+    return PrometheusMiddleware(
+        settings_provider_factory=lambda _: counted,
+        registry=registry,
+        app_name="assay",
+        custom_labels={"consumer_group": group},
+    )
+
+
+def without_plan(name: str) -> str:
+    """The name of a replay's group or topic as a label has it.
+
+    >>> without_plan("assay.score_page.replay.after-the-fix"), without_plan("assay.score_page")
+    ('assay.score_page.replay', 'assay.score_page')
+    """
+    of, replay, _ = name.partition(".replay.")
+    return f"{of}.replay" if replay else name
 
 
 def _quiet_logger() -> logging.Logger:

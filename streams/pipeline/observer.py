@@ -39,6 +39,7 @@ class Observer:
         self._lane: Lane = lane
         self._duration = {its: metrics.handler_duration_seconds.labels(handler, its) for its in LANES}
         self._age = metrics.event_age_seconds.labels(handler)
+        metrics.breaker_open.labels(handler, lane).set(0)
         self._outcomes: dict[tuple[str, str, Lane], Counter] = {}
         self._features: dict[str, Counter] = {}
         self._held: dict[str, tuple[int, int, int, float]] = {}
@@ -93,7 +94,12 @@ class Observer:
             log.warning("circuit breaker open, intake rests", handler=self._handler)
 
     def lags(self, topic: str, records: int) -> None:
-        """How far the handler is behind on the partitions it holds."""
+        """How far the handler is behind on the partitions it holds.
+
+        A replay reads the topic itself or a plan's copy of it; the plan's name is no label.
+        """
+        if self._lane == "replay":
+            topic = topic.partition(".replay.")[0]
         self._metrics.consumer_lag_records.labels(self._handler, topic, self._lane).set(records)
 
     def emitted(self, events: Sequence[Event], replayed: bool) -> None:

@@ -221,8 +221,10 @@ def test_what_a_run_has_written_and_what_a_replay_reads_is_told_apart(group: Lan
     observer.died(DeadReason.INVALID, Stage.DECODE, replayed)
     observer.retried(RetryReason.UNAVAILABLE, replayed)
     observer.committed("committed", 0.1)
-    observer.lags("pages.crawled.v1", 7)
+    observer.lags("pages.crawled.v1" if group == "live" else "pages.crawled.v1.replay.after-the-fix", 7)
     observer.breaker(closed=False)
+    labels = {"handler": "toy", "topic": "pages.crawled.v1", "lane": group}
+    assert registry.get_sample_value("assay_consumer_lag_records", labels) == 7, "no label has a plan's name in it"
     lanes = {
         sample.name.removeprefix("assay_"): sample.labels["lane"]
         for metric in registry.collect()

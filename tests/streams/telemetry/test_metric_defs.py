@@ -8,6 +8,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from streams.telemetry.metric_defs import METRICS, SCORE_BUCKETS
 from streams.telemetry.metrics import LateGauge, Metrics
+from tests.streams.telemetry.setters import ELSEWHERE, setters
 
 
 def registered() -> dict[str, MetricWrapperBase]:
@@ -45,6 +46,13 @@ def test_names_follow_the_conventions_of_prometheus() -> None:
         assert metric.meaning.endswith(".")
         assert ("seconds" in metric.name) == (metric.unit == "seconds")
         assert ("bytes" in metric.name) == (metric.unit == "bytes")
+
+
+def test_every_declared_metric_is_set_by_some_code() -> None:
+    sources = setters()
+    assert [name for name, files in sources.items() if not files] == []
+    for name, place in ELSEWHERE.items():
+        assert any(file.startswith(place) for file in sources[name]), f"{name} is not set in {place}"
 
 
 def test_histograms_alone_have_buckets_and_they_rise() -> None:

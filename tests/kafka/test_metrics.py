@@ -1,0 +1,279 @@
+"""What a real run exposes: every declared metric, no other, and no label that an input has chosen."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from schemas.dead import dead_letter_topic
+from schemas.extraction import ExtractionNeeded, ExtractionTrigger
+from schemas.outcome import Drop, DropReason, Outcome, Retry, RetryReason
+from schemas.pages import CrawledPage, Tier
+from schemas.rules import Rules
+from streams.app import Application
+from streams.demo.run import Demo, run
+from streams.http import HttpServer
+from streams.kafka import make_producer
+from streams.settings import HttpSettings, load_settings
+from streams.telemetry.labels import TASKS
+from streams.telemetry.metric_defs import METRICS
+from streams.topology import HANDLERS, Handler, handler_named
+from tests.handlers.indexing.pages import LONG, scored_page
+from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, page, scorer, until
+from tests.kafka.malformed import enormous, good_page, malformed
+from tests.streams.fetch.web import response, serving
+from tests.streams.llm.judges import SOURCE
+from tests.streams.llm.model_server import model_server, says, status
+from tests.streams.telemetry.setters import ELSEWHERE
+from tests.streams.telemetry.strays import strays
+
+pytestmark = pytest.mark.kafka
+MODEL = "vendor/small-1"
+WITH_MODELS = {
+    "assay_llm_allowed_requests_per_minute",
+    "assay_llm_breaker_open",
+    "assay_llm_budget_left_usd",
+    "assay_llm_cached_total",
+    "assay_llm_cost_usd_total",
+    "assay_llm_limit_seconds",
+    "assay_llm_queue_seconds",
+    "assay_llm_request_seconds",
+    "assay_llm_requests_total",
+    "assay_llm_tokens_total",
+    "assay_llm_unavailable_total",
+}
+"""What the demonstration doesn't need, since it asks no model; a judge that does shows all of it."""
+SECOND_TIME = {"assay_retries_total", "assay_index_points_removed_total", "assay_fetches_cached_total"}
+"""What takes a handler that fails once, a page that crosses tiers, and a page that is asked for again."""
+
+
+def shown(families: Iterable[Metric]) -> set[str]:
+    """The declared metrics that have counted or been set; those without labels stand at 0 before."""
+    declared = {metric.name: metric for metric in METRICS}
+    found = set()
+    for family in families:
+        name = family.name + "_total" if family.type == "counter" else family.name
+        samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+        if name in declared and any(sample.labels.keys() - {"le"} or sample.value for sample in samples):
+            found.add(name)
+    return found
+
+
+async def scraped(application: Application) -> list[Metric]:
+    """What Prometheus is given."""
+    async with (
+        HttpServer(application.asgi, HttpSettings(port=0)) as server,
+        httpx.AsyncClient(base_url=f"http://{server.address}", follow_redirects=True) as client,
+    ):
+        answer = await client.get("/metrics")
+    assert answer.status_code == 200
+    return list(text_string_to_metric_families(answer.text))
+
+
+def models(application: Application) -> dict[str, str]:
+    return {task: application.settings.model_of(task) for task in TASKS}
+
+
+def judge(name: str) -> Handler:
+    handler = handler_named(name)
+    assert handler is not None
+    return handler
+
+
+async def test_the_demonstration_shows_every_metric_that_needs_no_trouble_and_no_model(
+    kafka: str, topic_prefix: str
+) -> None:
+    settings = load_settings(kafka={"bootstrap_servers": kafka, "topic_prefix": topic_prefix}, http={"enabled": False})
+    done: list[Demo] = []
+    demo = await run(settings, asyncio.Event(), True, None, lambda _: None, lambda _: None, done.append)
+    assert done
+    registry = list(demo.application.registry.collect())
+    assert not strays(registry, models(demo.application))
+    elsewhere = WITH_MODELS | SECOND_TIME | ELSEWHERE.keys()
+    assert shown(registry) == {metric.name for metric in METRICS} - elsewhere
+
+
+async def test_a_judge_that_asks_a_model_shows_calls_tokens_money_waits_and_breakers(
+    kafka: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    handler = judge("judge_relevance")
+    async with model_server(says("Relevant")) as server:
+        place = await installed(
+            kafka,
+            topic_prefix,
+            [handler],
+            llm={
+                "base_url": server.base_url,
+                "model": MODEL,
+                "cache_path": tmp_path / "llm.sqlite",
+                "budget_usd_per_day": 5.0,
+                "breaker_first_seconds": 0.2,
+            },
+            models={"limits": {MODEL: {"price_in": 1.0, "price_out": 2.0, "requests_per_minute": 60_000}}},
+            processing={"breaker": {"first_seconds": 0.2, "max_seconds": 0.5}},
+        )
+        topic = handler.consumes.name
+        async with place.running(handler) as application:
+            for number in range(2):
+                again = SOURCE.model_copy(update={"request_id": f"request-{number}"})
+                await place.feed([(b"", again.to_json())], topic)
+                await until(application.caught_up, times=2)
+            server.behave = status(401)
+            other = SOURCE.model_copy(update={"request_id": "request-2", "query": "something else"})
+            await place.feed([(b"", other.to_json())], topic)
+            await until(lambda: application.registry.get_sample_value("assay_llm_breaker_open", {"model": MODEL}) == 1)
+            server.behave = says("Irrelevant")
+            await until(application.caught_up, times=2)
+            families = await scraped(application)
+    assert shown(families) >= WITH_MODELS
+    assert not strays(families, models(application))
+    samples = {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value for f in families for sample in f.samples
+    }
+    asked = (("model", MODEL), ("task", "judge_relevance"))
+    assert samples["assay_llm_cached_total", (("task", "judge_relevance"),)] == 1
+    assert samples["assay_llm_requests_total", (asked[0], ("outcome", "ok"), asked[1])] == 2
+    tokens = {way: samples["assay_llm_tokens_total", (("direction", way), *asked)] for way in ("in", "out")}
+    cost = samples["assay_llm_cost_usd_total", asked]
+    assert cost == pytest.approx((1.0 * tokens["in"] + 2.0 * tokens["out"]) / 1_000_000)
+    assert samples["assay_llm_budget_left_usd", ()] == pytest.approx(5.0 - cost)
+    assert samples["assay_llm_breaker_open", (("model", MODEL),)] == 0, "it answers again"
+
+
+def flaky() -> Callable[[CrawledPage, Rules], Outcome]:
+    """Fails once for every page, then has nothing to say."""
+    seen: Counter[str] = Counter()
+
+    def decide(event: CrawledPage, _: Rules) -> Outcome:
+        seen[event.url] += 1
+        return Retry(RetryReason.UNAVAILABLE, event.url) if seen[event.url] == 1 else Drop(DropReason.NOTHING_TO_DO)
+
+    return decide
+
+
+async def test_faststreams_own_metrics_tell_the_groups_of_one_topic_apart(kafka: str, topic_prefix: str) -> None:
+    place = await installed(kafka, topic_prefix)
+    pages = [page(number) for number in range(7)]
+    await place.feed(pages)
+    other = replace(scorer(), name="classify_results")
+    async with place.running(scorer(), other) as application:
+        await until(application.caught_up, times=2)
+        families = {family.name: family for family in await scraped(application)}
+    taken = {
+        (sample.labels["handler"], sample.labels["consumer_group"]): sample.value
+        for sample in families["faststream_received_messages"].samples
+        if sample.name.endswith("_total")
+    }
+    topic = topic_prefix + CRAWLED
+    groups = [topic_prefix + f"assay.{name}" for name in ("score_page", "classify_results")]
+    assert sorted(taken) == sorted((topic, group) for group in groups)
+    assert min(taken.values()) >= len(pages), "what is handed over before a partition is open comes again"
+    sizes = [sample for sample in families["faststream_received_messages_size_bytes"].samples if "_sum" in sample.name]
+    assert min(sample.value for sample in sizes) >= sum(len(value) for _, value in pages)
+
+
+async def test_what_comes_a_second_time_is_counted_as_that(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    handlers = (scorer(flaky()), judge("index_page"), judge("fetch_page"))
+    async with serving() as web:
+        web.routes["/tides"] = response(
+            "<title>Tides</title><main><h1>Tides</h1><p>High tide is at half past four.</p>"
+        )
+        fetch = {"resolve": {"harbour.example": web.place}, "min_delay_seconds": 0.0, "cache_path": tmp_path / "f.db"}
+        place = await installed(kafka, topic_prefix, fetch=fetch)
+        async with place.running(*handlers) as application:
+            await place.feed([page(0)])
+            tiers: tuple[Tier, ...] = ("A", "C")
+            for number, tier in enumerate(tiers):
+                crossing = scored_page(tier, LONG, fetched_at=f"2026-01-0{number + 1}T00:00:00Z")
+                await place.feed([(b"", crossing.to_json())], SCORED)
+                wanted = ExtractionNeeded(
+                    extraction_id=f"e{number}",
+                    query="high tide",
+                    reason=ExtractionTrigger.AGGREGATOR_DETECTED,
+                    target_url="http://harbour.example/tides",
+                    follow=False,
+                )
+                await place.feed([(b"", wanted.to_json())], handlers[2].consumes.name)
+                await until(application.caught_up, times=3)
+            families = await scraped(application)
+    assert shown(families) >= SECOND_TIME
+    assert not strays(families, models(application))
+    counted = {(sample.name, *sample.labels.values()): sample.value for f in families for sample in f.samples}
+    assert counted["assay_retries_total", "score_page", "live", "unavailable"] == 2, "and the one that was fetched"
+    assert counted["assay_fetches_total", "ok"] == counted["assay_fetches_cached_total",] == 1
+    assert counted["assay_index_points_removed_total",] > 1
+
+
+async def write_hostile(place: Installation) -> int:
+    """Records as nobody should send them, with headers that name lanes, reasons, topics and handlers of their own."""
+    producer = make_producer(place.settings.kafka, None, "hostile")
+    await producer.start()
+    odd = "https://evil.example/?q=" + "x" * 200
+    forged: list[tuple[str, bytes | None]] = [
+        ("assay_run", odd.encode()),
+        ("x-reason", odd.encode()),
+        ("x-stage", b"\xff\xfe"),
+        ("x-handler", b"nobody"),
+        ("x-orig-topic", odd.encode()),
+        ("ce_type", odd.encode()),
+        ("traceparent", b"00-zz-zz-zz"),
+    ]
+    inputs: Iterator[Any] = iter([*malformed(11, 150, good_page), enormous(1)])
+    sent = 0
+    try:
+        for number, its in enumerate(inputs):
+            headers = [*its.headers, *forged] if number % 2 else its.headers
+            if any(value is None for _, value in headers):
+                headers = [(name, value or b"") for name, value in headers]
+            await producer.send_and_wait(place.prefix + CRAWLED, its.value, its.key, headers=headers)
+            sent += 1
+        for handler in HANDLERS[1:]:
+            for value in (b"{", json.dumps({"batchId": odd, "query": odd, "url": odd, "tier": odd}).encode()):
+                topic = place.prefix + handler.consumes.name
+                await producer.send_and_wait(topic, value, odd.encode(), headers=forged)
+    finally:
+        await producer.stop()
+    return sent
+
+
+async def test_no_input_makes_a_series(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    """A model of an odd name, too: it is the configuration's, and no more than one a task."""
+    async with model_server(says("<script>", headers={"x-ratelimit-limit-requests": "1e9"})) as server:
+        place = await installed(
+            kafka,
+            topic_prefix,
+            llm={"base_url": server.base_url, "model": 'odd "model" \n\\', "cache_path": tmp_path / "llm.sqlite"},
+            fetch={"cache_path": tmp_path / "fetch.sqlite", "attempts": 1},
+        )
+        sent = await write_hostile(place)
+        async with place.running(*HANDLERS) as application:
+            await until(application.caught_up, times=4, seconds=100)
+            families = await scraped(application)
+    assert not strays(families, models(application))
+    by_name = {family.name: family for family in families}
+    lanes: Counter[str] = Counter()
+    for sample in by_name["assay_handler_events"].samples:
+        if sample.labels["handler"] == "score_page":
+            lanes[sample.labels["lane"]] += int(sample.value)
+    assert sum(lanes.values()) == sent
+    assert lanes["replay"] >= sent // 2 - 1, "who calls itself a run is one, and wakes nobody"
+    topics = {place.prefix + handler.consumes.name for handler in HANDLERS}
+    topics |= {place.prefix + tier.topic for handler in HANDLERS for tier in handler.tiers}
+    groups = {place.prefix + group for h in HANDLERS for group in (h.group, *(tier.group for tier in h.tiers))}
+    for family in families:
+        if family.name.startswith("faststream"):
+            assert {sample.labels["handler"] for sample in family.samples} <= topics
+            assert {sample.labels["consumer_group"] for sample in family.samples} <= groups
+    dead = await place.read(*(dead_letter_topic(h.consumes.name, h.group) for h in HANDLERS))
+    counted = sum(sample.value for sample in by_name["assay_dead_events"].samples)
+    assert counted == len(dead) > 50
