@@ -153,8 +153,8 @@ def _dead_letters() -> Alert:
             Condition(f"({dead} unless {before})", ">", 0),
         ),
         summary="{{ $labels.handler }} refused records: {{ $labels.reason }}",
-        description="About {{ $value | humanize }} records of {{ $labels.handler }} went to its dead letter topic in 10"
-        " minutes, reason {{ $labels.reason }}. They are kept until the topic's retention ends.",
+        description='About {{ $value | printf "%.0f" }} records of {{ $labels.handler }} went to its dead letter'
+        " topic in 10 minutes, reason {{ $labels.reason }}. They are kept until the topic's retention ends.",
     )
 
 
@@ -188,8 +188,8 @@ def _in_doubt(settings: AlertSettings) -> Alert:
             ),
         ),
         summary="{{ $labels.handler }} can't tell whether its transactions are committed",
-        description="{{ $value | humanize }} transactions of {{ $labels.handler }} ended in doubt in 15 minutes. Each"
-        " is read again, so nothing is lost or doubled, but work is done twice and lag grows.",
+        description='About {{ $value | printf "%.0f" }} transactions of {{ $labels.handler }} ended in doubt in 15'
+        " minutes. Each is read again, so nothing is lost or doubled, but work is done twice and lag grows.",
     )
 
 

@@ -103,6 +103,8 @@ def _index() -> tuple[Panel, ...]:
 
 
 def _results() -> tuple[Panel, ...]:
+    gained = f"({rate(defs.ACTIONABLE_AFTER)} - {rate(defs.ACTIONABLE_BEFORE)})"
+    gained += f" / {rate(defs.ACTIONABLE_IMPROVEMENT, part='_count')}"
     listings = rate(defs.RESULTS_CLASSIFIED, result_type="AGGREGATOR")
     return (
         counted(
@@ -129,7 +131,7 @@ def _results() -> tuple[Panel, ...]:
             title="Mean improvement by extraction",
             note="Actionable information of a batch against the one it was extracted for (R-068). Above 0: worth it.",
             unit="percentunit",
-            queries=single(mean(defs.ACTIONABLE_IMPROVEMENT), "improvement"),
+            queries=single(gained, "improvement"),
             signed=True,
         ),
     )

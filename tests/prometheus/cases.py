@@ -1,0 +1,305 @@
+"""For each alert what lets it fire, with the words that somebody then reads, and what must not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from streams.generate.expressions import REPLAY, series
+from streams.generate.scraping import LAG_READER, services
+from streams.telemetry import metric_defs as defs
+from tests.prometheus.worlds import GONE, World, growing, loop_lag, steady, then, tiers, up
+
+SCORE = {"handler": "score_page"}
+JUDGE = {"handler": "judge_relevance"}
+OWN = SCORE | {"topic": "pages.crawled.v1"}
+DEAD = series(defs.DEAD_EVENTS, handler="score_page", reason="invalid", stage="decode")
+IN_DOUBT = series(defs.TRANSACTIONS, handler="score_page", result="in_doubt")
+COMMITS = series(defs.TRANSACTIONS, **SCORE, result="committed")
+
+
+@dataclass(frozen=True)
+class Told:
+    """An alert that fires: its labels beside the severity, and what is read."""
+
+    alert: str
+    labels: dict[str, str]
+    summary: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """A world in which something is wrong, or only looks so.
+
+    Attributes:
+        name: What is the matter.
+        differs: How it differs from the healthy world.
+        told: What fires; all other alerts are silent.
+    """
+
+    name: str
+    differs: World
+    told: tuple[Told, ...] = field(default=())
+
+
+def cases() -> tuple[Case, ...]:
+    """All of them; the first is the healthy world."""
+    return (Case("all is well", {}), *_workers(), *_stalls(), *_late(), *_dead(), *_outside(), *_rest(), *_mix())
+
+
+def _workers() -> tuple[Case, ...]:
+    down = Told(
+        "AssayWorkerDown",
+        {"job": "assay", "service": "score-page", "instance": "score-page:8080"},
+        "score-page does not answer",
+        "No answer from a worker of score-page for 2 minutes. Its records wait; nothing is lost as long as"
+        " retention is.",
+    )
+    gone = tuple(
+        Told(
+            "AssayWorkerDown",
+            {"job": "assay", "service": service},
+            f"{service} does not answer",
+            f"No answer from a worker of {service} for 2 minutes. Its records wait; nothing is lost as long as"
+            " retention is.",
+        )
+        for service in services()
+    )
+    unknown = (
+        "Nobody tells the lag of the groups",
+        "`assay lag --serve` has not answered for 5 minutes. Handlers go on, but nobody would be told of a group that"
+        " is stopped, or of records that retention is about to delete.",
+    )
+    return (
+        Case("a worker is down", {up("score-page"): then("1", 5, "0")}, (down,)),
+        Case("a worker has just restarted", {up("score-page"): then("1", 1, "0")}),
+        Case("nobody knows of any worker", {up(service): then("1", 10, "_") for service in services()}, gone),
+        Case(
+            "the reader of the lag is down",
+            {up("lag", LAG_READER): then("1", 10, "0")},
+            (Told("AssayLagUnknown", {"job": "assay-lag", "service": "lag", "instance": "lag:8080"}, *unknown),),
+        ),
+        Case(
+            "there is no reader of the lag",
+            {up("lag", LAG_READER): GONE},
+            (Told("AssayLagUnknown", {"job": "assay-lag"}, *unknown),),
+        ),
+    )
+
+
+def _stalls() -> tuple[Case, ...]:
+    idle = {COMMITS: then("0+60", 30, "9000")}
+    outside, inside = series(defs.GROUP_LAG, **OWN), series(defs.CONSUMER_LAG, **OWN)
+
+    def stalled(value: str) -> Told:
+        return Told(
+            "AssayHandlerStalled",
+            SCORE,
+            "score_page has records waiting and finishes none",
+            f"score_page has not moved for 5 minutes ({value}: records waiting while nothing was done for 10 minutes,"
+            " or seconds that one record has been in hand).",
+        )
+
+    retry = {"topic": "pages.scored.v1.assay.index_page.retry.10m", "handler": "index_page"}
+    index_idle = {
+        series(defs.TRANSACTIONS, handler="index_page", result="committed"): then("0+60", 30, "9000"),
+    }
+    resting = Told(
+        "AssayBreakerOpen",
+        SCORE,
+        "score_page rests: what it needs is down",
+        "Intake of score_page has rested for 10 minutes. Records wait and nothing is decided; lag grows until the"
+        " provider is back.",
+    )
+    return (
+        Case("records wait, seen from outside", {outside: then("0", 30, "700"), **idle}, (stalled("700"),)),
+        Case(
+            "records wait, and nobody reads the lag",
+            {outside: GONE, inside: then("0", 30, "1234"), **idle},
+            (stalled("1.234k"),),
+        ),
+        Case(
+            "a replay of it goes on",
+            {
+                outside: then("0", 30, "700"),
+                series(defs.TRANSACTIONS, **SCORE, result="committed", lane=REPLAY): growing(60),
+                **idle,
+            },
+            (stalled("700"),),
+        ),
+        Case(
+            "a record is in hand for too long",
+            {series(defs.OLDEST_UNFINISHED, **SCORE): then("0", 12, "0+60")},
+            (stalled("660"),),
+        ),
+        Case("there is a lot to do", {outside: then("0", 30, "90000")}),
+        Case("there is nothing to do", idle),
+        Case("records wait to be tried again", {series(defs.GROUP_LAG, **retry): steady(5), **index_idle}),
+        Case(
+            "it rests, because what it needs is down",
+            {outside: then("0", 30, "700"), series(defs.BREAKER_OPEN, **SCORE): then("0", 30, "1"), **idle},
+            (resting,),
+        ),
+    )
+
+
+def _late() -> tuple[Case, ...]:
+    in_time = series(defs.EVENT_AGE, "_bucket", **SCORE, le="60.0")
+    return (
+        Case(
+            "one in ten is late",
+            {in_time: growing(540)},
+            (
+                Told(
+                    "AssayAgeOverObjective",
+                    SCORE,
+                    "score_page is late: 90% of its inputs are done in time",
+                    "Only 90% of the inputs of score_page were done within its objective in 10 minutes; 99 in 100 took"
+                    " up to 54m 6s. The objective stands above its row on the dashboard of handlers.",
+                ),
+            ),
+        ),
+        Case("one in two hundred is late", {in_time: growing(597)}),
+        Case("late for five minutes", {in_time: then("0+600", 5, "105000+540")}),
+    )
+
+
+def _dead() -> tuple[Case, ...]:
+    def dead(count: str, reason: str) -> Told:
+        return Told(
+            "AssayDeadLetters",
+            SCORE | {"reason": reason},
+            f"score_page refused records: {reason}",
+            f"About {count} records of score_page went to its dead letter topic in 10 minutes, reason {reason}. They"
+            " are kept until the topic's retention ends.",
+        )
+
+    new = series(defs.DEAD_EVENTS, handler="score_page", reason="too_large", stage="decode")
+    replayed = series(defs.DEAD_EVENTS, handler="score_page", reason="too_large", stage="decode", lane=REPLAY)
+    return (
+        Case("more records are refused", {DEAD: then("2", 5, "5")}, (dead("3", "invalid"),)),
+        Case("a record is refused for the first time", {new: then("_", 5, "1")}, (dead("1", "too_large"),)),
+        Case("records were refused half an hour ago", {DEAD: then("2", 30, "5")}),
+        Case("a replay's records are refused", {replayed: then("_", 5, "40")}),
+    )
+
+
+def _outside() -> tuple[Case, ...]:
+    breaker, replays = series(defs.BREAKER_OPEN, **JUDGE), series(defs.BREAKER_OPEN, **JUDGE, lane=REPLAY)
+    model = series(defs.LLM_BREAKER_OPEN, model="small")
+    left = series(defs.LLM_BUDGET_LEFT)
+    return (
+        Case(
+            "a handler rests",
+            {breaker: then("0", 15, "1")},
+            (
+                Told(
+                    "AssayBreakerOpen",
+                    JUDGE,
+                    "judge_relevance rests: what it needs is down",
+                    "Intake of judge_relevance has rested for 10 minutes. Records wait and nothing is decided; lag"
+                    " grows until the provider is back.",
+                ),
+            ),
+        ),
+        Case(
+            "a model is left alone",
+            {model: then("0", 15, "1")},
+            (
+                Told(
+                    "AssayBreakerOpen",
+                    {"model": "small"},
+                    "The model small is left alone",
+                    "The model small has failed question after question and has been left alone for 10 minutes. Records"
+                    " wait and nothing is decided; lag grows until the provider is back.",
+                ),
+            ),
+        ),
+        Case("a handler rested for a moment", {breaker: then("0", 5, "1")}),
+        Case("a replay rests", {replays: then("0", 15, "1")}),
+        Case(
+            "the day's budget is nearly spent",
+            {left: then("20", 10, "3")},
+            (
+                Told(
+                    "AssayBudgetNear",
+                    {},
+                    "15% of the day's budget for models is left",
+                    "15% of the most that was left within a day. When it is spent, handlers that ask models rest until"
+                    " midnight UTC and their lag grows.",
+                ),
+            ),
+        ),
+        Case("half of the budget is spent", {left: then("20", 10, "10")}),
+        Case("there is no budget", {left: GONE}),
+        Case("a new day has begun", {left: then("1", 4, "20")}),
+    )
+
+
+def _rest() -> tuple[Case, ...]:
+    left = series(defs.GROUP_RETENTION_LEFT, **OWN)
+    return (
+        Case(
+            "commits end in doubt",
+            {IN_DOUBT: then("2", 12, "2+1")},
+            (
+                Told(
+                    "AssayCommitsInDoubt",
+                    SCORE,
+                    "score_page can't tell whether its transactions are committed",
+                    "About 12 transactions of score_page ended in doubt in 15 minutes. Each is read again, so nothing"
+                    " is lost or doubled, but work is done twice and lag grows.",
+                ),
+            ),
+        ),
+        Case("a broker was restarted", {IN_DOUBT: then("2", 10, "5")}),
+        Case(
+            "a process wakes late",
+            {loop_lag("score-page"): then("0.01", 15, "2.5")},
+            (
+                Told(
+                    "AssayLoopLag",
+                    {"job": "assay", "service": "score-page", "instance": "score-page:8080"},
+                    "score-page:8080 wakes 2.5s late",
+                    "The event loop of score-page:8080 (score-page) wakes 2.5s late on average: the processor is not"
+                    " enough, or one input takes it for itself. Heartbeats and deadlines suffer next.",
+                ),
+            ),
+        ),
+        Case("a process woke late once", {loop_lag("score-page"): then("0.01", 1, "3")}),
+        Case(
+            "retention nears what is unread",
+            {left: then("604800", 10, "7200")},
+            (
+                Told(
+                    "AssayRetentionNear",
+                    OWN,
+                    "pages.crawled.v1 will delete records that score_page has not read",
+                    "The oldest record of pages.crawled.v1 that score_page has not committed is deleted in 2h 0m 0s."
+                    " After that it is lost to score_page.",
+                ),
+            ),
+        ),
+        Case("there is no telling when retention comes", {left: GONE}),
+    )
+
+
+def _mix() -> tuple[Case, ...]:
+    def shifted(tier: str, by: str) -> Told:
+        return Told(
+            "AssayTierMixDrift",
+            {"tier": tier},
+            f"Tier {tier} is not what it was: {by} off the day before",
+            f"The share of tier {tier} in the pages of the last hour is {by} away from its mean over the day before:"
+            " other sources, a changed rule, or pages that are read differently. The index grows by another plan than"
+            " the one it was sized for.",
+        )
+
+    # Of 20 pages a minute A had 2 and has 12, C had 8 and has none.
+    moved = tiers(then("0+2", 60, "252+12"), then("0+10", 60, "1208+8"), then("0+8", 60, "960"))
+    few = tiers(then("0+0.2", 60, "25.2+1.2"), growing(1), then("0+0.8", 60, "96"))
+    return (
+        Case("another mix of pages", moved, (shifted("A", "49.99%"), shifted("C", "39.99%"))),
+        Case("another mix of few pages", few),
+        Case("no pages at all", tiers(GONE, GONE, GONE)),
+    )

@@ -1,0 +1,65 @@
+"""Each alert fires where it should and is silent otherwise, as Prometheus' own tool sees it."""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from streams.generate.alerts import Alert, Condition, alerts
+from streams.telemetry.alert_settings import AlertSettings
+from tests.prometheus.cases import Case, cases
+from tests.prometheus.promtool import needs_prometheus, promtool
+
+pytestmark = needs_prometheus
+
+ROOT = Path(__file__).parents[2]
+TOLD = alerts(AlertSettings())
+CASES = cases()
+OTHERWISE = {">": "<=", "<": ">=", "==": "!="}
+CONDITIONS = [(alert, number) for alert in TOLD for number in range(len(alert.conditions))]
+
+
+def test_prometheus_takes_the_generated_files() -> None:
+    for command in (["config"], ["rules", "--lint-fatal"]):
+        files = ["prometheus.yml"] if command == ["config"] else ["recording.yml", "alerts.yml"]
+        done = subprocess.run(
+            ["promtool", "check", *command, *files],
+            cwd=ROOT / "config/generated/prometheus",
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "FAILED" not in done.stdout
+
+
+def test_the_cases_have_a_world_for_each_alert() -> None:
+    assert {told.alert for case in CASES for told in case.told} == {alert.name for alert in TOLD}
+    assert len({case.name for case in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_should_be_told_is_told_and_nothing_else(case: Case, tmp_path: Path) -> None:
+    assert promtool(tmp_path, TOLD, [case]) == ""
+
+
+@pytest.mark.parametrize(("alert", "number"), CONDITIONS, ids=[f"{alert.name} {n}" for alert, n in CONDITIONS])
+def test_a_condition_that_is_turned_round_is_found(alert: Alert, number: int, tmp_path: Path) -> None:
+    """Otherwise the cases would show nothing."""
+    condition = alert.conditions[number]
+    turned = Turned(condition.watched, condition.comparison, condition.bound, condition.unless)
+    conditions = (*alert.conditions[:number], turned, *alert.conditions[number + 1 :])
+    cases_of_it = [case for case in CASES if not case.differs or alert.name in {told.alert for told in case.told}]
+    assert "got" in promtool(tmp_path, [replace(alert, conditions=conditions)], cases_of_it)
+
+
+class Turned(Condition):
+    """A condition with its comparison turned round."""
+
+    @property
+    def expression(self) -> str:
+        """True while all is well."""
+        right, wrong = f" {self.comparison} {self.bound:g}", f" {OTHERWISE[self.comparison]} {self.bound:g}"
+        text = super().expression
+        assert right in text
+        return text.replace(f"{self.watched}{right}", f"{self.watched}{wrong}")

@@ -1,0 +1,88 @@
+"""What a Prometheus could have seen of an installation, as series for ``promtool test rules``: a healthy one, and what
+differs where something is wrong. Three hours, a value a minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from streams.generate.expressions import series
+from streams.generate.scraping import LAG_READER, WORKERS, services
+from streams.telemetry import metric_defs as defs
+from streams.topology import HANDLERS
+
+MINUTES = 180
+"""How long was looked at."""
+World = Mapping[str, str]
+"""Values by series, in the notation of promtool; a series of the healthy world with ``GONE`` is not there."""
+GONE = ""
+
+
+def steady(value: float) -> str:
+    """The same value all the time."""
+    return f"{value:g}+0x{MINUTES}"
+
+
+def growing(a_minute: float) -> str:
+    """A counter."""
+    return f"0+{a_minute:g}x{MINUTES}"
+
+
+def then(first: str, minutes: int, second: str) -> str:
+    """One notation, and for the last minutes another: ``10``, ``+5`` a minute, or ``_`` for nothing."""
+    before = MINUTES - minutes
+    return f"{_run(first, before)} {_run(second, minutes)}"
+
+
+def up(service: str, job: str = WORKERS) -> str:
+    """Whether a service answers."""
+    return f'up{{job="{job}", service="{service}", instance="{service}:8080"}}'
+
+
+def healthy() -> dict[str, str]:
+    """Every worker answers, every handler commits what comes within its objective, nothing waits."""
+    world = {up(service): steady(1) for service in services()} | {up("lag", LAG_READER): steady(1)}
+    for handler in HANDLERS:
+        its = {"handler": handler.name}
+        topic = its | {"topic": handler.consumes.name}
+        world |= {
+            series(defs.TRANSACTIONS, **its, result="committed"): growing(60),
+            series(defs.EVENT_AGE, "_bucket", **its, le=str(float(handler.slo_seconds))): growing(600),
+            series(defs.EVENT_AGE, "_bucket", **its, le="3600.0"): growing(600),
+            series(defs.EVENT_AGE, "_bucket", **its, le="+Inf"): growing(600),
+            series(defs.EVENT_AGE, "_count", **its): growing(600),
+            series(defs.CONSUMER_LAG, **topic): steady(0),
+            series(defs.GROUP_LAG, **topic): steady(0),
+            series(defs.GROUP_RETENTION_LEFT, **topic): steady(7 * 86_400),
+            series(defs.OLDEST_UNFINISHED, **its): steady(0.2),
+            series(defs.BREAKER_OPEN, **its): steady(0),
+        }
+    world |= {
+        series(defs.TRANSACTIONS, handler="score_page", result="in_doubt"): steady(2),
+        series(defs.DEAD_EVENTS, handler="score_page", reason="invalid", stage="decode"): steady(2),
+        loop_lag("score-page"): steady(0.01),
+        series(defs.LLM_BREAKER_OPEN, model="small"): steady(0),
+        series(defs.LLM_BUDGET_LEFT): steady(20),
+    }
+    return world | tiers(growing(2), growing(10), growing(8))
+
+
+def tiers(*values: str) -> dict[str, str]:
+    """Pages scored, of tiers A, B and C."""
+    labels = dict(zip("ABC", ("HIGH", "MEDIUM", "LOW"), strict=True))
+    return {
+        series(defs.PAGES_SCORED, tier=tier, trust_label=label): value
+        for (tier, label), value in zip(labels.items(), values, strict=True)
+    }
+
+
+def loop_lag(service: str) -> str:
+    """How late the event loop of a service's process wakes."""
+    return f'{defs.LOOP_LAG.name}{{job="{WORKERS}", service="{service}", instance="{service}:8080"}}'
+
+
+def _run(notation: str, minutes: int) -> str:
+    if notation == "_":
+        return f"_x{minutes}"
+    start, _, step = notation.partition("+")
+    return f"{start or 0}+{step or 0}x{minutes - 1}"
