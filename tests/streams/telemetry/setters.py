@@ -8,7 +8,6 @@ from pathlib import Path
 from streams.telemetry.metric_defs import METRICS
 
 _STREAMS = Path(__file__).parents[3] / "streams"
-_VERBS = ("labels", "inc", "set", "observe")
 ELSEWHERE = {
     "assay_search_judge_drift": "pipeline/observer.py",
     "assay_replay_records_total": "replay/",
@@ -32,8 +31,12 @@ def setters() -> dict[str, set[str]]:
         if path.name == "metrics.py":
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and node.attr in _VERBS:
-                name = f"assay_{node.value.attr}" if isinstance(node.value, ast.Attribute) else ""
-                if name in found:
-                    found[name].add(str(path.relative_to(_STREAMS)))
+            if isinstance(node, ast.Attribute) and f"assay_{node.attr}" in found and _are_metrics(node.value):
+                found[f"assay_{node.attr}"].add(str(path.relative_to(_STREAMS)))
     return found
+
+
+def _are_metrics(node: ast.expr) -> bool:
+    """Whether an expression is a process's metrics, which go by one name everywhere."""
+    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return name.lstrip("_") == "metrics"
