@@ -12,6 +12,7 @@ from typer.exceptions import TyperException
 
 from streams.cli_dlq import dlq
 from streams.cli_options import AsJson, Config
+from streams.cli_replay import replay
 from streams.settings import SettingsError, load_settings
 
 app = typer.Typer(
@@ -23,6 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(dlq, name="dlq")
+app.add_typer(replay, name="replay")
 
 
 def main() -> None:

@@ -27,8 +27,8 @@ async def begin(
         now: UTC.
 
     Raises:
-        ReplayError: It needs another option, can't be, or there is a plan of that name.
-        SelectionError: A handler has nothing of what the selection asks for.
+        ReplayError: It needs another option, can't be, there is a plan of that name, or a handler has nothing of what
+            the selection asks for.
         KafkaError: The cluster can't be reached.
     """
     plan = await resolved(settings, make_plan(wishes, settings, now), bounds)
@@ -51,8 +51,7 @@ async def resolved(settings: Settings, plan: ReplayPlan, bounds: tuple[Bound, Bo
     """A plan with the offsets of what it reads that it does not write itself, as they are now.
 
     Raises:
-        ReplayError: There is no such topic, or no such partition.
-        SelectionError: A handler has nothing of what the selection asks for.
+        ReplayError: There is no such topic or partition, or a handler has nothing of what the selection asks for.
         KafkaError: The cluster can't be reached.
     """
     stages = []

@@ -18,7 +18,7 @@ from streams.pipeline.breaker import Breaker
 from streams.pipeline.decide import Decider, retry_of
 from streams.pipeline.observer import Observer
 from streams.replay.pace import Pace
-from streams.replay.plan import EVERYTHING, handler_of, is_root
+from streams.replay.plan import EVERYTHING, handler_of, is_root, replay_dead_letters
 from streams.replay.reading import Reading
 from streams.replay.selection import Selector, make_selector
 from streams.replay.shadow import routes
@@ -65,7 +65,7 @@ class Desk:
         """The work on each record.
 
         Raises:
-            SelectionError: The selection asks for what the handler does not have.
+            ReplayError: The selection asks for what the handler does not have.
             KafkaError: The handler's earlier decisions can't be read.
         """
         settings, handler, breaker = self._settings, self.handler, self._breaker
@@ -87,7 +87,9 @@ class Desk:
             observer,
             run=self._plan.run,
             means=await self._selector(),
-            route=Route(routes(self._plan, handler, self.stage.rewritten)),
+            route=Route(
+                routes(self._plan, handler, self.stage.rewritten), replay_dead_letters(handler, self._plan.plan)
+            ),
             pace=self.pace,
             metrics=self._metrics,
         )

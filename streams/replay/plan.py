@@ -76,11 +76,15 @@ def make_plan(wishes: Wishes, settings: Settings, now: datetime) -> ReplayPlan:
                 handler=handler.name,
                 topic=shadow_topic(handler.consumes.name, wishes.plan) if own else handler.consumes.name,
                 config_version=settings.rules(handler.rules).config_version,
-                rewritten=tuple(topic.name for topic in handler.emits if not _is_withheld(topic, wishes)),
+                rewritten=tuple(
+                    topic.name
+                    for topic in handler.emits
+                    if not (wishes.live and not wishes.fetch and is_withheld(topic))
+                ),
             )
         )
     if wishes.live and not wishes.readers_dedupe:
-        _check_readers([name for stage in stages for name in stage.rewritten])
+        check_readers([name for stage in stages for name in stage.rewritten])
     return ReplayPlan(
         plan=wishes.plan,
         run=f"replay-{wishes.plan}-{derive_id('replay', wishes.plan, now.isoformat())[:8]}",
@@ -156,6 +160,25 @@ def closure(handlers: Sequence[Handler]) -> tuple[Handler, ...]:
     return tuple(found)
 
 
+def is_withheld(topic: Topic) -> bool:
+    """Whether a replay's results are kept off a live topic unless it may fetch: somebody would fetch what they name."""
+    return any(handler.consumes == topic and handler.replay == "never" for handler in HANDLERS)
+
+
+def check_readers(topics: Sequence[str]) -> None:
+    """Refuses live topics, by name, whose readers may take a second copy of an event for a new one.
+
+    Raises:
+        ReplayError: There are such.
+    """
+    dedupe = {topic.name: topic.readers_dedupe for handler in HANDLERS for topic in handler.emits}
+    if twice := [name for name in dict.fromkeys(topics) if not dedupe[name]]:
+        raise ReplayError(
+            f"readers of {', '.join(twice)} may take a second copy for a new one; write to shadow topics, or say "
+            "--readers-dedupe where all of them go by ce_id"
+        )
+
+
 def _named(names: Sequence[str]) -> list[Handler]:
     if not names:
         raise ReplayError("say which handler: assay replay HANDLER…")
@@ -203,17 +226,3 @@ def _check(handlers: Sequence[Handler], wishes: Wishes, settings: Settings) -> N
 def _chained(handlers: Sequence[Handler]) -> tuple[Handler, Handler] | None:
     pairs = ((one, two) for one in handlers for two in handlers if two.consumes in one.emits and one is not two)
     return next(pairs, None)
-
-
-def _is_withheld(topic: Topic, wishes: Wishes) -> bool:
-    """Whether results are kept off a topic: on the live one somebody would fetch what they name."""
-    return wishes.live and not wishes.fetch and any(h.consumes == topic and h.replay == "never" for h in HANDLERS)
-
-
-def _check_readers(names: Sequence[str]) -> None:
-    dedupe = {topic.name: topic.readers_dedupe for handler in HANDLERS for topic in handler.emits}
-    if twice := [name for name in dict.fromkeys(names) if not dedupe[name]]:
-        raise ReplayError(
-            f"readers of {', '.join(twice)} may take a second copy for a new one; write to shadow topics, or say "
-            "--readers-dedupe where all of them go by ce_id"
-        )

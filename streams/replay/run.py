@@ -51,6 +51,7 @@ class Progress:
     remaining: int = 0
     replayed: int = 0
     passed_over: int = 0
+    dead: int = 0
     spent_usd: float = 0.0
     members: int = 0
     note: str = ""
@@ -142,13 +143,14 @@ class ReplayRun:
     ) -> str | None:
         """Waits until the stage is done; returns why it ended before that, None where it is done."""
         progress, looks = self.progress, 0
-        before = (progress.replayed, progress.passed_over)
+        before = (progress.replayed, progress.passed_over, progress.dead)
         handler = plan.stages[plan.stage].handler
         while True:
             standing = await reading.standing()
             if standing is not None:
                 progress.remaining, progress.members = standing.remaining, standing.members
             progress.replayed, progress.passed_over = before[0] + work.replayed, before[1] + work.passed_over
+            progress.dead = before[2] + work.dead
             progress.note = "gives way to live traffic" if desk.pace.waiting else reading.held_up
             await self._count_cost(handler, bound)
             self._metrics.replay_remaining_records.labels(handler).set(reading.own_remaining)

@@ -6,7 +6,7 @@ is meant is handled as ever, under the plan's run, and its results go where the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from aiokafka import ConsumerRecord
@@ -53,10 +53,13 @@ class ReplaySubscription(Subscription):
 class Route:
     """Where a plan's results go: for each topic that the handler may write the one that is written instead.
 
-    What has no place in it is withheld.
+    Attributes:
+        places: What has no place in it is withheld.
+        dead_letters: Which of the topics that are written has the dead letters.
     """
 
     places: Mapping[str, str]
+    dead_letters: str
 
     def of(self, done: Done) -> Done:
         """What is written instead of a handler's results."""
@@ -103,16 +106,16 @@ class ReplayWork(Work):
         """Records handled in this process."""
         self.passed_over = 0
         """Records that are not meant, in this process."""
-        count: Callable[[str], None] = lambda outcome: metrics.replay_records_total.labels(  # noqa: E731
-            decider.handler.name, outcome
-        ).inc()
-        self._count = count
+        self.dead = 0
+        """Records that became dead letters, in this process."""
+        handler, records = decider.handler.name, metrics.replay_records_total
+        self._done, self._skipped = records.labels(handler, "replayed"), records.labels(handler, "passed_over")
 
     def begin(self, record: ConsumerRecord) -> Done | Pending:
         """Does a record's work as far as it goes without waiting; nothing for one that is not meant."""
         if not self._means(record):
             self.passed_over += 1
-            self._count("passed_over")
+            self._skipped.inc()
             return Done.of()
         self._pace.took()
         begun = super().begin(self._marked(record))
@@ -128,8 +131,10 @@ class ReplayWork(Work):
 
     def _ended(self, done: Done) -> Done:
         self.replayed += 1
-        self._count("replayed")
-        return self._route.of(done)
+        self._done.inc()
+        routed = self._route.of(done)
+        self.dead += any(output.topic == self._route.dead_letters for output in routed.outputs)
+        return routed
 
     def _marked(self, record: ConsumerRecord) -> ConsumerRecord:
         """The record as one of this run, whatever run wrote it first."""

@@ -1,0 +1,251 @@
+"""``assay replay``: a bounded part of a topic is handled once more, beside live traffic.
+
+A plan is made and carried out, or gone on with; ``streams.commands.replay_plans`` has what else is done with plans.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from prometheus_client import CollectorRegistry, make_asgi_app
+
+from schemas.replays import ReplayPlan, ReplayState, ReplayTarget
+from streams.clock import SystemClock
+from streams.commands.kafka_trouble import run_with_kafka, tell
+from streams.commands.replay_screen import ReplayScreen
+from streams.commands.run import stop_on_signals
+from streams.garbage import spare_collector
+from streams.http import HttpServer, PortTakenError
+from streams.index.ports import IndexSettingsError
+from streams.llm.store import StoreError
+from streams.replay.begin import begin, resolved
+from streams.replay.ledger import Ledger
+from streams.replay.plan import (
+    ReplayError,
+    Wishes,
+    handler_of,
+    is_root,
+    make_plan,
+    replay_dead_letters,
+    shadow_topic,
+)
+from streams.replay.promote import promote
+from streams.replay.ranges import Bound, bounds_of
+from streams.replay.run import Progress, ReplayRun
+from streams.settings import Settings
+from streams.telemetry.logs import configure_logs
+from streams.telemetry.metrics import Metrics
+from streams.topic_plan import create_topics
+
+_POLITE = 10
+"""How much of its priority the process gives up: on one machine live traffic goes first."""
+
+Carried = Callable[[Ledger, Metrics, asyncio.Event, ReplayScreen], Awaitable[ReplayPlan]]
+"""Carries a plan out, or promotes it."""
+
+
+def run_replay(
+    settings: Settings,
+    wishes: Wishes,
+    start: str,
+    end: str,
+    since: str,
+    *,
+    dry_run: bool = False,
+    other: Settings | None = None,
+    limit: int = 50,
+    http: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Makes a plan and carries it out, or only says what it would do.
+
+    Args:
+        settings: The configuration; a Kafka is named in it. The handlers decide under it.
+        wishes: What the operator asks for.
+        start: ``--from``.
+        end: ``--to``.
+        since: ``--since``.
+        dry_run: Only estimate what it takes.
+        other: Only compare with the decisions under this configuration.
+        limit: Differences that are shown in full.
+        http: Serve metrics while it runs.
+        as_json: End with one object.
+
+    Returns:
+        0 when finished; 1 when paused at the bound of its costs, or for trouble; 2 for wrong usage; 130 after Ctrl-C.
+    """
+    now = datetime.now(UTC)
+    try:
+        bounds = bounds_of(start, end, since, now)
+        if dry_run or other is not None:
+            # Nothing is paid for, so there needn't be a bound yet.
+            free = replace(wishes, max_cost_usd=wishes.max_cost_usd or 0.0)
+            plan = make_plan(free, settings, now).model_copy(update={"max_cost_usd": wishes.max_cost_usd})
+            return run_with_kafka("replay", settings, _told(_foretell(settings, other, plan, bounds, limit, as_json)))
+        make_plan(wishes, settings, now)
+    except ReplayError as error:
+        tell("replay", str(error))
+        return 2
+
+    async def carried(ledger: Ledger, metrics: Metrics, stop: asyncio.Event, screen: ReplayScreen) -> ReplayPlan:
+        plan = await begin(settings, ledger, wishes, bounds, now)
+        return await ReplayRun(settings, ledger, plan.plan, SystemClock(), metrics, stop, screen).run()
+
+    return _carry("replay", settings, carried, http, as_json)
+
+
+def run_resume(
+    settings: Settings, name: str, max_cost_usd: float | None, rate: float | None, http: bool, as_json: bool
+) -> int:
+    """Goes on with a plan, or shares it with the processes that work on it.
+
+    Args:
+        settings: The configuration; the one that the plan was made under.
+        name: The plan's.
+        max_cost_usd: What it may cost in all from now on; as before where None.
+        rate: Records a second from now on; as before where None.
+        http: Serve metrics while it runs.
+        as_json: End with one object.
+
+    Returns:
+        As ``run_replay``.
+    """
+
+    def changed(newest: ReplayPlan | None) -> ReplayPlan | None:
+        if newest is None:
+            raise ReplayError(f"there is no plan {name!r}; `assay replay list` shows those there are")
+        wanted = {"max_cost_usd": max_cost_usd, "rate": rate}
+        given = {key: value for key, value in wanted.items() if value is not None and value != getattr(newest, key)}
+        return newest.model_copy(update=given) if given else None
+
+    async def carried(ledger: Ledger, metrics: Metrics, stop: asyncio.Event, screen: ReplayScreen) -> ReplayPlan:
+        await ledger.change(name, changed)
+        return await ReplayRun(settings, ledger, name, SystemClock(), metrics, stop, screen).run()
+
+    return _carry("replay resume", settings, carried, http, as_json)
+
+
+def run_promote(settings: Settings, name: str, readers_dedupe: bool, fetch: bool, as_json: bool) -> int:
+    """Copies a finished plan's results to the live topics, each once; an earlier try is gone on with.
+
+    Returns:
+        0 when all are; 1 for trouble; 2 for a plan that can't be promoted; 130 after Ctrl-C.
+    """
+
+    async def carried(ledger: Ledger, metrics: Metrics, stop: asyncio.Event, screen: ReplayScreen) -> ReplayPlan:
+        return await promote(
+            settings,
+            ledger,
+            name,
+            SystemClock(),
+            metrics,
+            stop,
+            readers_dedupe=readers_dedupe,
+            fetch=fetch,
+            tell=screen,
+        )
+
+    return _carry("replay promote", settings, carried, False, as_json)
+
+
+async def _foretell(
+    settings: Settings,
+    other: Settings | None,
+    plan: ReplayPlan,
+    bounds: tuple[Bound, Bound],
+    limit: int,
+    as_json: bool,
+) -> int:
+    plan = await resolved(settings, plan, bounds)
+    if other is None:
+        from streams.commands.replay_estimate import tell_estimate
+
+        return await tell_estimate(settings, plan, as_json)
+    if not all(is_root(stage) for stage in plan.stages):
+        raise ReplayError("--diff compares handlers that read live topics: leave --downstream out, one at a time")
+    from streams.commands.replay_diff import tell_diff
+
+    return await tell_diff(settings, other, plan, limit, as_json)
+
+
+async def _told(work: Any) -> int:
+    try:
+        return int(await work)
+    except ReplayError as error:
+        tell("replay", str(error))
+        return 2
+
+
+def _carry(command: str, settings: Settings, carried: Carried, http: bool, as_json: bool) -> int:
+    """Does long work on a plan: with signals, metrics, a bar, and a summary."""
+    configure_logs("warning", settings.logs.format)
+    os.nice(_POLITE)
+    return run_with_kafka(command, settings, _carried(command, settings, carried, http, as_json))
+
+
+async def _carried(command: str, settings: Settings, carried: Carried, http: bool, as_json: bool) -> int:
+    stop, began = stop_on_signals(), time.monotonic()
+    if settings.kafka.create_topics:
+        await create_topics(settings)
+    metrics = Metrics(CollectorRegistry())
+    screen = ReplayScreen()
+    try:
+        async with AsyncExitStack() as open_now:
+            if http:
+                served = settings.http.model_copy(update={"enabled": True})
+                server = await open_now.enter_async_context(HttpServer(make_asgi_app(metrics.registry), served))
+                tell(command, f"metrics at http://{server.address}/metrics")
+            ledger = await open_now.enter_async_context(Ledger(settings, SystemClock()))
+            spare_collector()
+            open_now.enter_context(screen)
+            plan = await carried(ledger, metrics, stop, screen)
+    except ReplayError as error:
+        tell(command, str(error))
+        return 2
+    except (IndexSettingsError, PortTakenError, StoreError) as error:
+        tell(command, str(error))
+        return 1
+    _summarize(plan, screen.last, time.monotonic() - began, as_json)
+    if plan.state in (ReplayState.FINISHED, ReplayState.PROMOTED):
+        return 0
+    return 130 if stop.is_set() else 1
+
+
+def _summarize(plan: ReplayPlan, last: Progress | None, seconds: float, as_json: bool) -> None:
+    done = last or Progress(plan.plan)
+    topics = own_topics(plan)
+    if as_json:
+        counts = {"replayed": done.replayed, "passed_over": done.passed_over, "dead": done.dead}
+        left = {"remaining": 0 if plan.stage >= len(plan.stages) else done.remaining, "cost_usd": done.spent_usd}
+        where = {"plan": plan.plan, "run": plan.run, "state": plan.state, "detail": plan.detail}
+        print(json.dumps(where | counts | left | {"seconds": round(seconds, 2), "topics": topics}))
+        return
+    what = "copied" if plan.state in (ReplayState.PROMOTING, ReplayState.PROMOTED) else "replayed"
+    counted = f"{done.replayed:,} {what}" + (f", {done.passed_over:,} passed over" if done.passed_over else "")
+    counted += f", {done.dead:,} dead" if done.dead else ""
+    counted += f", {done.spent_usd:.4f} USD" if done.spent_usd else ""
+    print(f"{plan.plan} is {plan.state}: {counted}, in {seconds:.1f} s here")
+    if plan.detail:
+        print(f"  {plan.detail}")
+    if plan.state in (ReplayState.PAUSED, ReplayState.RUNNING):
+        print(f"  go on with `assay replay resume {plan.plan}`")
+    if plan.state is ReplayState.PROMOTING:
+        print(f"  go on with `assay replay promote {plan.plan}`")
+    if plan.state is ReplayState.FINISHED and plan.target is ReplayTarget.SHADOW:
+        print(f"  results: {', '.join(topics)}; `assay replay promote {plan.plan}` makes them live")
+
+
+def own_topics(plan: ReplayPlan) -> list[str]:
+    """The topics that hold a plan's results, before the prefix; those of its dead letters come last."""
+    live = plan.target is ReplayTarget.LIVE
+    results = (name if live else shadow_topic(name, plan.plan) for stage in plan.stages for name in stage.rewritten)
+    letters = (replay_dead_letters(handler_of(stage), plan.plan) for stage in plan.stages)
+    return list(dict.fromkeys([*results, *letters]))
