@@ -9,7 +9,6 @@ import asyncio
 import errno
 import importlib
 import json
-import logging
 import re
 import socket
 import sys
@@ -20,24 +19,21 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-from aiokafka.errors import KafkaError
 from rich.console import Console
 from rich.text import Text
 
 from streams.broker_files import KAFKA_VERSION, BrokerUnavailable, cache_folder, cached_jars, find_java
+from streams.commands.doctor_kafka import check_kafka
 from streams.commands.doctor_models import check_models
 from streams.commands.findings import Finding, State, check_folder
-from streams.commands.kafka_trouble import explain_trouble
 from streams.fetch.settings import FetchSettings
 from streams.index.embedders import make_embedder
 from streams.index.ports import IndexDownError, IndexSettingsError
 from streams.index.settings import IndexSettings
 from streams.settings import HttpSettings, Settings, config_dir
-from streams.topic_plan import find_differences
 
 OLDEST_PYTHON = (3, 11)
 _DISTRIBUTION = "assay"
-_KAFKA_SECONDS = 15.0
 _MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red")}
 
 
@@ -126,33 +122,6 @@ def check_jars(cache: Path, needed: bool) -> Finding:
         return Finding("local Kafka", "warn", f"not in {cache} yet", "the first start fetches it (45 MB)")
     state: State = "fail" if needed else "warn"
     return Finding("local Kafka", state, f"not in {cache}, nothing to fetch it with", "pip install 'assay[local]'")
-
-
-def check_kafka(settings: Settings) -> Iterator[Finding]:
-    """Whether the cluster that is named answers, and has the topics as declared."""
-    where = settings.kafka.bootstrap_servers
-    if not where:
-        yield Finding("Kafka", "ok", "none is named: `assay demo` starts its own, others look at 127.0.0.1:9092")
-        return
-    # aiokafka logs every failed try of a connection; the finding says it once.
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    try:
-        differences = asyncio.run(asyncio.wait_for(find_differences(settings), _KAFKA_SECONDS))
-    except TimeoutError:
-        yield Finding("Kafka", "fail", f"{where} did not answer within {_KAFKA_SECONDS:g} s", "look at its logs")
-        return
-    except (KafkaError, OSError, ValueError) as error:
-        yield Finding("Kafka", "fail", explain_trouble(error, settings))
-        return
-    yield Finding("Kafka", "ok", where)
-    missing = sum(difference.what == "topic" for difference in differences)
-    others = len(differences) - missing
-    if missing:
-        yield Finding("topics", "warn", f"{missing} are missing", "`assay topics create` makes them")
-    if others:
-        yield Finding("topics", "warn", f"{others} differences from what is declared", "see `assay topics diff`")
-    if not differences:
-        yield Finding("topics", "ok", "as declared")
 
 
 def check_index(index: IndexSettings) -> Finding:

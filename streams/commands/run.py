@@ -84,7 +84,8 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
     application = Application(settings, handlers)
     judged = {handler.name: settings.model_of(handler.name) for handler in handlers if handler.lane == "llm"}
     for remark in remarks_on(settings.llm, settings.models, judged):
-        log.warning(remark)
+        if remark.state != "ok":
+            log.warning(remark.sentence)
     await application.open_index()
     # A loop that stands still for a session's time has lost its partitions already.
     async with (

@@ -1,23 +1,50 @@
-"""What an operator should know before the first question is asked: who will answer, and what nobody could mean.
+"""What an operator should know of models before the first question: who answers, at what price, within what bounds.
 
-In: the settings, and the model of each task that a process runs. Out: sentences; none of them holds a key or address.
+In: the settings, and the model of each task that a process runs. Out: remarks; none of them holds a key. ``assay run``
+says at its start those that are not simply well, ``assay doctor`` all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import Literal
 from urllib.parse import urlsplit
 
 from streams.llm.prices import cost_of
 from streams.llm.settings import LlmSettings, ModelsSection
 
+RemarkState = Literal["ok", "note", "warn", "fail"]
 
-def remarks_on(llm: LlmSettings, models: ModelsSection, names: Mapping[str, str]) -> list[str]:
-    """One sentence for each thing, with the way to change it.
 
-    >>> remarks_on(LlmSettings(), ModelsSection(), {"judge_relevance": ""})
-    ['the offline judge answers for judge_relevance: neither llm.base_url nor llm.api_key is set']
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """One thing about models.
+
+    Attributes:
+        what: What was looked at, in a word or two.
+        state: ``ok``; ``note`` for what may be meant and is said all the same; ``warn``; ``fail``: nobody is asked.
+        detail: How it stands.
+        todo: What to do about it; "" where there is nothing to do.
+    """
+
+    what: str
+    state: RemarkState
+    detail: str
+    todo: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """All of it in a line."""
+        return f"{self.what}: {self.detail}{f'; {self.todo}' if self.todo else ''}"
+
+
+def remarks_on(llm: LlmSettings, models: ModelsSection, names: Mapping[str, str]) -> list[Remark]:
+    """One remark for each thing, with the way to change it.
+
+    >>> [remark.detail for remark in remarks_on(LlmSettings(), ModelsSection(), {"judge_relevance": ""})]
+    ['the offline judge answers for judge_relevance, by rules, and every decision says so']
 
     Args:
         llm: Where models are asked.
@@ -26,31 +53,76 @@ def remarks_on(llm: LlmSettings, models: ModelsSection, names: Mapping[str, str]
     """
     if not names:
         return []
-    tasks = ", ".join(sorted(names))
     if llm.offline:
-        though = "" if not any(names.values()) else ", though a model is named"
-        return [f"the offline judge answers for {tasks}{though}: neither llm.base_url nor llm.api_key is set"]
-    said = []
-    if nameless := ", ".join(sorted(task for task, model in names.items() if not model)):
-        said.append(f"nobody can be asked for {nameless}: no model is named, set llm.model (ASSAY_LLM__MODEL)")
-    if llm.base_url and not llm.api_key.get_secret_value():
-        said.append("models are asked without a key: llm.api_key (ASSAY_LLM__API_KEY) is not set")
-    if llm.base_url and not urlsplit(llm.base_url).path:
-        said.append("llm.base_url has no path: most servers answer below /v1")
-    for model in sorted({model for model in names.values() if model}):
-        tasks_of = [task for task, its in names.items() if its == model and models.task(task).weight > 0]
-        if (most := models.limits_of(model).in_flight) < len(tasks_of):
-            several = f"its {len(tasks_of)} tasks have a call each under way at once"
-            said.append(f"{model} may get more calls at once than models.limits allows it ({most}): {several}")
-        if cost_of(models.limits_of(model), 0, 0) is None:
-            missing = f"{model} has no price in models.limits"
-            if llm.budget_usd_per_day is None:
-                said.append(f"{missing}: what it costs is not known")
-            else:
-                said.append(f"{missing}, so llm.budget_usd_per_day can't be kept and it is not asked")
+        return [_offline(names)]
+    tasks: dict[str, list[str]] = {}
+    for task, model in sorted(names.items()):
+        tasks.setdefault(model, []).append(task)
+    return [
+        _where(llm),
+        *_named(models, tasks),
+        *_costs(llm, models, [model for model in tasks if model]),
+        *_kept(llm),
+    ]
+
+
+def _offline(names: Mapping[str, str]) -> Remark:
+    detail = f"the offline judge answers for {', '.join(sorted(names))}, by rules, and every decision says so"
+    if not any(names.values()):
+        return Remark("models", "note", detail)
+    todo = "set ASSAY_LLM__API_KEY or ASSAY_LLM__BASE_URL"
+    return Remark("models", "warn", f"{detail}, though a model is named", todo)
+
+
+def _where(llm: LlmSettings) -> Remark:
+    if not llm.base_url:
+        return Remark("models", "ok", "asked at OpenAI's own endpoint")
+    if not urlsplit(llm.base_url).path:
+        return Remark("models", "warn", f"asked at {llm.base_url}, which has no path", "most servers answer below /v1")
+    if not llm.api_key.get_secret_value():
+        todo = "a server of your own may want none; else set ASSAY_LLM__API_KEY"
+        return Remark("models", "note", f"asked at {llm.base_url} without a key", todo)
+    return Remark("models", "ok", f"asked at {llm.base_url}, with a key")
+
+
+def _named(models: ModelsSection, tasks_of: Mapping[str, Sequence[str]]) -> Iterator[Remark]:
+    for model, tasks in tasks_of.items():
+        if not model:
+            todo = "set ASSAY_LLM__MODEL, or model_tasks.<task>.model"
+            yield Remark("model", "fail", f"none is named for {', '.join(tasks)}, which therefore wait", todo)
+            continue
+        yield Remark("model", "ok", f"{model} for {', '.join(tasks)}")
+        limits, busy = models.limits_of(model), [task for task in tasks if models.task(task).weight > 0]
+        if limits.in_flight < len(busy):
+            todo = "raise models.limits.<model>.in_flight, or give a task that the fleet does not run the weight 0"
+            detail = f"{model} may get more calls at once than it is allowed ({limits.in_flight})"
+            yield Remark("limits", "warn", f"{detail}: its {len(busy)} tasks have a call each under way at once", todo)
+        elif model not in models.limits:
+            detail = f"{model}: {limits.requests_per_minute} requests a minute, as models.limits.default says"
+            yield Remark("limits", "ok", detail, "your provider's own go into models.limits.<model>")
+
+
+def _costs(llm: LlmSettings, models: ModelsSection, names: Sequence[str]) -> Iterator[Remark]:
+    budget = llm.budget_usd_per_day
+    todo = "set price_in and price_out in models.limits.<model>"
+    priced = [name for name in names if cost_of(models.limits_of(name), 0, 0) is not None]
+    if without := ", ".join(name for name in names if name not in priced):
+        if budget is None:
+            yield Remark("prices", "warn", f"none for {without}: what it costs is not known", todo)
+        else:
+            yield Remark("prices", "fail", f"none for {without}: it is never asked, the budget can't be kept", todo)
+    if budget is not None:
+        yield Remark("budget", "ok", f"{budget:g} USD a day (UTC), all replicas together")
+    elif any(models.limits_of(name).price_in or models.limits_of(name).price_out for name in priced):
+        yield Remark("budget", "warn", "no bound for a day's costs", "set ASSAY_LLM__BUDGET_USD_PER_DAY")
+
+
+def _kept(llm: LlmSettings) -> Iterator[Remark]:
     if llm.redis_url.get_secret_value():
         if find_spec("redis") is None:
-            said.append("nobody can be asked: llm.redis_url needs the extra `redis`: pip install 'assay[redis]'")
+            todo = "pip install 'assay[redis]'"
+            yield Remark("paid answers", "fail", "nobody can be asked: llm.redis_url needs the extra `redis`", todo)
     elif llm.cache_path is None:
-        said.append("answers are kept in memory and are paid for again after a restart: llm.cache_path is not set")
-    return said
+        todo = "name a file with ASSAY_LLM__CACHE_PATH, or a Redis with ASSAY_LLM__REDIS_URL"
+        detail = "in memory: a restart pays again and forgets the day's costs"
+        yield Remark("paid answers", "warn", detail, todo)

@@ -95,21 +95,6 @@ def test_assay_itself_must_be_installed(monkeypatch: pytest.MonkeyPatch) -> None
     assert doctor.check_packages().state == "fail"
 
 
-def test_no_kafka_is_told_with_what_to_do() -> None:
-    [finding] = doctor.check_kafka(load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"}))
-    assert finding.state == "fail"
-    assert "assay broker" in finding.detail
-
-
-def test_a_kafka_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_KAFKA_SECONDS", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        where = f"127.0.0.1:{silent.getsockname()[1]}"
-        [finding] = doctor.check_kafka(load_settings(kafka={"bootstrap_servers": where}))
-    assert finding.state == "fail"
-    assert "did not answer within" in finding.detail
-
-
 def test_a_taken_port_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

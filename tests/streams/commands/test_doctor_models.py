@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from streams.clock import SystemClock
 from streams.commands.doctor_models import check_models
 from streams.commands.findings import Finding
+from streams.llm.cache import make_store
 from streams.settings import load_settings
 
 
@@ -37,6 +40,29 @@ def test_without_a_model_the_offline_judge_answers() -> None:
 
 def test_a_model_that_nobody_can_be_asked_for_is_told() -> None:
     assert found(model="m")["models"].state == "warn"
+
+
+def test_what_was_spent_today_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    bound: dict[str, Any] = {"api_key": "k", "model": "m", "cache_path": path, "budget_usd_per_day": 2}
+    assert found(**bound)["spent"].detail == "0 of $2.00 are spent today"
+    assert not path.exists()
+
+    async def spend(usd: float) -> None:
+        store = make_store(path, "")
+        await store.book(SystemClock().now().date().isoformat(), usd, None)
+        await store.aclose()
+
+    asyncio.run(spend(1.5))
+    assert (found(**bound)["spent"].state, found(**bound)["spent"].detail) == ("ok", "$1.50 of $2.00 are spent today")
+    asyncio.run(spend(0.5))
+    assert found(**bound)["spent"].state == "warn"
+
+
+def test_a_journal_that_is_none_fails(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    path.write_text("no database at all, but long enough to be looked at as one")
+    assert found(api_key="k", model="m", cache_path=path)["paid answers"].state == "fail"
 
 
 def test_a_key_without_a_model_fails(tmp_path: Path) -> None:

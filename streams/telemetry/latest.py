@@ -1,0 +1,144 @@
+"""What was written last: under which rules each handler decided, and which records are dated in the future.
+
+In: the settings. Out: values. Of a partition its last two offsets are read at most: the last record, and the marker of
+the transaction that it came with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka.errors import KafkaTimeoutError
+
+from streams.kafka import connection, make_admin
+from streams.settings import KafkaSettings, Settings
+from streams.telemetry.group_state import read_topics
+from streams.topology import Handler
+
+_LAST = 2
+_SECONDS = 20.0
+_WAIT_MS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """When a handler decided something last, by the record's timestamp, and under which rules."""
+
+    config_version: str
+    at: datetime
+
+
+async def read_latest_decisions(settings: Settings, handlers: Sequence[Handler]) -> dict[str, Decision]:
+    """The newest decision of each handler among the last ones of its topics; handlers that have none are left out.
+
+    What a replay or a backfill has written does not count: it may well be of other rules.
+
+    Raises:
+        KafkaError: The cluster can't be reached, or does not answer in time.
+    """
+    prefix = settings.kafka.topic_prefix
+    topics = {prefix + topic.name for handler in handlers for topic in handler.emits}
+    sources = {f"assay/{handler.name}": handler.name for handler in handlers}
+    latest: dict[str, Decision] = {}
+    async with _reading(settings.kafka, topics) as (reader, partitions):
+        async for record in _last_records(reader, partitions):
+            headers = {name: value.decode("utf-8", "replace") for name, value in record.headers if value is not None}
+            handler = sources.get(headers.get("ce_source", ""))
+            version = _config_version(record.value)
+            if handler is None or version is None or "assay_run" in headers:
+                continue
+            at = datetime.fromtimestamp(record.timestamp / 1000, UTC)
+            if handler not in latest or latest[handler].at < at:
+                latest[handler] = Decision(version, at)
+    return latest
+
+
+async def read_dated_after(settings: Settings, topics: Collection[str], moment: datetime) -> dict[str, datetime]:
+    """Topics that have records dated after a moment, with the date of the first such record of a partition.
+
+    Args:
+        settings: Where Kafka is.
+        topics: Names on the cluster; those that are not made are left out.
+        moment: UTC.
+
+    Raises:
+        KafkaError: The cluster can't be reached.
+    """
+    async with _reading(settings.kafka, topics) as (reader, partitions):
+        if not partitions:
+            return {}
+        found = await reader.offsets_for_times(dict.fromkeys(partitions, int(1000 * moment.timestamp())))
+    dated: dict[str, datetime] = {}
+    for partition, at in found.items():
+        if at is not None:
+            date = datetime.fromtimestamp(at.timestamp / 1000, UTC)
+            dated[partition.topic] = max(date, dated.get(partition.topic, date))
+    return dated
+
+
+@asynccontextmanager
+async def _reading(
+    kafka: KafkaSettings, topics: Collection[str]
+) -> AsyncIterator[tuple[Any, Sequence[TopicPartition]]]:
+    """A reader that has all partitions of the topics and is paused on each; none where no topic is made."""
+    admin = make_admin(kafka)
+    await admin.start()
+    try:
+        states = await read_topics(admin, topics)
+    finally:
+        await admin.close()
+    partitions = [TopicPartition(topic, number) for topic, state in states.items() for number in state.partitions]
+    if not partitions:
+        # A consumer that is stopped right after its start ends in a cancellation of its own.
+        yield None, ()
+        return
+    async with AIOKafkaConsumer(
+        **connection(kafka),
+        client_id="assay-latest",
+        isolation_level="read_committed",
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        max_partition_fetch_bytes=1,  # one batch at a time, however large it is
+        fetch_max_wait_ms=_WAIT_MS,
+    ) as reader:
+        reader.assign(partitions)
+        reader.pause(*partitions)
+        yield reader, partitions
+
+
+async def _last_records(reader: Any, partitions: Sequence[TopicPartition]) -> AsyncIterator[ConsumerRecord]:
+    if not partitions:
+        return
+    begins, ends = await reader.beginning_offsets(partitions), await reader.end_offsets(partitions)
+    waiting = {partition for partition in partitions if begins[partition] < ends[partition]}
+    for partition in waiting:
+        reader.seek(partition, max(begins[partition], ends[partition] - _LAST))
+    reader.resume(*waiting)
+    try:
+        async with asyncio.timeout(_SECONDS):
+            while waiting:
+                for records in (await reader.getmany(*waiting, timeout_ms=_WAIT_MS)).values():
+                    for record in records:
+                        yield record
+                settled = {partition for partition in waiting if await reader.position(partition) >= ends[partition]}
+                if settled:
+                    reader.pause(*settled)
+                waiting -= settled
+    except TimeoutError:
+        raise KafkaTimeoutError(f"{len(waiting)} partitions gave no record within {_SECONDS:g} s") from None
+
+
+def _config_version(value: bytes | None) -> str | None:
+    try:
+        event = json.loads(value or b"")
+    except (ValueError, RecursionError):
+        return None
+    version = event.get("config_version") if isinstance(event, Mapping) else None
+    return version if isinstance(version, str) else None

@@ -1,0 +1,80 @@
+"""``assay doctor`` on a real Kafka, well and with faults that an operator makes."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from streams.commands.doctor_kafka import check_kafka
+from streams.commands.findings import Finding
+from streams.kafka import make_admin, make_producer
+from streams.settings import Settings
+from streams.telemetry.latest import read_latest_decisions
+from streams.topology import HANDLERS
+from tests.kafka.installation import CRAWLED, Installation, install, installed, page, scorer
+
+pytestmark = pytest.mark.kafka
+
+SCORE_PAGE = HANDLERS[0]
+
+
+@pytest.fixture
+async def assay(kafka: str, topic_prefix: str) -> Installation:
+    return await installed(kafka, topic_prefix)
+
+
+async def findings(settings: Settings) -> dict[str, Finding]:
+    found = await asyncio.to_thread(lambda: list(check_kafka(settings)))
+    return {finding.what: finding for finding in found}
+
+
+async def test_what_is_well_is_told_line_by_line(assay: Installation) -> None:
+    found = await findings(assay.settings)
+    assert {what: finding.state for what, finding in found.items()} == dict.fromkeys(
+        ("Kafka", "topics", "groups", "dead letters", "clocks", "rules"), "ok"
+    )
+    assert "1 broker, version 4.0 or newer" in found["Kafka"].detail
+
+
+async def test_what_is_missing_or_waits_is_told(kafka: str, topic_prefix: str, assay: Installation) -> None:
+    await assay.feed(page(number) for number in range(5))
+    admin = make_admin(assay.settings.kafka)
+    await admin.start()
+    await admin.delete_topics([assay.prefix + "documents.indexed.v1"])
+    await admin.close()
+    found = await findings(assay.settings)
+    assert (found["topics"].state, found["topics"].todo) == ("warn", "`assay topics create` makes them")
+    assert (found["groups"].state, found["groups"].todo) == ("warn", "`assay run score_page`")
+    bare = await findings(install(kafka, topic_prefix + "bare."))
+    assert bare["topics"].state == "warn"
+    assert bare["clocks"].state == bare["rules"].state == bare["dead letters"].state == "ok"
+
+
+async def test_records_from_the_future_are_told(assay: Installation) -> None:
+    producer = make_producer(assay.settings.kafka, None, "ahead")
+    await producer.start()
+    try:
+        key, value = page(1)
+        ahead = int(1000 * (datetime.now(UTC) + timedelta(minutes=30)).timestamp())
+        await producer.send_and_wait(assay.prefix + CRAWLED, value, key=key, timestamp_ms=ahead)
+    finally:
+        await producer.stop()
+    clocks = (await findings(assay.settings))["clocks"]
+    assert clocks.state == "warn"
+    assert f"on {assay.prefix}{CRAWLED}" in clocks.detail
+    assert "30 min and more ahead" in clocks.detail
+
+
+async def test_decisions_of_other_rules_are_told(assay: Installation) -> None:
+    await assay.feed(page(number) for number in range(20))
+    await assay.drain(SCORE_PAGE)
+    assert (await findings(assay.settings))["rules"].state == "ok"
+    # The test's own handler decides under rules that are not those of the configuration.
+    await assay.feed([page(1)])
+    await assay.drain(scorer())
+    latest = await read_latest_decisions(assay.settings, HANDLERS)
+    assert list(latest) == ["score_page"]
+    rules = (await findings(assay.settings))["rules"]
+    assert (rules.state, rules.detail[:47]) == ("warn", "score_page decided last under other rules, at 2")
