@@ -19,6 +19,7 @@ from faststream.asgi import AsgiFastStream, AsgiResponse, get
 from prometheus_client import CollectorRegistry, make_asgi_app
 
 from streams.clock import Clock, SystemClock
+from streams.console.asyncapi import asyncapi_routes
 from streams.index.ports import IndexDownError
 from streams.kafka import group_of, make_producer
 from streams.pipeline.breaker import Breaker
@@ -79,6 +80,7 @@ class Application:
                 ("/metrics", make_asgi_app(self.registry)),
                 ("/healthz", probe(self.health.alive)),
                 ("/readyz", probe(self.health.ready)),
+                *asyncapi_routes(settings.kafka.topic_prefix),
             ],
             logger=None,
             on_startup=[self._open_models],

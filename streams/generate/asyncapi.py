@@ -1,18 +1,24 @@
 """The AsyncAPI 3.0 document: every topic, what may stand on it, with which headers, and who sends and receives.
 
 It is made from the topology and not from FastStream's subscribers, which see raw bytes: the topology knows of pages
-that travel raw, and of the envelope in the headers.
+that travel raw, and of the envelope in the headers. The examples are the golden ones. ``streams.console.asyncapi``
+serves it, with the names that a prefix makes of topics and groups.
 """
 
 from __future__ import annotations
 
+import json
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import schemas
+from streams.generate.docstrings import paragraphs, prose
 from streams.generate.documents import to_yaml
 from streams.generate.json_schemas import component_schemas
 from streams.topology import HANDLERS, TOPICS, Handler, Topic
+
+_EXAMPLES = Path(schemas.__file__).parent / "examples"
 
 
 def asyncapi() -> dict[Path, str]:
@@ -20,8 +26,12 @@ def asyncapi() -> dict[Path, str]:
     return {Path("docs/asyncapi.yaml"): to_yaml(asyncapi_document())}
 
 
-def asyncapi_document() -> dict[str, Any]:
-    """The document as plain values, for the file and for an HTTP route."""
+def asyncapi_document(prefix: str = "") -> dict[str, Any]:
+    """The document as plain values, for the file and for an HTTP route.
+
+    Args:
+        prefix: What stands before topics and groups on the cluster that is described.
+    """
     return {
         "asyncapi": "3.0.0",
         "info": {
@@ -31,8 +41,8 @@ def asyncapi_document() -> dict[str, Any]:
             "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
         },
         "defaultContentType": "application/json",
-        "channels": {topic.name: _channel(topic) for topic in TOPICS},
-        "operations": {name: value for handler in HANDLERS for name, value in _operations(handler).items()},
+        "channels": {topic.name: _channel(topic, prefix) for topic in TOPICS},
+        "operations": {name: value for handler in HANDLERS for name, value in _operations(handler, prefix).items()},
         "components": {
             "messages": {name: value for topic in TOPICS for name, value in _messages(topic).items()},
             "schemas": component_schemas("#/components/schemas/{model}"),
@@ -41,13 +51,16 @@ def asyncapi_document() -> dict[str, Any]:
     }
 
 
-def _channel(topic: Topic) -> dict[str, Any]:
+def _channel(topic: Topic, prefix: str) -> dict[str, Any]:
+    outside = {"x-written-by": topic.written_by, "x-read-by": topic.read_by}
     kept = {"topicConfiguration": {"cleanup.policy": ["compact"]}} if topic.compacted else {}
     return {
-        "address": topic.name,
+        "address": prefix + topic.name,
+        "title": topic.event.__name__,
         "description": topic.meaning,
+        **{key: list(names) for key, names in outside.items() if names},
         "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in _messages(topic)},
-        "bindings": {"kafka": {"topic": topic.name, "partitions": topic.partitions} | kept},
+        "bindings": {"kafka": {"topic": prefix + topic.name, "partitions": topic.partitions} | kept},
     }
 
 
@@ -57,10 +70,12 @@ def _messages(topic: Topic) -> dict[str, Any]:
     messages: dict[str, Any] = {
         name: {
             "name": name,
+            "summary": paragraphs(topic.event.__doc__ or "").split("\n")[0],
             "contentType": "application/json",
             "traits": [{"$ref": "#/components/messageTraits/envelope"}],
             "payload": {"$ref": f"#/components/schemas/{name}"},
             "bindings": binding,
+            "examples": _examples(topic),
         }
     }
     if topic.raw_pages:
@@ -71,14 +86,34 @@ def _messages(topic: Topic) -> dict[str, Any]:
             "headers": _raw_page_headers(),
             "payload": {"type": "string", "format": "binary"},
             "bindings": binding,
+            "examples": [_RAW_PAGE],
         }
     return messages
 
 
-def _operations(handler: Handler) -> dict[str, Any]:
-    group = {"kafka": {"groupId": {"type": "string", "const": handler.group}}}
+_RAW_PAGE = {
+    "name": "raw_page",
+    "headers": {
+        "content-type": "text/html; charset=utf-8",
+        "assay_url": "https://www.example.org/a",
+        "assay_fetched_at": "2026-11-21T08:30:00Z",
+    },
+    "payload": "<!doctype html><title>A page</title><p>As it was fetched.",
+}
+
+
+def _examples(topic: Topic) -> list[dict[str, Any]]:
+    """The golden messages of a topic, the minimal one first."""
+    files = sorted((_EXAMPLES / topic.name).glob("*.json"), key=lambda path: (path.stem != "minimal", path.stem))
+    return [{"name": path.stem, "payload": json.loads(path.read_text("utf-8"))} for path in files]
+
+
+def _operations(handler: Handler, prefix: str) -> dict[str, Any]:
+    group = {"kafka": {"groupId": {"type": "string", "const": prefix + handler.group}}}
     receive = {
         "action": "receive",
+        "summary": prose(handler.fn).split("\n")[0],
+        "tags": [{"name": handler.lane}],
         "channel": {"$ref": f"#/channels/{handler.consumes.name}"},
         "bindings": group,
     }

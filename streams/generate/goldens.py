@@ -37,7 +37,7 @@ def lost(root: Path) -> list[str]:
         if not (root / path).is_file():
             found.append(f"{path.as_posix()} is gone; what was kept is kept for ever")
         elif _digest(root / path) != digest:
-            found.append(f"{path.as_posix()} has been edited; add another beside it (or drop its line, if nobody had it yet)")
+            found.append(f"{path.as_posix()} has been edited; add another beside it, or drop its line if nobody had it")
     return found
 
 

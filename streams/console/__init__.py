@@ -1,0 +1,1 @@
+"""What a browser sees of an application."""
