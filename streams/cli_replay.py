@@ -36,7 +36,7 @@ class _HandlersFirst(TyperGroup):
 
 replay = typer.Typer(
     cls=_HandlersFirst,
-    help="Handle a part of a topic once more: `assay replay HANDLER… [options]`, see `assay replay run --help`.",
+    help="Handle a part of a topic once more: `assay replay HANDLER…`, with the options of `assay replay run`.",
     no_args_is_help=True,
     context_settings={"help_option_names": list(_HELP)},
 )

@@ -180,8 +180,9 @@ def _print_plan(account: Account) -> None:
     for number, stage in enumerate(plan.stages):
         left = f"{account.remaining:,} of {account.total:,} left" if account.total else "waits for those before it"
         state = "done" if number < plan.stage else left if number == plan.stage else "waits for those before it"
-        print(f"  {stage.handler}: {state}; reads {stage.topic}, writes {', '.join(stage.rewritten)}")
-    print(f"  topics     {', '.join(own_topics(plan))}")
+        print(f"  {stage.handler}: {state}; reads {stage.topic}, writes to")
+        for topic in own_topics(plan.model_copy(update={"stages": (stage,)})):
+            print(f"    {topic}")
 
 
 def _stage_of(plan: ReplayPlan) -> str:

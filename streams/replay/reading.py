@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -38,7 +38,7 @@ from streams.pipeline.work import RecordWork
 from streams.replay.pace import Pace
 from streams.replay.plan import ReplayError
 from streams.settings import Settings
-from streams.telemetry.group_state import read_groups
+from streams.telemetry.group_state import GroupState, read_groups
 from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
@@ -141,9 +141,7 @@ class Reading:
         if self._sick >= _WEDGED_LOOKS:
             raise ReplayError(f"{'; '.join(verdict.problems)}; nothing is lost, resume it")
         with contextlib.suppress(KafkaError, OSError):
-            state = (await read_groups(self._admin, [self.group_name]))[self.group_name]
-            left = sum(max(0, end - state.offsets.get(place, 0)) for place, end in self._ends.items())
-            return Standing(left, state.members)
+            return _standing((await read_groups(self._admin, [self.group_name]))[self.group_name], self._ends)
         return None
 
     @property
@@ -163,8 +161,8 @@ class Reading:
         return f"waits for what is down ({cause})" if seconds > 0 else ""
 
 
-async def members_of(settings: Settings, subscription: Subscription) -> int:
-    """How many processes are in a plan's group now.
+async def standing_of(settings: Settings, subscription: Subscription, ranges: Sequence[OffsetRange]) -> Standing:
+    """How far a plan's group has come, seen from outside.
 
     Raises:
         KafkaError: The cluster can't be asked.
@@ -173,7 +171,7 @@ async def members_of(settings: Settings, subscription: Subscription) -> int:
     admin = make_admin(settings.kafka)
     await admin.start()
     try:
-        return (await read_groups(admin, [name]))[name].members
+        return _standing((await read_groups(admin, [name]))[name], ends_of(settings, subscription.topic, ranges))
     finally:
         await admin.close()
 
@@ -216,3 +214,7 @@ async def set_to_start(
         raise ReplayError(
             "the cluster has forgotten how far the plan has come (offsets.retention.minutes); drop it and begin anew"
         )
+
+
+def _standing(state: GroupState, ends: Mapping[TopicPartition, int]) -> Standing:
+    return Standing(sum(max(0, end - state.offsets.get(place, 0)) for place, end in ends.items()), state.members)

@@ -23,7 +23,7 @@ from streams.replay.ledger import Ledger, moved
 from streams.replay.pace import is_live_late
 from streams.replay.plan import ReplayError, handler_of, is_paid
 from streams.replay.ranges import count, resolve_ranges
-from streams.replay.reading import Reading, members_of, set_to_start
+from streams.replay.reading import Reading, set_to_start, standing_of
 from streams.replay.shadow import make_shadow, with_own_index
 from streams.replay.work import ReplayWork
 from streams.settings import Settings
@@ -175,11 +175,14 @@ class ReplayRun:
             return await self._changed(lambda newest: _after_stage(newest, at))
         others = 0
         with contextlib.suppress(KafkaError, OSError):
-            others = await members_of(self._settings, desk.subscription)
+            left = await standing_of(self._settings, desk.subscription, desk.stage.ranges)
+            others, self.progress.remaining = left.members, left.remaining
 
         def paused(newest: ReplayPlan) -> ReplayPlan | None:
             # Others that share the plan go on with it; and a plan that is over stays over.
-            return None if others or newest.state is not ReplayState.RUNNING else moved(newest, ReplayState.PAUSED, why)
+            if others or newest.state is not ReplayState.RUNNING:
+                return None
+            return moved(newest, ReplayState.PAUSED, why)
 
         newest = await self._changed(paused)
         return moved(newest, ReplayState.PAUSED, why) if newest.state is ReplayState.RUNNING else newest
