@@ -1,0 +1,137 @@
+"""``assay replay --config OTHER.yaml --diff``: what another configuration would change on what stands on a topic."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from handlers.score_page import ScorePageRules, score_page
+from schemas.outcome import Emit
+from schemas.pages import CrawledPage, ScoredPage
+from schemas.replays import ReplayPlan, ReplaySelection
+from streams.commands.replay_diff import tell_diff
+from streams.replay.begin import resolved
+from streams.replay.plan import Wishes, make_plan
+from streams.replay.ranges import EARLIEST, LATEST
+from streams.settings import Settings
+from tests.kafka.installation import SCORED, Installation, install, installed
+from tests.streams.llm.judges import input_of
+
+pytestmark = pytest.mark.kafka
+
+PAGES = 240
+HOSTS = ("site.example", "udn.com", "health.gov.tw")
+PARTS = (
+    "<h2>Part</h2>",
+    '<p>See <a href="https://doi.org/10.1000/182">10.1000/182</a>.</p>',
+    '<a href="https://other.example/">other</a>',
+    "<p>It grew by 35 percent to 1,200 people.</p>",
+    '<meta name="author" content="Ada Lovelace">',
+    '<meta property="article:published_time" content="2025-03-04">',
+)
+HIGHER = 45
+
+
+def varied(number: int) -> CrawledPage:
+    """Pages whose scores differ: by their host, and by what stands in them."""
+    parts = "".join(part for at, part in enumerate(PARTS) if number >> at & 1)
+    return CrawledPage(
+        url=f"https://{HOSTS[number % 3]}/{number}",
+        html=f"<title>Page {number}</title>{parts}<p>Some text that stands in every page.</p>",
+        fetched_at=datetime(2025, 6, 1, tzinfo=UTC),
+    )
+
+
+@pytest.fixture
+async def place(kafka: str, topic_prefix: str) -> Installation:
+    """Pages in several transactions, and one record that is no page."""
+    place = await installed(kafka, topic_prefix)
+    pages = [(page.url.encode(), page.to_json()) for page in map(varied, range(PAGES))]
+    for start in range(0, PAGES, 80):
+        await place.feed(pages[start : start + 80], transactional=True)
+    await place.feed([(b"broken", b"{")])
+    return place
+
+
+def other(place: Installation, **flags: Any) -> Settings:
+    kafka = place.settings.kafka
+    return install(kafka.bootstrap_servers, kafka.topic_prefix, **flags)
+
+
+async def plan_of(place: Installation, *handlers: str, **selection: Any) -> ReplayPlan:
+    wishes = Wishes(plan="diff", handlers=handlers, selection=ReplaySelection.model_validate(selection))
+    return await resolved(place.settings, make_plan(wishes, place.settings, datetime.now(UTC)), (EARLIEST, LATEST))
+
+
+def scores() -> dict[str, ScoredPage]:
+    """What the handler itself says of each page, under the shipped rules."""
+    found = {}
+    rules = install("", "").rules(ScorePageRules)
+    for number in range(PAGES):
+        outcome = score_page(varied(number), rules)
+        assert isinstance(outcome, Emit)
+        [page] = outcome.events
+        assert isinstance(page, ScoredPage)
+        found[page.url] = page
+    return found
+
+
+async def test_another_threshold_moves_as_many_pages_as_have_such_scores(
+    place: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The count is the one computed directly: those in tier B whose score is below the new bound of it."""
+    least = place.settings.tiered_indexing.tier_b.min_cts
+    pages = scores()
+    moved = {url for url, page in pages.items() if page.tier == "B" and (page.cts_score or 0) < HIGHER}
+    assert least < HIGHER
+    assert 20 < len(moved) < sum(page.tier == "B" for page in pages.values())
+
+    then = other(place, tiered_indexing={"tier_b": {"min_cts": HIGHER}})
+    assert await tell_diff(place.settings, then, await plan_of(place, "score_page"), PAGES, as_json=True) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["pages"] == PAGES + 1
+    assert told["moved_count"] == len(moved)
+    assert {move["url"] for move in told["moved"]} == moved
+    assert {(move["tier_now"], move["tier_then"]) for move in told["moved"]} == {("B", "C")}
+    tiers = Counter(page.tier for page in pages.values())
+    assert told["matrix"]["B"] == {"A": 0, "B": tiers["B"] - len(moved), "C": len(moved), "dead": 0}
+    assert told["matrix"]["A"]["A"] == tiers["A"]
+    assert told["dead"] == {"now": {"undecodable": 1}, "then": {"undecodable": 1}}
+    assert await place.read(SCORED) == [], "nothing is written"
+
+
+async def test_a_selection_and_people_s_tables(place: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    then = other(place, source_rules={"base_scores": {"tier_2": 40}})
+    plan = await plan_of(place, "score_page", domains=["udn.com"])
+    assert await tell_diff(place.settings, then, plan, 2, as_json=False) == 0
+    shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert shown[0] == "80 pages, by tier"
+    assert any(line.startswith("base 25 → 40: ") for line in shown)
+    assert shown[-1].endswith("more (--limit shows them)")
+
+
+async def test_batches_are_compared_too(place: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    batches = [input_of("evaluate_search", number) for number in range(5)]
+    await place.feed([(b"k", batch.to_json()) for batch in batches], "retrieval.batches.v1")
+    plan = await plan_of(place, "classify_results")
+    then = other(place)
+    assert await tell_diff(place.settings, then, plan, 5, as_json=True) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["batches"], told["moved_count"], told["unchanged"]) == (5, 0, 5)
+    assert told["config_version_now"] == told["config_version_then"]
+
+
+async def test_what_can_t_be_compared_is_told(place: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = await plan_of(place, "request_snippets")
+    assert await tell_diff(place.settings, other(place), plan, 5, as_json=True) == 2
+    assert "--diff compares decisions of score_page and classify_results, not of request_snippets" in (
+        capsys.readouterr().err
+    )
+
+
+def test_pages_end_up_in_every_tier() -> None:
+    assert {page.tier for page in scores().values()} == {"A", "B", "C"}
