@@ -12,6 +12,7 @@ from typer.exceptions import TyperException
 
 from streams.cli_dlq import dlq
 from streams.cli_options import AsJson, Config
+from streams.cli_publish import publish
 from streams.cli_replay import replay
 from streams.settings import SettingsError, load_settings
 
@@ -24,6 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(dlq, name="dlq")
+app.command()(publish)
 app.add_typer(replay, name="replay")
 
 
@@ -104,47 +106,6 @@ def topics(
     from streams.commands.topics import run_topics
 
     return run_topics(action, load_settings(config).with_kafka(), as_json, dry_run)
-
-
-@app.command()
-def publish(
-    topic: Annotated[str, typer.Argument(help="Such as pages.crawled.v1.")],
-    paths: Annotated[
-        list[Path], typer.Argument(help="JSON lines, TSV, a page folder, cases.jsonl; - for standard input.")
-    ],
-    rate: Annotated[float | None, typer.Option(help="Records a second at most.")] = None,
-    run_id: Annotated[
-        str | None, typer.Option("--run-id", help="Marks the records as a backfill, which goes on where it was.")
-    ] = None,
-    resume: Annotated[str | None, typer.Option("--resume", help="The run to go on with; it must be there.")] = None,
-    refused: Annotated[Path | None, typer.Option("--refused", help="A file that keeps what is refused.")] = None,
-    lines: Annotated[
-        Literal["jsonl", "tsv"] | None, typer.Option("--format", help="How lines are written; by the name otherwise.")
-    ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", "--dry-run", help="Only validate; nothing is sent, and no Kafka is needed.")
-    ] = False,
-    as_json: AsJson = False,
-    config: Config = None,
-) -> int:
-    """Publish events or pages, as live traffic or as a backfill that can be left alone."""
-    if resume and run_id and resume != run_id:
-        raise typer.BadParameter(f"--run-id {run_id} is another run", param_hint="'--resume'")
-    from streams.commands.publish import run_publish
-
-    settings = load_settings(config)
-    return run_publish(
-        topic,
-        paths,
-        settings if check else settings.with_kafka(),
-        as_json,
-        rate,
-        resume or run_id,
-        stated=lines,
-        check_only=check,
-        resume=resume is not None,
-        refused=refused,
-    )
 
 
 @app.command()

@@ -44,22 +44,26 @@ def run_publish(
     run_id: str | None = None,
     stated: Format | None = None,
     check_only: bool = False,
+    dry_run: bool = False,
     resume: bool = False,
     refused: Path | None = None,
+    config: Path | None = None,
 ) -> int:
     """Publishes every record of every path, or only says what of it could be.
 
     Args:
         topic: Logical name.
         paths: See ``streams.sources.read_source``; ``-`` is standard input.
-        settings: The configuration; a Kafka is named in it, unless ``check_only`` is all that is asked for.
+        settings: The configuration; a Kafka is named in it, unless nothing is to be sent.
         as_json: End with one line ``{"published", "refused", "seconds"}``, of a run with its figures in all.
         rate: Records a second at most.
         run_id: Marks the records as a backfill (R-009). A run that was begun goes on where it was.
         stated: How lines are written; as a file's name says, and JSON on standard input, where None.
         check_only: Read and validate everything, and send nothing; no Kafka is needed (C-33).
+        dry_run: The same, and say what handlers would do with it and what that would cost.
         resume: The run must have been begun.
         refused: A file that keeps whatever is refused, one JSON object a line.
+        config: The file that the settings were read from, for the command that goes on with a run.
 
     Returns:
         0 when all was published; 1 where something was refused, Kafka failed or another copy of the run took over; 2
@@ -70,12 +74,12 @@ def run_publish(
     if found is None:
         tell("publish", f"there is no topic {topic!r}; there are {', '.join(t.name for t in TOPICS)}")
         return 2
-    asked = Publication(topic=found, paths=paths, run=run_id, stated=stated, refused=refused, rate=rate)
+    asked = Publication(topic=found, paths=paths, run=run_id, stated=stated, refused=refused, rate=rate, config=config)
     if wrong := _wrong(asked):
         tell("publish", wrong)
         return 2
-    if check_only:
-        return run_with_kafka("publish", settings, check(Input(asked), as_json))
+    if check_only or dry_run:
+        return run_with_kafka("publish", settings, check(Input(asked), settings, as_json, dry_run))
     if run_id is None:
         return run_with_kafka("publish", settings, _publish(Input(asked), settings, as_json))
     return run_with_kafka("publish", settings, _Backfill(asked, run_id, settings, as_json).go(resume))
@@ -236,7 +240,12 @@ class _Backfill:
         """What goes on with the run."""
         asked = self._asked
         words = ["assay", "publish", asked.topic.name, *map(str, asked.paths), "--resume", self._run]
-        for option, value in (("--format", asked.stated), ("--rate", asked.rate), ("--refused", asked.refused)):
+        for option, value in (
+            ("--format", asked.stated),
+            ("--rate", asked.rate),
+            ("--refused", asked.refused),
+            ("--config", asked.config),
+        ):
             words += [] if value is None else [option, f"{value:g}" if isinstance(value, float) else str(value)]
         return shlex.join(words)
 

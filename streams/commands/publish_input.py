@@ -34,6 +34,7 @@ class Publication:
         stated: How lines are written; None: as a file's name says.
         refused: A file in which all that is refused is kept.
         rate: Records a second at most.
+        config: The file that the settings were read from; None for the shipped ones.
     """
 
     topic: Topic
@@ -42,6 +43,7 @@ class Publication:
     stated: Format | None = None
     refused: Path | None = None
     rate: float | None = None
+    config: Path | None = None
 
 
 class Input:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from streams.backfill.walk import Walk
+from streams.commands.amounts import in_time
 from streams.commands.kafka_trouble import tell
 
 _LINE_SECONDS = 10.0
@@ -65,7 +66,7 @@ class Pace:
         >>> pace = Pace(0, 100.0)
         >>> pace.records = 500
         >>> pace.told(250, 1000, 110.0)
-        '500 records, 50/s, 25 %, 0:30 left'
+        '500 records, 50/s, 25 %, 30 s left'
         """
         seconds = max(now - self._began, 1e-9)
         told = f"{self.records:,} records, {self.records / seconds:,.0f}/s"
@@ -73,19 +74,8 @@ class Pace:
             return told
         told += f", {min(100, 100 * done // total)} %"
         if done > self._done:
-            told += f", {clock_time((total - done) * seconds / (done - self._done))} left"
+            told += f", {in_time(max(0, total - done) * seconds / (done - self._done))} left"
         return told
-
-
-def clock_time(seconds: float) -> str:
-    """A duration for people.
-
-    >>> clock_time(75), clock_time(7265)
-    ('1:15', '2:01:05')
-    """
-    minutes, rest = divmod(round(max(seconds, 0)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 class _Lines:

@@ -71,7 +71,7 @@ def test_a_check_sends_nothing_and_needs_no_kafka(
     assert err == f"assay publish: {path}:2: 1 columns, 5 (or without quality_metadata 4) expected\n"
     path.write_bytes(ROWS.replace(b"bad\n", b""))
     assert run_publish("pages.crawled.v1", [path], nowhere, as_json=False, check_only=True) == 0
-    assert capsys.readouterr().out.startswith("2 valid for pages.crawled.v1, 0 refused, in ")
+    assert capsys.readouterr().out.startswith("2 valid for pages.crawled.v1 (1,207 bytes), 0 refused, in ")
 
 
 def test_a_check_tells_many_refusals_in_short(
