@@ -74,6 +74,68 @@ def test_a_check_sends_nothing_and_needs_no_kafka(
     assert capsys.readouterr().out.startswith("2 valid for pages.crawled.v1 (1,207 bytes), 0 refused, in ")
 
 
+CLAIM = b'{"claim_id": "c%d", "claim_text": "The bridge was built in 1932.", "source_text": "Built in 1932."}\n'
+
+
+def test_a_dry_run_says_what_handlers_will_do_and_needs_no_kafka(
+    nowhere: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "claims.jsonl"
+    path.write_bytes(b"".join(CLAIM % number for number in range(10)))
+    settings = nowhere.model_copy(update={"llm": nowhere.llm.model_copy(update={"cache_path": None})})
+    assert run_publish("claims.extracted.v1", [path], settings, as_json=True, rate=2.0, dry_run=True) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["published"], told["valid"], told["refused"], told["seconds_at_rate"]) == (0, 10, 0, 5.0)
+    [handler] = told["estimate"]["handlers"]
+    assert (handler["handler"], handler["records"]) == ("decontextualize_claim", 10)
+    assert run_publish("claims.extracted.v1", [path], settings, as_json=False, rate=2.0, dry_run=True) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("10 valid for claims.extracted.v1 (")
+    assert ", 5.0 s at 2 a second), 0 refused, in " in out.splitlines()[0]
+    assert "decontextualize_claim" in out
+
+
+@pytest.mark.parametrize(
+    ("run", "refused", "says"),
+    [
+        ("", None, "a run id is 1 to 100 letters"),
+        ("a b", None, "a run id is"),
+        ("x" * 101, None, "a run id is"),
+        ("r", "pages.jsonl", "would write over what is to be published"),
+    ],
+)
+def test_a_run_is_checked_before_kafka_is_asked(
+    nowhere: Settings,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    run: str,
+    refused: str | None,
+    says: str,
+) -> None:
+    path = tmp_path / "pages.jsonl"
+    path.write_text("{}")
+    kept = tmp_path / refused if refused else None
+    assert run_publish("pages.crawled.v1", [path], nowhere, as_json=True, run_id=run, refused=kept) == 2
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1)
+    assert says in err
+    assert path.read_text() == "{}"
+
+
+def test_a_check_keeps_what_is_refused_whole(
+    nowhere: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pages.jsonl").write_bytes(b"no page\n" * 30)
+    kept = tmp_path / "kept"
+    kept.write_text("from before" * 1000)
+    arguments = ("pages.crawled.v1", [tmp_path / "pages.jsonl"], nowhere)
+    assert run_publish(*arguments, as_json=True, check_only=True, refused=kept) == 1
+    lines = [json.loads(line) for line in kept.read_text().splitlines()]
+    assert [line["line"] for line in lines] == ["no page"] * 30
+    err = capsys.readouterr().err
+    assert (len(err.splitlines()), "keeps them all" in err) == (21, False)
+
+
 def test_a_check_tells_many_refusals_in_short(
     nowhere: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

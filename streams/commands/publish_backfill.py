@@ -1,0 +1,153 @@
+"""``assay publish … --run-id RUN``: a backfill that can be left alone, and killed.
+
+What is published and how far the sources were read stand in Kafka together (``streams.backfill``), so the same command,
+or one with ``--resume RUN``, goes on where the last one was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+import time
+from collections.abc import Callable
+
+from aiokafka.errors import KafkaError
+
+from streams.backfill.position import Position
+from streams.backfill.run_log import RunLog, RunTakenError
+from streams.backfill.sending import RunSending
+from streams.backfill.walk import ChangedError
+from streams.commands.kafka_trouble import tell
+from streams.commands.publish_input import Input, Publication
+from streams.commands.publish_progress import publish_progress
+from streams.entries import SourceError
+from streams.settings import Settings
+from streams.topic_plan import create_topics
+
+
+class Backfill:
+    """A run, from finding its place to saying how it ended."""
+
+    def __init__(self, asked: Publication, run: str, settings: Settings, as_json: bool) -> None:
+        """Takes what to publish and the run's id; nothing is opened yet."""
+        self._source = Input(asked)
+        self._asked = asked
+        self._run = run
+        self._settings = settings
+        self._as_json = as_json
+        self._log = RunLog(settings, asked.topic, run)
+
+    async def go(self, resume: bool) -> int:
+        """Publishes what the run has not published yet.
+
+        Args:
+            resume: The run must have been begun.
+
+        Returns:
+            As ``streams.commands.publish.run_publish``.
+
+        Raises:
+            KafkaError, TimeoutError: Kafka did not take it; the command that goes on was told.
+        """
+        topic = self._asked.topic.name
+        if self._settings.kafka.create_topics:
+            await create_topics(self._settings)
+        if resume and await self._log.read() is None:
+            tell(
+                "publish",
+                f"Kafka knows no run {self._run!r} for {topic}; begin it with --run-id {self._run} (a run that has not "
+                "moved for as long as Kafka keeps offsets, 7 days by default, is forgotten)",
+            )
+            return 2
+        began = time.monotonic()
+        try:
+            position = await self._log.open()
+            entries = await self._find(position)
+        except (SourceError, ChangedError) as error:
+            tell("publish", _explained(error, self._run))
+            await self._log.close()
+            return 2
+        except BaseException:
+            await self._log.close()
+            raise
+        return await self._send(position or Position(), entries, began)
+
+    async def _find(self, position: Position | None) -> int:
+        if position is None:
+            return 0
+        entries = await self._source.resume(position)
+        tell("publish", f"run {self._run} goes on: {position.published} published, {position.refused} refused before")
+        return entries
+
+    async def _send(self, before: Position, entries: int, began: float) -> int:
+        source, status = self._source, 0
+        sending = RunSending(self._log, before, entries, self._settings.pipeline)
+        try:
+            with publish_progress(f"publishing to {self._asked.topic.name}", source.walk) as advance:
+                await self._pass_on(before, sending, advance)
+        except SourceError as error:
+            tell("publish", str(error))
+            status = 2
+        except asyncio.CancelledError:
+            await sending.stop()
+            tell("publish", f"stopped; to go on: {self._command()}")
+            raise
+        except (KafkaError, RunTakenError, TimeoutError) as error:
+            sending.failure = sending.failure or error
+        finally:
+            await sending.stop()
+            source.tell_rest()
+            self._summarize(before, sending.committed, time.monotonic() - began)
+        if isinstance(sending.failure, RunTakenError):
+            tell("publish", f"another copy of run {self._run} has taken over, so this one ends")
+            return 1
+        if sending.failure is not None:
+            tell("publish", f"to go on later: {self._command()}")
+            raise sending.failure
+        return status or (1 if sending.committed.refused else 0)
+
+    async def _pass_on(self, before: Position, sending: RunSending, advance: Callable[[], None]) -> None:
+        source, rate, published = self._source, self._asked.rate, 0
+        began = time.monotonic()
+        async for record in source.records():
+            published += record is not None
+            counts = {
+                "published": before.published + published,
+                "refused": before.refused + source.refused,
+                "kept": source.kept,
+            }
+            await sending.passed(record, source.walk.tracker.at(before.model_copy(update=counts)))
+            if record is not None:
+                advance()
+                if rate:
+                    await asyncio.sleep(max(0.0, published / rate - (time.monotonic() - began)))
+
+    def _summarize(self, before: Position, after: Position, seconds: float) -> None:
+        published, refused = after.published - before.published, after.refused - before.refused
+        if self._as_json:
+            told = {"published": published, "refused": refused, "seconds": round(seconds, 3)}
+            run = {"run": self._run, "run_published": after.published, "run_refused": after.refused}
+            print(json.dumps(told | run))
+            return
+        print(f"published {published} to {self._asked.topic.name}, refused {refused}, in {seconds:.1f} s", end="")
+        print(f"; run {self._run} in all: {after.published} published, {after.refused} refused")
+
+    def _command(self) -> str:
+        """What goes on with the run."""
+        asked = self._asked
+        words = ["assay", "publish", asked.topic.name, *map(str, asked.paths), "--resume", self._run]
+        for option, value in (
+            ("--format", asked.stated),
+            ("--rate", asked.rate),
+            ("--refused", asked.refused),
+            ("--config", asked.config),
+        ):
+            words += [] if value is None else [option, str(value)]
+        return shlex.join(words)
+
+
+def _explained(error: Exception, run: str) -> str:
+    if isinstance(error, ChangedError):
+        return f"run {run} can't go on: {error}; publish what it is now as another run, under another --run-id"
+    return str(error)
