@@ -12,12 +12,28 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
 from streams.broker import LocalKafka
-from streams.broker_files import BROKER_PROPERTIES
+from streams.broker_files import BROKER_PROPERTIES, KAFKA_VERSION
 
+IMAGE = f"apache/kafka:{KAFKA_VERSION}"
+"""As in the composition; ``KAFKA_IMAGE`` names another one."""
 NAMED = "ASSAY_KAFKA__BOOTSTRAP_SERVERS"
 ENGINE_SECONDS = 1.0
-_OF_THE_IMAGE = ("process.roles", "node.id", "listener", "controller.", "inter.broker.")
-"""Settings that the image makes itself."""
+_PORT = 9092
+_WHEN_TOLD = (
+    "until [ -s /tmp/address ]; do sleep 0.1; done; "
+    "KAFKA_ADVERTISED_LISTENERS=OUTSIDE://$(cat /tmp/address),INSIDE://localhost:19092 exec /etc/kafka/docker/run"
+)
+_STARTED = r"Kafka Server started"
+_START_SECONDS = 90
+_OF_A_CONTAINER = {
+    "CLUSTER_ID": "MkU3OEVBNTcwNTJENDM2Qg",
+    # The broker speaks to itself too, for transaction markers, and does not reach itself by the address outside.
+    "KAFKA_LISTENERS": f"OUTSIDE://:{_PORT},INSIDE://localhost:19092,CONTROLLER://localhost:9093",
+    "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "OUTSIDE:PLAINTEXT,INSIDE:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "KAFKA_INTER_BROKER_LISTENER_NAME": "INSIDE",
+    "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@localhost:9093",
+    "KAFKA_HEAP_OPTS": "-Xms256m -Xmx512m",
+}
 
 
 @contextlib.contextmanager
@@ -25,18 +41,17 @@ def kafka_server(environment: Mapping[str, str] = os.environ) -> Iterator[str]:
     """The bootstrap servers of a Kafka that answers for as long as the context is open."""
     if named := environment.get(NAMED):
         yield named
-    elif docker_answers(environment.get("DOCKER_HOST") or "unix:///var/run/docker.sock"):
-        from testcontainers.community.kafka import KafkaContainer
-
-        container = KafkaContainer().with_kraft()
-        for key, value in BROKER_PROPERTIES.items():
-            if not key.startswith(_OF_THE_IMAGE):
-                container.with_env("KAFKA_" + key.upper().replace(".", "_"), str(value))
-        with container:
-            yield container.get_bootstrap_server()
+    elif docker_answers(docker_host(environment)):
+        with _kafka_container(environment.get("KAFKA_IMAGE") or IMAGE) as bootstrap_servers:
+            yield bootstrap_servers
     else:
         with LocalKafka() as local:
             yield local.bootstrap_servers
+
+
+def docker_host(environment: Mapping[str, str]) -> str:
+    """Where the Docker engine is, as its own client is told."""
+    return environment.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
 
 
 def docker_answers(address: str, seconds: float = ENGINE_SECONDS) -> bool:
@@ -55,3 +70,21 @@ def docker_answers(address: str, seconds: float = ENGINE_SECONDS) -> bool:
             connection.sendall(b"GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n")
             return b" 200 " in connection.recv(64)
     return False
+
+
+@contextlib.contextmanager
+def _kafka_container(image: str) -> Iterator[str]:
+    """The broker starts when it has been told its address, which is known when the container has."""
+    from testcontainers.core.container import DockerContainer
+    from testcontainers.core.wait_strategies import LogMessageWaitStrategy
+
+    container = DockerContainer(image).with_exposed_ports(_PORT).with_command(["bash", "-c", _WHEN_TOLD])
+    for key, value in BROKER_PROPERTIES.items():
+        container.with_env("KAFKA_" + key.upper().replace(".", "_"), str(value))
+    for variable, value in _OF_A_CONTAINER.items():
+        container.with_env(variable, value)
+    with container:
+        address = f"{container.get_container_host_ip()}:{container.get_exposed_port(_PORT)}"
+        container.exec(["bash", "-c", f"echo {address} > /tmp/address"])
+        LogMessageWaitStrategy(_STARTED).with_startup_timeout(_START_SECONDS).wait_until_ready(container)
+        yield address

@@ -1,0 +1,143 @@
+"""The composition under a test's control: ``docker compose`` and ``make`` with a project and ports of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from streams.settings import Settings
+from tests.kafka.installation import Installation, install
+
+ROOT = Path(__file__).parents[2]
+PROJECT = "assay-test"
+UP_SECONDS = 900.0
+"""With the build of the image, on a machine that is busy."""
+
+
+class Composition:
+    """One running composition.
+
+    Attributes:
+        environment: Of ``docker compose`` and ``make``. Who runs the tests names images in it.
+        seconds_to_healthy: How long the last start took, with the image built.
+    """
+
+    def __init__(self) -> None:
+        kafka, prometheus, *others = _free_ports(4)
+        self.prometheus = f"http://127.0.0.1:{prometheus}"
+        self.grafana = f"http://127.0.0.1:{others[1]}"
+        self.bootstrap_servers = f"127.0.0.1:{kafka}"
+        profiles = os.environ.get("COMPOSE_PROFILES", "")
+        self.environment = {
+            **os.environ,
+            "COMPOSE_PROJECT_NAME": PROJECT,
+            "ASSAY_IMAGE": "assay:test",
+            "KAFKA_HOST": "127.0.0.1",
+            "KAFKA_PORT": str(kafka),
+            "PROMETHEUS_PORT": str(prometheus),
+            "QDRANT_PORT": str(others[0]),
+            "GRAFANA_PORT": str(others[1]),
+        }
+        if "qdrant" not in profiles.split(","):
+            # Then each index worker keeps an index of its own.
+            self.environment["QDRANT_URL"] = ""
+        self.seconds_to_healthy = 0.0
+
+    def up(self) -> None:
+        """Builds the image and starts everything; returns when all is healthy."""
+        self.compose("build", "topics", seconds=UP_SECONDS)
+        began = time.monotonic()
+        self.compose("up", "--detach", "--wait", seconds=UP_SECONDS)
+        self.seconds_to_healthy = time.monotonic() - began
+
+    def down(self) -> None:
+        """Stops everything and removes the volumes."""
+        self.compose("--profile", "*", "down", "--volumes", "--remove-orphans", "--timeout", "5", seconds=UP_SECONDS)
+
+    def compose(self, *arguments: str, seconds: float = 180.0) -> str:
+        """What ``docker compose`` said; with everything it said where it failed."""
+        return self.run(["docker", "compose", *arguments], seconds)
+
+    def run(self, command: list[str], seconds: float = 180.0) -> str:
+        """Runs a command in the checkout with the composition's environment."""
+        done = subprocess.run(
+            command, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=seconds, check=False
+        )
+        assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}\n{self.complaints()}"
+        return done.stdout
+
+    def complaints(self) -> str:
+        """The last lines of services that are not well."""
+        listed = ["docker", "compose", "ps", "--all", "--format", "json"]
+        shown = subprocess.run(listed, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)
+        services = [json.loads(line) for line in shown.stdout.splitlines()]
+        ill = {its["Service"] for its in services if its["Health"] == "unhealthy" or its["ExitCode"]}
+        if not ill:
+            return ""
+        logs = ["docker", "compose", "logs", "--tail", "20", *sorted(ill)]
+        return subprocess.run(logs, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False).stdout
+
+    def services(self) -> list[dict[str, Any]]:
+        """Every container that runs, as ``docker compose ps`` has it."""
+        return [json.loads(line) for line in self.compose("ps", "--format", "json").splitlines()]
+
+    def containers(self, service: str) -> list[str]:
+        """The ids of the containers of a service that run."""
+        return self.compose("ps", "--quiet", service).split()
+
+    def inspect(self, container: str) -> dict[str, Any]:
+        """What the engine knows of a container."""
+        [found] = json.loads(self.run(["docker", "inspect", container]))
+        return dict(found)
+
+    def scale(self, service: str, replicas: int) -> None:
+        """Brings a service to so many containers, all healthy."""
+        self.compose(
+            "up", "--detach", "--wait", "--no-deps", "--no-recreate", "--scale", f"{service}={replicas}", service
+        )
+
+    def installation(self) -> Installation:
+        """Its topics, to be written to and read from outside."""
+        return Installation(self.settings())
+
+    def settings(self) -> Settings:
+        """Of a program outside the containers."""
+        return install(self.bootstrap_servers, "")
+
+    def query(self, expression: str) -> list[dict[str, Any]]:
+        """The series of an expression, as the composition's Prometheus sees it now."""
+        parameters = urllib.parse.urlencode({"query": expression})
+        return list(_json(f"{self.prometheus}/api/v1/query?{parameters}")["data"]["result"])
+
+    def dashboards(self) -> set[str]:
+        """The addresses by which Grafana knows the dashboards that it was provisioned with."""
+        return {its["uid"] for its in _json(f"{self.grafana}/api/search?type=dash-db")}
+
+    def inside(self, container: str, path: str) -> str:
+        """What a worker answers at a path of its own port, which is not published."""
+        ask = f"import urllib.request as r; print(r.urlopen('http://127.0.0.1:8080{path}', timeout=5).read().decode())"
+        return self.run(["docker", "exec", container, "python", "-c", ask])
+
+
+def _json(address: str) -> Any:
+    with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310 - a port of this machine
+        return json.load(answer)
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on, all of them different."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()

@@ -1,0 +1,81 @@
+"""The composition as it stands after ``make up``: healthy, sealed, reached from outside, and watched."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+from streams.generate.compose_workers import service_name
+from streams.telemetry.metric_defs import GROUP_LAG, HANDLER_EVENTS
+from streams.topology import HANDLERS
+from tests.containers.composition import ROOT, Composition
+from tests.kafka.installation import CRAWLED, SCORED, installed, page, until
+from tests.kafka_server import kafka_server
+
+pytestmark = pytest.mark.timeout(1200)
+WORKERS = [service_name(handler) for handler in HANDLERS]
+DASHBOARDS = ROOT / "config/generated/grafana/dashboards"
+SCRAPED = [*WORKERS, "lag"]
+
+
+def test_every_service_is_healthy(composition: Composition) -> None:
+    found = {its["Service"]: (its["State"], its["Health"]) for its in composition.services()}
+    assert {"kafka", "redis", "prometheus", "lag", *WORKERS} <= set(found)
+    assert set(found.values()) == {("running", "healthy")}
+
+
+@pytest.mark.parametrize("service", SCRAPED)
+def test_ours_can_neither_write_nor_become_more(composition: Composition, service: str) -> None:
+    [container] = composition.containers(service)
+    status = composition.run(["docker", "exec", container, "cat", "/proc/1/status"])
+    facts = dict(line.split(":\t", 1) for line in status.splitlines())
+    assert facts["Uid"].split() == ["10001"] * 4
+    assert facts["NoNewPrivs"] == "1"
+    assert {int(facts[name], 16) for name in ("CapPrm", "CapEff", "CapBnd")} == {0}
+    host = composition.inspect(container)["HostConfig"]
+    assert host["ReadonlyRootfs"]
+    assert host["Memory"] == 1024**3
+    assert host["PidsLimit"] == 256
+
+
+async def test_a_page_from_outside_is_scored_and_its_metrics_are_scraped(composition: Composition) -> None:
+    installation = composition.installation()
+    key, value = page(1)
+    await installation.feed([(key, value)])
+
+    async def answered() -> bool:
+        return key in {record.key for record in await installation.read(SCORED)}
+
+    await until(answered)
+    seen = f'{HANDLER_EVENTS.name}{{handler="score_page",outcome="emit"}} > 0'
+    await until(lambda: composition.query(seen), seconds=90)
+
+
+async def test_prometheus_finds_every_worker_and_the_lag_of_groups(composition: Composition) -> None:
+    def up() -> set[Any]:
+        return {series["metric"].get("service") for series in composition.query("up == 1")}
+
+    await until(lambda: set(SCRAPED) <= up(), seconds=90)
+    await until(lambda: composition.query(f"{GROUP_LAG.name} >= 0"), seconds=90)
+    handlers = {series["metric"]["handler"] for series in composition.query(f"{GROUP_LAG.name} >= 0")}
+    assert handlers == {handler.name for handler in HANDLERS}
+
+
+def test_dashboards_are_provisioned(composition: Composition) -> None:
+    if "grafana" not in {its["Service"] for its in composition.services()}:
+        pytest.skip("Grafana's profile is not on: PROFILES=grafana, where its image is to be had")
+    written = {json.loads(file.read_text("utf-8"))["uid"] for file in DASHBOARDS.glob("*.json")}
+    assert composition.dashboards() == written
+
+
+async def test_the_tests_own_kafka_can_be_a_container(
+    composition: Composition,
+) -> None:  # it says that an engine answers
+    environment = {name: os.environ[name] for name in ("DOCKER_HOST", "KAFKA_IMAGE") if name in os.environ}
+    with kafka_server(environment) as bootstrap_servers:
+        installation = await installed(bootstrap_servers, "outside.", HANDLERS[:1])
+        await installation.feed([page(number) for number in range(10)], transactional=True)
+        assert len(await installation.read(CRAWLED)) == 10

@@ -1,0 +1,86 @@
+"""Workers that are killed, replaced and doubled while pages flow: every page is answered, and once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from streams.telemetry.metric_defs import HANDLER_EVENTS
+from tests.containers.composition import Composition
+from tests.containers.load import Load
+from tests.kafka.installation import until
+
+pytestmark = pytest.mark.timeout(1200)
+SERVICE = "score-page"
+
+
+def done_by(composition: Composition, container: str) -> float:
+    """Inputs that one replica has brought to an outcome."""
+    families = text_string_to_metric_families(composition.inside(container, "/metrics"))
+    samples = [sample for family in families for sample in family.samples]
+    return sum(sample.value for sample in samples if sample.name == HANDLER_EVENTS.name)
+
+
+async def test_two_replicas_share_the_work(composition: Composition) -> None:
+    await asyncio.to_thread(composition.scale, SERVICE, 2)
+    replicas = composition.containers(SERVICE)
+    assert len(replicas) == 2
+    before = [done_by(composition, replica) for replica in replicas]
+    load = Load(composition.installation(), "shared")
+
+    async with load.flowing():
+        await until(lambda: all(done_by(composition, its) > was for its, was in zip(replicas, before, strict=True)))
+    assert await load.results() == load.expected()
+
+
+async def test_a_killed_replica_loses_nothing(composition: Composition) -> None:
+    await asyncio.to_thread(composition.scale, SERVICE, 2)
+    killed, kept = composition.containers(SERVICE)
+    load = Load(composition.installation(), "killed")
+
+    async with load.flowing():
+        await until(lambda: load.published >= 200)
+        await asyncio.to_thread(composition.run, ["docker", "kill", killed])
+        at_the_kill = load.published
+        await until(lambda: load.published >= at_the_kill + 500)
+    # The other one has the dead one's partitions as soon as its session has ended.
+    assert await load.results() == load.expected()
+    assert composition.containers(SERVICE) == [kept]
+
+
+async def test_the_only_worker_that_dies_comes_back_by_itself(composition: Composition) -> None:
+    await asyncio.to_thread(composition.scale, SERVICE, 1)
+    [container] = composition.containers(SERVICE)
+    restarts = composition.inspect(container)["RestartCount"]
+    load = Load(composition.installation(), "died")
+
+    async with load.flowing():
+        await until(lambda: load.published >= 200)
+        # Not `docker kill`, after which the engine believes that it was wanted.
+        os.kill(composition.inspect(container)["State"]["Pid"], signal.SIGKILL)
+        at_the_kill = load.published
+        await until(lambda: load.published >= at_the_kill + 500)
+    assert await load.results() == load.expected()
+    assert composition.inspect(container)["RestartCount"] == restarts + 1
+
+
+async def test_a_rolling_restart_loses_and_doubles_nothing(composition: Composition) -> None:
+    await asyncio.to_thread(composition.scale, SERVICE, 2)
+    old = composition.containers(SERVICE)
+    load = Load(composition.installation(), "rolled")
+
+    async with load.flowing():
+        await until(lambda: load.published >= 200)
+        said = await asyncio.to_thread(composition.run, ["make", "roll", f"SERVICES={SERVICE}"], 600)
+        at_the_end = load.published
+        await until(lambda: load.published >= at_the_end + 200)
+    assert await load.results() == load.expected()
+    assert re.findall(r"ended with status (\d+)", said) == ["0", "0"]
+    new = composition.containers(SERVICE)
+    assert len(new) == 2
+    assert not set(new) & set(old)
