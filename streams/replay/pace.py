@@ -65,8 +65,9 @@ async def is_live_late(settings: Settings, handler: Handler, clock: Clock) -> bo
     Raises:
         KafkaError: The cluster can't be asked.
     """
-    return any(_is_late(lag, handler.slo_seconds) for lag in await read_lags(settings, [handler], clock))
+    return any(is_late(lag, handler.slo_seconds) for lag in await read_lags(settings, [handler], clock))
 
 
-def _is_late(lag: GroupLag, slo_seconds: float) -> bool:
+def is_late(lag: GroupLag, slo_seconds: float) -> bool:
+    """Whether the records of a group wait for so long that a replay should give way."""
     return lag.members > 0 and not lag.delay_seconds and lag.seconds > LATE_SHARE * slo_seconds

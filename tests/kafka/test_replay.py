@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
+import json
+from collections import Counter
+from datetime import UTC, datetime
 
-from schemas.replays import ReplayState
-from streams.topology import HANDLERS
-from tests.kafka.installation import SCORED, Installation, installed, page
-from tests.kafka.replays import replayed
-from tests.kafka.test_pipeline import ids
+import pytest
+from aiokafka import ConsumerRecord
+
+from schemas.documents import DocumentIndexed
+from schemas.replays import OffsetRange, ReplayPlan, ReplaySelection, ReplayState
+from streams.clock import SystemClock
+from streams.replay.ledger import Ledger
+from streams.replay.plan import ReplayError, Wishes, make_plan
+from streams.replay.upkeep import accounts, cancel, drop
+from streams.topology import Handler, handler_named
+from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, page, until
+from tests.kafka.replays import Watched, carried_out, planned, replayed
 
 pytestmark = pytest.mark.kafka
 SHADOW = f"{SCORED}.replay.again"
+INDEXED = "documents.indexed.v1"
+LETTERS = f"{CRAWLED}.assay.score_page.replay.again.dlq"
 
 
 @pytest.fixture
@@ -19,17 +31,222 @@ async def assay(kafka: str, topic_prefix: str) -> Installation:
     return await installed(kafka, topic_prefix)
 
 
-async def test_a_backfill_has_the_ids_of_live_traffic_and_leaves_it_alone(assay: Installation) -> None:
+def handler(name: str) -> Handler:
+    found = handler_named(name)
+    assert found is not None
+    return found
+
+
+def header(record: ConsumerRecord, name: str) -> str:
+    return str(dict(record.headers)[name].decode())
+
+
+def ids(records: list[ConsumerRecord]) -> list[str]:
+    return sorted(header(record, "ce_id") for record in records)
+
+
+async def test_a_backfill_writes_what_live_traffic_wrote_and_leaves_it_alone(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(60)], transactional=True)
-    await assay.drain(*[h for h in HANDLERS if h.name == "score_page"])
-    live = await assay.read(SCORED)
-    committed = await assay.committed()
+    await assay.drain(handler("score_page"))
+    live, committed = await assay.read(SCORED), await assay.committed()
     plan = await replayed(assay.settings, "score_page")
-    assert plan.state is ReplayState.FINISHED
+    assert (plan.state, plan.stage) == (ReplayState.FINISHED, 1)
     again = await assay.read(SHADOW)
-    assert sorted(ids(again)) == sorted(ids(live))
-    assert {record.partition for record in again} == {record.partition for record in live}
-    assert {dict(record.headers)["assay_run"].decode() for record in again} == {plan.run}
-    assert {dict(record.headers)["ce_type"].decode() for record in again} == {SCORED}
+    assert ids(again) == ids(live)
+    assert {(r.key, r.partition, r.value) for r in again} == {(r.key, r.partition, r.value) for r in live}
+    assert {header(record, "assay_run") for record in again} == {plan.run}
+    assert {header(record, "ce_type") for record in again} == {SCORED}
     assert len(await assay.read(SCORED)) == len(live)
     assert await assay.committed() == committed
+
+
+async def test_what_is_written_after_the_start_is_not_replayed(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(30)], transactional=True)
+    await planned(assay.settings, "score_page")
+    await assay.feed([page(n) for n in range(30, 90)], transactional=True)
+    plan = await carried_out(assay.settings)
+    assert plan.state is ReplayState.FINISHED
+    assert {record.key for record in await assay.read(SHADOW)} == {page(n)[0] for n in range(30)}
+
+
+async def test_from_and_to_are_offsets_or_instants(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(40)])
+    await asyncio.sleep(0.05)
+    between = datetime.now(UTC).isoformat()
+    await asyncio.sleep(0.05)
+    await assay.feed([page(n) for n in range(40, 70)])
+    by_time = await planned(assay.settings, "score_page", plan="late", start=between)
+    assert sum(its.end - its.start for its in by_time.stages[0].ranges) == 30
+    before = await planned(assay.settings, "score_page", plan="early", end=between)
+    assert sum(its.end - its.start for its in before.stages[0].ranges) == 40
+    some = await planned(assay.settings, "score_page", plan="some", start="0:1,2:0", end="3")
+    assert [(its.partition, its.start, its.end) for its in some.stages[0].ranges if its.end > its.start] == [
+        (0, 1, 3),
+        (2, 0, 3),
+    ]
+    await carried_out(assay.settings, "some")
+    assert len(await assay.read(f"{SCORED}.replay.some")) == 5
+
+
+async def test_only_what_is_selected_is_done_again(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(20)])
+    keys = ("https://site.example/3", "https://site.example/14")
+    watched = Watched()
+    await planned(assay.settings, "score_page", selection=ReplaySelection(keys=keys))
+    plan = await carried_out(assay.settings, tell=watched)
+    assert plan.state is ReplayState.FINISHED
+    assert {record.key.decode() for record in await assay.read(SHADOW)} == set(keys)
+    assert watched.last is not None
+    assert (watched.last.replayed, watched.last.passed_over) == (2, 18)
+
+
+async def test_what_hangs_below_reads_the_shadow_and_writes_to_an_index_of_its_own(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(25)])
+    plan = await replayed(assay.settings, "score_page", downstream=True)
+    assert [(stage.handler, stage.topic) for stage in plan.stages] == [("score_page", CRAWLED), ("index_page", SHADOW)]
+    documents = await assay.read(f"{INDEXED}.replay.again")
+    assert sorted(header(record, "ce_causationid") for record in documents) == ids(await assay.read(SHADOW))
+    assert len(documents) == 25
+    assert {DocumentIndexed.model_validate_json(record.value).change for record in documents} == {"written"}
+    assert await assay.read(INDEXED) == []
+
+
+async def test_dead_letters_of_a_replay_wake_nobody(assay: Installation) -> None:
+    await assay.feed([*(page(n) for n in range(5)), (b"k", b"\xff{not json")])
+    watched = Watched()
+    await planned(assay.settings, "score_page")
+    await carried_out(assay.settings, tell=watched)
+    assert [record.value for record in await assay.read(LETTERS)] == [b"\xff{not json"]
+    assert await assay.read(f"{CRAWLED}.assay.score_page.dlq") == []
+    assert watched.last is not None
+    assert (watched.last.replayed, watched.last.dead) == (6, 1)
+
+
+async def test_live_output_goes_where_readers_dedupe_and_fetches_nothing(assay: Installation) -> None:
+    with pytest.raises(ReplayError, match="readers-dedupe"):
+        await planned(assay.settings, "classify_results", live=True)
+    listing = "".join(f'<li><a href="/deals/{n}">Deal {n} of the day, with a long title</a></li>' for n in range(40))
+    batch = {
+        "batchId": "b1",
+        "query": "events in Aarhus next week, with times and prices",
+        "retrievedContent": [
+            {
+                "url": "https://list.example/all",
+                "title": "All events",
+                "content": "See all",
+                "html": f"<ul>{listing}</ul>",
+            }
+        ],
+    }
+    await assay.feed([(b"b1", json.dumps(batch).encode())], topic="retrieval.batches.v1")
+    await assay.drain(handler("classify_results"))
+    assert len(await assay.read("extraction.needed.v1")) == 1
+    plan = await replayed(assay.settings, "classify_results", live=True, readers_dedupe=True)
+    assert plan.state is ReplayState.FINISHED
+    assert Counter(ids(await assay.read("results.classified.v1"))).most_common(1)[0][1] == 2
+    assert len(await assay.read("extraction.needed.v1")) == 1
+
+
+async def test_a_stopped_plan_goes_on_and_does_nothing_twice(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(300)], transactional=True)
+    await planned(assay.settings, "score_page", rate=200.0)
+    for _ in range(3):
+        stop = asyncio.Event()
+        running = asyncio.create_task(carried_out(assay.settings, stop=stop))
+        before = len(await assay.read(SHADOW)) if _ else 0
+
+        async def further(before: int = before) -> bool:
+            return len(await assay.read(SHADOW)) > before
+
+        await until(further)
+        stop.set()
+        plan = await running
+        assert plan.state is ReplayState.PAUSED
+        assert plan.detail
+    plan = await carried_out(assay.settings)
+    assert plan.state is ReplayState.FINISHED
+    assert Counter(record.key for record in await assay.read(SHADOW)) == Counter(page(n)[0] for n in range(300))
+
+
+async def test_two_processes_share_a_plan(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(400)])
+    await planned(assay.settings, "score_page", downstream=True, rate=300.0)
+    one, two = Watched(), Watched()
+    plans = await asyncio.gather(carried_out(assay.settings, tell=one), carried_out(assay.settings, tell=two))
+    assert [plan.state for plan in plans] == [ReplayState.FINISHED] * 2
+    assert len(await assay.read(SHADOW)) == 400
+    assert len(set(ids(await assay.read(SHADOW)))) == 400
+    assert len(await assay.read(f"{INDEXED}.replay.again")) == 400
+    assert one.last is not None
+    assert two.last is not None
+    assert min(one.last.replayed, two.last.replayed) > 0
+
+
+async def test_a_plan_is_cancelled_from_elsewhere_and_dropped(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(200)])
+    await planned(assay.settings, "score_page", rate=40.0)
+    running = asyncio.create_task(carried_out(assay.settings))
+
+    async def some() -> bool:
+        return len(await assay.read(SHADOW)) > 0
+
+    await until(some)
+    async with Ledger(assay.settings, SystemClock()) as ledger:
+        with pytest.raises(ReplayError, match="cancel again"):
+            await drop(assay.settings, ledger, "again")
+        left = await cancel(assay.settings, ledger, "again", SystemClock())
+        assert (left.plan.state, left.members) == (ReplayState.CANCELLED, 0)
+        assert 0 < left.remaining < 200
+        assert (await running).state is ReplayState.CANCELLED
+        gone = await drop(assay.settings, ledger, "again")
+        assert {name.removeprefix(assay.prefix) for name in gone} == {SHADOW, LETTERS}
+        # The name is free, and the group's offsets of before are of no account.
+        plan = await replayed(assay.settings, "score_page")
+        assert plan.state is ReplayState.FINISHED
+    assert len(await assay.read(SHADOW)) == 200
+
+
+async def test_a_plan_keeps_to_its_configuration_and_its_name(assay: Installation) -> None:
+    await assay.feed([page(1)])
+    plan = await planned(assay.settings, "score_page")
+    with pytest.raises(ReplayError, match="already"):
+        await planned(assay.settings, "score_page")
+    labels = assay.settings.trust_labels.model_copy(update={"high": assay.settings.trust_labels.high - 1})
+    other = assay.settings.model_copy(update={"trust_labels": labels})
+    with pytest.raises(ReplayError, match="another configuration of score_page"):
+        await carried_out(other)
+    with pytest.raises(ReplayError, match="no plan 'nobody'"):
+        await carried_out(assay.settings, "nobody")
+    assert (await carried_out(assay.settings)).state is ReplayState.FINISHED
+    with pytest.raises(ReplayError, match="is finished"):
+        await carried_out(assay.settings)
+    async with Ledger(assay.settings, SystemClock()) as ledger:
+        [account] = await accounts(assay.settings, ledger.plans.values())
+        assert (account.plan.run, account.remaining) == (plan.run, 0)
+
+
+async def test_offsets_that_the_cluster_has_forgotten_are_not_made_up(assay: Installation) -> None:
+    wishes = Wishes(plan="again", handlers=("score_page",))
+    plan = make_plan(wishes, assay.settings, datetime.now(UTC))
+    begun = {"ranges": (OffsetRange(partition=0, start=0, end=1),), "begun": True}
+    plan = plan.model_copy(update={"stages": (plan.stages[0].model_copy(update=begun),)})
+    async with Ledger(assay.settings, SystemClock()) as ledger:
+        await ledger.change("again", lambda _: plan)
+    with pytest.raises(ReplayError, match="forgotten"):
+        await carried_out(assay.settings)
+
+
+async def test_writers_of_the_ledger_don_t_lose_each_other_s_word(assay: Installation) -> None:
+    plan = await planned(assay.settings, "score_page")
+
+    def counted(newest: ReplayPlan | None) -> ReplayPlan:
+        assert newest is not None
+        return newest.model_copy(update={"detail": newest.detail + "x"})
+
+    async def write() -> None:
+        async with Ledger(assay.settings, SystemClock()) as ledger:
+            await ledger.change(plan.plan, counted)
+
+    await asyncio.gather(*(write() for _ in range(3)))
+    async with Ledger(assay.settings, SystemClock()) as ledger:
+        assert ledger.plans["again"].detail == "xxx"

@@ -1,0 +1,78 @@
+"""A backfill that is killed again and again ends with exactly as many results as inputs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from asyncio.subprocess import Process
+from collections import Counter
+
+import pytest
+
+from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, page, until
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+PAGES = 2000
+KILLS = 5
+STEP = 150
+"""Records that each process does at least before it is killed."""
+SHADOW = f"{SCORED}.replay.backfill"
+GROUP = "assay.score_page.replay.backfill"
+
+
+async def assay_replay(assay: Installation, *arguments: str) -> Process:
+    """``assay replay`` as a process of its own."""
+    kafka = assay.settings.kafka
+    environment = os.environ | {
+        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
+        "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix,
+        # For so long a process that was killed is a member of its group.
+        "ASSAY_KAFKA__SESSION_TIMEOUT_SECONDS": "6",
+    }
+    program = "from streams.cli import main; main()"
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, "replay", *arguments, "--json",
+        env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+async def done(assay: Installation) -> int:
+    """Offsets of the plan's group, over all partitions."""
+    return sum((await assay.committed(GROUP)).values())
+
+
+async def kill_in_the_middle(assay: Installation, *arguments: str) -> None:
+    before = await done(assay)
+    process = await assay_replay(assay, *arguments)
+    try:
+
+        async def has_worked() -> bool:
+            return await done(assay) >= before + STEP
+
+        await until(has_worked, seconds=90)
+        assert process.returncode is None, "it was done before it could be killed"
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def test_a_backfill_killed_five_times_has_every_result_once(kafka: str, topic_prefix: str) -> None:
+    assay = await installed(kafka, topic_prefix)
+    await assay.feed([page(n) for n in range(PAGES)])
+    rate = "--rate=250"
+    await kill_in_the_middle(assay, "score_page", "--plan", "backfill", rate, "--no-give-way")
+    for _ in range(KILLS - 1):
+        await kill_in_the_middle(assay, "resume", "backfill", rate)
+    assert await done(assay) < sum((await assay.ends(CRAWLED)).values())
+    process = await assay_replay(assay, "resume", "backfill", "--rate=5000")
+    said, _ = await process.communicate()
+    summary = json.loads(said)
+    assert (process.returncode, summary["state"], summary["remaining"]) == (0, "finished", 0)
+    results = await assay.read(SHADOW)
+    assert len(results) == PAGES
+    assert Counter(record.key for record in results) == Counter(page(n)[0] for n in range(PAGES))
+    assert len({dict(record.headers)["ce_id"] for record in results}) == PAGES
+    assert {dict(record.headers)["assay_run"].decode() for record in results} == {summary["run"]}

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.replay.pace import Pace, is_late
+from streams.telemetry.lag import GroupLag
+from tests.streams.doubles import VirtualClock
+
+
+def started(pace: Pace, clock: VirtualClock, seconds: float, step: float = 0.01) -> int:
+    """How many records start within a time, with a look at every step."""
+    count = 0
+    for _ in range(round(seconds / step)):
+        while count < 100_000 and pace.seconds() == 0:
+            pace.took()
+            count += 1
+        clock.seconds += step
+    return count
+
+
+def lag(seconds: float, members: int = 1, delay: int = 0) -> GroupLag:
+    return GroupLag("toy", "toys.v1", "assay.toy", True, 5, seconds, None, members, delay_seconds=delay)
+
+
+def test_without_a_rate_nothing_waits() -> None:
+    assert Pace(None, VirtualClock()).seconds() == 0
+
+
+@given(st.floats(1, 500), st.integers(1, 6))
+def test_a_process_has_the_part_of_the_rate_that_it_has_of_the_partitions(rate: float, held: int) -> None:
+    clock = VirtualClock()
+    pace = Pace(rate, clock)
+    pace.told(held, 6)
+    share = rate * held / 6
+    assert started(pace, clock, 20) == pytest.approx(20 * share, abs=2 + 0.2 * share)
+
+
+def test_who_holds_nothing_starts_nothing() -> None:
+    clock = VirtualClock()
+    assert started(Pace(100, clock), clock, 2) == 0
+
+
+def test_after_a_pause_there_is_no_rush() -> None:
+    clock = VirtualClock()
+    pace = Pace(100, clock)
+    pace.told(6, 6)
+    assert started(pace, clock, 1) == pytest.approx(100, abs=12)
+    pace.waiting = True
+    assert started(pace, clock, 30) == 0
+    pace.waiting = False
+    assert started(pace, clock, 1) == pytest.approx(100, abs=12)
+
+
+def test_it_gives_way_to_records_that_wait_for_half_of_what_they_may() -> None:
+    assert is_late(lag(31), slo_seconds=60)
+    assert not is_late(lag(29), slo_seconds=60)
+    assert not is_late(lag(500, members=0), slo_seconds=60), "nobody is there who could be in its way"
+    assert not is_late(lag(500, delay=600), slo_seconds=60), "those wait on purpose"

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from schemas.replays import PLAN_NAME, ReplayPlan, ReplayState, ReplayTarget
+from streams.cli_replay import replay
+from streams.replay.plan import ReplayError, Wishes, closure, is_root, make_plan, replay_dead_letters, replay_group
+from streams.settings import Settings, load_settings
+from streams.topology import HANDLERS, TOPICS, handler_named
+
+NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
+OFFLINE = load_settings()
+PAID = load_settings(llm={"base_url": "http://127.0.0.1:1/v1", "model": "m"})
+
+
+def plan(*handlers: str, settings: Settings = OFFLINE, **wishes: Any) -> ReplayPlan:
+    return make_plan(Wishes(plan="again", handlers=handlers, **wishes), settings, NOW)
+
+
+def test_results_go_to_shadows_and_names_are_the_plan_s() -> None:
+    made = plan("score_page")
+    [stage] = made.stages
+    assert (made.state, made.target) == (ReplayState.PLANNED, ReplayTarget.SHADOW)
+    assert (stage.topic, stage.rewritten) == ("pages.crawled.v1", ("pages.scored.v1",))
+    assert made.run.startswith("replay-again-")
+    assert replay_group("score_page", "again") == "assay.score_page.replay.again"
+    handler = handler_named("score_page")
+    assert handler is not None
+    assert replay_dead_letters(handler, "again") == "pages.crawled.v1.assay.score_page.replay.again.dlq"
+    assert made.run != make_plan(Wishes(plan="again", handlers=("score_page",)), OFFLINE, NOW.replace(hour=9)).run
+
+
+def test_downstream_goes_in_order_each_once_and_is_cut_where_pages_are_fetched() -> None:
+    made = plan("judge_relevance", "classify_results", "score_page", downstream=True)
+    names = [stage.handler for stage in made.stages]
+    assert sorted(names) == sorted(
+        ["judge_relevance", "classify_results", "evaluate_retrieval", "score_page", "index_page"]
+    )
+    assert names.index("classify_results") < names.index("evaluate_retrieval")
+    assert names.index("score_page") < names.index("index_page")
+    by_name = {stage.handler: stage for stage in made.stages}
+    assert by_name["evaluate_retrieval"].topic == "results.classified.v1.replay.again"
+    assert not is_root(by_name["evaluate_retrieval"])
+    assert is_root(by_name["judge_relevance"])
+
+
+def test_from_the_fetch_worker_everything_below_is_reached_and_the_circle_ends() -> None:
+    made = plan("fetch_page", downstream=True, fetch=True)
+    names = [stage.handler for stage in made.stages]
+    assert names[0] == "fetch_page"
+    assert len(names) == len(set(names))
+    assert set(names) == {handler.name for handler in closure([h for h in HANDLERS if h.name == "fetch_page"])}
+    assert [stage.handler for stage in made.stages if is_root(stage)] == ["fetch_page"]
+
+
+@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
+def test_a_closure_is_in_topological_order(handler: Any) -> None:
+    made = plan(handler.name, downstream=True, fetch=True)
+    written: set[str] = set()
+    for stage in made.stages:
+        its = handler_named(stage.handler)
+        assert its is not None
+        late = [other for other in made.stages if its.consumes.name in other.rewritten and other is not stage]
+        if stage is not made.stages[0]:
+            assert its.replay != "never"
+            assert its.consumes.name in written or not late
+        written.update(stage.rewritten)
+
+
+def test_what_reaches_the_web_is_done_on_demand_only() -> None:
+    with pytest.raises(ReplayError, match="--fetch"):
+        plan("fetch_page")
+    assert plan("fetch_page", fetch=True).fetch
+
+
+def test_what_costs_money_needs_a_bound_and_nothing_is_paid_offline() -> None:
+    assert plan("judge_relevance").max_cost_usd is None
+    with pytest.raises(ReplayError, match="--max-cost"):
+        plan("judge_relevance", settings=PAID)
+    with pytest.raises(ReplayError, match="evaluate_retrieval"):
+        plan("classify_results", downstream=True, settings=PAID)
+    assert plan("judge_relevance", settings=PAID, max_cost_usd=0.0).max_cost_usd == 0.0
+
+
+def test_live_output_needs_readers_that_dedupe_and_fetches_nothing_by_itself() -> None:
+    assert plan("score_page", live=True).target is ReplayTarget.LIVE
+    with pytest.raises(ReplayError, match=r"readers of results\.classified\.v1 .* --readers-dedupe"):
+        plan("classify_results", live=True)
+    [stage] = plan("classify_results", live=True, readers_dedupe=True).stages
+    assert stage.rewritten == ("results.classified.v1",)
+    [stage] = plan("classify_results", live=True, readers_dedupe=True, fetch=True).stages
+    assert stage.rewritten == ("results.classified.v1", "extraction.needed.v1")
+    [stage] = plan("classify_results").stages
+    assert "extraction.needed.v1" in stage.rewritten
+
+
+def test_live_output_is_not_done_twice() -> None:
+    with pytest.raises(ReplayError, match="--downstream"):
+        plan("score_page", downstream=True, live=True)
+    with pytest.raises(ReplayError, match="index_page reads what score_page writes"):
+        plan("score_page", "index_page", live=True)
+
+
+def test_wrong_handlers_are_told() -> None:
+    with pytest.raises(ReplayError, match="no handler 'nope'"):
+        plan("nope")
+    with pytest.raises(ReplayError, match="HANDLER"):
+        plan()
+    assert len(plan("score_page", "score_page").stages) == 1
+
+
+def test_no_handler_is_called_as_a_command_of_replays_is() -> None:
+    commands = {command.name for command in replay.registered_commands}
+    assert not commands & {handler.name for handler in HANDLERS}
+
+
+def test_the_longest_names_are_topics_and_groups() -> None:
+    name = "x" * 48
+    assert re.fullmatch(PLAN_NAME, name)
+    for handler in HANDLERS:
+        assert len(replay_dead_letters(handler, name)) + 64 < 249
+    assert max(len(topic.name) for topic in TOPICS) + len(".replay.") + 48 + 64 < 249
