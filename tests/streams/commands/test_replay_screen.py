@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from streams.commands.replay_screen import ReplayScreen, Speed, clock_time
+from streams.replay.run import Progress
+
+
+class Hands:
+    def __init__(self) -> None:
+        self.at = 100.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+def test_speed_is_that_of_the_last_moments_of_a_stage() -> None:
+    hands = Hands()
+    speed = Speed(hands)
+    assert speed.per_second == 0
+    for second in range(40):
+        hands.at = 100.0 + second
+        speed.saw("first", 10_000 - 100 * second)
+    assert speed.per_second == pytest.approx(100)
+    speed.saw("second", 5000)
+    assert speed.per_second == 0
+
+
+def test_without_a_terminal_there_is_a_line_every_few_seconds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
+    hands = Hands()
+    progress = Progress("again", "judge_relevance", 1, 2, total=1000, remaining=1000)
+    with ReplayScreen(hands) as screen:
+        for second in range(20):
+            hands.at = 100.0 + second / 2
+            progress.remaining = 1000 - 20 * second
+            progress.spent_usd, progress.members, progress.dead = 0.25, 2, 3
+            progress.note = "gives way to live traffic"
+            screen(progress)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert lines[1] == (
+        "judge_relevance 2/2: 200 of 1,000 (20%), 40/s, 20 s left, 0.2500 USD, 3 dead, 2 processes, "
+        "gives way to live traffic"
+    )
+    assert screen.last is progress
+
+
+def test_durations_are_said_as_people_do() -> None:
+    assert [clock_time(seconds) for seconds in (0, 59.4, 60, 3599, 3600)] == [
+        "0 s", "59 s", "1 min 00 s", "59 min 59 s", "1 h 00 min",
+    ]  # fmt: skip
