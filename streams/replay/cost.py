@@ -32,6 +32,7 @@ class CostBound:
         self._account = account_of(plan)
         self._most = most_usd
         self.reached = asyncio.Event()
+        self._closed = False
 
     async def spent(self) -> float:
         """USD of the plan so far, in all its processes; calls under way are counted with their longest reply.
@@ -83,8 +84,10 @@ class CostBound:
         return await self._store.experience(task, model)
 
     async def aclose(self) -> None:
-        """Closes the journal."""
-        await self._store.aclose()
+        """Closes the journal; whoever asks models closes the one that it was given, so a second time does nothing."""
+        if not self._closed:
+            self._closed = True
+            await self._store.aclose()
 
 
 def bound_of(settings: Settings, plan: str, most_usd: float | None) -> CostBound:
