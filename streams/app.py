@@ -34,6 +34,7 @@ from streams.pipeline.subscription import Subscription, subscriptions
 from streams.pipeline.work import Work
 from streams.settings import Settings, load_settings
 from streams.telemetry.metrics import Metrics
+from streams.telemetry.tracing import Tracer, make_tracer
 from streams.topology import HANDLERS, Handler
 from streams.world import LiveWorld
 
@@ -51,6 +52,7 @@ class Application:
         chance: Chance = random.random,
         world: World | None = None,
         commits: Callable[[Settings, Subscription], StageFactory] | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         """Wires the handlers; nothing is opened yet.
 
@@ -61,6 +63,7 @@ class Application:
             chance: Jitter.
             world: Answers the handlers' needs; the real thing by default.
             commits: How a group's partitions commit; as the ``delivery`` setting says by default.
+            tracer: Writes traces; as the ``telemetry`` settings say by default.
         """
         self.settings = settings
         self._commits = commits or stages
@@ -68,7 +71,8 @@ class Application:
         self.metrics = Metrics(self.registry)
         self.metrics.build_info.labels(installed_version()).set(1)
         self._clock = clock or SystemClock()
-        self._own_world = LiveWorld(settings, self.metrics)
+        self._tracer = tracer or make_tracer(settings.telemetry, installed_version())
+        self._own_world = LiveWorld(settings, self.metrics, tracer=self._tracer)
         self.shares = self._own_world.shares
         world = world or self._own_world
         self.groups = tuple(group for handler in handlers for group in self._groups(handler, chance, world))
@@ -86,7 +90,7 @@ class Application:
             on_startup=[self._open_models],
             after_startup=[self.health.start],
             on_shutdown=[self.drain],
-            after_shutdown=[self._own_world.aclose],
+            after_shutdown=[self._own_world.aclose, self._tracer.aclose],
         )
         self.drained = False
 
@@ -149,7 +153,13 @@ class Application:
         return [
             ConsumerGroup(
                 subscription,
-                Work(decider, self._clock, observer, subscription.tier),
+                Work(
+                    decider,
+                    self._clock,
+                    observer,
+                    subscription.tier,
+                    self._tracer.records(handler.name, group_of(settings.kafka, subscription)),
+                ),
                 self._commits(settings, subscription),
                 settings.pipeline,
                 self._clock,

@@ -44,6 +44,7 @@ from streams.fetch.settings import FetchSettings
 from streams.index.settings import IndexSettings
 from streams.llm.settings import LlmSettings, ModelsSection
 from streams.telemetry.alert_settings import AlertSettings
+from streams.telemetry.settings import TelemetrySettings
 
 R = TypeVar("R", bound=Rules)
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
@@ -183,6 +184,7 @@ class Settings(BaseSettings):
     delivery: Literal["exactly_once", "at_least_once"] = Field(
         default="exactly_once", description="Whether outputs and offsets share a transaction."
     )
+    telemetry: TelemetrySettings = Field(default=TelemetrySettings(), description="Whether traces are written.")
     pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How much is held, when it commits.")
     processing: ProcessingSettings = Field(default=ProcessingSettings(), description="How records are handled.")
     alerts: AlertSettings = Field(default=AlertSettings(), description="From which figures on somebody is told.")

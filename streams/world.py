@@ -28,6 +28,7 @@ from streams.llm.shares import Shares
 from streams.llm.store import AnswerStore
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
+from streams.telemetry.tracing import NoTracer, Tracer
 
 if TYPE_CHECKING:
     from streams.llm.gateway import Gateway
@@ -42,6 +43,7 @@ class LiveWorld:
         metrics: Metrics | None = None,
         journal: AnswerStore | None = None,
         replaying: bool = False,
+        tracer: Tracer | None = None,
     ) -> None:
         """Opens nothing yet.
 
@@ -50,10 +52,12 @@ class LiveWorld:
             metrics: Count it.
             journal: Keeps answers and costs; as the settings say by default.
             replaying: Whether the models' limits are those of replays instead of those of live traffic.
+            tracer: Traces fetches and calls of models; nothing does by default.
         """
         self._settings = settings
         self._journal = journal
         self._metrics = metrics
+        self._tracer = tracer or NoTracer()
         self._fetcher: FetchWorker | None = None
         self._indexer: IndexWorker | None = None
         self._utterances: IndexWorker | None = None
@@ -68,7 +72,7 @@ class LiveWorld:
         match need:
             case FetchPages():
                 if self._fetcher is None:
-                    self._fetcher = FetchWorker(self._settings.fetch, metrics=self._metrics)
+                    self._fetcher = FetchWorker(self._settings.fetch, metrics=self._metrics, tracer=self._tracer)
                 return await self._fetcher.fetch(need)
             case IndexDocument():
                 return await self._collection(need.collection).index(need, run)
@@ -132,6 +136,7 @@ class LiveWorld:
                     random.random,
                     self._metrics,
                     self._journal,
+                    self._tracer,
                 )
             except GatewaySettingsError as error:
                 return str(error)

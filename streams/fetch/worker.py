@@ -19,7 +19,7 @@ from schemas.outcome import FetchedPage, FetchFailure, FetchPages, FetchRefused,
 from streams.fetch.cache import FetchCache, Versioned
 from streams.fetch.client import Client, Response, Wanted
 from streams.fetch.clock import Clock
-from streams.fetch.guard import Resolver, SystemResolver, admit
+from streams.fetch.guard import Admitted, Resolver, SystemResolver, admit
 from streams.fetch.headers import location, retry_after, version_in
 from streams.fetch.politeness import Politeness
 from streams.fetch.robots import Robots
@@ -27,6 +27,7 @@ from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target, parse_target
 from streams.locks import KeyedLocks
 from streams.telemetry.metrics import Metrics
+from streams.telemetry.tracing import NoTracer, Tracer
 
 _TOO_MANY_REQUESTS = 429
 _WAIT = frozenset((_TOO_MANY_REQUESTS, 503))
@@ -46,6 +47,7 @@ class FetchWorker:
         clock: Clock | None = None,
         resolver: Resolver | None = None,
         metrics: Metrics | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         """Opens nothing yet.
 
@@ -54,12 +56,14 @@ class FetchWorker:
             clock: Time and chance; the system's by default.
             resolver: Names to addresses; the system's by default.
             metrics: Counts outcomes, bytes and waits, where given.
+            tracer: Traces requests, where given.
         """
         self._settings = settings
         self._clock = clock or Clock()
         self._system = SystemResolver(settings.parallel)
         self._resolver = resolver or self._system
         self._metrics = metrics
+        self._tracer = tracer or NoTracer()
         self._client = Client(settings, self._clock)
         self._cache = FetchCache(settings, self._clock)
         self._politeness = Politeness(settings, self._clock)
@@ -184,7 +188,7 @@ class FetchWorker:
                 if isinstance(admitted, FetchRefused):
                     return admitted, None
                 try:
-                    response = await self._client.get(admitted, wanted)
+                    response = await self._request(admitted, wanted)
                 except asyncio.CancelledError:
                     turn.failure()  # asked, and not waited for: the host has had a request all the same
                     raise
@@ -208,6 +212,21 @@ class FetchWorker:
         if wish is None:
             return 0.0 if response.status == _TOO_MANY_REQUESTS else None
         return min(wish, self._settings.longest_rest_seconds)
+
+    async def _request(self, admitted: Admitted, wanted: Wanted) -> Response | FetchRefused:
+        target = admitted.target
+        where: dict[str, str | int] = {
+            "url.full": target.url,
+            "server.address": target.host,
+            "server.port": target.port,
+        }
+        with self._tracer.call("GET", {"http.request.method": "GET", **where}) as span:
+            response = await self._client.get(admitted, wanted)
+            if isinstance(response, FetchRefused):
+                span.failed(response.reason)
+            else:
+                span.note({"http.response.status_code": response.status, "http.response.body.size": len(response.body)})
+        return response
 
     async def _rules(self, url: str, wanted: Wanted) -> Response | FetchRefused:
         """Fetches a robots.txt: guarded, polite and patient as ever, but without asking for permission."""

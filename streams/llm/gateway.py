@@ -32,11 +32,13 @@ from streams.llm.ledger import Ledger
 from streams.llm.limits import NoTurn, Turn
 from streams.llm.observer import LlmObserver
 from streams.llm.prices import cost_of, prompt_tokens_of
+from streams.llm.replies import Usage
 from streams.llm.settings import LlmSettings, ModelsSection
 from streams.llm.shares import Shares
 from streams.llm.store import AnswerStore, BoundReachedError, StoreError
 from streams.telemetry.labels import Cause
 from streams.telemetry.metrics import Metrics
+from streams.telemetry.tracing import Tracer
 
 log = structlog.get_logger(__name__)
 
@@ -74,6 +76,7 @@ class Gateway:
         chance: Callable[[], float],
         metrics: Metrics | None = None,
         store: AnswerStore | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         """Opens nothing yet.
 
@@ -86,6 +89,7 @@ class Gateway:
             chance: A number in [0, 1), for jitter.
             metrics: Counts, where given.
             store: Keeps answers and costs; as the settings say by default.
+            tracer: Traces calls, where given.
 
         Raises:
             GatewaySettingsError: The store that is configured can't be had, or a proxy of the environment not used.
@@ -96,7 +100,7 @@ class Gateway:
         self._shares = shares
         self._clock = clock
         self._chance = chance
-        self._observer = LlmObserver(metrics)
+        self._observer = LlmObserver(metrics, tracer)
         try:
             self._store = store or make_store(llm.cache_path, llm.redis_url.get_secret_value())
             self._client = Client(llm, clock.now)
@@ -205,7 +209,9 @@ class Gateway:
         asking.attempts += 1
         try:
             async with asyncio.timeout(asking.left):
-                result = await self._client.ask(asking.need, asking.model, asking.limits)
+                with self._observer.call(asking.need, asking.model) as span:
+                    result = await self._client.ask(asking.need, asking.model, asking.limits)
+                    self._observer.came(span, *_ended(result))
             if isinstance(result, Answer) and (usage := result.completion.usage) is not None:
                 used = usage.prompt_tokens + usage.completion_tokens
         except TimeoutError:
@@ -218,8 +224,7 @@ class Gateway:
             took = self._clock.monotonic() - began
             asking.spent += took
             asking.latency += took
-        outcome = result.completion.outcome if isinstance(result, Answer) else _OUTCOMES[result.kind]
-        self._observer.requested(asking.need.task, asking.model, outcome, took)
+        self._observer.requested(asking.need.task, asking.model, _ended(result)[0], took)
         return result
 
     async def _judge(self, asking: Asking, result: Answer | Failure) -> Replied | None:
@@ -306,3 +311,10 @@ class Gateway:
             access = ModelAccess(model, self._llm, limits, self._shares.of, self._clock, self._observer)
             self._access[model] = access
         return access
+
+
+def _ended(result: Answer | Failure) -> tuple[CallOutcome, Usage | None]:
+    """How a request ended, and what the server counted."""
+    if isinstance(result, Answer):
+        return result.completion.outcome, result.completion.usage
+    return _OUTCOMES[result.kind], None

@@ -2,16 +2,45 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 from schemas.llm import CallOutcome
+from schemas.outcome import AskModel
+from streams.llm.replies import Usage
 from streams.telemetry.labels import Cause
 from streams.telemetry.metrics import Metrics
+from streams.telemetry.tracing import CallSpan, NoTracer, Tracer
 
 
 class LlmObserver:
     """Counts requests, answers and what they cost."""
 
-    def __init__(self, metrics: Metrics | None) -> None:
+    def __init__(self, metrics: Metrics | None, tracer: Tracer | None = None) -> None:
         self._metrics = metrics
+        self._tracer = tracer or NoTracer()
+
+    def call(self, need: AskModel, model: str) -> AbstractContextManager[CallSpan]:
+        """A span around a request, in the words of OpenTelemetry; of the prompt only how it was made."""
+        return self._tracer.call(
+            f"chat {model}",
+            {
+                "gen_ai.operation.name": "chat",
+                "gen_ai.provider.name": "openai",
+                "gen_ai.request.model": model,
+                "gen_ai.request.max_tokens": need.max_tokens,
+                "gen_ai.request.temperature": need.temperature,
+                "assay.task": need.task,
+                "assay.prompt_version": need.prompt_version,
+            },
+        )
+
+    def came(self, span: CallSpan, outcome: CallOutcome, usage: Usage | None) -> None:
+        """What a request came to, for its span."""
+        if usage is not None:
+            used = {"input": usage.prompt_tokens, "output": usage.completion_tokens}
+            span.note({f"gen_ai.usage.{way}_tokens": tokens for way, tokens in used.items()})
+        if outcome is not CallOutcome.OK:
+            span.failed(outcome)
 
     def requested(self, task: str, model: str, outcome: CallOutcome, seconds: float) -> None:
         """A request has ended."""

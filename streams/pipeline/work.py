@@ -5,7 +5,7 @@ The result of a record is worth exactly what is written for it: its outputs, or 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -21,6 +21,7 @@ from streams.pipeline.decide import Decider, exhausted
 from streams.pipeline.observer import Observer
 from streams.pipeline.origin import Origin
 from streams.pipeline.retry import next_tier, retry_record
+from streams.telemetry.tracing import RecordSpan, no_spans
 from streams.topology import TOPIC_BYTES, RetryTier
 
 log = structlog.get_logger(__name__)
@@ -39,13 +40,20 @@ class Done(NamedTuple):
         return cls(outputs, sum([output.size for output in outputs]))
 
 
+class Begun(NamedTuple):
+    """The work on a record, as it began."""
+
+    at: float
+    span: RecordSpan
+
+
 @dataclass(frozen=True, slots=True)
 class Pending:
     """A record whose handler asked for something, or wants to be tried again."""
 
     event: Event
     first: Ask | Retry
-    began: float
+    begun: Begun
 
 
 class RecordWork(Protocol):
@@ -71,13 +79,29 @@ class RecordWork(Protocol):
 class Work:
     """Does the work of one handler on raw records of its topic, or of one of its retry topics."""
 
-    def __init__(self, decider: Decider, clock: Clock, observer: Observer, tier: RetryTier | None = None) -> None:
-        """Takes the handler's decider, the clock for envelopes and durations, who is told, and the retry topic."""
+    def __init__(
+        self,
+        decider: Decider,
+        clock: Clock,
+        observer: Observer,
+        tier: RetryTier | None = None,
+        spans: Callable[[ConsumerRecord], RecordSpan] = no_spans,
+    ) -> None:
+        """Takes what the work is done with.
+
+        Args:
+            decider: The handler's.
+            clock: For envelopes and durations.
+            observer: Told of every outcome.
+            tier: The retry topic that the records come from; None for the handler's own.
+            spans: Begins the trace span of a record.
+        """
         self._decider = decider
         self._handler = decider.handler
         self._clock = clock
         self._observer = observer
         self._tier = tier
+        self._spans = spans
         self._topics = {topic.event: topic for topic in decider.handler.emits}
         self._source = f"assay/{decider.handler.name}"
         self._ids = OutputIds(decider.handler.name, decider.handler.version, decider.rules.config_version)
@@ -88,18 +112,18 @@ class Work:
 
     def begin(self, record: ConsumerRecord) -> Done | Pending:
         """Does a record's work as far as it goes without waiting."""
-        began = self._clock.monotonic()
+        begun = Begun(self._clock.monotonic(), self._spans(record))
         try:
             produced = timestamp(record.timestamp if self._tier is None else self.origin(record).timestamp_ms)
             event = decode(self._handler.consumes, record.value, record.headers, produced)
             if isinstance(event, Dead):
-                return self._close(record, event, Stage.DECODE, began)
+                return self._close(record, event, Stage.DECODE, begun)
             answer = self._decider.decide(event)
             if isinstance(answer, Ask | Retry):
-                return Pending(event, answer, began)
-            return self._close(record, answer, Stage.HANDLE, began)
+                return Pending(event, answer, begun)
+            return self._close(record, answer, Stage.HANDLE, begun)
         except Exception as error:
-            return self._bury(record, error, began)
+            return self._bury(record, error, begun)
 
     async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
         """Goes on with a record that has to wait for the world."""
@@ -107,42 +131,45 @@ class Work:
             identity = (record.topic, record.partition, record.offset)
             at_most = 1 if self._tier else None
             run = Provenance.of(record.headers, "").run
-            tried = await self._decider.finish(pending.event, pending.first, identity, at_most, run)
-            return self._close(record, tried.outcome, Stage.HANDLE, pending.began, tried.attempts)
+            with pending.begun.span.active():
+                tried = await self._decider.finish(pending.event, pending.first, identity, at_most, run)
+            return self._close(record, tried.outcome, Stage.HANDLE, pending.begun, tried.attempts)
         except Exception as error:
-            return self._bury(record, error, pending.began)
+            return self._bury(record, error, pending.begun)
 
-    def _bury(self, record: ConsumerRecord, error: Exception, began: float) -> Done:
+    def _bury(self, record: ConsumerRecord, error: Exception, begun: Begun) -> Done:
         """The dead letter of a record that a fault of ours has met: it must not stop the records behind it."""
         where = {"partition": record.partition, "offset": record.offset}
         log.error("a record met a fault", handler=self._handler.name, exc_info=error, **where)
         bug = Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
-        return self._close(record, bug, Stage.HANDLE, began)
+        return self._close(record, bug, Stage.HANDLE, begun)
 
     def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
         """The dead letter of a record whose outputs can't be written."""
-        return self._close(record, refusal, Stage.ENCODE, self._clock.monotonic())
+        return self._close(record, refusal, Stage.ENCODE, Begun(self._clock.monotonic(), self._spans(record)))
 
-    def _close(self, record: ConsumerRecord, outcome: Outcome, stage: Stage, began: float, attempts: int = 1) -> Done:
+    def _close(self, record: ConsumerRecord, outcome: Outcome, stage: Stage, begun: Begun, attempts: int = 1) -> Done:
         origin = self.origin(record)
         provenance = Provenance.of(record.headers, origin.identity)
+        if begun.span.traceparent is not None:
+            provenance = provenance._replace(traceparent=begun.span.traceparent)
         if isinstance(outcome, Emit):
             encoded = self._encode(outcome.events, provenance)
             if isinstance(encoded, Dead):
                 outcome, stage = encoded, Stage.ENCODE
             else:
                 self._observer.emitted(outcome.events, provenance.run is not None)
-                self._note(origin, provenance, "emit", "", began)
+                self._note(origin, provenance, "emit", "", begun)
                 return encoded
         match outcome:
             case Drop(reason):
-                self._note(origin, provenance, "drop", reason, began)
+                self._note(origin, provenance, "drop", reason, begun)
                 return Done.of()
             case Retry():
                 total = origin.attempts + attempts
                 tier = next_tier(self._handler.tiers, self._tier, outcome.after_seconds)
                 if tier is not None:
-                    self._note(origin, provenance, "retry", outcome.reason, began)
+                    self._note(origin, provenance, "retry", outcome.reason, begun)
                     self._observer.retried(outcome.reason, provenance.run is not None)
                     longest = self._decider.retry.longest_wish_seconds
                     later = retry_record(
@@ -162,7 +189,7 @@ class Work:
                 refusal = exhausted(outcome, total)
             case Dead():
                 refusal = outcome
-        self._note(origin, provenance, "dead", refusal.reason, began)
+        self._note(origin, provenance, "dead", refusal.reason, begun)
         self._observer.died(refusal.reason, stage, provenance.run is not None)
         letter = dead_letter(
             self._handler,
@@ -207,8 +234,9 @@ class Work:
             total += size
         return Done(tuple(records), total)
 
-    def _note(self, origin: Origin, provenance: Provenance, outcome: str, reason: str, began: float) -> None:
+    def _note(self, origin: Origin, provenance: Provenance, outcome: str, reason: str, begun: Begun) -> None:
         produced = timestamp(origin.timestamp_ms)
         age = (self._clock.now() - produced).total_seconds() if produced else None
         replayed = provenance.run is not None
-        self._observer.handled(outcome, reason, self._clock.monotonic() - began, age, replayed)
+        self._observer.handled(outcome, reason, self._clock.monotonic() - begun.at, age, replayed)
+        begun.span.ended(outcome, reason)

@@ -8,7 +8,8 @@ from aiokafka import ConsumerRecord
 
 from schemas.outcome import Dead, Retry, RetryReason
 from streams.codec import UNREADABLE_HEADER, OutputRecord
-from streams.pipeline.work import Done, Pending, Work
+from streams.pipeline.work import Begun, Done, Pending, Work
+from streams.telemetry.tracing import no_spans
 from tests.streams.doubles import PAGE
 
 OUT, DEAD = "out", "dead"
@@ -24,10 +25,11 @@ class ModelWork(Work):
         if any(name == UNREADABLE_HEADER for name, _ in record.headers):
             return _output(record, DEAD)
         delay = float(record.value.split()[0])
-        return Pending(PAGE, Retry(RetryReason.UNAVAILABLE), delay) if delay else _output(record, OUT)
+        begun = Begun(delay, no_spans(record))
+        return Pending(PAGE, Retry(RetryReason.UNAVAILABLE), begun) if delay else _output(record, OUT)
 
     async def complete(self, record: ConsumerRecord, pending: Pending) -> Done:
-        await asyncio.sleep(pending.began)
+        await asyncio.sleep(pending.begun.at)
         return _output(record, OUT)
 
     def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:  # noqa: ARG002 - the signature is the product's

@@ -1,0 +1,146 @@
+"""Traces with OpenTelemetry: spans of records and calls, sent over OTLP. Only imported where traces are on.
+
+Names follow the semantic conventions for messaging, generative AI and HTTP clients. No page, prompt or reply is in a
+span: attributes say how much and how it ended, never what. Nothing global is set up, so a host application's own
+OpenTelemetry is left alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+
+from aiokafka import ConsumerRecord
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import SpanLimits, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+from opentelemetry.trace import Span, SpanKind, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from streams.telemetry.settings import TelemetrySettings
+from streams.telemetry.tracing import CallSpan, RecordSpan, Value
+
+_LONGEST = 512
+"""Characters of an attribute: an address may be as long as a page."""
+_W3C = TraceContextTextMapPropagator()
+_CONTEXT = ("traceparent", "tracestate")
+
+
+def exporting_tracer(settings: TelemetrySettings, version: str) -> OtelTracer:
+    """A tracer that sends its spans to a collector, in batches, from a thread of its own."""
+    provider = TracerProvider(
+        sampler=ParentBased(TraceIdRatioBased(settings.traces_share)),
+        resource=Resource.create({"service.name": "assay", "service.version": version}),
+        span_limits=SpanLimits(max_attribute_length=_LONGEST),
+        shutdown_on_exit=False,
+    )
+    timeout = settings.traces_timeout_seconds
+    exporter = OTLPSpanExporter(endpoint=settings.otlp_endpoint or None, timeout=timeout)
+    provider.add_span_processor(BatchSpanProcessor(exporter, export_timeout_millis=1000 * timeout))
+    return OtelTracer(provider)
+
+
+class OtelTracer:
+    """Makes spans with a provider of its own."""
+
+    def __init__(self, provider: TracerProvider) -> None:
+        """Takes what keeps or sends the spans; it is shut down with the tracer."""
+        self._provider = provider
+        self._tracer = provider.get_tracer("assay")
+
+    def records(self, handler: str, group: str) -> Callable[[ConsumerRecord], RecordSpan]:
+        """What begins the span of a record: a continuation of the trace that it came with, else a new one."""
+        always: dict[str, Value] = {
+            "messaging.system": "kafka",
+            "messaging.operation.name": "process",
+            "messaging.operation.type": "process",
+            "messaging.consumer.group.name": group,
+            "assay.handler": handler,
+        }
+
+        def begin(record: ConsumerRecord) -> RecordSpan:
+            texts = _texts(record)
+            attributes = always | {
+                "messaging.destination.name": record.topic,
+                "messaging.destination.partition.id": str(record.partition),
+                "messaging.kafka.offset": record.offset,
+                "messaging.message.body.size": len(record.value or b""),
+            }
+            for name, header in (("id", "ce_id"), ("conversation_id", "ce_correlationid")):
+                if header in texts:
+                    attributes[f"messaging.message.{name}"] = texts[header]
+            if "assay_run" in texts:
+                attributes["assay.run"] = texts["assay_run"]
+            span = self._tracer.start_span(
+                f"process {record.topic}", _parent(texts), kind=SpanKind.CONSUMER, attributes=attributes
+            )
+            return _Record(span)
+
+        return begin
+
+    @contextmanager
+    def call(self, name: str, attributes: Mapping[str, Value]) -> Iterator[CallSpan]:
+        """A span around a request, below the record that is being worked on."""
+        # What cancels a request ends its span as well; errors are values here and told by whoever has them.
+        with self._tracer.start_as_current_span(
+            name, kind=SpanKind.CLIENT, attributes=attributes, record_exception=False, set_status_on_exception=False
+        ) as span:
+            call = _Call(span)
+            try:
+                yield call
+            except BaseException as error:
+                call.failed(type(error).__name__)
+                raise
+
+    async def aclose(self) -> None:
+        """Sends what is left, or gives it up after the time for it."""
+        await asyncio.to_thread(self._provider.shutdown)
+
+
+class _Record:
+    def __init__(self, span: Span) -> None:
+        self._span = span
+        carrier: dict[str, str] = {}
+        _W3C.inject(carrier, trace.set_span_in_context(span, Context()))
+        self.traceparent = carrier.get("traceparent")
+
+    def active(self) -> AbstractContextManager[object]:
+        return trace.use_span(self._span, end_on_exit=False, record_exception=False, set_status_on_exception=False)
+
+    def ended(self, outcome: str, reason: str) -> None:
+        self._span.set_attributes({"assay.outcome": outcome, "assay.reason": reason})
+        if outcome in ("retry", "dead"):
+            self._span.set_attribute("error.type", reason)
+            self._span.set_status(StatusCode.ERROR)
+        self._span.end()
+
+
+class _Call:
+    def __init__(self, span: Span) -> None:
+        self._span = span
+
+    def note(self, attributes: Mapping[str, Value]) -> None:
+        self._span.set_attributes(attributes)
+
+    def failed(self, kind: str) -> None:
+        self._span.set_attribute("error.type", kind)
+        self._span.set_status(StatusCode.ERROR)
+
+
+def _texts(record: ConsumerRecord) -> dict[str, str]:
+    """Headers that are text; others tell nothing here."""
+    return {
+        name: value.decode("utf-8", "replace")
+        for name, value in record.headers
+        if value and len(value) <= _LONGEST and (name in _CONTEXT or name.startswith(("ce_", "assay_run")))
+    }
+
+
+def _parent(texts: Mapping[str, str]) -> Context:
+    """The trace that a record belongs to; one that nobody could continue is as good as none."""
+    return _W3C.extract({name: texts[name] for name in _CONTEXT if name in texts}, Context())
