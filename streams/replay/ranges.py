@@ -76,8 +76,8 @@ async def resolve_ranges(
     """
     name = settings.kafka.topic_prefix + topic
     reader = make_reader(settings.kafka, name, client_id="assay-replay")
-    await reader.start()
     try:
+        await reader.start()
         places = [TopicPartition(name, number) for number in sorted(reader.partitions_for_topic(name) or ())]
         if not places:
             raise ReplayError(f"there is no topic {name} on the cluster; `assay topics create` makes it")
