@@ -164,7 +164,7 @@ async def decision_ranges(settings: Settings, handler: Handler, selection: Repla
 async def read_earlier(settings: Settings, handler: Handler, wanted: Wanted, until: Sequence[TopicRanges]) -> Earlier:
     """Reads a handler's decisions as far as ``decision_ranges`` said.
 
-    Memory is about 100 bytes for each input that is meant, and for each that was decided on where ``none`` or ``dead``
+    Memory is about 150 bytes for each input that is meant, and for each that was decided on where ``none`` or ``dead``
     are looked for.
 
     Raises:

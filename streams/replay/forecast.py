@@ -109,14 +109,12 @@ class Forecast:
             return None
         self._asked.add(at)
         (self.openings if opening else self.followups).add(need, self.limits)
-        self.leave(followed + (not opening))
-        return None
-
-    def leave(self, followed: int) -> None:
-        """Nobody knows how a conversation goes on after so many questions, the first one not counted."""
         openings, followups = self.experience
         if openings.calls:
-            self.unknown_followups += max(0.0, followups.calls / openings.calls - followed)
+            # Nobody knows how the conversation goes on; it will be about as long as others were.
+            so_far = followed + (not opening)
+            self.unknown_followups += max(0.0, followups.calls / openings.calls - so_far)
+        return None
 
     @property
     def calls(self) -> float:

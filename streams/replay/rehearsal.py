@@ -24,6 +24,7 @@ from schemas.outcome import (
     Need,
     Outcome,
     Reply,
+    SearchVectors,
 )
 from schemas.rules import Rules
 from streams.clock import Clock
@@ -162,8 +163,9 @@ class Rehearsal:
                 part.pages += len(urls)
             case IndexDocument(points=points):
                 part.points += len(points)
-            case _ if part.forecast is not None:
-                part.forecast.leave(followed)
+            case SearchVectors():
+                # An answer that is kept wants it, so what follows was asked before, and is taken for kept as well.
+                pass
         return None
 
     async def _pass_on(self, part: Part, events: Sequence[Event]) -> None:

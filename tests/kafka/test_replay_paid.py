@@ -1,0 +1,224 @@
+"""Paid replays on a real Kafka and a model server: what was foreseen is what they cost, a second one costs nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from schemas.claims import ClaimEvaluated, ExtractedClaim
+from schemas.relevance import RelevanceJudged, RelevanceRequested
+from schemas.replays import ReplaySelection, ReplayState
+from streams.clock import SystemClock
+from streams.commands.replay_estimate import show_estimate
+from streams.replay.cost import spent_by
+from streams.replay.estimate import estimate
+from streams.replay.figures import Estimate, PaidEstimate
+from streams.replay.ledger import Ledger
+from streams.replay.plan import replay_dead_letters
+from tests.kafka.installation import Installation, installed
+from tests.kafka.replays import Watched, carried_out, planned
+from tests.streams.llm.judges import input_of, judge_of
+from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, calls_tools, model_server, says
+
+pytestmark = pytest.mark.kafka
+
+SOURCES, JUDGED = "relevance.requested.v1", "relevance.judged.v1"
+CLAIMS, EVALUATED = "claims.extracted.v1", "claims.evaluated.v1"
+BEFORE, ALL = 80, 320
+"""Inputs that live traffic has judged before, and inputs in all."""
+GOAL = 0.05
+SEARCH = ("vector_search_utterances", json.dumps({"query": "who said so"}))
+
+
+async def settled(kafka: str, prefix: str, server: ModelServer, folder: Path) -> Installation:
+    """An installation with a model that takes much and costs something; replies are dear, so that they count."""
+    limits = {"requests_per_minute": 600_000, "tokens_per_minute": 10**9, "in_flight": 40}
+    return await installed(
+        kafka,
+        prefix,
+        llm={"base_url": server.base_url, "model": "judge", "cache_path": str(folder / "llm.sqlite")},
+        models={
+            "limits": {"default": {**limits, "price_in": 1.0, "price_out": 20.0}},
+            "tasks": {"judge_relevance": {"deadline_seconds": 20.0}},
+        },
+    )
+
+
+def counted(wire: Wire, text: str) -> Behaviour:
+    """A reply by a server that counts other tokens than are estimated: 3.2 characters of a prompt, and 2 to 5."""
+    prompt = sum(len(str(message.get("content") or "")) for message in wire.asked.messages)
+    usage = {"prompt_tokens": prompt * 10 // 32, "completion_tokens": 2 + len(wire.asked.text) % 4}
+    return says(text, usage=usage)
+
+
+async def judge(wire: Wire) -> None:
+    await counted(wire, "Relevant" if len(wire.asked.text) % 3 else "irrelevant")(wire)
+
+
+def source(number: int) -> tuple[bytes, bytes]:
+    """Sources of different lengths, in German: the estimate of their tokens is off by more than the goal."""
+    event = input_of("judge_relevance", number)
+    assert isinstance(event, RelevanceRequested)
+    title = "Über die Prüfung der Verträge " * (number % 7)
+    return f"k{number}".encode(), event.model_copy(update={"title": title, "html": None, "content": title}).to_json()
+
+
+def claim(number: int) -> tuple[bytes, bytes]:
+    event = input_of("decontextualize_claim", number)
+    assert isinstance(event, ExtractedClaim)
+    return event.claim_id.encode(), event.to_json()
+
+
+def paid(found: Estimate) -> PaidEstimate:
+    [asked] = [its.paid for its in found.handlers if its.paid is not None]
+    return asked
+
+
+def tell(capsys: pytest.CaptureFixture[str], what: str, foreseen: PaidEstimate, calls: int, cost: float) -> None:
+    """Shows the figures, which are worth reading also where the test is passed."""
+    assert foreseen.usd is not None
+    off = foreseen.usd / cost - 1
+    with capsys.disabled():
+        print(f"\n{what}: foreseen {foreseen.calls:.0f} calls, {foreseen.usd:.6f} USD;", end=" ")
+        print(f"made {calls}, paid {cost:.6f} ({off:+.2%})")
+
+
+async def judgments(place: Installation, plan: str) -> list[RelevanceJudged]:
+    """The judgments of a plan."""
+    records = await place.read(f"{JUDGED}.replay.{plan}")
+    return [RelevanceJudged.model_validate_json(record.value or b"") for record in records]
+
+
+async def test_an_estimate_is_what_a_replay_then_costs_and_a_second_one_costs_nothing(
+    kafka: str, topic_prefix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with model_server(judge) as server:
+        place = await settled(kafka, topic_prefix, server, tmp_path)
+        await place.feed([source(number) for number in range(BEFORE)], SOURCES)
+        await place.drain(judge_of("judge_relevance"))
+        # One input comes twice: it is paid once.
+        await place.feed([source(number) for number in (*range(BEFORE, ALL), BEFORE)], SOURCES)
+
+        plan = await planned(place.settings, "judge_relevance", plan="first", max_cost_usd=1.0)
+        found = await estimate(place.settings, plan)
+        foreseen, asked = paid(found), len(server.asked)
+        assert (found.records, foreseen.calls, foreseen.kept) == (ALL + 1, ALL - BEFORE, BEFORE + 1)
+        assert asked == BEFORE, "an estimate asks nobody"
+        assert foreseen.because == f"{BEFORE} earlier calls"
+
+        assert (await carried_out(place.settings, "first")).state is ReplayState.FINISHED
+        cost = await spent_by(place.settings, plan.run)
+        assert len(server.asked) - asked == foreseen.calls
+        tell(capsys, "judge_relevance", foreseen, len(server.asked) - asked, cost)
+        assert foreseen.usd == pytest.approx(cost, rel=GOAL)
+        assert len(await place.read(f"{JUDGED}.replay.first")) == ALL + 1
+
+        again = await planned(place.settings, "judge_relevance", plan="second", max_cost_usd=0.0)
+        found = await estimate(place.settings, again)
+        assert (paid(found).calls, paid(found).usd) == (0, 0)
+        assert paid(found).saved_usd == pytest.approx(cost, rel=0.5)
+        asked = len(server.asked)
+        assert (await carried_out(place.settings, "second")).state is ReplayState.FINISHED
+        assert len(server.asked) == asked
+        assert await spent_by(place.settings, again.run) == 0.0
+        judged = await judgments(place, "second")
+    assert len(judged) == ALL + 1
+    assert all(event.llm is not None and event.llm.cached for event in judged)
+    show_estimate(found)
+    assert "it costs about 0; $" in capsys.readouterr().out
+
+
+class Conversing:
+    """A judge of claims: for a third of them it has something looked up first, and now and then it talks."""
+
+    def __init__(self) -> None:
+        self.talked: set[str] = set()
+
+    async def __call__(self, wire: Wire) -> None:
+        opening = next(m["content"] for m in wire.asked.messages if m["role"] == "user")
+        number = int(opening.rpartition(" (")[2].partition(")")[0]) if " (" in opening else 0
+        if number % 3 == 0 and not any(message["role"] == "tool" for message in wire.asked.messages):
+            await calls_tools(SEARCH)(wire)
+        elif number % 10 == 7 and opening not in self.talked:
+            self.talked.add(opening)
+            await counted(wire, "I would say it can't be told.")(wire)
+        else:
+            await counted(wire, "0.7")(wire)
+
+
+async def test_conversations_are_foreseen_by_those_before_them(
+    kafka: str, topic_prefix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with model_server(Conversing()) as server:
+        place = await settled(kafka, topic_prefix, server, tmp_path)
+        await place.feed([claim(number) for number in range(BEFORE)], CLAIMS)
+        await place.drain(judge_of("decontextualize_claim"))
+        before = len(server.asked)
+        assert before > BEFORE * 1.3
+        await place.feed([claim(number) for number in range(BEFORE, ALL)], CLAIMS)
+        plan = await planned(place.settings, "decontextualize_claim", plan="claims", max_cost_usd=1.0)
+        foreseen = paid(await estimate(place.settings, plan))
+        assert (await carried_out(place.settings, "claims")).state is ReplayState.FINISHED
+        cost = await spent_by(place.settings, plan.run)
+        calls = len(server.asked) - before
+        records = await place.read(f"{EVALUATED}.replay.claims")
+    tell(capsys, "decontextualize_claim", foreseen, calls, cost)
+    assert len({ClaimEvaluated.model_validate_json(record.value or b"").claim_id for record in records}) == ALL
+    assert foreseen.calls == pytest.approx(calls, rel=GOAL)
+    assert foreseen.usd == pytest.approx(cost, rel=GOAL)
+
+
+async def test_at_its_bound_a_replay_pauses_and_loses_nothing(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    async with model_server(judge) as server:
+        place = await settled(kafka, topic_prefix, server, tmp_path)
+        await place.feed([source(number) for number in range(ALL)], SOURCES)
+        plan = await planned(place.settings, "judge_relevance", max_cost_usd=0.02)
+        foreseen = paid(await estimate(place.settings, plan))
+        assert foreseen.because.startswith("prompts as estimated and the longest replies")
+        assert (foreseen.calls, foreseen.kept) == (ALL, 0)
+
+        paused = await carried_out(place.settings)
+        assert (paused.state, "--max-cost MORE" in paused.detail) == (ReplayState.PAUSED, True)
+        assert 0 < await spent_by(place.settings, plan.run) <= 0.02
+        asked = len(server.asked)
+        assert 0 < asked < ALL
+        assert (await carried_out(place.settings)).state is ReplayState.PAUSED
+        assert len(server.asked) <= asked + 1
+
+        async with Ledger(place.settings, SystemClock()) as ledger:
+            await ledger.change("again", lambda newest: newest and newest.model_copy(update={"max_cost_usd": 1.0}))
+        watched = Watched()
+        assert (await carried_out(place.settings, tell=watched)).state is ReplayState.FINISHED
+        judged = await judgments(place, "again")
+        letters = await place.read(replay_dead_letters(judge_of("judge_relevance"), "again"))
+        spent = await spent_by(place.settings, plan.run)
+    assert letters == []
+    assert len(judged) == len({event.request_id for event in judged}) == ALL
+    assert {event.outcome for event in judged} == {"relevant", "irrelevant"}
+    assert len(server.asked) == ALL, "nothing is paid twice"
+    assert foreseen.usd is not None
+    assert spent < foreseen.usd, "the longest replies are more than the real ones"
+    assert watched.last is not None
+    assert watched.last.spent_usd == pytest.approx(spent)
+
+
+async def test_only_what_failed_is_paid_for(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    async with model_server(says("Certainly!")) as server:
+        place = await settled(kafka, topic_prefix, server, tmp_path)
+        await place.feed([source(number) for number in range(20)], SOURCES)
+        await place.drain(judge_of("judge_relevance"))
+        server.behave = judge
+        await place.feed([source(number) for number in range(20, 60)], SOURCES)
+        await place.drain(judge_of("judge_relevance"))
+        asked = len(server.asked)
+        settings = place.settings.model_copy(
+            update={"llm": place.settings.llm.model_copy(update={"cache_path": tmp_path / "another.sqlite"})}
+        )
+        selection = ReplaySelection(outcomes=("unparsed", "error"))
+        plan = await planned(settings, "judge_relevance", selection=selection, max_cost_usd=1.0)
+        assert paid(await estimate(settings, plan)).calls == 20
+        assert (await carried_out(settings)).state is ReplayState.FINISHED
+        assert len(server.asked) == asked + 20
+        assert len(await place.read(f"{JUDGED}.replay.again")) == 20

@@ -1,0 +1,119 @@
+"""Which earlier decisions count, and what a selection looks for among them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from schemas.replays import ReplaySelection
+from streams.replay.decisions import DECISION_FIELDS, Earlier, Wanted, wanted_of
+from streams.replay.plan import ReplayError
+from streams.topology import HANDLERS, RELEVANCE_JUDGED, Handler, handler_named
+
+
+def declared(name: str) -> Handler:
+    handler = handler_named(name)
+    assert handler is not None
+    return handler
+
+
+def looked_for(handler: str, **selection: Any) -> Wanted:
+    wanted = wanted_of(declared(handler), ReplaySelection.model_validate(selection))
+    assert wanted is not None
+    return wanted
+
+
+def test_the_usual_field_of_every_decision_is_one_of_its_fields() -> None:
+    for event, name in DECISION_FIELDS.items():
+        assert name in {its.alias or known for known, its in event.model_fields.items()}, event
+
+
+@pytest.mark.parametrize("handler", [handler.name for handler in HANDLERS])
+def test_every_handler_makes_decisions_to_choose_by(handler: str) -> None:
+    assert looked_for(handler, outcomes=["none"]).topic in declared(handler).emits
+
+
+@pytest.mark.parametrize(
+    ("handler", "selection", "values"),
+    [
+        ("judge_relevance", {"outcomes": ["error", "timeout"]}, {"outcome": {"error", "timeout"}}),
+        ("judge_relevance", {"outcomes": ["relevant=false"]}, {"relevant": {"false"}}),
+        ("classify_results", {"outcomes": ["needs_extraction=true"]}, {"needsExtraction": {"true"}}),
+        ("classify_results", {"outcomes": ["needsExtraction=true"]}, {"needsExtraction": {"true"}}),
+        ("score_page", {"tiers": ["A"], "outcomes": ["trust_label=HIGH"]}, {"tier": {"A"}, "trust_label": {"HIGH"}}),
+        ("evaluate_retrieval", {"judged_by": "offline"}, {"llm.judged_by": {"offline"}}),
+    ],
+)
+def test_fields_are_named_as_on_the_wire_or_in_python(
+    handler: str, selection: dict[str, Any], values: dict[str, set[str]]
+) -> None:
+    assert {name: set(some) for name, some in looked_for(handler, **selection).values} == values
+
+
+def test_what_needs_no_decision_looks_nothing_up() -> None:
+    assert wanted_of(declared("judge_relevance"), ReplaySelection(keys=("a",), domains=("b.example",))) is None
+    assert wanted_of(declared("index_page"), ReplaySelection(tiers=("A",))) is None
+
+
+def test_what_a_handler_does_not_have_is_told() -> None:
+    with pytest.raises(ReplayError, match="neither reads nor writes a tier"):
+        looked_for("judge_relevance", tiers=["A"])
+    with pytest.raises(ReplayError, match="no field 'verdict'; there are"):
+        looked_for("judge_relevance", outcomes=["verdict=good"])
+
+
+@pytest.mark.parametrize(
+    ("decision", "meets"),
+    [
+        ({"outcome": "error"}, True),
+        ({"outcome": "error", "llm": None}, True),
+        ({"outcome": "relevant"}, False),
+        ({"outcome": ["error", "relevant"]}, True),
+        ({"outcome": {"error": 1}}, False),
+        ({}, False),
+    ],
+)
+def test_whatever_stands_in_a_decision(decision: dict[str, Any], meets: bool) -> None:
+    assert looked_for("judge_relevance", outcomes=["error"]).meets(decision) is meets
+
+
+def test_values_below_others_and_values_that_are_no_text() -> None:
+    wanted = looked_for("judge_relevance", outcomes=["llm.attempts=2", "llm.cost_usd=null"])
+    assert wanted.meets({"llm": {"attempts": 2, "cost_usd": None}})
+    assert not wanted.meets({"llm": {"attempts": 2, "cost_usd": 0.5}}), "each field must be so"
+    assert not wanted.meets({"llm": None})
+
+
+def test_the_last_decision_counts() -> None:
+    earlier = Earlier(looked_for("judge_relevance", outcomes=["error"]))
+    earlier.decided("a", {"outcome": "error"})
+    earlier.decided("b", {"outcome": "error"})
+    earlier.decided("a", {"outcome": "relevant"})
+    assert [earlier.means(identity) for identity in "abc"] == [False, True, False]
+    earlier.decided("a", {"outcome": "error"})
+    assert earlier.means("a")
+
+
+def test_who_was_sent_again_and_decided_on_is_dead_no_longer() -> None:
+    earlier = Earlier(Wanted(RELEVANCE_JUDGED, present=False, dead=True, absent=True))
+    for identity in "ab":
+        earlier.died(identity)
+    earlier.decided("a", {})
+    assert [earlier.means(identity) for identity in "abc"] == [False, True, True]
+    only_dead = Earlier(Wanted(RELEVANCE_JUDGED, present=False, dead=True))
+    only_dead.died("b")
+    assert [only_dead.means(identity) for identity in "bc"] == [True, False]
+
+
+def test_memory_is_that_of_hashes_of_those_that_are_meant() -> None:
+    earlier = Earlier(looked_for("judge_relevance", outcomes=["error"]))
+    for number in range(20_000):
+        earlier.decided(f"relevance.requested.v1/0/{number}", {"outcome": "relevant"})
+    assert not earlier._meant
+    assert not earlier._decided
+    for number in range(20_000):
+        earlier.decided(f"relevance.requested.v1/0/{number}", {"outcome": "error"})
+    size = sys.getsizeof(earlier._meant) + sum(map(sys.getsizeof, earlier._meant))
+    assert size / 20_000 < 160

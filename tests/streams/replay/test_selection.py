@@ -1,0 +1,43 @@
+"""Which addresses an event is about, and whose domain they are in."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemas.extraction import ExtractionNeeded, ExtractionTrigger
+from schemas.pages import CrawledPage
+from schemas.relevance import SnippetsRequested
+from streams.replay.selection import addresses, in_domain
+from tests.streams.llm.judges import BATCH, SOURCE, input_of
+
+
+def test_addresses_of_pages_targets_results_and_sources() -> None:
+    crawled = CrawledPage(url="https://a.example/", final_url="https://b.example/", html="")
+    assert list(addresses(crawled)) == ["https://a.example/", "https://b.example/"]
+    needed = ExtractionNeeded(
+        extraction_id="e", query="q", reason=ExtractionTrigger.SNIPPET_REQUESTED, target_url="https://c.example/"
+    )
+    assert list(addresses(needed)) == ["https://c.example/"]
+    requested = SnippetsRequested(request_id="r", urls=("https://d.example/",))
+    assert list(addresses(requested)) == ["https://d.example/"]
+    found = [str(content.url) for content in BATCH.retrieved_content]
+    assert list(addresses(BATCH)) == found
+    assert set(found) <= set(addresses(input_of("evaluate_retrieval")))
+    assert SOURCE.url in set(addresses(SOURCE))
+
+
+@pytest.mark.parametrize(
+    ("address", "inside"),
+    [
+        ("https://example.com", True),
+        ("https://EXAMPLE.com:8443/a?b", True),
+        ("https://www.shop.example.com/", True),
+        ("https://example.com.evil.example/", False),
+        ("https://notexample.com/", False),
+        ("no address", False),
+        ("", False),
+        ("https://[broken/", False),
+    ],
+)
+def test_domains_are_compared_by_whole_labels(address: str, inside: bool) -> None:
+    assert in_domain(address, frozenset({"example.com"})) is inside
