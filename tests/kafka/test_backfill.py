@@ -17,6 +17,7 @@ import pytest
 
 from streams.backfill.position import Position
 from streams.backfill.run_log import RunLog, RunTakenError
+from streams.broker import LocalKafka
 from streams.codec import OutputRecord
 from streams.commands.publish import run_publish
 from streams.settings import Settings
@@ -93,6 +94,28 @@ async def test_killed_five_times_it_publishes_everything_once_and_in_order(
     assert f"run five goes on: {seen[-1]} published, 0 refused before" in err
     assert await numbers(installation) == everything(count)
     assert {dict(record.headers)["assay_run"] for record in await installation.read(PAGES)} == {b"five"}
+
+
+@pytest.mark.timeout(180)
+async def test_a_broker_that_dies_and_comes_back_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_KAFKA__TRANSACTION_TIMEOUT_SECONDS", "5")
+    count = 6000
+    write_pages(tmp_path / "a.jsonl", count)
+    async with LocalKafka() as kafka:
+        installation = await installed(kafka.bootstrap_servers, "t.")
+        log = RunLog(installation.settings, PAGES_CRAWLED, "broker")
+
+        async def begun() -> bool:
+            return await log.read() is not None
+
+        arguments = (str(tmp_path / "a.jsonl"), "--run-id", "broker", "--rate", "1000", "--json")
+        async with assay(installation.settings, "publish", PAGES, *arguments) as process:
+            await until(begun)
+            await asyncio.to_thread(kafka.kill)
+            await asyncio.to_thread(kafka.restart)
+            out, err = await process.communicate()
+        assert (process.returncode, json.loads(out)["run_published"]) == (0, count), err
+        assert await numbers(installation) == everything(count)
 
 
 async def test_a_second_copy_fences_the_first_and_nothing_is_doubled(

@@ -30,7 +30,7 @@ def test_every_place_is_told_from_every_other_and_found_again(sources: list[list
 @given(SOURCES, SOURCES)
 def test_the_same_place_means_the_same_entries_before_it(one: list[list[bytes]], other: list[list[bytes]]) -> None:
     def behind(sources: list[list[bytes]], place: Position) -> list[list[bytes]]:
-        return [*sources[: place.source], (sources + [[]])[place.source][: place.entries]]
+        return [*sources[: place.source], [*sources, []][place.source][: place.entries]]
 
     shared = set(map(Position.to_text, places(one))) & set(map(Position.to_text, places(other)))
     for text in shared:
