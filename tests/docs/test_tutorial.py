@@ -1,0 +1,88 @@
+"""The tutorial's commands, run in order in one shell on a real Kafka; what they print is what the page says they print.
+
+A block that is to be run stands below ``<!-- run -->``, what it prints below ``<!-- prints -->``. There ``…`` stands
+for anything within a line, and alone on a line for any lines.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from streams.broker_files import cache_folder
+
+pytestmark = pytest.mark.kafka
+
+TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
+_BLOCK = re.compile(r"<!-- run -->\n```sh\n(.*?)\n```\n(?:<!-- prints -->\n```text\n(.*?)\n```\n)?", re.DOTALL)
+_END = "=== end of block"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Commands, and what they print; None where that is not said."""
+
+    line: int
+    commands: str
+    prints: str | None
+
+
+def blocks(text: str) -> list[Block]:
+    """The blocks of a page, in order."""
+    return [Block(text[: found.start()].count("\n") + 1, found[1], found[2]) for found in _BLOCK.finditer(text)]
+
+
+def pattern(prints: str) -> str:
+    """What a block prints as a regular expression over whole lines."""
+    lines = [
+        r"(?:.*\n)*?" if line.strip() == "…" else re.escape(line.rstrip()).replace("…", ".*?") + r"[ \t]*\n"
+        for line in prints.splitlines()
+    ]
+    return "".join(lines)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+        return port
+
+
+@pytest.mark.timeout(600)
+def test_what_the_tutorial_says_is_what_happens(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    steps = blocks(TUTORIAL.read_text("utf-8"))
+    assert len(steps) >= 12
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    environment = kept | {
+        "HOME": str(tmp_path),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka,
+        "ASSAY_KAFKA__TOPIC_PREFIX": topic_prefix,
+        "ASSAY_CACHE_DIR": str(cache_folder()),
+        "ASSAY_HTTP__PORT": str(free_port()),
+        "COLUMNS": "120",
+    }
+    script = "set -e\n" + "".join(f"{step.commands}\necho '{_END}'\n" for step in steps)
+    ran = subprocess.run(["bash"], input=script, env=environment, cwd=tmp_path, capture_output=True, text=True)
+    printed = ran.stdout.replace(topic_prefix, "").split(f"{_END}\n")
+    for step, output in zip(steps, printed, strict=False):
+        if step.prints is not None:
+            said = f"docs/tutorial.md:{step.line} printed\n{output}\ninstead of\n{step.prints}\n{ran.stderr[-2000:]}"
+            assert re.fullmatch(pattern(step.prints), output), said
+    assert (ran.returncode, len(printed)) == (0, len(steps) + 1), f"{printed[-1]}\n{ran.stderr[-2000:]}"
+
+
+def test_the_page_is_read_as_its_readers_see_it() -> None:
+    first = "<!-- run -->\n```sh\na\nb\n```\n<!-- prints -->\n```text\none … two\n…\nend\n```\n"
+    text = f"x\n{first}<!-- run -->\n```sh\nc\n```\n"
+    assert blocks(text) == [Block(2, "a\nb", "one … two\n…\nend"), Block(13, "c", None)]
+    expected = pattern("one … two\n…\nend")
+    assert re.fullmatch(expected, "one and two\nx\ny\nend\n")
+    assert re.fullmatch(expected, "one, two\nend\n") is None
+    assert re.fullmatch(expected, "one 1 two  \nend\n")
