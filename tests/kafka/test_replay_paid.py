@@ -54,14 +54,14 @@ def counted(wire: Wire, text: str) -> Behaviour:
 
 
 async def judge(wire: Wire) -> None:
-    await counted(wire, "Relevant" if len(wire.asked.text) % 3 else "irrelevant")(wire)
+    await counted(wire, "Relevant" if sum(wire.asked.text.encode()) % 3 else "irrelevant")(wire)
 
 
 def source(number: int) -> tuple[bytes, bytes]:
     """Sources of different lengths, in German: the estimate of their tokens is off by more than the goal."""
     event = input_of("judge_relevance", number)
     assert isinstance(event, RelevanceRequested)
-    title = "Über die Prüfung der Verträge " * (number % 7)
+    title = "Über die Prüfung der Verträge " * (1 + number % 7)
     return f"k{number}".encode(), event.model_copy(update={"title": title, "html": None, "content": title}).to_json()
 
 
