@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
+from asyncio.subprocess import Process
 from datetime import UTC, datetime
 from typing import Any
 
@@ -50,6 +53,22 @@ async def replayed(settings: Settings, *handlers: str, plan: str = "again", **wi
     """A plan, made and carried out."""
     await planned(settings, *handlers, plan=plan, **wishes)
     return await carried_out(settings, plan)
+
+
+async def assay_replay(settings: Settings, *arguments: str) -> Process:
+    """``assay replay`` as a process of its own."""
+    kafka = settings.kafka
+    environment = os.environ | {
+        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
+        "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix,
+        # For so long a process that was killed is a member of its group.
+        "ASSAY_KAFKA__SESSION_TIMEOUT_SECONDS": "6",
+    }
+    program = "from streams.cli import main; main()"
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, "replay", *arguments, "--json",
+        env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
 
 
 class Watched:

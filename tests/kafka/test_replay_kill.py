@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import sys
-from asyncio.subprocess import Process
 from collections import Counter
 
 import pytest
 
 from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, page, until
+from tests.kafka.replays import assay_replay
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 PAGES = 2000
@@ -22,22 +19,6 @@ SHADOW = f"{SCORED}.replay.backfill"
 GROUP = "assay.score_page.replay.backfill"
 
 
-async def assay_replay(assay: Installation, *arguments: str) -> Process:
-    """``assay replay`` as a process of its own."""
-    kafka = assay.settings.kafka
-    environment = os.environ | {
-        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
-        "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix,
-        # For so long a process that was killed is a member of its group.
-        "ASSAY_KAFKA__SESSION_TIMEOUT_SECONDS": "6",
-    }
-    program = "from streams.cli import main; main()"
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-c", program, "replay", *arguments, "--json",
-        env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
-
-
 async def done(assay: Installation) -> int:
     """Offsets of the plan's group, over all partitions."""
     return sum((await assay.committed(GROUP)).values())
@@ -45,7 +26,7 @@ async def done(assay: Installation) -> int:
 
 async def kill_in_the_middle(assay: Installation, *arguments: str) -> None:
     before = await done(assay)
-    process = await assay_replay(assay, *arguments)
+    process = await assay_replay(assay.settings, *arguments)
     try:
 
         async def has_worked() -> bool:
@@ -67,7 +48,7 @@ async def test_a_backfill_killed_five_times_has_every_result_once(kafka: str, to
     for _ in range(KILLS - 1):
         await kill_in_the_middle(assay, "resume", "backfill", rate)
     assert await done(assay) < sum((await assay.ends(CRAWLED)).values())
-    process = await assay_replay(assay, "resume", "backfill", "--rate=5000")
+    process = await assay_replay(assay.settings, "resume", "backfill", "--rate=5000")
     said, _ = await process.communicate()
     summary = json.loads(said)
     assert (process.returncode, summary["state"], summary["remaining"]) == (0, "finished", 0)
