@@ -41,6 +41,8 @@ class Observer:
         self._age = metrics.event_age_seconds.labels(handler)
         metrics.breaker_open.labels(handler, lane).set(0)
         self._outcomes: dict[tuple[str, str, Lane], Counter] = {}
+        # At 0 from the start, so that the first one counts as an increase.
+        metrics.transactions_total.labels(handler, "in_doubt", lane)
         self._features: dict[str, Counter] = {}
         self._held: dict[str, tuple[int, int, int, float]] = {}
 

@@ -1,0 +1,172 @@
+"""Draws what each dashboard shows of the scene: the same expressions, asked of a real Prometheus.
+
+    python -m tests.prometheus.pictures [FOLDER]
+
+Out: ``docs/pictures/<dashboard>.png``, or files in another folder. Needs Prometheus, and the extra ``bench``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streams.generate.dashboards.all import dashboards
+from streams.generate.panels import Dashboard, Panel, Query
+from tests.kafka_server import kafka_server
+from tests.prometheus.scene import Scene, places, play
+from tests.prometheus.server import Prometheus
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+STEP_SECONDS, WINDOW = 1.0, "10s"
+COLUMNS, WIDTH, HEIGHT = 3, 4.2, 2.3
+"""Panels abreast, and inches of one."""
+MOST_LABELS = 6
+COLOURS = ("#3b6fb6", "#d1773a", "#4a9a6a", "#a2528f", "#8a8a3c", "#5aa9b5", "#b5484f", "#6d6d74")
+
+Series = list[tuple[str, dict[float, float]]]
+
+
+def main(folder: Path = PICTURES) -> None:
+    """Plays the scene and draws every dashboard."""
+    here = places()
+    with (
+        tempfile.TemporaryDirectory() as place,
+        kafka_server() as kafka,
+        Prometheus(Path(place) / "prometheus", here.targets()) as server,
+    ):
+        scene = asyncio.run(play(kafka, "pictures.", Path(place), here, server))
+        folder.mkdir(parents=True, exist_ok=True)
+        for shown in dashboards():
+            path = folder / f"{shown.name}.png"
+            _draw(shown, server, scene, path)
+            print(f"{path}: {path.stat().st_size / 1024:.0f} KiB")
+
+
+def _draw(shown: Dashboard, server: Prometheus, scene: Scene, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    panels = [(row.title if first else "", panel) for row in shown.rows for first, panel in _firsts(row.panels)]
+    columns = 2 * COLUMNS if len(panels) > 10 * COLUMNS else COLUMNS
+    rows = math.ceil(len(panels) / columns)
+    figure = Figure(figsize=(columns * WIDTH, rows * HEIGHT))
+    grid = figure.subplots(rows, columns, squeeze=False)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_axis_off()
+    for axes, (heading, panel) in zip(grid.flat, panels, strict=False):
+        title = f"{heading.split(' ·')[0]}: {panel.title}" if heading else panel.title
+        axes.set_title(title, loc="left", weight="bold", size=8)
+        axes.set_prop_cycle(color=COLOURS)
+        axes.tick_params(labelsize=7)
+        _panel(axes, panel, server, scene)
+    figure.suptitle(shown.title, x=0.01, ha="left", weight="bold", size=12)
+    figure.tight_layout()
+    figure.savefig(path, dpi=70 if columns > COLUMNS else 80)
+    _shrink(path)
+
+
+def _firsts(panels: tuple[Panel, ...]) -> list[tuple[bool, Panel]]:
+    return [(number == 0, panel) for number, panel in enumerate(panels)]
+
+
+def _panel(axes: Axes, panel: Panel, server: Prometheus, scene: Scene) -> None:
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    if panel.form == "figure":
+        _figure(axes, panel, server, scene)
+        return
+    if panel.form == "bars":
+        _bars(axes, panel, server, scene)
+        return
+    found = [series for query in panel.queries for series in _series(query, server, scene)]
+    times = sorted({at for _, values in found for at in values})
+    if panel.form == "stack" and found:
+        heights = [[values.get(at, 0.0) for at in times] for _, values in found]
+        axes.stackplot([at - scene.began for at in times], heights, labels=[label for label, _ in found], alpha=0.75)
+    else:
+        for label, values in found:
+            axes.plot([at - scene.began for at in values], list(values.values()), label=label, linewidth=1.2)
+    if panel.objective is not None:
+        axes.axhline(panel.objective, color="#b5484f", linestyle="--", linewidth=0.8, label="objective")
+    axes.grid(axis="y", alpha=0.25)
+    axes.set_xlim(0, scene.ended - scene.began)
+    axes.xaxis.set_major_formatter("{x:.0f} s")
+    _scale(axes.yaxis, panel)
+    if not panel.signed:
+        axes.set_ylim(bottom=0)
+    if found:
+        handles, labels = axes.get_legend_handles_labels()
+        axes.legend(handles[:MOST_LABELS], labels[:MOST_LABELS], fontsize=5.5, frameon=False, loc="upper left")
+
+
+def _series(query: Query, server: Prometheus, scene: Scene) -> Series:
+    """Legend and values by time, without what is no number."""
+    found = server.query_range(query.expression, scene.began, scene.ended, STEP_SECONDS, WINDOW)
+    return [
+        (_legend(query.legend, labels), {at: value for at, value in values if not math.isnan(value)})
+        for labels, values in found
+    ]
+
+
+def _figure(axes: Axes, panel: Panel, server: Prometheus, scene: Scene) -> None:
+    axes.set_axis_off()
+    [query] = panel.queries
+    values = [_number(sample.value, panel.unit) for sample in server.query(query.expression, scene.ended)]
+    axes.text(0.02, 0.45, ", ".join(values), size=22, color=COLOURS[0], transform=axes.transAxes)
+
+
+def _bars(axes: Axes, panel: Panel, server: Prometheus, scene: Scene) -> None:
+    [query] = panel.queries
+    samples = server.query(query.expression, scene.ended)
+    named = [(_legend(query.legend, sample.labels), sample.value) for sample in samples]
+    if query.legend == "{{le}}":
+        # Buckets are cumulative; Grafana shows what lies between two bounds.
+        named.sort(key=lambda bar: float(bar[0]))
+        below = [0.0, *(value for _, value in named)]
+        named = [(label, value - less) for (label, value), less in zip(named, below, strict=False)]
+    axes.barh([label for label, _ in named], [value for _, value in named], color=COLOURS[0])
+    axes.tick_params(axis="y", labelsize=6)
+    _scale(axes.xaxis, panel)
+
+
+def _scale(axis: Any, panel: Panel) -> None:
+    from matplotlib.ticker import FuncFormatter, PercentFormatter
+
+    if panel.unit == "percentunit":
+        axis.set_major_formatter(PercentFormatter(1.0))
+    else:
+        axis.set_major_formatter(FuncFormatter(lambda value, _: _number(value, panel.unit)))
+
+
+def _number(value: float, unit: str) -> str:
+    """A value as Grafana would write it, roughly."""
+    suffix = {"s": " s", "cps": "/s", "Bps": " B/s", "bytes": " B", "currencyUSD": " $"}.get(unit, "")
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.3g} {letter}{suffix.strip()}"
+    return f"{value:.3g}{suffix}"
+
+
+def _legend(legend: str, labels: Mapping[str, str]) -> str:
+    for label, value in labels.items():
+        legend = legend.replace(f"{{{{{label}}}}}", value)
+    return legend.replace("{{reason}}", "").strip()
+
+
+def _shrink(path: Path) -> None:
+    """Few colours are enough, and the file stays small."""
+    from PIL import Image
+
+    with Image.open(path) as picture:
+        picture.convert("RGB").quantize(48).save(path, optimize=True)
+
+
+if __name__ == "__main__":
+    main(*(Path(argument) for argument in sys.argv[1:2]))

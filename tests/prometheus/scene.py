@@ -1,0 +1,223 @@
+"""Everything that an installation can live through in a minute, in front of a real Prometheus: the demonstration,
+workers that ask a model with a price and fail once for every record, an outage, a replay, and a group that is stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry, make_asgi_app
+
+from schemas.event import Event
+from schemas.outcome import Ask, Outcome, Retry, RetryReason
+from schemas.replays import ReplayState
+from streams.app import Application
+from streams.clock import SystemClock
+from streams.commands.lag_server import LagExporter
+from streams.demo import feed, sample_web
+from streams.demo.run import Demo, run
+from streams.generate.scraping import LAG_READER, REPLAYS, WORKERS
+from streams.http import HttpServer
+from streams.replay.ledger import Ledger
+from streams.replay.run import ReplayRun
+from streams.settings import HttpSettings, Settings, load_settings
+from streams.telemetry.metrics import Metrics
+from streams.topology import HANDLERS, Handler, topic_of
+from tests.kafka.installation import Installation, installed, page, until
+from tests.kafka.replays import planned
+from tests.prometheus.server import Prometheus, free_port
+from tests.streams.llm.judges import GOOD
+from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, model_server, says, slow, status
+
+PAGES = 60
+REPLAYED_A_SECOND = 20.0
+SCRAPES_SECONDS = 4.0
+"""So that Prometheus has seen how things ended."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What was played.
+
+    Attributes:
+        began: Seconds of the epoch.
+        ended: The last moment at which everything was still there to be scraped.
+        registries: What the workers had counted then: of the demonstration, and of those that ask a model.
+    """
+
+    began: float
+    ended: float
+    registries: tuple[CollectorRegistry, ...]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where each part of the scene answers."""
+
+    demo: int
+    workers: int
+    lag: int
+    replay: int
+
+    def targets(self) -> dict[str, dict[str, str]]:
+        """Addresses by job and service; the demonstration stands for one worker, those that ask for another."""
+        local = "127.0.0.1:{}".format
+        return {
+            WORKERS: {"score-page": local(self.demo), "judge-relevance": local(self.workers)},
+            LAG_READER: {"lag": local(self.lag)},
+            REPLAYS: {"replay": local(self.replay)},
+        }
+
+
+def places() -> Places:
+    """Free ports."""
+    return Places(*(free_port() for _ in range(4)))
+
+
+async def play(kafka: str, prefix: str, folder: Path, here: Places, server: Prometheus) -> Scene:
+    """Plays it all; ``server`` scrapes it from the beginning."""
+    began = time.time()
+    async with AsyncExitStack() as stack:
+        demo = await _demonstrated(kafka, prefix, here, stack)
+        place, model = await _place(kafka, prefix, folder, stack)
+        exporter = LagExporter(place.settings, HANDLERS, SystemClock())
+        await stack.enter_async_context(HttpServer(exporter, HttpSettings(port=here.lag)))
+        application = Application(place.settings, [_fails_once(handler) for handler in HANDLERS])
+        await stack.enter_async_context(HttpServer(application.asgi, HttpSettings(port=here.workers)))
+        await application.start()
+        try:
+            await asyncio.to_thread(server.wait_until_up, WORKERS)
+            await _work(place, application, model)
+            await asyncio.sleep(SCRAPES_SECONDS)
+        finally:
+            await application.stop()
+        await _replay(place.settings, here, stack)
+        # Nobody reads these: the groups are stopped.
+        await _feed(place, feed.events(datetime.now(UTC)))
+        await asyncio.to_thread(server.wait_until_up, REPLAYS)
+        await asyncio.sleep(2 * SCRAPES_SECONDS)
+        return Scene(began, time.time(), (demo.application.registry, application.registry))
+
+
+async def _demonstrated(kafka: str, prefix: str, here: Places, stack: AsyncExitStack) -> Demo:
+    """The demonstration as ``assay demo`` runs it, with everything done, and still running."""
+    settings = load_settings(
+        kafka={"bootstrap_servers": kafka, "topic_prefix": prefix}, http={"host": "127.0.0.1", "port": here.demo}
+    )
+    stop, done = asyncio.Event(), asyncio.Queue[Demo]()
+
+    def nothing(_: object) -> None:
+        pass
+
+    running = asyncio.create_task(run(settings, stop, False, None, nothing, nothing, done.put_nowait))
+
+    async def end() -> None:
+        stop.set()
+        await running
+
+    stack.push_async_callback(end)
+    telling = asyncio.create_task(done.get())
+    await asyncio.wait({running, telling}, return_when=asyncio.FIRST_COMPLETED)
+    if running.done():
+        running.result()
+    return await telling
+
+
+async def _place(kafka: str, prefix: str, folder: Path, stack: AsyncExitStack) -> tuple[Installation, ModelServer]:
+    """An installation whose model has a price and a name for each task, and which fetches from the sample web."""
+    web = await stack.enter_async_context(HttpServer(sample_web.serve, HttpSettings(port=0)))
+    model = await stack.enter_async_context(model_server(slow(0.05, _judge())))
+    place = await installed(
+        kafka,
+        f"{prefix}model.",
+        fetch={
+            "resolve": dict.fromkeys(sample_web.hosts(), web.address),
+            "min_delay_seconds": 0.05,
+            "cache_path": folder / "fetch.sqlite",
+        },
+        llm={
+            "base_url": model.base_url,
+            "model": "small",
+            "cache_path": folder / "llm.sqlite",
+            "budget_usd_per_day": 5.0,
+            "breaker_first_seconds": 0.5,
+        },
+        model_tasks={task: {"model": task} for task in GOOD},
+        models={"limits": {"default": {"price_in": 1.0, "price_out": 2.0, "requests_per_minute": 60_000}}},
+        processing={"breaker": {"first_seconds": 0.5, "max_seconds": 1.0}},
+    )
+    return place, model
+
+
+def _judge() -> Behaviour:
+    """Replies as each task wants it; every task has a model of its own."""
+
+    async def behave(wire: Wire) -> None:
+        await says(GOOD[wire.asked.body["model"]])(wire)
+
+    return behave
+
+
+def _fails_once(handler: Handler) -> Handler:
+    """The handler, which can't be reached the first time that it is asked about an event."""
+    seen: Counter[str] = Counter()
+    fn: Callable[[Any, Any], Outcome | Ask] = handler.fn
+
+    def decide(event: Event, rules: Any) -> Outcome | Ask:
+        key = event.to_json().decode()
+        seen[key] += 1
+        return Retry(RetryReason.UNAVAILABLE, "the first time") if seen[key] == 1 else fn(event, rules)
+
+    return replace(handler, fn=decide)
+
+
+async def _work(place: Installation, application: Application, model: ModelServer) -> None:
+    """What the demonstration feeds, a record for every handler that is none, pages, and an outage of the model."""
+    await _feed(place, feed.events(datetime.now(UTC)))
+    for handler in HANDLERS:
+        await place.feed([(b"broken", b"{")], handler.consumes.name)
+    for first in range(0, PAGES, 10):
+        await place.feed([page(number) for number in range(first, first + 10)])
+        await asyncio.sleep(1.0)
+    await until(application.caught_up, times=3)
+    behave, model.behave = model.behave, status(401)
+    claims = [claim.model_copy(update={"claim_id": f"{claim.claim_id}-2", "claim_text": f"So {claim.claim_text}"})
+              for claim in feed.claims()]  # fmt: skip
+    await _feed(place, claims)
+    await until(lambda: application.registry.get_sample_value("assay_llm_breaker_open", {"model": BROKEN}) == 1)
+    await asyncio.sleep(SCRAPES_SECONDS)
+    model.behave = behave
+    await until(application.caught_up, times=3)
+
+
+BROKEN = "decontextualize_claim"
+"""Whose model has the outage."""
+
+
+async def _feed(place: Installation, events: list[Any]) -> None:
+    for event in events:
+        topic = topic_of(event)
+        await place.feed([(topic.key(event).encode(), event.to_json())], topic.name)
+
+
+async def _replay(settings: Settings, here: Places, stack: AsyncExitStack) -> None:
+    """Pages and sources once more, slowly enough to be seen."""
+    metrics = Metrics(CollectorRegistry())
+    asgi = make_asgi_app(metrics.registry)
+    await stack.enter_async_context(HttpServer(asgi, HttpSettings(port=here.replay)))
+    wishes: dict[str, Any] = {"rate": REPLAYED_A_SECOND, "max_cost_usd": 1.0}
+    for handler in ("score_page", "judge_relevance"):
+        await planned(settings, handler, plan=f"again_{handler}", **wishes)
+        async with Ledger(settings, SystemClock()) as ledger:
+            stop = asyncio.Event()
+            its_run = ReplayRun(settings, ledger, f"again_{handler}", SystemClock(), metrics, stop)
+            plan = await its_run.run()
+        assert plan.state is ReplayState.FINISHED, plan.detail

@@ -1,0 +1,159 @@
+"""A real Prometheus on loopback, with the generated configuration: only whom it scrapes, and how often, is another.
+
+with Prometheus(folder, {"assay": {"score-page": "127.0.0.1:8080"}}) as server:
+    server.query("up", at=time.time())
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+import yaml
+
+from streams.generate.prometheus import FOLDER
+
+ROOT = Path(__file__).parents[2]
+EVERY = "1s"
+WINDOW = "5m"
+"""Longer than anything that is looked at."""
+_PATIENCE_SECONDS = 30.0
+_VARIABLES = {"$__rate_interval": WINDOW, "$__range": WINDOW, "$handler": ".*"}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One value of an answer, with its labels."""
+
+    labels: Mapping[str, str]
+    value: float
+
+
+class Prometheus:
+    """Prometheus as a child process, for as long as the block runs."""
+
+    def __init__(self, folder: Path, targets: Mapping[str, Mapping[str, str]]) -> None:
+        """Takes a folder for its files, and addresses by job and service."""
+        self._folder = folder
+        self._targets = targets
+        self._process: subprocess.Popen[bytes] | None = None
+        self._http = httpx.Client(base_url=f"http://127.0.0.1:{free_port()}", trust_env=False, timeout=30.0)
+
+    def __enter__(self) -> Self:
+        """Starts it and waits until it answers."""
+        shutil.copytree(ROOT / FOLDER, self._folder, dirs_exist_ok=True)
+        (self._folder / "prometheus.yml").write_text(yaml.safe_dump(self._configuration()), "utf-8")
+        with (self._folder / "log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [
+                    "prometheus",
+                    f"--config.file={self._folder / 'prometheus.yml'}",
+                    f"--storage.tsdb.path={self._folder / 'data'}",
+                    f"--web.listen-address={self._http.base_url.host}:{self._http.base_url.port}",
+                    "--log.level=warn",
+                ],
+                stdout=log,
+                stderr=log,
+            )
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self._end()
+                raise RuntimeError(f"Prometheus did not start: {(self._folder / 'log').read_text('utf-8')}")
+            time.sleep(0.1)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ends it."""
+        self._end()
+
+    def query(self, expression: str, at: float) -> list[Sample]:
+        """The values of an expression at a time, Grafana's variables filled in; NaN is none.
+
+        Raises:
+            ValueError: Prometheus can't make sense of it.
+        """
+        found = self._ask("query", {"query": filled(expression), "time": at})
+        if found["resultType"] == "scalar":
+            return [Sample({}, float(found["result"][1]))]
+        samples = [Sample(each["metric"], float(each["value"][1])) for each in found["result"]]
+        return [sample for sample in samples if sample.value == sample.value]
+
+    def query_range(
+        self, expression: str, start: float, end: float, step: float, window: str
+    ) -> list[tuple[Mapping[str, str], list[tuple[float, float]]]]:
+        """Labels and (time, value) of each series of an expression between two times; rates are over ``window``."""
+        query = filled(expression.replace("$__rate_interval", window))
+        found = self._ask("query_range", {"query": query, "start": start, "end": end, "step": step})
+        return [(each["metric"], [(at, float(value)) for at, value in each["values"]]) for each in found["result"]]
+
+    def rules(self) -> list[dict[str, Any]]:
+        """All rules, with their health."""
+        return [rule for group in self._ask("rules", {})["groups"] for rule in group["rules"]]
+
+    def wait_until_up(self, job: str) -> None:
+        """Waits until every target of a job has been scraped."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while len(self.query(f'up{{job="{job}"}} == 1', time.time())) < len(self._targets[job]):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"targets of {job} don't answer")
+            time.sleep(0.2)
+
+    def _configuration(self) -> dict[str, Any]:
+        content: dict[str, Any] = yaml.safe_load((ROOT / FOLDER / "prometheus.yml").read_text("utf-8"))
+        content["global"] = {"scrape_interval": EVERY, "scrape_timeout": EVERY, "evaluation_interval": EVERY}
+        jobs = [job for job in content["scrape_configs"] if job["job_name"] in self._targets]
+        assert len(jobs) == len(self._targets)
+        for job in jobs:
+            del job["dns_sd_configs"], job["relabel_configs"]
+            job["static_configs"] = [
+                {"targets": [address], "labels": {"service": service}}
+                for service, address in self._targets[job["job_name"]].items()
+            ]
+        return content | {"scrape_configs": jobs}
+
+    def _ask(self, what: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        answer = self._http.get(f"/api/v1/{what}", params=dict(parameters)).json()
+        if answer["status"] != "success":
+            raise ValueError(f"{answer['error']}: {parameters.get('query')}")
+        data: dict[str, Any] = answer["data"]
+        return data
+
+    def _answers(self) -> bool:
+        try:
+            return self._http.get("/-/ready").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def _end(self) -> None:
+        self._http.close()
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(_PATIENCE_SECONDS)
+
+
+def filled(expression: str) -> str:
+    """An expression with Grafana's variables filled in: all handlers, the whole time."""
+    for variable, value in _VARIABLES.items():
+        expression = expression.replace(variable, value)
+    assert not re.search(r"\$\w", expression), f"a variable that nobody fills in: {expression}"
+    return expression
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
