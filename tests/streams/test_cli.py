@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from streams import cli
+from streams import cli, cli_commands
+from streams.cli_commands import app
 from streams.settings import SettingsError
 from streams.topology import HANDLERS
 
-COMMANDS = sorted(command.name or "" for command in cli.app.registered_commands if command.name) + sorted(
-    command.callback.__name__ for command in cli.app.registered_commands if command.callback and not command.name
+COMMANDS = sorted(command.name or "" for command in app.registered_commands if command.name) + sorted(
+    command.callback.__name__ for command in app.registered_commands if command.callback and not command.name
 )
 
 
@@ -34,8 +35,8 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 
 def test_these_are_the_commands() -> None:
     assert set(COMMANDS) == {
-        "broker", "config", "demo", "doctor", "estimate", "export", "generate", "graph", "publish", "run", "tail",
-        "topics", "try", "version",
+        "broker", "config", "demo", "doctor", "estimate", "export", "generate", "graph", "lag", "publish", "run",
+        "tail", "top", "topics", "try", "version",
     }  # fmt: skip
 
 
@@ -127,7 +128,7 @@ def test_what_stops_a_command_is_no_traceback(
     def stopped(**_: Any) -> None:
         raise raised
 
-    monkeypatch.setattr(cli, "app", stopped)
+    monkeypatch.setattr(cli_commands, "app", stopped)
     assert run(monkeypatch, "version") == status
     assert words in capsys.readouterr().err
 
@@ -161,3 +162,15 @@ def test_a_reader_that_has_gone_is_no_traceback(arguments: list[str], tmp_path: 
         )
     assert done.stderr == b""
     assert done.returncode in (0, 1)
+
+
+def test_an_interrupt_while_it_is_only_starting_is_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = subprocess.run(
+        [sys.executable, "-c", "from streams.cli import main; main()", "version"],
+        capture_output=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(__file__).parents[2]}"},
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
