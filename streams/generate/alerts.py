@@ -79,7 +79,7 @@ class Alert:
 def alerts(settings: AlertSettings) -> tuple[Alert, ...]:
     """All alerts, in the order of the runbook."""
     return (
-        _worker_down(),
+        _worker_down(settings),
         _stalled(settings),
         _late(settings),
         _dead_letters(),
@@ -93,9 +93,11 @@ def alerts(settings: AlertSettings) -> tuple[Alert, ...]:
     )
 
 
-def _worker_down() -> Alert:
+def _worker_down(settings: AlertSettings) -> Alert:
     # A container that is gone has no address any more, so nothing is scraped and nothing is 0.
-    gone = (Condition(f'absent(up{{job="{WORKERS}", service="{name}"}})', "==", 1) for name in services())
+    gone = (
+        Condition(f'absent(up{{job="{WORKERS}", service="{name}"}})', "==", 1) for name in services(settings.not_run)
+    )
     return Alert(
         name="AssayWorkerDown",
         severity="page",
@@ -108,7 +110,7 @@ def _worker_down() -> Alert:
 
 
 def _stalled(settings: AlertSettings) -> Alert:
-    waiting = f"({once('sum', defs.GROUP_LAG, 'handler', **_OWN_TOPIC)}"
+    waiting = f"({once('sum', defs.GROUP_LAG, 'handler', **_run(settings), **_OWN_TOPIC)}"
     waiting += f"\n  or {level('sum', defs.CONSUMER_LAG, 'handler', **_OWN_TOPIC)})"
     # Commits of its own group: a replay has another, and a backfill's records are committed with live ones.
     excuses = f"({rate(defs.TRANSACTIONS, 'handler', window='10m', result='committed')} > 0"
@@ -207,7 +209,7 @@ def _loop_lag(settings: AlertSettings) -> Alert:
 
 
 def _retention(settings: AlertSettings) -> Alert:
-    left = once("min", defs.GROUP_RETENTION_LEFT, "handler", "topic")
+    left = once("min", defs.GROUP_RETENTION_LEFT, "handler", "topic", **_run(settings))
     return Alert(
         name="AssayRetentionNear",
         severity="page",
@@ -261,3 +263,8 @@ def _tier_mix(settings: AlertSettings) -> Alert:
         " {{ $value | humanizePercentage }} away from its mean over the day before: other sources, a changed rule, or"
         " pages that are read differently. The index grows by another plan than the one it was sized for.",
     )
+
+
+def _run(settings: AlertSettings) -> dict[str, str]:
+    """Selects handlers that somebody runs."""
+    return {"handler": f"!~{'|'.join(settings.not_run)}"} if settings.not_run else {}

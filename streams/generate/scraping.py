@@ -15,9 +15,9 @@ REPLAYS = "assay-replay"
 """The job of replays, which come and go."""
 
 
-def services() -> tuple[str, ...]:
-    """The worker services, each once."""
-    return tuple(dict.fromkeys(service_name(handler) for handler in HANDLERS))
+def services(not_run: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The worker services, each once, without those of handlers that are not run."""
+    return tuple(dict.fromkeys(service_name(handler) for handler in HANDLERS if handler.name not in not_run))
 
 
 def scraping(rule_files: list[str]) -> dict[str, Any]:

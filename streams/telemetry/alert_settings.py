@@ -6,14 +6,18 @@ with each handler in ``streams.topology``.
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from schemas.rules import Section
+from streams.topology import HANDLERS
 
 
 class AlertSettings(Section):
     """Thresholds of the alert rules (R-006)."""
 
+    not_run: tuple[str, ...] = Field(
+        default=(), description="Handlers that nobody runs here; that they have no worker and read nothing is no news."
+    )
     share_in_time: float = Field(
         default=0.99, gt=0, lt=1, description="Share of inputs that has to be done within a handler's objective."
     )
@@ -36,3 +40,11 @@ class AlertSettings(Section):
     tier_shift_pages: int = Field(
         default=500, ge=1, description="Pages that an hour has to have for its tiers to be compared."
     )
+
+    @field_validator("not_run")
+    @classmethod
+    def _are_handlers(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        known = [handler.name for handler in HANDLERS]
+        if unknown := [name for name in names if name not in known]:
+            raise ValueError(f"there is no handler {unknown[0]!r}; there are {', '.join(known)}")
+        return names

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pydantic import ValidationError
 
 from streams.generate.alerts import Alert, alerts
 from streams.generate.prometheus import prometheus
@@ -63,6 +64,16 @@ def test_thresholds_come_from_the_configuration() -> None:
     rules = {rule["alert"]: rule for rule in yaml.safe_load(text)["groups"][0]["rules"]}
     assert rules["AssayLoopLag"]["expr"].endswith("> 7")
     assert len(rules) == len(TOLD)
+
+
+def test_handlers_that_nobody_runs_are_no_news() -> None:
+    told = {alert.name: alert.expression for alert in alerts(AlertSettings(not_run=("index_page", "fetch_page")))}
+    assert "index-page" not in told["AssayWorkerDown"]
+    assert "score-page" in told["AssayWorkerDown"]
+    for name in ("AssayHandlerStalled", "AssayRetentionNear"):
+        assert 'handler!~"index_page|fetch_page"' in told[name]
+    with pytest.raises(ValidationError, match="no handler 'score'"):
+        AlertSettings(not_run=("score",))
 
 
 def test_no_handler_is_forgotten() -> None:
