@@ -17,10 +17,9 @@ from streams.commands.estimate_tables import size_in_words
 from streams.commands.offsets_progress import offsets_progress
 from streams.commands.tables import plain_table, table_console
 from streams.llm.store import StoreError
-from streams.replay.estimate import estimate
+from streams.replay.estimate import estimate, offsets_read
 from streams.replay.figures import Estimate, HandlerEstimate
-from streams.replay.plan import ReplayError, is_root
-from streams.replay.ranges import count
+from streams.replay.plan import ReplayError
 from streams.settings import Settings
 
 
@@ -39,9 +38,8 @@ async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> 
         ReplayError: The selection asks for what a handler does not have, or the journal can't be read.
         KafkaError: The cluster can't be read.
     """
-    total = sum(count(stage.ranges) for stage in plan.stages if is_root(stage))
     try:
-        with offsets_progress("replay", "estimating", total) as advance:
+        with offsets_progress("replay", "estimating", offsets_read(settings, plan)) as advance:
             found = await estimate(settings, plan, advance=advance)
     except StoreError as error:
         raise ReplayError(f"the journal of answers can't be read: {error}") from error

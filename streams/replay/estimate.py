@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from contextlib import aclosing
 
-from schemas.replays import OffsetRange, ReplayPlan, ReplaySelection
+from schemas.replays import OffsetRange, ReplayPlan, ReplaySelection, ReplayStage
 from streams.clock import Clock, SystemClock
 from streams.codec import OutputRecord, timestamp
 from streams.llm.cache import SqliteStore, make_store
@@ -56,7 +56,6 @@ async def estimate(
     handlers = [handler for _, handler in stages]
     roots = [(stage, handler) for stage, handler in stages if is_root(stage)]
     below = _by_topic(handler for stage, handler in stages if not is_root(stage))
-    whole = plan.selection != ReplaySelection() or any(is_paid(handler, settings) for handler in handlers)
     span = read = 0
     async with aclosing(_journal(settings)) as journal:
         rehearsal = Rehearsal(settings, handlers, below, journal, clock or SystemClock())
@@ -64,7 +63,7 @@ async def estimate(
         for stage, handler in roots:
             means = await make_selector(settings, handler, plan.selection, stage.decisions)
             span += count(stage.ranges)
-            for window in [stage.ranges] if whole else windows(stage.ranges, SAMPLE_RECORDS // len(roots)):
+            for window in _read_of(settings, plan, stage):
                 read += count(window)
                 async with aclosing(read_range(settings, stage.topic, window)) as records:
                     async for record in records:
@@ -75,6 +74,12 @@ async def estimate(
     scale = span / read if read else 1.0
     rooted = [handler for _, handler in roots]
     return figures(settings, rehearsal.parts, rooted, replaying=True, scale=scale, rate=plan.rate)
+
+
+def offsets_read(settings: Settings, plan: ReplayPlan) -> int:
+    """How many offsets ``estimate`` passes, for a bar."""
+    roots = [stage for stage in plan.stages if is_root(stage)]
+    return sum(count(window) for stage in roots for window in _read_of(settings, plan, stage))
 
 
 async def estimate_source(
@@ -129,6 +134,14 @@ def windows(ranges: Sequence[OffsetRange], most: int) -> list[tuple[OffsetRange,
         return OffsetRange(partition=its.partition, start=start, end=min(its.end, start + max(1, round(step * part))))
 
     return [tuple(window(its, number) for its in ranges if its.end > its.start) for number in range(_WINDOWS)]
+
+
+def _read_of(settings: Settings, plan: ReplayPlan, stage: ReplayStage) -> list[tuple[OffsetRange, ...]]:
+    """What is read of a stage's ranges: everything where each record counts, else a sample."""
+    handlers = [handler_of(other) for other in plan.stages]
+    if plan.selection != ReplaySelection() or any(is_paid(handler, settings) for handler in handlers):
+        return [tuple(stage.ranges)]
+    return windows(stage.ranges, SAMPLE_RECORDS // sum(map(is_root, plan.stages)))
 
 
 def _by_topic(handlers: Iterable[Handler]) -> dict[str, list[Handler]]:
