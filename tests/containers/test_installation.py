@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from streams.generate.compose_workers import service_name
-from streams.telemetry.metric_defs import GROUP_LAG, HANDLER_EVENTS
+from streams.telemetry.metric_defs import GROUP_LAG, HANDLER_EVENTS, REPLAY_RECORDS
 from streams.topology import HANDLERS
 from tests.containers.composition import ROOT, Composition
 from tests.kafka.installation import CRAWLED, SCORED, installed, page, until
@@ -17,6 +19,7 @@ from tests.kafka_server import kafka_server
 
 pytestmark = pytest.mark.timeout(1200)
 WORKERS = [service_name(handler) for handler in HANDLERS]
+INDEXED = "documents.indexed.v1"
 DASHBOARDS = ROOT / "config/generated/grafana/dashboards"
 SCRAPED = [*WORKERS, "lag"]
 
@@ -62,6 +65,35 @@ async def test_prometheus_finds_every_worker_and_the_lag_of_groups(composition: 
     await until(lambda: composition.query(f"{GROUP_LAG.name} >= 0"), seconds=90)
     handlers = {series["metric"]["handler"] for series in composition.query(f"{GROUP_LAG.name} >= 0")}
     assert handlers == {handler.name for handler in HANDLERS}
+
+
+async def test_a_replay_writes_to_a_topic_of_its_own_and_is_scraped(composition: Composition) -> None:
+    installation = composition.installation()
+    await installation.feed([page(number) for number in range(1000, 1300)])
+    command = ["docker", "compose", "run", "--rm", "-T", "--use-aliases", "replay", "run", "score_page"]
+    # Slow enough that Prometheus, which looks every 15 s, sees it.
+    options = ["--from", "earliest", "--plan", "again", "--rate", "8", "--no-give-way", "--http", "--json"]
+    running = asyncio.create_task(asyncio.to_thread(composition.run, [*command, *options], 300))
+
+    seen = f'{REPLAY_RECORDS.name}{{handler="score_page",outcome="replayed"}} > 0'
+    await until(lambda: composition.query(seen), seconds=120)
+    told = json.loads((await running).splitlines()[-1])
+    assert told["state"] == "finished"
+    pages = {record.key for record in await installation.read(CRAWLED)}
+    assert told["replayed"] == len(pages) >= 300
+    replayed = [record.key for record in await installation.read(f"{SCORED}.replay.again")]
+    assert Counter(replayed) == Counter(pages)
+
+
+async def test_a_scored_page_is_indexed(composition: Composition) -> None:
+    installation = composition.installation()
+    key, value = page(2)
+    await installation.feed([(key, value)])
+
+    async def indexed() -> bool:
+        return key in {record.key for record in await installation.read(INDEXED)}
+
+    await until(indexed)
 
 
 def test_dashboards_are_provisioned(composition: Composition) -> None:

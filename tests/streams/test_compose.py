@@ -13,6 +13,8 @@ from streams.settings import PipelineSettings, Settings
 from streams.topology import HANDLERS, Handler
 
 ROOT = Path(__file__).parents[2]
+ENDS = {"topics": "on-failure:5", "replay": "no"}
+"""Services that end by themselves, and when the engine starts them again."""
 OVERRIDABLE = re.compile(r"\$\{([A-Z_]+):-(\S+)\}")
 
 
@@ -25,6 +27,7 @@ MAIN = document("docker-compose.yml")
 WORKERS: dict[str, Any] = {
     name: service for included in MAIN["include"] for name, service in document(included["path"])["services"].items()
 }
+OURS = ("topics", "lag", "replay")
 SERVICES: dict[str, Any] = MAIN["services"] | WORKERS
 
 
@@ -64,9 +67,9 @@ def test_an_image_can_be_replaced_and_names_a_version(name: str) -> None:
 @pytest.mark.parametrize("name", SERVICES)
 def test_what_keeps_running_is_watched_and_comes_back(name: str) -> None:
     service = SERVICES[name]
-    if name == "topics":
+    if name in ENDS:
         assert service["healthcheck"] == {"disable": True}
-        assert service["restart"].startswith("on-failure")
+        assert service["restart"] == ENDS[name]
         return
     assert service["healthcheck"]["test"][0] in {"CMD", "CMD-SHELL"}
     assert {"interval", "timeout", "retries", "start_period"} <= set(service["healthcheck"])
@@ -109,13 +112,13 @@ def test_what_is_mounted_from_the_checkout_exists_and_is_read_only() -> None:
 def test_no_process_gains_privileges_and_ours_have_none(name: str) -> None:
     service = SERVICES[name]
     assert service["security_opt"] == ["no-new-privileges:true"]
-    if name in {*WORKERS, "topics", "lag", "prometheus"}:
+    if name in {*WORKERS, *OURS, "prometheus"}:
         assert service["read_only"] is True
         assert service["cap_drop"] == ["ALL"]
         assert service["tmpfs"] == ["/tmp"]
 
 
-@pytest.mark.parametrize("name", [*WORKERS, "lag"])
+@pytest.mark.parametrize("name", [*WORKERS, "lag", "replay"])
 def test_a_leak_ends_its_own_process_only(name: str) -> None:
     assert SERVICES[name]["mem_limit"] == "${WORKER_MEMORY:-1g}"
     assert SERVICES[name]["pids_limit"] == 256
@@ -123,7 +126,8 @@ def test_a_leak_ends_its_own_process_only(name: str) -> None:
 
 def test_only_what_is_left_out_by_name_is_a_profile_and_the_makefile_has_them_all_on() -> None:
     profiles = {name: service["profiles"] for name, service in SERVICES.items() if "profiles" in service}
-    assert profiles == {"qdrant": ["qdrant"], "grafana": ["grafana"]}
+    # A replay is started by name, never by `make up`.
+    assert profiles == {"qdrant": ["qdrant"], "grafana": ["grafana"], "replay": ["replay"]}
     assert "PROFILES ?= qdrant,grafana" in (ROOT / "Makefile").read_text("utf-8").splitlines()
     # A service that always runs can't wait for one that may be left out.
     waited_for = {other for service in SERVICES.values() for other in service.get("depends_on", ())}
@@ -145,7 +149,7 @@ def test_what_a_worker_keeps_lies_on_a_volume(handler: Handler) -> None:
     assert all(path.startswith(f"{folders[0]}/") for path in kept if path)
 
 
-@pytest.mark.parametrize("name", [*WORKERS, "topics", "lag"])
+@pytest.mark.parametrize("name", [*WORKERS, *OURS])
 def test_assay_is_told_where_kafka_is(name: str) -> None:
     environment = SERVICES[name]["environment"]
     match = OVERRIDABLE.fullmatch(environment["ASSAY_KAFKA__BOOTSTRAP_SERVERS"])
@@ -201,7 +205,7 @@ def test_a_worker_has_time_to_drain() -> None:
 
 def test_only_one_service_builds_the_image_that_all_share() -> None:
     assert [name for name, service in SERVICES.items() if "build" in service] == ["topics"]
-    assert {SERVICES[name]["image"] for name in [*WORKERS, "topics", "lag"]} == {SERVICES["topics"]["image"]}
+    assert {SERVICES[name]["image"] for name in [*WORKERS, *OURS]} == {SERVICES["topics"]["image"]}
 
 
 def test_kafka_can_do_transactions_alone() -> None:
