@@ -14,6 +14,7 @@ import structlog
 from schemas.replays import ReplayPlan
 from streams.clock import Clock
 from streams.index.ports import IndexDownError
+from streams.kafka import group_of
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.decide import Decider, retry_of
 from streams.pipeline.observer import Observer
@@ -25,6 +26,7 @@ from streams.replay.shadow import routes
 from streams.replay.work import ReplaySubscription, ReplayWork, Route
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
+from streams.telemetry.tracing import Tracer
 from streams.world import LiveWorld
 
 log = structlog.get_logger(__name__)
@@ -33,8 +35,10 @@ log = structlog.get_logger(__name__)
 class Desk:
     """The present stage of a plan in this process."""
 
-    def __init__(self, settings: Settings, plan: ReplayPlan, clock: Clock, metrics: Metrics, world: LiveWorld) -> None:
-        """Takes the configuration, a plan whose present stage has its ranges, time, and what handlers may ask for."""
+    def __init__(
+        self, settings: Settings, plan: ReplayPlan, clock: Clock, metrics: Metrics, world: LiveWorld, tracer: Tracer
+    ) -> None:
+        """Takes a plan whose present stage has its ranges, and what the application gives to its handlers."""
         self.handler = replace(handler_of(plan.stages[plan.stage]), retry_later=())
         self.stage = plan.stages[plan.stage]
         self.subscription = ReplaySubscription(handler=self.handler, reads=self.stage.topic, plan=plan.plan)
@@ -44,6 +48,7 @@ class Desk:
         self._clock = clock
         self._metrics = metrics
         self._world = world
+        self._tracer = tracer
         self._breaker = Breaker(settings.processing.breaker, clock)
 
     async def open(self) -> None:
@@ -92,6 +97,7 @@ class Desk:
             ),
             pace=self.pace,
             metrics=self._metrics,
+            spans=self._tracer.records(handler.name, group_of(settings.kafka, self.subscription)),
         )
 
     def reading(self, work: ReplayWork) -> Reading:

@@ -15,6 +15,7 @@ from typing import Any
 from aiokafka.errors import KafkaError
 
 from schemas.replays import ReplayPlan, ReplayState
+from streams.app import installed_version
 from streams.clock import Clock
 from streams.llm.store import StoreError
 from streams.replay.cost import CostBound, bound_of
@@ -28,6 +29,7 @@ from streams.replay.shadow import make_shadow, with_own_index
 from streams.replay.work import ReplayWork
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
+from streams.telemetry.tracing import make_tracer
 from streams.world import LiveWorld
 
 _LOOK_SECONDS = 0.5
@@ -88,6 +90,7 @@ class ReplayRun:
         self._name = plan
         self._clock = clock
         self._metrics = metrics
+        self._tracer = make_tracer(settings.telemetry, installed_version())
         self._stop = stop
         self._tell = tell
 
@@ -102,7 +105,8 @@ class ReplayRun:
         plan = await self._changed(self._begun)
         await make_shadow(self._settings, plan)
         bound = bound_of(self._settings, plan.run, plan.max_cost_usd) if is_any_paid(plan, self._settings) else None
-        world = LiveWorld(with_own_index(self._settings, plan), self._metrics, journal=bound, replaying=True)
+        own = with_own_index(self._settings, plan)
+        world = LiveWorld(own, self._metrics, journal=bound, replaying=True, tracer=self._tracer)
         try:
             if bound is not None:
                 self.progress.spent_usd = await bound.spent()
@@ -110,6 +114,7 @@ class ReplayRun:
                 plan = await self._stage(plan, world, bound)
         finally:
             await world.aclose()
+            await self._tracer.aclose()
             if bound is not None:
                 await bound.aclose()
         return plan
@@ -118,7 +123,7 @@ class ReplayRun:
         """One stage to its end, or to where it must stop. Returns the plan after it."""
         plan = await self._with_ranges(plan)
         at, stage = plan.stage, plan.stages[plan.stage]
-        desk = Desk(self._settings, plan, self._clock, self._metrics, world)
+        desk = Desk(self._settings, plan, self._clock, self._metrics, world, self._tracer)
         await set_to_start(self._settings, desk.subscription, stage.ranges, anew=not stage.begun)
         plan = await self._changed(lambda newest: _with_stage(newest, at, begun=True))
         await desk.open()

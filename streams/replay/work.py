@@ -6,7 +6,7 @@ is meant is handled as ever, under the plan's run, and its results go where the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from aiokafka import ConsumerRecord
@@ -22,6 +22,7 @@ from streams.replay.pace import Pace
 from streams.replay.plan import replay_group
 from streams.replay.selection import Selector
 from streams.telemetry.metrics import Metrics
+from streams.telemetry.tracing import RecordSpan, no_spans
 
 RUN_HEADER = "assay_run"
 
@@ -84,6 +85,7 @@ class ReplayWork(Work):
         route: Route,
         pace: Pace,
         metrics: Metrics,
+        spans: Callable[[ConsumerRecord], RecordSpan] = no_spans,
     ) -> None:
         """Takes what ``Work`` takes, and what the plan says.
 
@@ -96,8 +98,9 @@ class ReplayWork(Work):
             route: Where results go.
             pace: Told of every record that is started.
             metrics: Counts what is done and what is passed over.
+            spans: Begins the trace span of a record.
         """
-        super().__init__(decider, clock, observer)
+        super().__init__(decider, clock, observer, spans=spans)
         self._run = run.encode()
         self._means = means
         self._route = route
