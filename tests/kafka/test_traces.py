@@ -1,0 +1,208 @@
+"""Traces over a real Kafka: one from a page to its document, one from a batch to the next, and a collector's view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import ConsumerRecord
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.trace import ReadableSpan
+
+from schemas.retrieval import ResultsClassified, RetrievalBatch
+from streams.app import Application
+from streams.http import HttpServer
+from streams.kafka import make_producer
+from streams.settings import HttpSettings
+from streams.topology import HANDLERS, Handler
+from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, until
+from tests.streams.fetch.web import Web, response, serving
+from tests.streams.llm.judges import GOOD
+from tests.streams.llm.model_server import model_server, says
+from tests.streams.telemetry.spans import Spans, ids, parent
+
+pytestmark = pytest.mark.kafka
+TRACE, ABOVE = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+MODEL = "small-1"
+SECRET = "Blue Heron Hall"
+
+
+def handlers(*names: str) -> list[Handler]:
+    return [handler for handler in HANDLERS if handler.name in names]
+
+
+async def write(place: Installation, topic: str, value: bytes, *headers: tuple[str, bytes]) -> None:
+    producer = make_producer(place.settings.kafka, None, "tracer")
+    await producer.start()
+    try:
+        await producer.send_and_wait(place.prefix + topic, value, b"key", headers=list(headers))
+    finally:
+        await producer.stop()
+
+
+async def run(place: Installation, spans: Spans, *names: str) -> None:
+    application = Application(place.settings, handlers(*names), tracer=spans)
+    await application.start()
+    try:
+        await until(application.caught_up, times=10)
+    finally:
+        await application.stop()
+
+
+def traces(records: Sequence[ConsumerRecord]) -> list[str]:
+    return [dict(record.headers)["traceparent"].decode().split("-")[1] for record in records]
+
+
+def attributes(span: ReadableSpan) -> dict[str, Any]:
+    return dict(span.attributes or {})
+
+
+@pytest.mark.parametrize("header", [f"00-{TRACE}-{ABOVE}-01", "00-of-no-use"])
+async def test_one_trace_leads_from_a_crawled_page_to_its_document(kafka: str, topic_prefix: str, header: str) -> None:
+    place = await installed(kafka, topic_prefix)
+    value = b'{"url": "https://harbour.example/1", "html": "<title>Tides</title><p>High tide is at 4:30.</p>"}'
+    await write(place, CRAWLED, value, ("traceparent", header.encode()), ("ce_id", b"page-1"))
+    spans = Spans()
+    await run(place, spans, "score_page", "index_page")
+    [scoring] = spans.named(f"process {topic_prefix}{CRAWLED}")
+    [indexing] = spans.named(f"process {topic_prefix}{SCORED}")
+    trace, above = ids(scoring)
+    assert (
+        (trace, parent(scoring)) == (TRACE, ABOVE) if TRACE in header else (trace != TRACE, parent(scoring))[1] is None
+    )
+    assert (ids(indexing)[0], parent(indexing)) == (trace, above)
+    assert traces(await place.read(SCORED, "documents.indexed.v1")) == [trace] * 2
+    for span, handler in ((scoring, "score_page"), (indexing, "index_page")):
+        told = attributes(span)
+        assert told["messaging.system"] == "kafka"
+        assert told["messaging.consumer.group.name"] == f"{topic_prefix}assay.{handler}"
+        assert (told["assay.handler"], told["assay.outcome"]) == (handler, "emit")
+        assert told["messaging.kafka.offset"] == 0
+
+
+def listing() -> bytes:
+    cards = "".join(
+        f'<li class="card"><article><h3><a href="/concerts/{n}-quartet">Concert {n}</a></h3><p>Read more</p>'
+        "</article></li>"
+        for n in (11, 12, 13)
+    )
+    return response(f"<title>All concerts</title><main><h1>All concerts</h1><ul>{cards}</ul></main>")
+
+
+def detail(number: int) -> bytes:
+    return response(
+        f"<title>Evening {number} with the quartet</title><main><h1>Evening {number} with the quartet</h1>"
+        f"<p>Date: November 29, 2026. Time: 8:00 PM. Venue: {SECRET}, 12 Quay Street. Price: $25. The quartet "
+        "plays songs of the sea in the old hall by the harbour, with an interval of twenty minutes and soup.</p></main>"
+    )
+
+
+def offer(web: Web) -> None:
+    web.routes["/concerts"] = listing()
+    for number in (11, 12, 13):
+        web.routes[f"/concerts/{number}-quartet"] = detail(number)
+
+
+async def test_one_trace_leads_from_a_batch_through_its_extraction_to_the_next_batch(
+    kafka: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    host = "kalender.example"
+    found = {"url": f"http://{host}/concerts", "title": "All concerts", "content": "All concerts. View event. " * 6}
+    batch = RetrievalBatch.model_validate({"batchId": "b1", "query": "concerts this week", "retrievedContent": [found]})
+    async with serving() as web, model_server(says(GOOD["evaluate_retrieval"])) as models:
+        offer(web)
+        place = await installed(
+            kafka,
+            topic_prefix,
+            fetch={"resolve": {host: web.place}, "min_delay_seconds": 0.0, "cache_path": tmp_path / "fetch.db"},
+            llm={"base_url": models.base_url, "model": MODEL, "cache_path": tmp_path / "llm.db"},
+        )
+        begin = ("traceparent", f"00-{TRACE}-{ABOVE}-01".encode())
+        await write(place, "retrieval.batches.v1", batch.to_json(), begin)
+        spans = Spans()
+        await run(place, spans, "classify_results", "fetch_page", "evaluate_retrieval")
+        assert {ids(span)[0] for span in spans.ended} == {TRACE}
+        classified = await place.read("results.classified.v1")
+        attempts = {ResultsClassified.model_validate_json(record.value).attempt: record for record in classified}
+        assert sorted(attempts) == [1, 2]
+        assert traces(classified) == [TRACE] * 2
+
+    by_id = {ids(span)[1]: span for span in spans.ended}
+
+    def above(span: ReadableSpan) -> ReadableSpan:
+        return by_id[parent(span) or ""]
+
+    first, second = sorted(
+        spans.named(f"process {topic_prefix}retrieval.batches.v1"), key=lambda span: span.start_time or 0
+    )
+    [fetching] = spans.named(f"process {topic_prefix}extraction.needed.v1")
+    assert above(fetching) is first
+    assert above(second) is fetching
+
+    gets = spans.named("GET")
+    paths = sorted(attributes(span)["url.full"].removeprefix(f"http://{host}") for span in gets)
+    assert paths == ["/concerts", *(f"/concerts/{n}-quartet" for n in (11, 12, 13)), "/robots.txt"]
+    assert all(above(span) is fetching for span in gets)
+    assert {attributes(span).get("http.response.status_code") for span in gets} == {200, 404}
+    assert {attributes(span)["server.address"] for span in gets} == {host}
+
+    calls = spans.named(f"chat {MODEL}")
+    judging = spans.named(f"process {topic_prefix}results.classified.v1")
+    assert len(calls) == len(models.asked) == len(judging) == 2
+    assert {id(above(span)) for span in calls} == {id(span) for span in judging}
+    assert {attributes(span)["gen_ai.usage.output_tokens"] > 0 for span in calls} == {True}
+    assert any(SECRET in str(asked) for asked in models.asked), "the model was shown the page"
+    written = " ".join(span.to_json() for span in spans.ended)
+    assert SECRET not in written
+    assert "concerts this week" not in written
+
+
+class Collector:
+    """An OTLP receiver: takes what is posted to /v1/traces."""
+
+    def __init__(self) -> None:
+        self.requests: list[ExportTraceServiceRequest] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        assert (scope["method"], scope["path"]) == ("POST", "/v1/traces")
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        self.requests.append(ExportTraceServiceRequest.FromString(body))
+        await send(
+            {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/x-protobuf")]}
+        )
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def test_a_collector_is_sent_every_span_before_the_process_ends(kafka: str, topic_prefix: str) -> None:
+    collector = Collector()
+    async with HttpServer(collector, HttpSettings(port=0)) as server:
+        place = await installed(
+            kafka,
+            topic_prefix,
+            telemetry={"traces": "otlp", "otlp_endpoint": f"http://{server.address}/v1/traces"},
+        )
+        for number in range(5):
+            html = f'{{"url": "https://harbour.example/{number}", "html": "<p>Tides</p>"}}'
+            await write(place, CRAWLED, html.encode())
+        await write(place, CRAWLED, b"{")
+        await place.drain(*handlers("score_page"))
+    resources = [resource for request in collector.requests for resource in request.resource_spans]
+    sent = [span for resource in resources for scope in resource.scope_spans for span in scope.spans]
+    assert len(sent) == 6
+    assert {span.name for span in sent} == {f"process {topic_prefix}{CRAWLED}"}
+    outcomes = sorted(
+        attribute.value.string_value
+        for span in sent
+        for attribute in span.attributes
+        if attribute.key == "assay.outcome"
+    )
+    assert outcomes == ["dead", *["emit"] * 5]
+    about = {attribute.key: attribute.value.string_value for attribute in resources[0].resource.attributes}
+    assert about["service.name"] == "assay"
+    assert about["service.version"]

@@ -1,0 +1,224 @@
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from aiokafka import ConsumerRecord
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry.trace import SpanKind
+
+from schemas.llm import CallOutcome
+from schemas.outcome import AskModel, Message
+from streams.llm.observer import LlmObserver
+from streams.llm.replies import Usage
+from streams.settings import SettingsError, load_settings
+from streams.telemetry import settings as telemetry_settings
+from streams.telemetry.otel import OtelTracer, exporting_tracer
+from streams.telemetry.settings import TelemetrySettings
+from streams.telemetry.tracing import NoTracer, RecordSpan, make_tracer
+from tests.streams.telemetry.spans import Spans, ids, parent
+
+TRACE, ABOVE = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+GOOD = f"00-{TRACE}-{ABOVE}-01"
+NOBODY = "http://127.0.0.1:9/v1/traces"
+TOPIC = "pages.crawled.v1"
+
+
+def record(*headers: tuple[str, bytes | None], value: bytes | None = b"x") -> ConsumerRecord:
+    return ConsumerRecord(TOPIC, 3, 41, 0, 0, None, value, None, 0, 0, headers)
+
+
+def begin(tracer: OtelTracer, *headers: tuple[str, bytes | None]) -> RecordSpan:
+    return tracer.records("score_page", "assay.score_page")(record(*headers))
+
+
+def test_a_records_span_continues_the_trace_it_came_with_and_its_outputs_carry_its_own() -> None:
+    spans = Spans()
+    begun = begin(spans, ("traceparent", GOOD.encode()), ("ce_id", b"e-1"), ("ce_correlationid", b"c-1"))
+    begun.ended("emit", "")
+    [span] = spans.ended
+    trace, own = ids(span)
+    assert (trace, parent(span)) == (TRACE, ABOVE)
+    assert begun.traceparent == f"00-{TRACE}-{own}-01"
+    assert span.kind is SpanKind.CONSUMER
+    assert dict(span.attributes or {}) == {
+        "messaging.system": "kafka",
+        "messaging.operation.name": "process",
+        "messaging.operation.type": "process",
+        "messaging.consumer.group.name": "assay.score_page",
+        "messaging.destination.name": TOPIC,
+        "messaging.destination.partition.id": "3",
+        "messaging.kafka.offset": 41,
+        "messaging.message.body.size": 1,
+        "messaging.message.id": "e-1",
+        "messaging.message.conversation_id": "c-1",
+        "assay.handler": "score_page",
+        "assay.outcome": "emit",
+        "assay.reason": "",
+    }
+    assert span.status.is_unset
+
+
+@pytest.mark.parametrize(
+    "bad", ["", "00-1", "zz", GOOD[:-1], GOOD.replace(TRACE, "0" * 32), GOOD.replace(ABOVE, "g" * 16), "ff" + GOOD[2:]]
+)
+def test_a_traceparent_that_nobody_could_continue_is_ignored(bad: str) -> None:
+    spans = Spans()
+    begin(spans, ("traceparent", bad.encode())).ended("emit", "")
+    [span] = spans.ended
+    assert span.parent is None
+    assert ids(span)[0] != TRACE
+
+
+def test_a_trace_that_its_beginner_did_not_keep_is_not_kept_here_and_its_id_goes_on() -> None:
+    spans = Spans()
+    begun = begin(spans, ("traceparent", GOOD.replace("-01", "-00").encode()))
+    begun.ended("emit", "")
+    assert spans.ended == ()
+    assert begun.traceparent is not None
+    assert begun.traceparent.startswith(f"00-{TRACE}-")
+    assert begun.traceparent.endswith("-00")
+
+
+@pytest.mark.parametrize("outcome", ["retry", "dead"])
+def test_what_was_not_done_is_an_error_with_its_reason(outcome: str) -> None:
+    spans = Spans()
+    begin(spans).ended(outcome, "handler_bug")
+    [span] = spans.ended
+    assert not span.status.is_ok
+    assert not span.status.is_unset
+    assert (span.attributes or {})["error.type"] == "handler_bug"
+
+
+HEADER = st.tuples(st.sampled_from(["traceparent", "tracestate", "ce_id", "assay_run", "x"]), st.binary(max_size=80))
+
+
+@given(st.lists(HEADER, max_size=6))
+def test_no_header_makes_it_fail(headers: list[tuple[str, bytes]]) -> None:
+    spans = Spans()
+    begun = begin(spans, *headers)
+    begun.ended("emit", "")
+    assert begun.traceparent is not None
+    assert len(spans.ended) <= 1
+
+
+async def test_calls_stand_below_the_record_whose_work_they_are_also_in_tasks_of_their_own() -> None:
+    spans = Spans()
+
+    async def call(name: str) -> None:
+        with spans.call(name, {"n": 1}) as span:
+            await asyncio.sleep(0)
+            span.note({"done": True})
+
+    async def work(offset: int) -> RecordSpan:
+        begun = begin(spans, ("ce_id", str(offset).encode()))
+        with begun.active():
+            await asyncio.gather(call(f"a{offset}"), call(f"b{offset}"))
+        begun.ended("emit", "")
+        return begun
+
+    await asyncio.gather(*(asyncio.create_task(work(offset)) for offset in range(3)))
+    for offset in range(3):
+        [above] = [span for span in spans.ended if (span.attributes or {}).get("messaging.message.id") == str(offset)]
+        below = [*spans.named(f"a{offset}"), *spans.named(f"b{offset}")]
+        assert [ids(span)[0] for span in below] == [ids(above)[0]] * 2
+        assert [parent(span) for span in below] == [ids(above)[1]] * 2
+        assert {span.kind for span in below} == {SpanKind.CLIENT}
+
+
+async def test_a_call_that_is_broken_off_ends_with_what_broke_it() -> None:
+    spans = Spans()
+
+    async def hang() -> None:
+        with spans.call("hangs", {}):
+            await asyncio.sleep(3600)
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await hang()
+    [span] = spans.ended
+    assert (span.attributes or {})["error.type"] == "CancelledError"
+    assert span.events == (), "no message of an error is written down: it may quote a page"
+
+
+def test_a_call_of_a_model_is_told_by_how_it_was_made_and_what_it_took() -> None:
+    spans = Spans()
+    observer = LlmObserver(None, spans)
+    secret = "the prompt's own words"
+    need = AskModel("judge_relevance", "0123456789ab", (Message("user", secret),), {"text": secret}, 10, 0.5)
+    with observer.call(need, "small-1") as span:
+        observer.came(span, CallOutcome.TRUNCATED, Usage(120, 10))
+    [ended] = spans.named("chat small-1")
+    assert dict(ended.attributes or {}) == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "small-1",
+        "gen_ai.request.max_tokens": 10,
+        "gen_ai.request.temperature": 0.5,
+        "gen_ai.usage.input_tokens": 120,
+        "gen_ai.usage.output_tokens": 10,
+        "assay.task": "judge_relevance",
+        "assay.prompt_version": "0123456789ab",
+        "error.type": "truncated",
+    }
+    assert secret not in ended.to_json()
+
+
+# --- settings --------------------------------------------------------------------------------------------------------
+
+
+def test_it_is_off_unless_told_and_then_nothing_of_opentelemetry_is_loaded() -> None:
+    program = (
+        "import sys\n"
+        "from streams.app import Application\n"
+        "from streams.settings import load_settings\n"
+        "settings = load_settings(kafka={'bootstrap_servers': '127.0.0.1:9'})\n"
+        "assert settings.telemetry.traces == 'off'\n"
+        "import asyncio\n"
+        "async def make(): Application(settings)\n"
+        "asyncio.run(make())\n"
+        "# FastStream looks whether the package is there, which makes its empty outer modules.\n"
+        "ours = ('streams.telemetry.otel', 'opentelemetry.trace', 'opentelemetry.sdk', 'opentelemetry.exporter')\n"
+        "print([name for name in sys.modules if name.startswith(ours)])\n"
+    )
+    root = Path(__file__).parents[3]
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_what_is_off_hands_out_one_span_that_does_nothing() -> None:
+    off = make_tracer(TelemetrySettings(), "1.0")
+    assert isinstance(off, NoTracer)
+    first, second = (off.records("score_page", "g")(record()) for _ in range(2))
+    assert first is second
+    assert first.traceparent is None, "what the record came with is carried on as it is"
+
+
+def test_without_the_extra_the_settings_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(telemetry_settings, "find_spec", lambda _: None)
+    with pytest.raises(SettingsError, match=r"pip install 'assay\[otel\]'"):
+        load_settings(telemetry={"traces": "otlp"})
+    assert load_settings(telemetry={"traces": "off"}).telemetry.traces == "off"
+
+
+def test_an_endpoint_that_is_no_address_is_refused() -> None:
+    with pytest.raises(SettingsError, match="otlp_endpoint"):
+        load_settings(telemetry={"traces": "otlp", "otlp_endpoint": "localhost:4318"})
+
+
+async def test_a_collector_that_is_not_there_costs_its_time_and_nothing_else() -> None:
+    settings = TelemetrySettings(traces="otlp", otlp_endpoint=NOBODY, traces_timeout_seconds=0.2)
+    tracer = exporting_tracer(settings, "1.0")
+    begin(tracer).ended("emit", "")
+    async with asyncio.timeout(30):
+        await tracer.aclose()
+
+
+async def test_a_share_of_the_traces_begun_here_is_kept_and_all_of_those_that_others_keep() -> None:
+    settings = TelemetrySettings(traces="otlp", otlp_endpoint=NOBODY, traces_share=0.0)
+    tracer = exporting_tracer(settings, "1.0")
+    own, others = begin(tracer), begin(tracer, ("traceparent", GOOD.encode()))
+    assert [int(each.traceparent[-2:], 16) & 1 for each in (own, others) if each.traceparent] == [0, 1]
+    await tracer.aclose()
