@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -16,11 +17,11 @@ from streams.replay.cost import spent_by
 from streams.replay.estimate import estimate
 from streams.replay.figures import Estimate, PaidEstimate
 from streams.replay.ledger import Ledger
-from streams.replay.plan import replay_dead_letters
-from tests.kafka.installation import Installation, installed
+from streams.replay.plan import ReplayError, replay_dead_letters
+from tests.kafka.installation import Installation, installed, until
 from tests.kafka.replays import Watched, carried_out, planned
 from tests.streams.llm.judges import input_of, judge_of
-from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, calls_tools, model_server, says
+from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, calls_tools, model_server, says, slow
 
 pytestmark = pytest.mark.kafka
 
@@ -202,6 +203,22 @@ async def test_at_its_bound_a_replay_pauses_and_loses_nothing(kafka: str, topic_
     assert spent < foreseen.usd, "the longest replies are more than the real ones"
     assert watched.last is not None
     assert watched.last.spent_usd == pytest.approx(spent)
+
+
+async def test_two_plans_don_t_ask_the_same_models_at_a_time(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    """Together they would take more than the part of the limits that replays have."""
+    async with model_server(slow(0.2, says("Relevant"))) as server:
+        place = await settled(kafka, topic_prefix, server, tmp_path)
+        await place.feed([source(number) for number in range(100)], SOURCES)
+        for plan in ("first", "second"):
+            await planned(place.settings, "judge_relevance", plan=plan, max_cost_usd=1.0)
+        working = asyncio.create_task(carried_out(place.settings, "first"))
+        await until(lambda: bool(server.asked) or working.done())
+        with pytest.raises(ReplayError, match="the plan first is at work and asks models for judge_relevance too"):
+            await carried_out(place.settings, "second")
+        assert (await working).state is ReplayState.FINISHED
+        assert (await carried_out(place.settings, "second")).state is ReplayState.FINISHED
+        assert len(server.asked) == 100
 
 
 async def test_only_what_failed_is_paid_for(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
