@@ -101,7 +101,8 @@ class Reading:
         self._group = ConsumerGroup(
             subscription,
             work,
-            stages(settings, subscription),
+            # Whatever live traffic does: nobody could tell afterwards what a replay has done twice.
+            stages(settings.model_copy(update={"delivery": "exactly_once"}), subscription),
             settings.pipeline,
             clock,
             observer,

@@ -1,4 +1,4 @@
-"""A plan carried out, stage after stage, until it is finished, stopped, cancelled, or its money is spent.
+"""A plan carried out, stage after stage, until it is finished, stopped, cancelled, or its money is spent (R-006, R-009).
 
 The ledger says where the plan stands, the consumer group of each stage how far that has come; nothing else is kept, so
 a process may be killed at any moment, and any number of them may share a plan.
@@ -25,6 +25,7 @@ from streams.replay.pace import is_live_late
 from streams.replay.plan import ReplayError, handler_of, is_paid
 from streams.replay.ranges import count, resolve_ranges
 from streams.replay.reading import Reading, set_to_start, standing_of
+from streams.replay.rivals import refuse_rivals
 from streams.replay.shadow import make_shadow, with_own_index
 from streams.replay.work import ReplayWork
 from streams.settings import Settings
@@ -98,10 +99,12 @@ class ReplayRun:
         """Carries the plan out from where it stands. Returns it as it stands then.
 
         Raises:
-            ReplayError: There is no such plan, it is over, or it was made under another configuration.
+            ReplayError: There is no such plan, it is over, it was made under another configuration, or another plan
+                asks the same models now.
             TopicsError: The cluster refused a topic.
             KafkaError: The cluster can't be reached.
         """
+        await refuse_rivals(self._settings, self._ledger.plans, self._name)
         plan = await self._changed(self._begun)
         await make_shadow(self._settings, plan)
         bound = bound_of(self._settings, plan.run, plan.max_cost_usd) if is_any_paid(plan, self._settings) else None
@@ -132,6 +135,7 @@ class ReplayRun:
         progress.handler, progress.stage, progress.stages = stage.handler, at, len(plan.stages)
         progress.total = count(stage.ranges)
         reading = desk.reading(work)
+        await self._look_at_live(plan, desk)
         watch = asyncio.create_task(self._watch_live(plan, desk), name="live traffic")
         try:
             async with reading:
@@ -200,12 +204,16 @@ class ReplayRun:
         return "" if newest.state in (ReplayState.RUNNING, ReplayState.PAUSED) else f"it was {newest.state}"
 
     async def _watch_live(self, plan: ReplayPlan, desk: Desk) -> None:
+        while True:
+            await self._clock.sleep(_LIVE_SECONDS)
+            await self._look_at_live(plan, desk)
+
+    async def _look_at_live(self, plan: ReplayPlan, desk: Desk) -> None:
         """Holds the replay up while live traffic of the same handler is late."""
-        while plan.give_way:
+        if plan.give_way:
             with contextlib.suppress(KafkaError, OSError, TimeoutError):
                 desk.pace.waiting = await is_live_late(self._settings, desk.handler, self._clock)
-                self._metrics.replay_waiting.labels(desk.handler.name).set(desk.pace.waiting)
-            await self._clock.sleep(_LIVE_SECONDS)
+        self._metrics.replay_waiting.labels(desk.handler.name).set(desk.pace.waiting)
 
     async def _count_cost(self, handler: str, bound: CostBound | None) -> None:
         if bound is None:
@@ -233,6 +241,8 @@ class ReplayRun:
         return after or self._ledger.plans[self._name]
 
     def _begun(self, newest: ReplayPlan) -> ReplayPlan | None:
+        if newest.state is ReplayState.PROMOTING:
+            raise ReplayError(f"the plan {newest.plan} is being promoted; `assay replay promote {newest.plan}` goes on")
         if newest.state not in WORKED_ON:
             raise ReplayError(f"the plan {newest.plan} is {newest.state}; there is nothing left to do")
         for stage in newest.stages[newest.stage :]:
