@@ -1,4 +1,4 @@
-"""A plan carried out, stage after stage, until it is finished, stopped, cancelled, or its money is spent (R-006, R-009).
+"""A plan carried out, stage after stage, to its end, or until it is stopped, cancelled, or its money spent (R-009).
 
 The ledger says where the plan stands, the consumer group of each stage how far that has come; nothing else is kept, so
 a process may be killed at any moment, and any number of them may share a plan.
