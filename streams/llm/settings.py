@@ -122,7 +122,7 @@ class ModelsSection(Section):
     tasks: dict[str, TaskPolicy] = Field(default_factory=dict, description="By the name of the handler, or default.")
     limits: dict[str, ModelLimits] = Field(default_factory=dict, description="By the name of the model, or default.")
     replay_share: float = Field(
-        default=0.2,
+        default=0.1,
         ge=0,
         lt=1,
         description="Part of each task's limits that replays have; live traffic has the rest, whether one runs or not.",
