@@ -24,7 +24,8 @@ def metrics_page() -> dict[Path, str]:
 
 Every process answers on `/metrics`. Beside these stand FastStream's own metrics, under the prefix `faststream`: their
 label `handler` is the topic, `consumer_group` tells who reads it, and their duration and sizes are those of the
-hand-over, so durations and ages are read here. A replay's group stands there without the name of its plan.
+hand-over, so durations and ages are read here. A replay's group stands there without the name of its plan. What one
+page or question went through is told by [traces](traces.md).
 
 | metric | kind | unit | labels | series at most | meaning |
 |---|---|---|---|---|---|
