@@ -11,7 +11,7 @@ import asyncio
 import itertools
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
@@ -265,7 +265,15 @@ class ModelConsumer(CountingConsumer, _ModelConsumer):
 class Process:
     """One process: the product's consumer group over the models, polled as FastStream polls."""
 
-    def __init__(self, cluster: Cluster, settings: PipelineSettings, lanes: bool = True, concurrency: int = 2) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: PipelineSettings,
+        lanes: bool = True,
+        concurrency: int = 2,
+        ends: Mapping[TopicPartition, int] | None = None,
+        pause: Callable[[], float] | None = None,
+    ) -> None:
         self.cluster = cluster
         self.consumer = ModelConsumer(cluster)
         self._stages: list[ModelStage] = []
@@ -282,6 +290,8 @@ class Process:
             clock,
             Observer(Metrics(CollectorRegistry()), "toy"),
             self.breaker,
+            ends=ends,
+            pause=pause,
         )
         self.group.attach(lambda: self.consumer)
         self.group.start()
