@@ -60,7 +60,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         """Prepares the membership; partitions come with the first rebalance.
 
         ``on_held`` is told after each rebalance how many of the topic's partitions are here, and how many there are.
-        ``ends`` has the partitions whose reading has an end; ``pause`` says for how long no record may be started.
+        ``ends``, where given, says where reading ends; ``pause`` for how long no record may be started.
         """
         self.subscription = subscription
         self.handler = subscription.handler
@@ -77,7 +77,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self._observer = observer
         self._breaker = breaker
         self._on_held = on_held
-        self._ends = ends or {}
+        self._ends = ends
         self._pause = pause
         self._ready: deque[tuple[Partition, Held]] = deque()
         self._later: list[tuple[float, int, Partition, Held]] = []
@@ -124,7 +124,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
                 self._start,
                 self._clock,
                 self._observer,
-                self._ends.get(key),
+                None if self._ends is None else self._ends.get(key, 0),
             )
             partition.rest(not self._breaker.closed)
             self.partitions[key] = partition
