@@ -99,7 +99,9 @@ def _panel(panel: Panel) -> dict[str, Any]:
         defaults["min"] = 0
     latest = {"calcs": ["lastNotNull"]}
     if panel.form == "figure":
+        named = any("{{" in query.legend for query in panel.queries)
         options: dict[str, Any] = {"reduceOptions": latest, "colorMode": "none", "graphMode": "area"}
+        options["textMode"] = "value_and_name" if named else "value"
         return {"type": "stat", **_shown(panel, defaults), "options": options}
     if panel.form == "bars":
         options = {"orientation": "horizontal", "reduceOptions": latest}
