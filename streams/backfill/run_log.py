@@ -93,6 +93,7 @@ class RunLog:
         """Fences other copies of the run, ends what they had begun, and reads the position.
 
         Raises:
+            RunTakenError: Another copy was opened at the same time.
             KafkaError, TimeoutError: Kafka can't be reached, or not now.
         """
         await self.close()
@@ -106,6 +107,9 @@ class RunLog:
                 await producer.send_offsets_to_transaction({self._place: OffsetAndMetadata(0, "")}, self.group)
                 await producer.abort_transaction()
                 position = await self.read()
+        except _FENCED as error:
+            await stop_producer(producer, 1.0)
+            raise RunTakenError from error
         except BaseException:
             await stop_producer(producer, 1.0)
             raise

@@ -68,6 +68,9 @@ class Backfill:
             tell("publish", _explained(error, self._run))
             await self._log.close()
             return 2
+        except RunTakenError:
+            self._tell_taken()
+            return 1
         except BaseException:
             await self._log.close()
             raise
@@ -100,7 +103,7 @@ class Backfill:
             source.tell_rest()
             self._summarize(before, sending.committed, time.monotonic() - began)
         if isinstance(sending.failure, RunTakenError):
-            tell("publish", f"another copy of run {self._run} has taken over, so this one ends")
+            self._tell_taken()
             return 1
         if sending.failure is not None:
             tell("publish", f"to go on later: {self._command()}")
@@ -132,6 +135,9 @@ class Backfill:
             return
         print(f"published {published} to {self._asked.topic.name}, refused {refused}, in {seconds:.1f} s", end="")
         print(f"; run {self._run} in all: {after.published} published, {after.refused} refused")
+
+    def _tell_taken(self) -> None:
+        tell("publish", f"another copy of run {self._run} has taken over, so this one ends")
 
     def _command(self) -> str:
         """What goes on with the run."""

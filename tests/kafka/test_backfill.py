@@ -314,3 +314,15 @@ def test_a_terminal_sees_a_bar_and_the_run_in_all(
     assert out.startswith(f"published 50 to {PAGES}, refused 0, in ")
     assert out.endswith("; run bar in all: 50 published, 0 refused\n")
     assert Counter(os.listdir(tmp_path)) == {"a.jsonl": 1}
+
+
+async def test_copies_that_start_at_the_same_time_double_nothing(installation: Installation, tmp_path: Path) -> None:
+    settings, count = installation.settings, 2000
+    write_pages(tmp_path / "a.jsonl", count)
+    arguments = (str(tmp_path / "a.jsonl"), "--run-id", "same")
+    outcomes = await asyncio.gather(*(publish(settings, *arguments) for _ in range(3)))
+    for status, _, err in outcomes:
+        assert status == 0 or "another copy of run same has taken over" in err
+    status, told, _ = await publish(settings, *arguments)
+    assert (status, told["run_published"]) == (0, count)
+    assert await numbers(installation) == everything(count)
