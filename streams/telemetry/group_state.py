@@ -16,6 +16,7 @@ from aiokafka.errors import (
     GroupCoordinatorNotAvailableError,
     GroupLoadInProgressError,
     KafkaTimeoutError,
+    NodeNotReadyError,
     NotCoordinatorForGroupError,
     for_code,
 )
@@ -28,8 +29,13 @@ _SECONDS = 20.0
 """How long the cluster may take over one of these questions."""
 _PAUSE_SECONDS = 0.2
 _WAIT_MS = 100
-_BUSY = (GroupCoordinatorNotAvailableError, GroupLoadInProgressError, NotCoordinatorForGroupError)
-"""What a broker answers that has just started: ask again."""
+_BUSY = (
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    NodeNotReadyError,
+    NotCoordinatorForGroupError,
+)
+"""What is answered by a broker that has just started, or for one that is down: ask again, maybe another one."""
 
 Place = tuple[str, TopicPartition]
 """A group and a partition that it reads."""
@@ -84,12 +90,12 @@ async def read_topics(admin: Any, topics: Collection[str]) -> dict[str, TopicSta
     Raises:
         KafkaError: The cluster can't be reached, or refuses to tell.
     """
-    there = sorted(set(topics) & set(await admin.list_topics()))
+    there = sorted(set(topics) & set(await _patiently(lambda: admin.list_topics())))
     states = {topic: TopicState(exists=False) for topic in topics}
     if not there:
         return states
     retention = await _retention(admin, there)
-    for described in await admin.describe_topics(there):
+    for described in await _patiently(lambda: admin.describe_topics(there)):
         numbers = tuple(sorted(partition["partition"] for partition in described["partitions"]))
         states[described["topic"]] = TopicState(bool(numbers), numbers, retention.get(described["topic"]))
     return states
@@ -198,7 +204,7 @@ async def _retention(admin: Any, topics: Sequence[str]) -> dict[str, float]:
     wanted = {"cleanup.policy": "", "retention.ms": ""}
     resources = [ConfigResource(ConfigResourceType.TOPIC, topic, wanted) for topic in topics]
     found = {}
-    for response in await admin.describe_configs(resources):
+    for response in await _patiently(lambda: admin.describe_configs(resources)):
         for code, message, _, topic, entries in response.resources:
             if code:
                 raise for_code(code)(f"can't read the configuration of {topic}: {message or ''}")
@@ -210,7 +216,7 @@ async def _retention(admin: Any, topics: Sequence[str]) -> dict[str, float]:
 
 
 async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
-    """Asks again while the coordinator is only starting."""
+    """Asks again while a broker is only starting or gone."""
     loop = asyncio.get_running_loop()
     until = loop.time() + _SECONDS
     while True:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -66,6 +67,7 @@ def test_what_the_tutorial_says_is_what_happens(kafka: str, topic_prefix: str, t
         "ASSAY_KAFKA__TOPIC_PREFIX": topic_prefix,
         "ASSAY_CACHE_DIR": str(cache_folder()),
         "ASSAY_HTTP__PORT": str(free_port()),
+        "CHECKOUT": str(TUTORIAL.parents[1]),
         "COLUMNS": "120",
     }
     script = "set -e\n" + "".join(f"{step.commands}\necho '{_END}'\n" for step in steps)
@@ -76,6 +78,10 @@ def test_what_the_tutorial_says_is_what_happens(kafka: str, topic_prefix: str, t
             said = f"docs/tutorial.md:{step.line} printed\n{output}\ninstead of\n{step.prints}\n{ran.stderr[-2000:]}"
             assert re.fullmatch(pattern(step.prints), output), said
     assert (ran.returncode, len(printed)) == (0, len(steps) + 1), f"{printed[-1]}\n{ran.stderr[-2000:]}"
+    if promtool := shutil.which("promtool"):
+        config = tmp_path / "assay-tutorial" / "prometheus.yml"
+        checked = subprocess.run([promtool, "check", "config", str(config)], capture_output=True, text=True)
+        assert checked.returncode == 0, checked.stderr
 
 
 def test_the_page_is_read_as_its_readers_see_it() -> None:
