@@ -14,7 +14,8 @@ QUIX_READY := $(QUIX)/.ready
 # The services of the workers that run.
 WORKERS = docker compose ps --format '{{.Service}} {{.Labels}}' | grep assay.handler= | cut -d' ' -f1 | sort -u
 # As many new containers as there are old ones join the group; when they are healthy, each old one drains and goes.
-ROLL = old=$$(docker compose ps --quiet $$service) && set -- $$old && echo "$$service: $$\# to replace" && \
+ROLL = old=$$(docker compose ps --quiet $$service) && set -- $$old && \
+	{ [ $$\# -gt 0 ] || { echo "$$service does not run: make up starts it" >&2; exit 1; }; } && echo "$$service: $$\# to replace" && \
 	docker compose up --detach --wait --no-deps --no-recreate --scale $$service=$$((2 * $$\#)) $$service && \
 	docker stop $$old && docker inspect --format '{{.Name}} ended with status {{.State.ExitCode}}' $$old && docker rm $$old
 
@@ -70,7 +71,7 @@ accuracy: $(BENCH_READY) ## Measure on the labelled pages of DATA, beside htmlda
 	@DATA=$(DATA) $(BIN)/python -m tests.accuracy $(ARGS)
 
 test-containers: setup ## The composition run for real, where a Docker engine answers (see docs/containers.md)
-	$(BIN)/pytest tests/containers $(ARGS)
+	COMPOSE_PROFILES=$(PROFILES) $(BIN)/pytest tests/containers $(ARGS)
 
 up: ## Start the whole installation in containers (ARGS="--scale score-page=3", PROFILES= without Qdrant and Grafana)
 	COMPOSE_PROFILES=$(PROFILES) docker compose up --detach --build --wait $(ARGS)
