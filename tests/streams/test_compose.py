@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from streams.generate.compose_workers import GRACE, HTTP_PORT, service_name
 from streams.settings import PipelineSettings, Settings
 from streams.topology import HANDLERS, Handler
+from tests.kafka_server import IMAGE
 
 ROOT = Path(__file__).parents[2]
 ENDS = {"topics": "on-failure:5", "replay": "no"}
@@ -206,6 +207,12 @@ def test_a_worker_has_time_to_drain() -> None:
 def test_only_one_service_builds_the_image_that_all_share() -> None:
     assert [name for name, service in SERVICES.items() if "build" in service] == ["topics"]
     assert {SERVICES[name]["image"] for name in [*WORKERS, *OURS]} == {SERVICES["topics"]["image"]}
+
+
+def test_the_tests_take_the_same_kafka() -> None:
+    match = OVERRIDABLE.fullmatch(MAIN["services"]["kafka"]["image"])
+    assert match
+    assert match.groups() == ("KAFKA_IMAGE", IMAGE)
 
 
 def test_kafka_can_do_transactions_alone() -> None:
