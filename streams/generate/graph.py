@@ -92,6 +92,6 @@ def _row(topic: Topic) -> str:
         f"{topic.event.__name__}: {topic.meaning}",
         ", ".join(writers(topic)),
         ", ".join(readers(topic)),
-        str(topic.partitions),
+        f"{topic.partitions}, compacted" if topic.compacted else str(topic.partitions),
     )
     return f"| {' | '.join(columns)} |"

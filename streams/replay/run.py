@@ -169,7 +169,7 @@ class ReplayRun:
             if bound is not None and bound.reached.is_set():
                 return f"the bound of {plan.max_cost_usd:g} USD is reached; resume it with --max-cost MORE"
             if self._stop.is_set():
-                return "stopped; resume it"
+                return "stopped"
             looks += 1
             if looks % _LEDGER_EVERY == 0 and (ended := await self._is_ended()):
                 return ended
