@@ -8,6 +8,7 @@ import yaml
 from pydantic import ValidationError
 
 from streams.generate.alerts import Alert, alerts
+from streams.generate.dashboards.all import dashboards
 from streams.generate.prometheus import prometheus
 from streams.telemetry.alert_settings import AlertSettings
 from streams.telemetry.metric_defs import METRICS
@@ -23,6 +24,14 @@ METRIC = re.compile(r"\bassay_[a-z_]+")
 def test_every_alert_has_a_runbook_entry_and_no_entry_is_orphaned() -> None:
     entries = RUNBOOK.findall((ROOT / "docs/operations.md").read_text("utf-8"))
     assert entries == [alert.name for alert in TOLD]
+
+
+def test_panels_that_the_runbook_points_at_are_there() -> None:
+    section = (ROOT / "docs/operations.md").read_text("utf-8").partition("\n## Alerts\n")[2]
+    titles = {panel.title for shown in dashboards() for panel in shown.panels}
+    quoted = {" ".join(title.split()) for title in re.findall(r'(?<!\[)"([A-Z][^"]+)"', section)}
+    assert len(quoted) > 5
+    assert quoted <= titles
 
 
 def test_what_operators_asked_for_is_told() -> None:
