@@ -138,4 +138,5 @@ def share(application: Application) -> float:
 
 def resting(application: Application) -> bool:
     [group] = application.groups
-    return application.registry.get_sample_value("assay_breaker_open", {"handler": group.handler.name}) == 1
+    labels = {"handler": group.handler.name, "lane": "live"}
+    return application.registry.get_sample_value("assay_breaker_open", labels) == 1

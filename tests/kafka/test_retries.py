@@ -130,7 +130,11 @@ async def test_an_outage_rests_intake_burns_nothing_and_leaves_health_alone(kafk
     try:
         await until(lambda: application.groups[0].opened)
         await assay.feed([page(n) for n in range(300)])
-        await until(lambda: application.registry.get_sample_value("assay_breaker_open", {"handler": "score_page"}))
+        await until(
+            lambda: application.registry.get_sample_value(
+                "assay_breaker_open", {"handler": "score_page", "lane": "live"}
+            )
+        )
         asked = provider.asked
         await asyncio.sleep(2.0)
         assert application.health.alive().well, "longer than work may take, and nobody is to blame"
