@@ -92,6 +92,7 @@ class ReplayRun:
         self._clock = clock
         self._metrics = metrics
         self._tracer = make_tracer(settings.telemetry, installed_version())
+        self._counted_usd: dict[str, float] = {}
         self._stop = stop
         self._tell = tell
 
@@ -133,7 +134,7 @@ class ReplayRun:
         work = await desk.work()
         progress = self.progress
         progress.handler, progress.stage, progress.stages = stage.handler, at, len(plan.stages)
-        progress.total = count(stage.ranges)
+        progress.total = progress.remaining = count(stage.ranges)
         reading = desk.reading(work)
         await self._look_at_live(plan, desk)
         watch = asyncio.create_task(self._watch_live(plan, desk), name="live traffic")
@@ -219,9 +220,11 @@ class ReplayRun:
         if bound is None:
             return
         with contextlib.suppress(StoreError):
-            spent = await bound.spent()
-            self._metrics.replay_cost_usd_total.labels(handler).inc(max(0.0, spent - self.progress.spent_usd))
-            self.progress.spent_usd = max(spent, self.progress.spent_usd)
+            self.progress.spent_usd = await bound.spent()
+        # The account also has what is booked for calls under way, and what other processes spend.
+        paid = _paid_here(self._metrics, handler)
+        self._metrics.replay_cost_usd_total.labels(handler).inc(max(0.0, paid - self._counted_usd.get(handler, 0.0)))
+        self._counted_usd[handler] = paid
 
     async def _with_ranges(self, plan: ReplayPlan) -> ReplayPlan:
         """The plan with the ranges of its present stage; those of a shadow are known when it is written."""
@@ -258,6 +261,12 @@ class ReplayRun:
 def is_any_paid(plan: ReplayPlan, settings: Settings) -> bool:
     """Whether one of the plan's handlers may cost money."""
     return any(is_paid(handler_of(stage), settings) for stage in plan.stages)
+
+
+def _paid_here(metrics: Metrics, handler: str) -> float:
+    """USD that this process has paid for a handler's questions."""
+    samples = (sample for metric in metrics.llm_cost_usd_total.collect() for sample in metric.samples)
+    return sum(s.value for s in samples if s.name.endswith("_total") and s.labels["task"] == handler)
 
 
 def _with_stage(newest: ReplayPlan, at: int, **changes: Any) -> ReplayPlan | None:
