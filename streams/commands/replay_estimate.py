@@ -14,12 +14,14 @@ from rich.text import Text
 from schemas.replays import ReplayPlan
 from streams.commands.amounts import in_money, in_time
 from streams.commands.estimate_tables import size_in_words
+from streams.commands.kafka_trouble import tell
 from streams.commands.offsets_progress import offsets_progress
 from streams.commands.tables import plain_table, table_console
 from streams.llm.store import StoreError
+from streams.replay.cost import cost_problems
 from streams.replay.estimate import estimate, offsets_read
 from streams.replay.figures import Estimate, HandlerEstimate
-from streams.replay.plan import ReplayError
+from streams.replay.plan import ReplayError, handler_of
 from streams.settings import Settings
 
 
@@ -47,6 +49,8 @@ async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> 
         print(json.dumps({"plan": plan.plan, "max_cost_usd": plan.max_cost_usd, **found.to_wire()}))
     else:
         show_estimate(found, plan.max_cost_usd)
+    for problem in cost_problems(settings, [handler_of(stage) for stage in plan.stages]):
+        tell("replay", f"it can't be carried out yet: {problem}")
     return 0
 
 

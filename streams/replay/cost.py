@@ -121,7 +121,7 @@ def account_of(plan: str) -> str:
 
 
 def cost_problems(settings: Settings, handlers: Sequence[Handler]) -> list[str]:
-    """Why what a replay of these handlers costs could not be kept below a bound; each says what to do.
+    """Why a replay of these handlers can't be paid for, or its costs not be kept below a bound; each says what to do.
 
     Empty where nothing is paid, and with the offline judge.
     """
@@ -135,6 +135,8 @@ def cost_problems(settings: Settings, handlers: Sequence[Handler]) -> list[str]:
             problems.append("no model is named: set llm.model (ASSAY_LLM__MODEL)")
         elif cost_of(settings.models.limits_of(model), 0, 0) is None:
             problems.append(f"{model} has no prices: set models.limits.{model}.price_in and price_out")
+    if not settings.models.replay_share:
+        problems.append("replays have no part of the models' limits: set models.replay_share above 0")
     if settings.llm.cache_path is None and not settings.llm.redis_url.get_secret_value():
         problems.append(
             "answers are kept in memory only, so a replay that is resumed would pay again: set llm.cache_path "

@@ -16,7 +16,8 @@ from streams.settings import Settings
 from streams.topology import Handler
 
 AROUND_SECONDS = 0.0004
-"""What the pipeline does for a record around its handler: reading, writing, its part of a transaction."""
+"""What the pipeline does for a record around its handler: reading, writing, its part of a transaction. A process that
+works on 770 pages a second does 590 of them through the pipeline."""
 
 
 @dataclass(frozen=True, slots=True)

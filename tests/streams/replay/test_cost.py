@@ -126,6 +126,13 @@ def test_what_could_not_be_bounded_is_told_with_what_to_do() -> None:
     assert "set llm.model" in problem
     [problem] = cost_problems(paid(model="m"), [scorer, judge])
     assert "m has no prices: set models.limits.m.price_in" in problem
+    none = load_settings(
+        llm={"base_url": "http://127.0.0.1:9/v1", "model": "m"},
+        models={"replay_share": 0, "limits": {"m": {"price_in": 1, "price_out": 1}}},
+    )
+    assert cost_problems(none, [judge]) == [
+        "replays have no part of the models' limits: set models.replay_share above 0"
+    ]
     assert "set llm.cache_path" in cost_problems(paid(model="m", cache_path=None), [judge])[1]
 
 
