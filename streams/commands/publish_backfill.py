@@ -142,13 +142,10 @@ class Backfill:
     def _command(self) -> str:
         """What goes on with the run."""
         asked = self._asked
+        rate = None if asked.rate is None else f"{asked.rate:g}"
+        options = {"--format": asked.stated, "--rate": rate, "--refused": asked.refused, "--config": asked.config}
         words = ["assay", "publish", asked.topic.name, *map(str, asked.paths), "--resume", self._run]
-        for option, value in (
-            ("--format", asked.stated),
-            ("--rate", asked.rate),
-            ("--refused", asked.refused),
-            ("--config", asked.config),
-        ):
+        for option, value in options.items():
             words += [] if value is None else [option, str(value)]
         return shlex.join(words)
 

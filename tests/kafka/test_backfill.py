@@ -150,13 +150,13 @@ async def test_ctrl_c_says_how_to_go_on_and_a_finished_run_has_nothing_left(
     async def begun() -> bool:
         return await log.read() is not None
 
-    async with assay(settings, "publish", PAGES, path, "--run-id", "c", "--rate", "100", "--json") as process:
+    async with assay(settings, "publish", PAGES, path, "--run-id", "c", "--rate", "50", "--json") as process:
         await until(begun)
         process.send_signal(signal.SIGINT)
         out, err = await process.communicate()
         assert process.returncode == 130
     first = json.loads(out)
-    assert err.decode() == f"assay publish: stopped; to go on: assay publish {PAGES} '{path}' --resume c --rate 100\n"
+    assert err.decode() == f"assay publish: stopped; to go on: assay publish {PAGES} '{path}' --resume c --rate 50\n"
     status, told, _ = await publish(settings, path, "--resume", "c")
     assert (status, told["published"] + first["published"], told["run_published"]) == (0, 500, 500)
     write_pages(tmp_path / "my pages.jsonl", 20, first=500)
