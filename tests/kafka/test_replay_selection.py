@@ -85,6 +85,9 @@ async def test_a_range_ends_before_what_is_not_committed(kafka: str, topic_prefi
     finally:
         await producer.abort_transaction()
         await producer.stop()
+    ranges = await whole(place, CRAWLED)
+    assert sum(its.end for its in ranges) > 20, "aborted records and markers stand in them"
+    assert len(await read(place, CRAWLED, ranges)) == 10
 
 
 def by_number(wire: Wire) -> Behaviour:
