@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -21,16 +22,21 @@ from schemas.outcome import Drop, DropReason, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, Tier
 from schemas.rules import Rules
 from streams.app import Application
+from streams.clock import SystemClock
 from streams.demo.run import Demo, run
 from streams.http import HttpServer
 from streams.kafka import make_producer
+from streams.replay.ledger import Ledger
+from streams.replay.run import ReplayRun
 from streams.settings import HttpSettings, load_settings
 from streams.telemetry.labels import TASKS
 from streams.telemetry.metric_defs import METRICS
+from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler, handler_named
 from tests.handlers.indexing.pages import LONG, scored_page
 from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, page, scorer, until
 from tests.kafka.malformed import enormous, good_page, malformed
+from tests.kafka.replays import planned
 from tests.streams.fetch.web import response, serving
 from tests.streams.llm.judges import SOURCE
 from tests.streams.llm.model_server import model_server, says, status
@@ -58,13 +64,13 @@ SECOND_TIME = {"assay_retries_total", "assay_index_points_removed_total", "assay
 
 
 def shown(families: Iterable[Metric]) -> set[str]:
-    """The declared metrics that have counted or been set; those without labels stand at 0 before."""
+    """The declared metrics that have counted or been set; counters and histograms stand at 0 before."""
     declared = {metric.name: metric for metric in METRICS}
     found = set()
     for family in families:
         name = family.name + "_total" if family.type == "counter" else family.name
         samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
-        if name in declared and any(sample.labels.keys() - {"le"} or sample.value for sample in samples):
+        if name in declared and any(sample.value or (sample.labels and family.type == "gauge") for sample in samples):
             found.add(name)
     return found
 
@@ -212,6 +218,35 @@ async def test_what_comes_a_second_time_is_counted_as_that(kafka: str, topic_pre
     assert counted["assay_retries_total", "score_page", "live", "unavailable"] == 2, "and the one that was fetched"
     assert counted["assay_fetches_total", "ok"] == counted["assay_fetches_cached_total",] == 1
     assert counted["assay_index_points_removed_total",] > 1
+
+
+async def test_a_replay_shows_its_progress_in_a_lane_of_its_own_and_its_plan_in_no_label(
+    kafka: str, topic_prefix: str
+) -> None:
+    place = await installed(kafka, topic_prefix)
+    await place.feed([page(number) for number in range(9)])
+    await place.feed([(b"", b"{")])
+    name = "a-name-that-nobody-foresaw"
+    await planned(place.settings, "score_page", plan=name, downstream=True)
+    registry = CollectorRegistry()
+    clock = SystemClock()
+    async with Ledger(place.settings, clock) as ledger:
+        await ReplayRun(place.settings, ledger, name, clock, Metrics(registry), asyncio.Event()).run()
+    families = list(text_string_to_metric_families(generate_latest(registry).decode()))
+    assert not strays(families, dict.fromkeys(TASKS, ""))
+    samples = [sample for family in families for sample in family.samples if not sample.name.endswith("_created")]
+    assert not any(name in value for sample in samples for value in sample.labels.values())
+    assert {sample.labels["lane"] for sample in samples if sample.value and "lane" in sample.labels} == {"replay"}
+    assert "assay_event_age_seconds" not in shown(families), "what is replayed is as old as it is"
+    counted = {(sample.name, *sample.labels.values()): sample.value for sample in samples}
+    assert counted["assay_replay_records_total", "score_page", "replayed"] == 10
+    assert counted["assay_replay_records_total", "index_page", "replayed"] == 9
+    assert counted["assay_replay_remaining_records", "index_page"] == 0
+    assert counted["assay_dead_events_total", "score_page", "replay", "undecodable", "decode"] == 1
+    groups = {sample.labels["consumer_group"] for sample in samples if sample.name.startswith("faststream")}
+    assert groups == {f"{topic_prefix}assay.{handler}.replay" for handler in ("score_page", "index_page")}
+    topics = {sample.labels["handler"] for sample in samples if sample.name.startswith("faststream")}
+    assert topics == {topic_prefix + CRAWLED, f"{topic_prefix}{SCORED}.replay"}
 
 
 async def write_hostile(place: Installation) -> int:
