@@ -193,8 +193,14 @@ def _paid(part: Part, scale: float) -> PaidEstimate | None:
         completion_tokens=round(completion * scale),
         usd=None if usd is None else usd * scale,
         saved_usd=None if saved is None else saved * scale,
-        because=f"{calls:,} earlier calls" if calls else "prompts as estimated and the longest replies, one call each",
+        because=_basis(calls),
     )
+
+
+def _basis(calls: int) -> str:
+    if not calls:
+        return "prompts as estimated and the longest replies, one call each"
+    return f"{calls:,} earlier call{'' if calls == 1 else 's'}"
 
 
 def _shares(settings: Settings, replaying: bool) -> Shares:
