@@ -19,6 +19,7 @@ from prometheus_client import CollectorRegistry, make_asgi_app
 
 from schemas.replays import ReplayPlan, ReplayState, ReplayTarget
 from streams.clock import SystemClock
+from streams.commands.amounts import in_money, in_time
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.commands.replay_screen import ReplayScreen
 from streams.commands.run import stop_on_signals
@@ -231,8 +232,8 @@ def _summarize(plan: ReplayPlan, last: Progress | None, seconds: float, as_json:
     what = "copied" if plan.state in (ReplayState.PROMOTING, ReplayState.PROMOTED) else "replayed"
     counted = f"{done.replayed:,} {what}" + (f", {done.passed_over:,} passed over" if done.passed_over else "")
     counted += f", {done.dead:,} dead" if done.dead else ""
-    counted += f", {done.spent_usd:.4f} USD" if done.spent_usd else ""
-    print(f"{plan.plan} is {plan.state}: {counted}, in {seconds:.1f} s here")
+    counted += f", {in_money(done.spent_usd)}" if done.spent_usd else ""
+    print(f"{plan.plan} is {plan.state}: {counted}, in {in_time(seconds)} here")
     if plan.detail:
         print(f"  {plan.detail}")
     if plan.state in (ReplayState.PAUSED, ReplayState.RUNNING):

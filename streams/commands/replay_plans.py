@@ -10,6 +10,7 @@ from rich.console import Console
 
 from schemas.replays import ReplayPlan, ReplayState
 from streams.clock import SystemClock
+from streams.commands.amounts import in_money
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.commands.replay import own_topics
 from streams.commands.tables import plain_table
@@ -139,7 +140,7 @@ def _print_table(found: list[Account]) -> None:
             str(its.plan.target),
             f"{its.remaining:,} of {its.total:,}" if its.total else "",
             str(its.members or ""),
-            f"{its.spent_usd:.4f}" if its.spent_usd else "",
+            in_money(its.spent_usd) if its.spent_usd else "",
             its.plan.updated_at.strftime("%Y-%m-%d %H:%M"),
         )
         for its in found
@@ -150,8 +151,8 @@ def _print_table(found: list[Account]) -> None:
             print("\t".join(row))
         return
     table = plain_table()
-    for name in ("plan", "state", "handlers", "target", "left", "processes", "USD", "updated"):
-        table.add_column(name, justify="right" if name in ("left", "processes", "USD") else "left")
+    for name in ("plan", "state", "handlers", "target", "left", "processes", "cost", "updated"):
+        table.add_column(name, justify="right" if name in ("left", "processes", "cost") else "left")
     for row in rows:
         table.add_row(*row)
     console.print(table)
@@ -170,8 +171,8 @@ def _print_plan(account: Account) -> None:
         "gives way": "to live traffic that is late" if plan.give_way else "never",
     }
     if plan.max_cost_usd is not None:
-        spent = "not known here" if account.spent_usd is None else f"{account.spent_usd:.4f}"
-        lines["USD"] = f"{spent} of {plan.max_cost_usd:g}"
+        spent = "not known here" if account.spent_usd is None else in_money(account.spent_usd)
+        lines["cost"] = f"{spent} of {in_money(plan.max_cost_usd)}"
     chosen = {key: value for key, value in plan.selection.to_wire().items() if value}
     if chosen:
         lines["records"] = "; ".join(f"{key} {value}" for key, value in chosen.items())

@@ -12,6 +12,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
 
+from streams.commands.amounts import in_money, in_rate, in_time
 from streams.replay.run import Progress as Standing
 
 _LINE_SECONDS = 5.0
@@ -104,26 +105,13 @@ def name_of(standing: Standing) -> str:
 def tail_of(standing: Standing, speed: Speed) -> str:
     """Speed, time left, cost, and what holds it up."""
     rate = speed.per_second
-    parts = [f"{rate:,.0f}/s"]
+    parts = [f"{in_rate(rate)}/s"]
     if rate > 0 and standing.remaining:
-        parts.append(f"{clock_time(standing.remaining / rate)} left")
+        parts.append(f"{in_time(standing.remaining / rate)} left")
     if standing.spent_usd:
-        parts.append(f"{standing.spent_usd:.4f} USD")
+        parts.append(in_money(standing.spent_usd))
     if standing.dead:
         parts.append(f"{standing.dead:,} dead")
     if standing.members > 1:
         parts.append(f"{standing.members} processes")
     return ", ".join([*parts, *([standing.note] if standing.note else [])])
-
-
-def clock_time(seconds: float) -> str:
-    """A duration as people say it.
-
-    >>> clock_time(42.4), clock_time(192), clock_time(7380)
-    ('42 s', '3 min 12 s', '2 h 03 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest:02} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
