@@ -95,6 +95,8 @@ async def _tell(settings: Settings, handlers: Sequence[Handler], options: LagOpt
         if options.as_json:
             print(json.dumps(_as_json(told)), flush=True)
         else:
+            if options.watch_seconds is not None:
+                table_console().print(Text(f"{SystemClock().now():%H:%M:%S} UTC", "bold"))
             _show(told)
         if options.watch_seconds is None:
             return 1 if told.exceeded else 0

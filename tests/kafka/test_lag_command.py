@@ -11,12 +11,12 @@ import httpx2
 import pytest
 
 from streams.clock import SystemClock
-from streams.commands.lag import LagOptions, run_lag
+from streams.commands.lag import LagOptions, _tell, run_lag
 from streams.commands.lag_server import LagExporter
 from streams.http import HttpServer
 from streams.settings import HttpSettings, load_settings
 from streams.topology import HANDLERS
-from tests.kafka.installation import Installation, installed, page, scorer
+from tests.kafka.installation import Installation, installed, page, scorer, until
 
 pytestmark = pytest.mark.kafka
 
@@ -44,6 +44,25 @@ async def test_the_command_tells_people_and_programs_the_same(
     assert told["exceeded"] == ["score_page: 12 records wait on pages.crawled.v1, 5 may"]
     await assay.drain(scorer())
     assert await lag(assay, "score_page", max_records=0, max_seconds=0) == 0
+
+
+async def test_it_tells_again_and_again_until_it_is_stopped(
+    assay: Installation, capfd: pytest.CaptureFixture[str]
+) -> None:
+    told = ""
+
+    def twice() -> bool:
+        nonlocal told
+        told += capfd.readouterr().out
+        return told.count("\n") >= 2
+
+    options = LagOptions(watch_seconds=0.05, as_json=True)
+    watching = asyncio.create_task(_tell(assay.settings, HANDLERS[:1], options))
+    await until(twice)
+    watching.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await watching
+    assert json.loads(told.splitlines()[0])["groups"][0]["records"] == 0
 
 
 async def answer_of(settings: Any, path: str) -> httpx2.Response:
