@@ -23,6 +23,7 @@ from schemas.pages import CrawledPage, Tier
 from schemas.rules import Rules
 from streams.app import Application
 from streams.clock import SystemClock
+from streams.commands.lag_server import LagExporter
 from streams.demo.run import Demo, run
 from streams.http import HttpServer
 from streams.kafka import make_producer
@@ -76,9 +77,14 @@ def shown(families: Iterable[Metric]) -> set[str]:
 
 
 async def scraped(application: Application) -> list[Metric]:
+    """What Prometheus is given of a worker."""
+    return await scraped_from(application.asgi)
+
+
+async def scraped_from(asgi: Any) -> list[Metric]:
     """What Prometheus is given."""
     async with (
-        HttpServer(application.asgi, HttpSettings(port=0)) as server,
+        HttpServer(asgi, HttpSettings(port=0)) as server,
         httpx.AsyncClient(base_url=f"http://{server.address}", follow_redirects=True) as client,
     ):
         answer = await client.get("/metrics")
@@ -247,6 +253,16 @@ async def test_a_replay_shows_its_progress_in_a_lane_of_its_own_and_its_plan_in_
     assert groups == {f"{topic_prefix}assay.{handler}.replay" for handler in ("score_page", "index_page")}
     topics = {sample.labels["handler"] for sample in samples if sample.name.startswith("faststream")}
     assert topics == {topic_prefix + CRAWLED, f"{topic_prefix}{SCORED}.replay"}
+
+
+async def test_what_is_told_of_groups_is_told_by_handlers_and_topics_of_the_topology(
+    kafka: str, topic_prefix: str
+) -> None:
+    place = await installed(kafka, topic_prefix)
+    await place.feed([page(number) for number in range(9)])
+    families = await scraped_from(LagExporter(place.settings, HANDLERS, SystemClock()))
+    assert not strays(families, {})
+    assert shown(families) >= {name for name, source in ELSEWHERE.items() if source == "commands/lag"}
 
 
 async def write_hostile(place: Installation) -> int:
