@@ -437,7 +437,8 @@ REPLAY_WAITING = MetricDef(
 GROUP_LAG = MetricDef(
     name="assay_group_lag_records",
     kind="gauge",
-    meaning="Records that a consumer group has not committed, as seen from outside: also of a group that is stopped.",
+    meaning="Records that a consumer group has not committed, as seen from outside: also of a group that is stopped."
+    " Counted in offsets, so with the markers of transactions; 0 is exact.",
     unit="records",
     labels=("handler", "topic"),
 )
@@ -465,7 +466,7 @@ GROUP_MEMBERS = MetricDef(
 TOPIC_DEAD_LETTERS = MetricDef(
     name="assay_topic_dead_letters",
     kind="gauge",
-    meaning="Records that stand in a handler's dead letter topic.",
+    meaning="Records that stand in a handler's dead letter topic, counted in offsets; 0 is exact.",
     unit="records",
     labels=("handler",),
 )
