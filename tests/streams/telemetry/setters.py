@@ -20,7 +20,7 @@ ELSEWHERE = {
     "assay_group_members": "commands/lag",
     "assay_topic_dead_letters": "commands/lag",
 }
-"""What no worker shows in a demonstration, and the code that sets it: a model that judges searches, replays, and
+"""What no worker shows in a demonstration, and the code that sets it: where a model judges searches, in replays, and in
 `assay lag --serve`."""
 
 
