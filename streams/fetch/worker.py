@@ -266,6 +266,9 @@ class FetchWorker:
         if not _is_success(response.status):
             return FetchRefused(url, FetchFailure.CLIENT_ERROR, f"status {response.status}")
         content_type = response.headers.get("content-type", "")
+        if self._metrics is not None:
+            # Here and not with the outcome: a page that has not changed since is none that was brought home.
+            self._metrics.fetch_bytes_total.inc(len(response.body))
         page = FetchedPage(url, target.url, response.status, content_type, response.body, self._clock.now())
         return Versioned(page, version_in(response.headers))
 
@@ -276,7 +279,6 @@ class FetchWorker:
             self._metrics.fetches_total.labels(result.reason).inc()
         else:
             self._metrics.fetches_total.labels("ok").inc()
-            self._metrics.fetch_bytes_total.inc(len(result.body))
 
     def _count_rules(self, found: str) -> None:
         if self._metrics is not None:

@@ -599,8 +599,8 @@ async def test_a_page_that_has_not_changed_is_not_sent_again(web: Web, marks: tu
     versions = Versions(web, *marks)
     web.routes["/a"] = versions.answer
     web.routes["/moved"] = response("", status=301, Location="/a")
-    time = VirtualTime()
-    async with FetchWorker(settings(web), clock=time.clock) as worker:
+    time, registry = VirtualTime(), CollectorRegistry()
+    async with FetchWorker(settings(web), clock=time.clock, metrics=Metrics(registry)) as worker:
         [first] = await fetch(worker, "http://site.example/a")
         time.seconds += 60
         for url in ("http://site.example/a", "http://site.example/moved"):
@@ -611,6 +611,8 @@ async def test_a_page_that_has_not_changed_is_not_sent_again(web: Web, marks: tu
             assert (again.body, again.status, again.content_type) == (first.body, 200, first.content_type)
             assert again.fetched_at > first.fetched_at
     assert versions.sent == 1
+    assert registry.get_sample_value("assay_fetches_total", {"outcome": "ok"}) == 3
+    assert registry.get_sample_value("assay_fetch_bytes_total") == len(versions.body), "brought home once"
 
 
 async def test_a_page_that_has_changed_is_sent_and_its_new_version_counts(web: Web) -> None:
