@@ -28,6 +28,11 @@ class TelemetrySettings(Section):
         default=5.0, gt=0, description="For sending spans once; what a collector doesn't take is lost."
     )
 
+    @field_validator("traces", mode="before")
+    @classmethod
+    def _may_stand_without_quotes(cls, value: object) -> object:
+        return "off" if value is False else value  # which YAML makes of a bare off
+
     @field_validator("otlp_endpoint")
     @classmethod
     def _is_an_address(cls, text: str) -> str:
