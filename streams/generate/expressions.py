@@ -1,13 +1,16 @@
 """PromQL from declared metrics: the few forms that panels, recording rules and alerts are made of.
 
 A metric goes in with the labels to group by and to select; an expression comes out. Metrics with the label ``lane`` are
-narrowed to live traffic unless another lane is asked for, so that a backfill moves no curve and wakes nobody.
+narrowed to live traffic unless another lane is asked for, others to what processes that replay don't tell, so that a
+replay moves no curve and wakes nobody.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
+from streams.generate.scraping import REPLAYS
+from streams.telemetry import metric_defs as defs
 from streams.telemetry.metric_defs import MetricDef
 
 SPAN = "$__rate_interval"
@@ -15,6 +18,19 @@ SPAN = "$__rate_interval"
 RANGE = "$__range"
 """The whole range of time that a dashboard shows."""
 LIVE, REPLAY = "live", "replay"
+
+_OF_REPLAYS_AND_GROUPS = (
+    defs.REPLAY_RECORDS,
+    defs.REPLAY_REMAINING,
+    defs.REPLAY_COST,
+    defs.REPLAY_WAITING,
+    defs.GROUP_LAG,
+    defs.GROUP_LAG_SECONDS,
+    defs.GROUP_RETENTION_LEFT,
+    defs.GROUP_MEMBERS,
+    defs.TOPIC_DEAD_LETTERS,
+)
+"""No worker tells these, so there is nothing to keep apart."""
 
 Aggregate = Literal["sum", "max", "min"]
 
@@ -25,7 +41,8 @@ def series(metric: MetricDef, part: str = "", **where: str) -> str:
     Args:
         metric: The metric.
         part: ``_bucket``, ``_sum`` or ``_count`` of a histogram.
-        where: Values by label; one that begins with ``~`` is a regular expression, ``!~`` one that must not match.
+        where: Values by label; one that begins with ``~`` is a regular expression, ``!~`` one that must not match,
+            and ``!`` stands before a value that is not meant.
 
     Returns:
         A selector.
@@ -37,7 +54,9 @@ def series(metric: MetricDef, part: str = "", **where: str) -> str:
         raise ValueError(f"{metric.name} is a {metric.kind}, so {part or 'no part'} can't be asked for")
     if "lane" in metric.labels:
         where = {"lane": LIVE, **where}
-    if unknown := where.keys() - {*metric.labels, "le"}:
+    elif metric not in _OF_REPLAYS_AND_GROUPS:
+        where = {"job": f"!{REPLAYS}", **where}
+    if unknown := where.keys() - {*metric.labels, "job", "le"}:
         raise ValueError(f"{metric.name} has no label {', '.join(sorted(unknown))}")
     return f"{metric.name}{part}{_braces(where)}"
 
@@ -90,7 +109,7 @@ def _braces(where: dict[str, str]) -> str:
 
 
 def _matcher(label: str, value: str) -> str:
-    for operator in ("!~", "~"):
-        if value.startswith(operator):
-            return f'{label}{"" if operator[0] == "!" else "="}{operator}"{value.removeprefix(operator)}"'
+    for mark, operator in (("!~", "!~"), ("!", "!="), ("~", "=~")):
+        if value.startswith(mark):
+            return f'{label}{operator}"{value.removeprefix(mark)}"'
     return f'{label}="{value}"'

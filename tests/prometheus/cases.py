@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from streams.generate.expressions import REPLAY, series
-from streams.generate.scraping import LAG_READER, services
+from streams.generate.expressions import REPLAY
+from streams.generate.scraping import LAG_READER, REPLAYS, services
 from streams.telemetry import metric_defs as defs
-from tests.prometheus.worlds import GONE, World, growing, loop_lag, steady, then, tiers, up
+from tests.prometheus.worlds import GONE, World, growing, loop_lag, seen, steady, then, tiers, up
 
 SCORE = {"handler": "score_page"}
 JUDGE = {"handler": "judge_relevance"}
 OWN = SCORE | {"topic": "pages.crawled.v1"}
-DEAD = series(defs.DEAD_EVENTS, handler="score_page", reason="invalid", stage="decode")
-IN_DOUBT = series(defs.TRANSACTIONS, handler="score_page", result="in_doubt")
-COMMITS = series(defs.TRANSACTIONS, **SCORE, result="committed")
+DEAD = seen(defs.DEAD_EVENTS, handler="score_page", reason="invalid", stage="decode")
+IN_DOUBT = seen(defs.TRANSACTIONS, handler="score_page", result="in_doubt")
+COMMITS = seen(defs.TRANSACTIONS, **SCORE, result="committed")
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _workers() -> tuple[Case, ...]:
 
 def _stalls() -> tuple[Case, ...]:
     idle = {COMMITS: then("0+60", 30, "9000")}
-    outside, inside = series(defs.GROUP_LAG, **OWN), series(defs.CONSUMER_LAG, **OWN)
+    outside, inside = seen(defs.GROUP_LAG, **OWN), seen(defs.CONSUMER_LAG, **OWN)
 
     def stalled(value: str) -> Told:
         return Told(
@@ -102,7 +102,7 @@ def _stalls() -> tuple[Case, ...]:
 
     retry = {"topic": "pages.scored.v1.assay.index_page.retry.10m", "handler": "index_page"}
     index_idle = {
-        series(defs.TRANSACTIONS, handler="index_page", result="committed"): then("0+60", 30, "9000"),
+        seen(defs.TRANSACTIONS, handler="index_page", result="committed"): then("0+60", 30, "9000"),
     }
     resting = Told(
         "AssayBreakerOpen",
@@ -122,29 +122,29 @@ def _stalls() -> tuple[Case, ...]:
             "a replay of it goes on",
             {
                 outside: then("0", 30, "700"),
-                series(defs.TRANSACTIONS, **SCORE, result="committed", lane=REPLAY): growing(60),
+                seen(defs.TRANSACTIONS, **SCORE, result="committed", lane=REPLAY): growing(60),
                 **idle,
             },
             (stalled("700"),),
         ),
         Case(
             "a record is in hand for too long",
-            {series(defs.OLDEST_UNFINISHED, **SCORE): then("0", 12, "0+60")},
+            {seen(defs.OLDEST_UNFINISHED, **SCORE): then("0", 12, "0+60")},
             (stalled("660"),),
         ),
         Case("there is a lot to do", {outside: then("0", 30, "90000")}),
         Case("there is nothing to do", idle),
-        Case("records wait to be tried again", {series(defs.GROUP_LAG, **retry): steady(5), **index_idle}),
+        Case("records wait to be tried again", {seen(defs.GROUP_LAG, **retry): steady(5), **index_idle}),
         Case(
             "it rests, because what it needs is down",
-            {outside: then("0", 30, "700"), series(defs.BREAKER_OPEN, **SCORE): then("0", 30, "1"), **idle},
+            {outside: then("0", 30, "700"), seen(defs.BREAKER_OPEN, **SCORE): then("0", 30, "1"), **idle},
             (resting,),
         ),
     )
 
 
 def _late() -> tuple[Case, ...]:
-    in_time = series(defs.EVENT_AGE, "_bucket", **SCORE, le="60.0")
+    in_time = seen(defs.EVENT_AGE, "_bucket", **SCORE, le="60.0")
     return (
         Case(
             "one in ten is late",
@@ -174,8 +174,8 @@ def _dead() -> tuple[Case, ...]:
             " are kept until the topic's retention ends.",
         )
 
-    new = series(defs.DEAD_EVENTS, handler="score_page", reason="too_large", stage="decode")
-    replayed = series(defs.DEAD_EVENTS, handler="score_page", reason="too_large", stage="decode", lane=REPLAY)
+    new = seen(defs.DEAD_EVENTS, handler="score_page", reason="too_large", stage="decode")
+    replayed = seen(defs.DEAD_EVENTS, handler="score_page", reason="too_large", stage="decode", lane=REPLAY)
     return (
         Case("more records are refused", {DEAD: then("2", 5, "5")}, (dead("3", "invalid"),)),
         Case("a record is refused for the first time", {new: then("_", 5, "1")}, (dead("1", "too_large"),)),
@@ -185,9 +185,9 @@ def _dead() -> tuple[Case, ...]:
 
 
 def _outside() -> tuple[Case, ...]:
-    breaker, replays = series(defs.BREAKER_OPEN, **JUDGE), series(defs.BREAKER_OPEN, **JUDGE, lane=REPLAY)
-    model = series(defs.LLM_BREAKER_OPEN, model="small")
-    left = series(defs.LLM_BUDGET_LEFT)
+    breaker, replays = seen(defs.BREAKER_OPEN, **JUDGE), seen(defs.BREAKER_OPEN, **JUDGE, lane=REPLAY)
+    model = seen(defs.LLM_BREAKER_OPEN, model="small")
+    left = seen(defs.LLM_BUDGET_LEFT)
     return (
         Case(
             "a handler rests",
@@ -216,7 +216,10 @@ def _outside() -> tuple[Case, ...]:
             ),
         ),
         Case("a handler rested for a moment", {breaker: then("0", 5, "1")}),
-        Case("a replay rests", {replays: then("0", 15, "1")}),
+        Case(
+            "a replay rests",
+            {replays: then("0", 15, "1"), seen(defs.LLM_BREAKER_OPEN, job=REPLAYS, model="small"): then("0", 15, "1")},
+        ),
         Case(
             "the day's budget is nearly spent",
             {left: then("20", 10, "3")},
@@ -237,7 +240,7 @@ def _outside() -> tuple[Case, ...]:
 
 
 def _rest() -> tuple[Case, ...]:
-    left = series(defs.GROUP_RETENTION_LEFT, **OWN)
+    left = seen(defs.GROUP_RETENTION_LEFT, **OWN)
     return (
         Case(
             "commits end in doubt",
@@ -266,6 +269,7 @@ def _rest() -> tuple[Case, ...]:
                 ),
             ),
         ),
+        Case("a process that replays wakes late", {loop_lag("replay", REPLAYS): steady(5)}),
         Case("a process woke late once", {loop_lag("score-page"): then("0.01", 1, "3")}),
         Case(
             "retention nears what is unread",

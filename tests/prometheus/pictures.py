@@ -8,6 +8,7 @@ Out: ``docs/pictures/<dashboard>.png``, or files in another folder. Needs Promet
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from streams.generate.dashboards.all import dashboards
 from streams.generate.panels import Dashboard, Panel, Query
+from streams.telemetry.logs import configure_logs
 from tests.kafka_server import kafka_server
 from tests.prometheus.scene import Scene, places, play
 from tests.prometheus.server import Prometheus
@@ -26,16 +28,19 @@ if TYPE_CHECKING:
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 STEP_SECONDS, WINDOW = 1.0, "10s"
-COLUMNS, WIDTH, HEIGHT = 3, 4.2, 2.3
-"""Panels abreast, and inches of one."""
-MOST_LABELS = 6
+COLUMNS, WIDTH, HEIGHT, FIGURE_HEIGHT, TITLE_HEIGHT = 3, 4.2, 2.3, 0.9, 0.4
+"""Panels abreast, and inches."""
+MOST_LABELS, MOST_PANELS = 6, 24
+"""Of the handlers the first four: the others have the same panels."""
 COLOURS = ("#3b6fb6", "#d1773a", "#4a9a6a", "#a2528f", "#8a8a3c", "#5aa9b5", "#b5484f", "#6d6d74")
 
-Series = list[tuple[str, dict[float, float]]]
+Series = list[tuple[str, dict[int, float]]]
 
 
 def main(folder: Path = PICTURES) -> None:
     """Plays the scene and draws every dashboard."""
+    configure_logs("error", "console")
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     here = places()
     with (
         tempfile.TemporaryDirectory() as place,
@@ -54,10 +59,11 @@ def _draw(shown: Dashboard, server: Prometheus, scene: Scene, path: Path) -> Non
     from matplotlib.figure import Figure
 
     panels = [(row.title if first else "", panel) for row in shown.rows for first, panel in _firsts(row.panels)]
-    columns = 2 * COLUMNS if len(panels) > 10 * COLUMNS else COLUMNS
-    rows = math.ceil(len(panels) / columns)
-    figure = Figure(figsize=(columns * WIDTH, rows * HEIGHT))
-    grid = figure.subplots(rows, columns, squeeze=False)
+    panels = panels[:MOST_PANELS]
+    lines = [panels[first : first + COLUMNS] for first in range(0, len(panels), COLUMNS)]
+    heights = [FIGURE_HEIGHT if all(panel.form == "figure" for _, panel in line) else HEIGHT for line in lines]
+    figure = Figure(figsize=(COLUMNS * WIDTH, sum(heights) + TITLE_HEIGHT))
+    grid = figure.subplots(len(lines), COLUMNS, squeeze=False, gridspec_kw={"height_ratios": heights})
     for axes in grid.flat[len(panels) :]:
         axes.set_axis_off()
     for axes, (heading, panel) in zip(grid.flat, panels, strict=False):
@@ -66,9 +72,10 @@ def _draw(shown: Dashboard, server: Prometheus, scene: Scene, path: Path) -> Non
         axes.set_prop_cycle(color=COLOURS)
         axes.tick_params(labelsize=7)
         _panel(axes, panel, server, scene)
-    figure.suptitle(shown.title, x=0.01, ha="left", weight="bold", size=12)
-    figure.tight_layout()
-    figure.savefig(path, dpi=70 if columns > COLUMNS else 80)
+    top = 1 - TITLE_HEIGHT / (sum(heights) + TITLE_HEIGHT)
+    figure.text(0.01, (1 + top) / 2, shown.title, va="center", weight="bold", size=12)
+    figure.tight_layout(rect=(0, 0, 1, top))
+    figure.savefig(path, dpi=80)
     _shrink(path)
 
 
@@ -86,31 +93,37 @@ def _panel(axes: Axes, panel: Panel, server: Prometheus, scene: Scene) -> None:
         _bars(axes, panel, server, scene)
         return
     found = [series for query in panel.queries for series in _series(query, server, scene)]
-    times = sorted({at for _, values in found for at in values})
+    times = range(int(scene.ended - scene.began) + 1)
     if panel.form == "stack" and found:
         heights = [[values.get(at, 0.0) for at in times] for _, values in found]
-        axes.stackplot([at - scene.began for at in times], heights, labels=[label for label, _ in found], alpha=0.75)
+        axes.stackplot(times, heights, labels=[label for label, _ in found], alpha=0.75)
     else:
         for label, values in found:
-            axes.plot([at - scene.began for at in values], list(values.values()), label=label, linewidth=1.2)
+            axes.plot(times, [values.get(at, math.nan) for at in times], label=label, linewidth=1.2)
     if panel.objective is not None:
         axes.axhline(panel.objective, color="#b5484f", linestyle="--", linewidth=0.8, label="objective")
     axes.grid(axis="y", alpha=0.25)
     axes.set_xlim(0, scene.ended - scene.began)
     axes.xaxis.set_major_formatter("{x:.0f} s")
     _scale(axes.yaxis, panel)
-    if not panel.signed:
-        axes.set_ylim(bottom=0)
+    if panel.signed:
+        axes.set_ylim(-1, 1)
+    else:
+        # Above the data is room for the legend.
+        axes.set_ylim(0, max(axes.get_ylim()[1], 1e-9) * 1.4)
     if found:
         handles, labels = axes.get_legend_handles_labels()
         axes.legend(handles[:MOST_LABELS], labels[:MOST_LABELS], fontsize=5.5, frameon=False, loc="upper left")
 
 
 def _series(query: Query, server: Prometheus, scene: Scene) -> Series:
-    """Legend and values by time, without what is no number."""
+    """Legend and values by second of the scene, without what is no number."""
     found = server.query_range(query.expression, scene.began, scene.ended, STEP_SECONDS, WINDOW)
     return [
-        (_legend(query.legend, labels), {at: value for at, value in values if not math.isnan(value)})
+        (
+            _legend(query.legend, labels),
+            {round(at - scene.began): value for at, value in values if not math.isnan(value)},
+        )
         for labels, values in found
     ]
 
@@ -118,8 +131,11 @@ def _series(query: Query, server: Prometheus, scene: Scene) -> Series:
 def _figure(axes: Axes, panel: Panel, server: Prometheus, scene: Scene) -> None:
     axes.set_axis_off()
     [query] = panel.queries
-    values = [_number(sample.value, panel.unit) for sample in server.query(query.expression, scene.ended)]
-    axes.text(0.02, 0.45, ", ".join(values), size=22, color=COLOURS[0], transform=axes.transAxes)
+    values = []
+    for sample in server.query(query.expression, scene.ended):
+        name = _legend(query.legend, sample.labels) if "{{" in query.legend else ""
+        values.append(f"{name} {_number(sample.value, panel.unit)}".strip())
+    axes.text(0.02, 0.4, ", ".join(values), size=18, color=COLOURS[0], transform=axes.transAxes)
 
 
 def _bars(axes: Axes, panel: Panel, server: Prometheus, scene: Scene) -> None:
@@ -133,6 +149,7 @@ def _bars(axes: Axes, panel: Panel, server: Prometheus, scene: Scene) -> None:
         named = [(label, value - less) for (label, value), less in zip(named, below, strict=False)]
     axes.barh([label for label, _ in named], [value for _, value in named], color=COLOURS[0])
     axes.tick_params(axis="y", labelsize=6)
+    axes.locator_params(axis="x", nbins=4)
     _scale(axes.xaxis, panel)
 
 
@@ -140,13 +157,15 @@ def _scale(axis: Any, panel: Panel) -> None:
     from matplotlib.ticker import FuncFormatter, PercentFormatter
 
     if panel.unit == "percentunit":
-        axis.set_major_formatter(PercentFormatter(1.0))
+        axis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     else:
         axis.set_major_formatter(FuncFormatter(lambda value, _: _number(value, panel.unit)))
 
 
 def _number(value: float, unit: str) -> str:
     """A value as Grafana would write it, roughly."""
+    if unit == "s" and value >= 3600:
+        return f"{value / 86400:.3g} d" if value >= 86400 else f"{value / 3600:.3g} h"
     suffix = {"s": " s", "cps": "/s", "Bps": " B/s", "bytes": " B", "currencyUSD": " $"}.get(unit, "")
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
@@ -165,7 +184,7 @@ def _shrink(path: Path) -> None:
     from PIL import Image
 
     with Image.open(path) as picture:
-        picture.convert("RGB").quantize(48).save(path, optimize=True)
+        picture.convert("RGB").quantize(128).save(path, optimize=True)
 
 
 if __name__ == "__main__":

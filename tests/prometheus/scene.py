@@ -37,8 +37,12 @@ from tests.prometheus.server import Prometheus, free_port
 from tests.streams.llm.judges import GOOD
 from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, model_server, says, slow, status
 
-PAGES = 60
-REPLAYED_A_SECOND = 20.0
+ROUNDS, ROUND_SECONDS = 8, 2.0
+"""Everything is fed so often and so far apart, since a counter that never grows has no rate."""
+PAGES_A_ROUND = 10
+REPLAYED_A_SECOND = 40.0
+BROKEN = "decontextualize_claim"
+"""Whose model has the outage."""
 SCRAPES_SECONDS = 4.0
 """So that Prometheus has seen how things ended."""
 
@@ -99,7 +103,7 @@ async def play(kafka: str, prefix: str, folder: Path, here: Places, server: Prom
             await asyncio.sleep(SCRAPES_SECONDS)
         finally:
             await application.stop()
-        await _replay(place.settings, here, stack)
+        await _replay(place.settings, folder, here, stack)
         # Nobody reads these: the groups are stopped.
         await _feed(place, feed.events(datetime.now(UTC)))
         await asyncio.to_thread(server.wait_until_up, REPLAYS)
@@ -180,26 +184,27 @@ def _fails_once(handler: Handler) -> Handler:
 
 
 async def _work(place: Installation, application: Application, model: ModelServer) -> None:
-    """What the demonstration feeds, a record for every handler that is none, pages, and an outage of the model."""
-    await _feed(place, feed.events(datetime.now(UTC)))
-    for handler in HANDLERS:
-        await place.feed([(b"broken", b"{")], handler.consumes.name)
-    for first in range(0, PAGES, 10):
-        await place.feed([page(number) for number in range(first, first + 10)])
-        await asyncio.sleep(1.0)
+    """Rounds of what the demonstration feeds, of pages and of records that are none; then an outage of the model."""
+    for number in range(ROUNDS):
+        await _feed(place, [_another(event, number) for event in feed.events(datetime.now(UTC))])
+        for handler in HANDLERS:
+            await place.feed([(b"broken", b"{")], handler.consumes.name)
+        await place.feed([page(number * PAGES_A_ROUND + each) for each in range(PAGES_A_ROUND)])
+        await asyncio.sleep(ROUND_SECONDS)
     await until(application.caught_up, times=3)
     behave, model.behave = model.behave, status(401)
-    claims = [claim.model_copy(update={"claim_id": f"{claim.claim_id}-2", "claim_text": f"So {claim.claim_text}"})
-              for claim in feed.claims()]  # fmt: skip
-    await _feed(place, claims)
+    claims = [_another(claim, ROUNDS) for claim in feed.claims()]
+    await _feed(place, [claim.model_copy(update={"claim_text": f"So {claim.claim_text}"}) for claim in claims])
     await until(lambda: application.registry.get_sample_value("assay_llm_breaker_open", {"model": BROKEN}) == 1)
     await asyncio.sleep(SCRAPES_SECONDS)
     model.behave = behave
     await until(application.caught_up, times=3)
 
 
-BROKEN = "decontextualize_claim"
-"""Whose model has the outage."""
+def _another(event: Any, number: int) -> Any:
+    """The event under another id; a page stays the page it is."""
+    names = ("batch_id", "claim_id", "request_id", "utterance_id")
+    return event.model_copy(update={name: f"{getattr(event, name)}-{number}" for name in names if hasattr(event, name)})
 
 
 async def _feed(place: Installation, events: list[Any]) -> None:
@@ -208,16 +213,18 @@ async def _feed(place: Installation, events: list[Any]) -> None:
         await place.feed([(topic.key(event).encode(), event.to_json())], topic.name)
 
 
-async def _replay(settings: Settings, here: Places, stack: AsyncExitStack) -> None:
-    """Pages and sources once more, slowly enough to be seen."""
+async def _replay(settings: Settings, folder: Path, here: Places, stack: AsyncExitStack) -> None:
+    """Pages and sources twice more, with a journal of the replays' own: the first time sources cost money again."""
     metrics = Metrics(CollectorRegistry())
     asgi = make_asgi_app(metrics.registry)
     await stack.enter_async_context(HttpServer(asgi, HttpSettings(port=here.replay)))
+    llm = settings.llm.model_copy(update={"cache_path": folder / "replays.sqlite"})
+    settings = settings.model_copy(update={"llm": llm})
     wishes: dict[str, Any] = {"rate": REPLAYED_A_SECOND, "max_cost_usd": 1.0}
-    for handler in ("score_page", "judge_relevance"):
-        await planned(settings, handler, plan=f"again_{handler}", **wishes)
-        async with Ledger(settings, SystemClock()) as ledger:
-            stop = asyncio.Event()
-            its_run = ReplayRun(settings, ledger, f"again_{handler}", SystemClock(), metrics, stop)
-            plan = await its_run.run()
-        assert plan.state is ReplayState.FINISHED, plan.detail
+    for name in ("first", "second"):
+        for handler in ("score_page", "judge_relevance"):
+            await planned(settings, handler, plan=f"{name}_{handler}", **wishes)
+            async with Ledger(settings, SystemClock()) as ledger:
+                its_run = ReplayRun(settings, ledger, f"{name}_{handler}", SystemClock(), metrics, asyncio.Event())
+                plan = await its_run.run()
+            assert plan.state is ReplayState.FINISHED, plan.detail

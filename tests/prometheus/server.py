@@ -24,7 +24,7 @@ from streams.generate.prometheus import FOLDER
 
 ROOT = Path(__file__).parents[2]
 EVERY = "1s"
-WINDOW = "5m"
+WINDOW = "15m"
 """Longer than anything that is looked at."""
 _PATIENCE_SECONDS = 30.0
 _VARIABLES = {"$__rate_interval": WINDOW, "$__range": WINDOW, "$handler": ".*"}

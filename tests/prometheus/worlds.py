@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from streams.generate.expressions import series
+from streams.generate.expressions import LIVE
 from streams.generate.scraping import LAG_READER, WORKERS, services
 from streams.telemetry import metric_defs as defs
+from streams.telemetry.metric_defs import MetricDef
 from streams.topology import HANDLERS
 
 MINUTES = 180
@@ -46,23 +47,23 @@ def healthy() -> dict[str, str]:
         its = {"handler": handler.name}
         topic = its | {"topic": handler.consumes.name}
         world |= {
-            series(defs.TRANSACTIONS, **its, result="committed"): growing(60),
-            series(defs.EVENT_AGE, "_bucket", **its, le=str(float(handler.slo_seconds))): growing(600),
-            series(defs.EVENT_AGE, "_bucket", **its, le="3600.0"): growing(600),
-            series(defs.EVENT_AGE, "_bucket", **its, le="+Inf"): growing(600),
-            series(defs.EVENT_AGE, "_count", **its): growing(600),
-            series(defs.CONSUMER_LAG, **topic): steady(0),
-            series(defs.GROUP_LAG, **topic): steady(0),
-            series(defs.GROUP_RETENTION_LEFT, **topic): steady(7 * 86_400),
-            series(defs.OLDEST_UNFINISHED, **its): steady(0.2),
-            series(defs.BREAKER_OPEN, **its): steady(0),
+            seen(defs.TRANSACTIONS, **its, result="committed"): growing(60),
+            seen(defs.EVENT_AGE, "_bucket", **its, le=str(float(handler.slo_seconds))): growing(600),
+            seen(defs.EVENT_AGE, "_bucket", **its, le="3600.0"): growing(600),
+            seen(defs.EVENT_AGE, "_bucket", **its, le="+Inf"): growing(600),
+            seen(defs.EVENT_AGE, "_count", **its): growing(600),
+            seen(defs.CONSUMER_LAG, **topic): steady(0),
+            seen(defs.GROUP_LAG, **topic): steady(0),
+            seen(defs.GROUP_RETENTION_LEFT, **topic): steady(7 * 86_400),
+            seen(defs.OLDEST_UNFINISHED, **its): steady(0.2),
+            seen(defs.BREAKER_OPEN, **its): steady(0),
         }
     world |= {
-        series(defs.TRANSACTIONS, handler="score_page", result="in_doubt"): steady(2),
-        series(defs.DEAD_EVENTS, handler="score_page", reason="invalid", stage="decode"): steady(2),
+        seen(defs.TRANSACTIONS, handler="score_page", result="in_doubt"): steady(2),
+        seen(defs.DEAD_EVENTS, handler="score_page", reason="invalid", stage="decode"): steady(2),
         loop_lag("score-page"): steady(0.01),
-        series(defs.LLM_BREAKER_OPEN, model="small"): steady(0),
-        series(defs.LLM_BUDGET_LEFT): steady(20),
+        seen(defs.LLM_BREAKER_OPEN, model="small"): steady(0),
+        seen(defs.LLM_BUDGET_LEFT): steady(20),
     }
     return world | tiers(growing(2), growing(10), growing(8))
 
@@ -71,14 +72,23 @@ def tiers(*values: str) -> dict[str, str]:
     """Pages scored, of tiers A, B and C."""
     labels = dict(zip("ABC", ("HIGH", "MEDIUM", "LOW"), strict=True))
     return {
-        series(defs.PAGES_SCORED, tier=tier, trust_label=label): value
+        seen(defs.PAGES_SCORED, tier=tier, trust_label=label): value
         for (tier, label), value in zip(labels.items(), values, strict=True)
     }
 
 
-def loop_lag(service: str) -> str:
+def seen(metric: MetricDef, part: str = "", job: str = WORKERS, **labels: str) -> str:
+    """A series as Prometheus has it; live traffic where nothing else is said."""
+    if "lane" in metric.labels:
+        labels = {"lane": LIVE, **labels}
+    assert labels.keys() - {"le"} == set(metric.labels)
+    inside = ", ".join(f'{label}="{value}"' for label, value in {"job": job, **labels}.items())
+    return f"{metric.name}{part}{{{inside}}}"
+
+
+def loop_lag(service: str, job: str = WORKERS) -> str:
     """How late the event loop of a service's process wakes."""
-    return f'{defs.LOOP_LAG.name}{{job="{WORKERS}", service="{service}", instance="{service}:8080"}}'
+    return f'{defs.LOOP_LAG.name}{{job="{job}", service="{service}", instance="{service}:8080"}}'
 
 
 def _run(notation: str, minutes: int) -> str:

@@ -35,7 +35,7 @@ def _money() -> tuple[Panel, ...]:
     return (
         Panel(
             title="Spent",
-            note="In the range shown, by task and model. Calls that brought nothing are estimates.",
+            note="In the range shown, without replays. Calls that brought nothing are estimates.",
             unit="currencyUSD",
             queries=single(increase(defs.LLM_COST, "task", "model", window=RANGE), "{{task}} {{model}}"),
             form="bars",

@@ -60,13 +60,11 @@ def test_a_panel_says_what_is_seen_and_is_declared_once(shown: Dashboard) -> Non
 
 @EACH
 def test_live_traffic_and_replays_are_apart(shown: Dashboard) -> None:
-    apart = {metric.name for metric in METRICS if "lane" in metric.labels}
     for panel in shown.panels:
         for query in panel.queries:
-            for found in re.findall(r"(?<!:)(assay_[a-z_]+)(\{[^}]*\})?", query.expression):
-                if re.sub(r"_(bucket|sum|count)$", "", found[0]) in apart:
-                    assert ('lane="replay"' in found[1]) == ("replay" in panel.title)
-                    assert ('lane="live"' in found[1]) != ('lane="replay"' in found[1])
+            for name, selector in re.findall(r"(?<!:)(assay_[a-z_]+)(\{[^}]*\})?", query.expression):
+                live = 'lane="live"' in selector or 'job!="assay-replay"' in selector
+                assert live == (shown.name != "replays" and not re.match("assay_(group|topic)_", name))
 
 
 @EACH
@@ -118,6 +116,7 @@ def test_a_selector_of_what_is_not_declared_is_refused() -> None:
         'assay_group_lag_records{handler=~"a|b", topic!~".*retry.*"}'
     )
     assert series(defs.TRANSACTIONS) == 'assay_transactions_total{lane="live"}'
+    assert series(defs.LOOP_LAG) == 'assay_loop_lag_seconds{job!="assay-replay"}'
     with pytest.raises(ValueError, match="no label verdict"):
         series(defs.GROUP_LAG, verdict="passed")
     with pytest.raises(ValueError, match="histogram"):
