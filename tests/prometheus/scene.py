@@ -191,14 +191,16 @@ async def _work(place: Installation, application: Application, model: ModelServe
             await place.feed([(b"broken", b"{")], handler.consumes.name)
         await place.feed([page(number * PAGES_A_ROUND + each) for each in range(PAGES_A_ROUND)])
         await asyncio.sleep(ROUND_SECONDS)
-    await until(application.caught_up, times=3)
+    await until(application.caught_up, times=3, seconds=120)
     behave, model.behave = model.behave, status(401)
     claims = [_another(claim, ROUNDS) for claim in feed.claims()]
     await _feed(place, [claim.model_copy(update={"claim_text": f"So {claim.claim_text}"}) for claim in claims])
-    await until(lambda: application.registry.get_sample_value("assay_llm_breaker_open", {"model": BROKEN}) == 1)
+    await until(
+        lambda: application.registry.get_sample_value("assay_llm_breaker_open", {"model": BROKEN}) == 1, seconds=120
+    )
     await asyncio.sleep(SCRAPES_SECONDS)
     model.behave = behave
-    await until(application.caught_up, times=3)
+    await until(application.caught_up, times=3, seconds=120)
 
 
 def _another(event: Any, number: int) -> Any:
