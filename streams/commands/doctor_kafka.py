@@ -109,15 +109,16 @@ def _suits(kafka: KafkaSettings, brokers: int, values: Mapping[str, str | None])
 
 
 async def _topics(settings: Settings) -> list[Finding]:
-    differences = await find_differences(settings)
+    planned, differences = len(plan_topics(settings)), await find_differences(settings)
     missing = sum(difference.what == "topic" for difference in differences)
     others = len(differences) - missing
     found = []
     if missing:
-        found.append(Finding("topics", "warn", f"{missing} are missing", "`assay topics create` makes them"))
+        what = f"{missing} of {planned} are missing"
+        found.append(Finding("topics", "warn", what, "`assay topics create` makes them"))
     if others:
         found.append(Finding("topics", "warn", f"{others} differences from what is declared", "`assay topics diff`"))
-    return found or [Finding("topics", "ok", f"all {len(plan_topics(settings))} as declared")]
+    return found or [Finding("topics", "ok", f"all {planned} as declared")]
 
 
 async def _groups(settings: Settings, clock: Clock) -> list[Finding]:

@@ -12,7 +12,7 @@ from streams.commands.findings import Finding
 from streams.kafka import make_producer
 from streams.settings import Settings
 from streams.telemetry.latest import read_latest_decisions
-from streams.topic_plan import create_topics
+from streams.topic_plan import create_topics, plan_topics
 from streams.topology import HANDLERS, TOPICS
 from tests.kafka.installation import CRAWLED, Installation, install, installed, page, scorer
 
@@ -44,7 +44,8 @@ async def test_what_is_missing_or_waits_is_told(kafka: str, topic_prefix: str) -
     await create_topics(assay.settings, [topic for topic in TOPICS if topic.name != "documents.indexed.v1"])
     await assay.feed(page(number) for number in range(5))
     found = await findings(assay.settings)
-    assert found["topics"] == Finding("topics", "warn", "1 are missing", "`assay topics create` makes them")
+    topics = f"1 of {len(plan_topics(assay.settings))} are missing"
+    assert found["topics"] == Finding("topics", "warn", topics, "`assay topics create` makes them")
     assert (found["groups"].state, found["groups"].todo) == ("warn", "`assay run score_page`")
     bare = await findings(install(kafka, topic_prefix + "bare."))
     assert bare["topics"].state == "warn"
