@@ -34,7 +34,8 @@ from streams.pipeline.subscription import Subscription, subscriptions
 from streams.pipeline.work import Work
 from streams.settings import Settings, load_settings
 from streams.telemetry.metrics import Metrics
-from streams.telemetry.tracing import Tracer, make_tracer
+from streams.telemetry.tracers import make_tracer
+from streams.telemetry.tracing import Tracer
 from streams.topology import HANDLERS, Handler
 from streams.world import LiveWorld
 

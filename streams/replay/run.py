@@ -27,10 +27,11 @@ from streams.replay.ranges import count, resolve_ranges
 from streams.replay.reading import Reading, set_to_start, standing_of
 from streams.replay.rivals import refuse_rivals
 from streams.replay.shadow import make_shadow, with_own_index
+from streams.replay.terms import check_terms
 from streams.replay.work import ReplayWork
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
-from streams.telemetry.tracing import make_tracer
+from streams.telemetry.tracers import make_tracer
 from streams.world import LiveWorld
 
 _LOOK_SECONDS = 0.5
@@ -100,12 +101,15 @@ class ReplayRun:
         """Carries the plan out from where it stands. Returns it as it stands then.
 
         Raises:
-            ReplayError: There is no such plan, it is over, it was made under another configuration, or another plan
-                asks the same models now.
+            ReplayError: There is no such plan, it is over, it was made under another configuration or with another
+                judge, its costs can't be kept below their bound, or another plan asks the same models now.
+            StoreError: The journal can't be read now.
             TopicsError: The cluster refused a topic.
             KafkaError: The cluster can't be reached.
         """
         await refuse_rivals(self._settings, self._ledger.plans, self._name)
+        if (known := self._ledger.plans.get(self._name)) is not None and known.state in WORKED_ON:
+            await check_terms(self._settings, known, self._clock.now().timestamp())
         plan = await self._changed(self._begun)
         await make_shadow(self._settings, plan)
         bound = bound_of(self._settings, plan.run, plan.max_cost_usd) if is_any_paid(plan, self._settings) else None
@@ -248,13 +252,6 @@ class ReplayRun:
             raise ReplayError(f"the plan {newest.plan} is being promoted; `assay replay promote {newest.plan}` goes on")
         if newest.state not in WORKED_ON:
             raise ReplayError(f"the plan {newest.plan} is {newest.state}; there is nothing left to do")
-        for stage in newest.stages[newest.stage :]:
-            version = self._settings.rules(handler_of(stage).rules).config_version
-            if version != stage.config_version:
-                raise ReplayError(
-                    f"the plan {newest.plan} was made under another configuration of {stage.handler} "
-                    f"({stage.config_version}, now {version}); give it with --config, or drop the plan and begin anew"
-                )
         return None if newest.state is ReplayState.RUNNING else moved(newest, ReplayState.RUNNING)
 
 

@@ -17,7 +17,8 @@ from streams.settings import SettingsError, load_settings
 from streams.telemetry import settings as telemetry_settings
 from streams.telemetry.otel import OtelTracer, exporting_tracer
 from streams.telemetry.settings import TelemetrySettings
-from streams.telemetry.tracing import NoTracer, RecordSpan, make_tracer
+from streams.telemetry.tracers import make_tracer
+from streams.telemetry.tracing import NoTracer, RecordSpan
 from tests.streams.telemetry.spans import Spans, ids, parent
 
 TRACE, ABOVE = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
