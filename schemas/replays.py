@@ -100,9 +100,13 @@ class ReplayStage(Event):
         decisions: How far the handler's earlier decisions are looked at, so that a resumed replay means the same
             records; empty where the selection does not ask for them.
         config_version: Hash of the rules it decides under.
+        judge: Who is asked: the name of a language model, or ``offline`` for the offline judge; null where the handler
+            asks nobody that is paid.
         rewritten: Topics it writes, without the prefix; what it writes elsewhere is withheld.
         begun: Whether its consumer group has been set to where the ranges start. From then on the group's offsets are
             the truth about how far it has come.
+        deleted: What retention deleted of its ranges before it could be read.
+        promoting: Live topics to which the copying of what it wrote has begun, each by a group of its own.
     """
 
     handler: str
@@ -110,8 +114,11 @@ class ReplayStage(Event):
     ranges: Many[OffsetRange] = ()
     decisions: Many[TopicRanges] = ()
     config_version: str
+    judge: Text | None = None
     rewritten: Many[str] = ()
     begun: bool = False
+    deleted: Many[OffsetRange] = ()
+    promoting: Many[str] = ()
 
 
 class ReplayPlan(Event):

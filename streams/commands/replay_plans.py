@@ -140,7 +140,7 @@ def _print_table(found: list[Account]) -> None:
             str(its.plan.target),
             f"{its.remaining:,} of {its.total:,}" if its.total else "",
             str(its.members or ""),
-            in_money(its.spent_usd) if its.spent_usd else "",
+            "not known here" if its.spent_usd is None else in_money(its.spent_usd) if its.spent_usd else "",
             its.plan.updated_at.strftime("%Y-%m-%d %H:%M"),
         )
         for its in found

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from schemas.replays import ReplayPlan, ReplayState
-from streams.replay.cost import cost_problems
+from streams.replay.cost import cost_problems, open_account
 from streams.replay.decisions import decision_ranges
 from streams.replay.ledger import Ledger
 from streams.replay.plan import ReplayError, Wishes, handler_of, is_root, make_plan
 from streams.replay.ranges import Bound, resolve_ranges
 from streams.replay.selection import make_selector
+from streams.replay.terms import asks_models
 from streams.settings import Settings
 
 
@@ -30,10 +31,13 @@ async def begin(
         ReplayError: It needs another option, can't be, there is a plan of that name, or a handler has nothing of what
             the selection asks for.
         KafkaError: The cluster can't be reached.
+        StoreError: Something is paid, and the journal can't be written.
     """
     plan = await resolved(settings, make_plan(wishes, settings, now), bounds)
     if problems := cost_problems(settings, [handler_of(stage) for stage in plan.stages]):
         raise ReplayError(problems[0])
+    if asks_models(plan):
+        await open_account(settings, plan.run, now.timestamp())
 
     def entered(newest: ReplayPlan | None) -> ReplayPlan | None:
         if newest is not None and newest.state is not ReplayState.DROPPED:

@@ -18,6 +18,9 @@ from streams.llm.usage import Experience, Used
 from streams.settings import Settings
 from streams.topology import Handler
 
+ACCOUNT_SECONDS = 90 * 86_400.0
+"""For so long a journal knows a plan that nobody goes on with; Redis keeps what it has spent no shorter."""
+
 
 class CostBound:
     """An ``AnswerStore`` that asks a plan's account first. Give it to ``LiveWorld`` as its journal.
@@ -41,6 +44,14 @@ class CostBound:
             StoreError: The journal can't be read now.
         """
         return (await self._store.book(self._account, 0.0, None))[1]
+
+    async def open_account(self, now: float) -> None:
+        """Notes in the journal that it is the one in which the plan is booked, for as long as costs are kept there."""
+        await self._store.keep(self._account, "{}", now, ACCOUNT_SECONDS, self._account, 0.0)
+
+    async def has_account(self, now: float) -> bool:
+        """Whether this is the journal in which the plan is booked."""
+        return await self._store.get(self._account, now) is not None
 
     async def get(self, key: str, now: float) -> str | None:
         """The answer that was kept, as JSON; None where there is none."""
@@ -99,18 +110,41 @@ def bound_of(settings: Settings, plan: str, most_usd: float | None) -> CostBound
     return CostBound(make_store(settings.llm.cache_path, settings.llm.redis_url.get_secret_value()), plan, most_usd)
 
 
-async def spent_by(settings: Settings, plan: str) -> float:
-    """USD that a plan has spent so far; 0 where no journal is kept.
+async def open_account(settings: Settings, plan: str, now: float) -> None:
+    """Opens a plan's account in the journal, or has it kept for longer. A journal without it is another one.
+
+    Args:
+        settings: Which journal.
+        plan: The plan's run.
+        now: Seconds since the epoch.
+
+    Raises:
+        StoreError: The journal can't be had or written.
+    """
+    bound = bound_of(settings, plan, None)
+    try:
+        await bound.open_account(now)
+    finally:
+        await bound.aclose()
+
+
+async def spent_by(settings: Settings, plan: str, now: float) -> float | None:
+    """USD that a plan has spent so far; None where the journal of these settings does not know the plan.
+
+    Args:
+        settings: Which journal.
+        plan: The plan's run.
+        now: Seconds since the epoch.
 
     Raises:
         StoreError: The journal can't be read now.
     """
     path = settings.llm.cache_path
     if not settings.llm.redis_url.get_secret_value() and (path is None or not path.exists()):
-        return 0.0
+        return None
     bound = bound_of(settings, plan, None)
     try:
-        return await bound.spent()
+        return await bound.spent() if await bound.has_account(now) else None
     finally:
         await bound.aclose()
 

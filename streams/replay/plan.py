@@ -19,10 +19,16 @@ from streams.topology import HANDLERS, Handler, Topic, handler_named
 
 EVERYTHING = ReplaySelection()
 """A selection that leaves nothing out."""
+OFFLINE = "offline"
+"""The judge of a stage that asks no model."""
 
 
 class ReplayError(Exception):
     """A replay can't be made or go on as it was asked for; the message says what to do."""
+
+
+class ReplayTroubleError(ReplayError):
+    """What was asked for is right, and something in the world keeps it from being done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +82,7 @@ def make_plan(wishes: Wishes, settings: Settings, now: datetime) -> ReplayPlan:
                 handler=handler.name,
                 topic=shadow_topic(handler.consumes.name, wishes.plan) if own else handler.consumes.name,
                 config_version=settings.rules(handler.rules).config_version,
+                judge=judge_of(handler, settings),
                 rewritten=tuple(
                     topic.name
                     for topic in handler.emits
@@ -111,12 +118,22 @@ def shadow_topic(topic: str, plan: str) -> str:
 
 
 def replay_group(handler: str, plan: str) -> str:
-    """The consumer group of a handler in a plan, before the prefix.
+    """What names a handler's part in plans of a name, before the prefix: its groups and dead letters begin with it.
 
     >>> replay_group("score_page", "rescore")
     'assay.score_page.replay.rescore'
     """
     return f"assay.{handler}.replay.{plan}"
+
+
+def run_group(handler: str, plan: ReplayPlan) -> str:
+    """The consumer group of a handler in a plan, before the prefix; another plan of that name has another one."""
+    return f"{replay_group(handler, plan.plan)}.{plan.run.rpartition('-')[2]}"
+
+
+def promotion_group(handler: str, plan: ReplayPlan, live: str) -> str:
+    """The consumer group that copies what a handler wrote to a live topic, before the prefix."""
+    return f"{run_group(handler, plan)}.promote.{live}"
 
 
 def replay_dead_letters(handler: Handler, plan: str) -> str:
@@ -144,6 +161,13 @@ def handler_of(stage: ReplayStage) -> Handler:
 def is_paid(handler: Handler, settings: Settings) -> bool:
     """Whether a replay of the handler may cost money: without a model the offline judge answers, for nothing."""
     return handler.replay == "paid" and not settings.llm.offline
+
+
+def judge_of(handler: Handler, settings: Settings) -> str | None:
+    """Whom a handler asks: the name of a model, or ``offline``; None where it asks nobody that is paid."""
+    if handler.replay != "paid":
+        return None
+    return OFFLINE if settings.llm.offline else settings.model_of(handler.name) or None
 
 
 def closure(handlers: Sequence[Handler]) -> tuple[Handler, ...]:

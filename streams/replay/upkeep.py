@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from streams.replay.plan import ReplayError, replay_group
 from streams.replay.ranges import count
 from streams.replay.reading import ends_of
 from streams.replay.shadow import drop_shadow
+from streams.replay.terms import asks_models
 from streams.settings import Settings
 from streams.telemetry.group_state import read_groups
 
@@ -129,8 +131,8 @@ def _group(settings: Settings, plan: ReplayPlan) -> str:
 
 
 async def _spent(settings: Settings, plan: ReplayPlan) -> float | None:
-    if plan.max_cost_usd is None:
+    if not asks_models(plan):
         return 0.0
     with contextlib.suppress(StoreError):
-        return await spent_by(settings, plan.run)
+        return await spent_by(settings, plan.run, time.time())
     return None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from pathlib import Path
 
 import pytest
 
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.relevance import RelevanceJudged, RelevanceRequested
-from schemas.replays import ReplaySelection, ReplayState
+from schemas.replays import ReplayPlan, ReplaySelection, ReplayState
 from streams.clock import SystemClock
 from streams.commands.replay_estimate import show_estimate
 from streams.replay.cost import spent_by
@@ -18,6 +19,8 @@ from streams.replay.estimate import estimate
 from streams.replay.figures import Estimate, PaidEstimate
 from streams.replay.ledger import Ledger
 from streams.replay.plan import ReplayError, replay_dead_letters
+from streams.replay.upkeep import accounts
+from streams.settings import load_settings
 from tests.kafka.installation import Installation, installed, until
 from tests.kafka.replays import Watched, carried_out, planned
 from tests.streams.llm.judges import input_of, judge_of
@@ -86,6 +89,13 @@ def tell(capsys: pytest.CaptureFixture[str], what: str, foreseen: PaidEstimate, 
         print(f"made {calls}, paid {cost:.6f} ({off:+.2%})")
 
 
+async def spent(place: Installation, plan: ReplayPlan) -> float:
+    """USD of a plan, as its journal has it."""
+    found = await spent_by(place.settings, plan.run, time.time())
+    assert found is not None
+    return found
+
+
 async def judgments(place: Installation, plan: str) -> list[RelevanceJudged]:
     """The judgments of a plan."""
     records = await place.read(f"{JUDGED}.replay.{plan}")
@@ -110,7 +120,7 @@ async def test_an_estimate_is_what_a_replay_then_costs_and_a_second_one_costs_no
         assert foreseen.because == f"{BEFORE} earlier calls"
 
         assert (await carried_out(place.settings, "first")).state is ReplayState.FINISHED
-        cost = await spent_by(place.settings, plan.run)
+        cost = await spent(place, plan)
         assert len(server.asked) - asked == foreseen.calls
         tell(capsys, "judge_relevance", foreseen, len(server.asked) - asked, cost)
         assert foreseen.usd == pytest.approx(cost, rel=GOAL)
@@ -123,7 +133,7 @@ async def test_an_estimate_is_what_a_replay_then_costs_and_a_second_one_costs_no
         asked = len(server.asked)
         assert (await carried_out(place.settings, "second")).state is ReplayState.FINISHED
         assert len(server.asked) == asked
-        assert await spent_by(place.settings, again.run) == 0.0
+        assert await spent(place, again) == 0.0
         judged = await judgments(place, "second")
     assert len(judged) == ALL + 1
     assert all(event.llm is not None and event.llm.cached for event in judged)
@@ -162,7 +172,7 @@ async def test_conversations_are_foreseen_by_those_before_them(
         plan = await planned(place.settings, "decontextualize_claim", plan="claims", max_cost_usd=1.0)
         foreseen = paid(await estimate(place.settings, plan))
         assert (await carried_out(place.settings, "claims")).state is ReplayState.FINISHED
-        cost = await spent_by(place.settings, plan.run)
+        cost = await spent(place, plan)
         calls = len(server.asked) - before
         records = await place.read(f"{EVALUATED}.replay.claims")
     tell(capsys, "decontextualize_claim", foreseen, calls, cost)
@@ -182,7 +192,7 @@ async def test_at_its_bound_a_replay_pauses_and_loses_nothing(kafka: str, topic_
 
         paused = await carried_out(place.settings)
         assert (paused.state, "--max-cost MORE" in paused.detail) == (ReplayState.PAUSED, True)
-        assert 0 < await spent_by(place.settings, plan.run) <= 0.02
+        assert 0 < await spent(place, plan) <= 0.02
         asked = len(server.asked)
         assert 0 < asked < ALL
         assert (await carried_out(place.settings)).state is ReplayState.PAUSED
@@ -194,15 +204,15 @@ async def test_at_its_bound_a_replay_pauses_and_loses_nothing(kafka: str, topic_
         assert (await carried_out(place.settings, tell=watched)).state is ReplayState.FINISHED
         judged = await judgments(place, "again")
         letters = await place.read(replay_dead_letters(judge_of("judge_relevance"), "again"))
-        spent = await spent_by(place.settings, plan.run)
+        total = await spent(place, plan)
     assert letters == []
     assert len(judged) == len({event.request_id for event in judged}) == ALL
     assert {event.outcome for event in judged} == {"relevant", "irrelevant"}
     assert len(server.asked) == ALL, "nothing is paid twice"
     assert foreseen.usd is not None
-    assert spent < foreseen.usd, "the longest replies are more than the real ones"
+    assert total < foreseen.usd, "the longest replies are more than the real ones"
     assert watched.last is not None
-    assert watched.last.spent_usd == pytest.approx(spent)
+    assert watched.last.spent_usd == pytest.approx(total)
 
 
 async def test_two_plans_don_t_ask_the_same_models_at_a_time(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
@@ -239,3 +249,56 @@ async def test_only_what_failed_is_paid_for(kafka: str, topic_prefix: str, tmp_p
         assert (await carried_out(settings)).state is ReplayState.FINISHED
         assert len(server.asked) == asked + 20
         assert len(await place.read(f"{JUDGED}.replay.again")) == 20
+
+
+async def test_a_plan_keeps_its_judge_and_so_its_bound(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    """Made without a model it has no bound: with a model it would spend without one."""
+    async with model_server(judge) as server:
+        place = await settled(kafka, topic_prefix, server, tmp_path)
+        await place.feed([source(number) for number in range(20)], SOURCES)
+        nobody = place.settings.model_copy(update={"llm": load_settings().llm})
+        free = await planned(nobody, "judge_relevance", plan="free")
+        with pytest.raises(
+            ReplayError, match=r"made with the offline judge for judge_relevance.*now it would be the model"
+        ):
+            await carried_out(place.settings, "free")
+        async with Ledger(place.settings, SystemClock()) as ledger:
+            assert ledger.plans["free"] == free, "nothing has happened to it"
+        assert (await carried_out(nobody, "free")).state is ReplayState.FINISHED
+        await planned(place.settings, "judge_relevance", plan="paid", max_cost_usd=1.0)
+        with pytest.raises(ReplayError, match=r"made with the model judge.*now it would be the offline judge"):
+            await carried_out(nobody, "paid")
+        assert (await carried_out(place.settings, "paid")).state is ReplayState.FINISHED
+    assert len(server.asked) == 20
+
+
+async def test_a_bound_holds_also_where_somebody_goes_on_elsewhere(
+    kafka: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    """Without the journal, or without prices, nobody knows what is left of it: then nobody is asked."""
+    async with model_server(judge) as server:
+        place = await settled(kafka, topic_prefix, server, tmp_path)
+        await place.feed([source(number) for number in range(ALL)], SOURCES)
+        plan = await planned(place.settings, "judge_relevance", max_cost_usd=0.02)
+        assert (await carried_out(place.settings)).state is ReplayState.PAUSED
+        asked = len(server.asked)
+        settings = place.settings
+        elsewhere = settings.model_copy(
+            update={"llm": settings.llm.model_copy(update={"cache_path": tmp_path / "another.sqlite"})}
+        )
+        with pytest.raises(ReplayError, match="the journal here does not know what the plan again has spent"):
+            await carried_out(elsewhere)
+        free = settings.models.limits_of("judge").model_copy(update={"price_in": None, "price_out": None})
+        unpriced = settings.model_copy(
+            update={"models": settings.models.model_copy(update={"limits": {"default": free}})}
+        )
+        with pytest.raises(ReplayError, match="judge has no prices"):
+            await carried_out(unpriced)
+        async with Ledger(settings, SystemClock()) as ledger:
+            [here] = await accounts(settings, ledger.plans.values())
+            [there] = await accounts(elsewhere, ledger.plans.values())
+            shown = ledger.plans["again"].state
+        assert shown is ReplayState.PAUSED
+        assert here.spent_usd == pytest.approx(await spent(place, plan))
+        assert there.spent_usd is None
+    assert len(server.asked) == asked

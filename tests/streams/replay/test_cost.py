@@ -12,7 +12,7 @@ from schemas.outcome import ModelReply, ModelUnavailable
 from streams.llm.cache import SqliteStore
 from streams.llm.settings import ModelLimits
 from streams.llm.store import BoundReachedError
-from streams.replay.cost import CostBound, account_of, cost_problems, spent_by
+from streams.replay.cost import ACCOUNT_SECONDS, CostBound, account_of, cost_problems, open_account, spent_by
 from streams.settings import Settings, load_settings
 from streams.topology import handler_named
 from tests.streams.llm.model_server import model_server, says
@@ -60,8 +60,9 @@ async def test_plans_have_accounts_of_their_own_that_outlive_processes(path: Pat
     assert (await more.book(DAY, 0.8, None))[0]
     await more.aclose()
     settings = load_settings(llm={"cache_path": str(path)})
-    assert await spent_by(settings, "spring") == pytest.approx(1.6)
-    assert await spent_by(settings, "unheard of") == 0.0
+    await open_account(settings, "spring", 0.0)
+    assert await spent_by(settings, "spring", 1.0) == pytest.approx(1.6)
+    assert await spent_by(settings, "unheard of", 1.0) is None
 
 
 async def test_processes_of_one_plan_keep_one_bound(path: Path) -> None:
@@ -108,8 +109,25 @@ async def test_a_bound_of_nothing_lets_answers_through_that_are_kept(path: Path)
 
 
 def test_nothing_is_made_where_nothing_was_kept(path: Path) -> None:
-    assert asyncio.run(spent_by(load_settings(llm={"cache_path": str(path)}), "spring")) == 0.0
+    assert asyncio.run(spent_by(load_settings(llm={"cache_path": str(path)}), "spring", 0.0)) is None
     assert not path.exists()
+
+
+async def test_a_journal_knows_the_plans_that_were_begun_with_it(path: Path, tmp_path: Path) -> None:
+    settings = load_settings(llm={"cache_path": str(path)})
+    await open_account(settings, "spring", 100.0)
+    assert await spent_by(settings, "spring", 100.0) == 0.0
+    bound = CostBound(SqliteStore(path), "spring", 1.0)
+    await bound.book(DAY, 0.5, None)
+    await bound.aclose()
+    await open_account(settings, "spring", 200.0)
+    assert await spent_by(settings, "spring", 200.0) == pytest.approx(0.5), (
+        "what was spent stays when it is opened anew"
+    )
+    other = load_settings(llm={"cache_path": str(tmp_path / "other.sqlite")})
+    await open_account(other, "autumn", 100.0)
+    assert await spent_by(other, "spring", 200.0) is None
+    assert await spent_by(settings, "spring", 200.0 + ACCOUNT_SECONDS) is None, "it has been forgotten"
 
 
 def paid(**llm: Any) -> Settings:
