@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 
-from streams.settings import KafkaSettings
+from streams.kafka_settings import KafkaSettings
 from streams.topology import DEAD_LETTER_BYTES, MIB
 
 MAX_REQUEST_BYTES = 64 * MIB

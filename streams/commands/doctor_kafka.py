@@ -20,7 +20,8 @@ from streams.commands.amounts import in_time
 from streams.commands.findings import Finding
 from streams.commands.kafka_trouble import explain_trouble
 from streams.kafka import make_admin
-from streams.settings import KafkaSettings, Settings
+from streams.kafka_settings import KafkaSettings
+from streams.settings import Settings
 from streams.telemetry.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
 from streams.telemetry.latest import Decision, read_dated_after, read_latest_decisions
 from streams.topic_plan import RETENTION_MS, find_differences, plan_topics
@@ -122,8 +123,8 @@ async def _topics(settings: Settings) -> list[Finding]:
 
 
 async def _groups(settings: Settings, clock: Clock) -> list[Finding]:
-    lags = await read_lags(settings, HANDLERS, clock)
-    dead = await read_dead_letters(settings, HANDLERS, clock)
+    lags = await read_lags(settings.kafka, HANDLERS, clock)
+    dead = await read_dead_letters(settings.kafka, HANDLERS, clock)
     return [*judge_groups(lags), *judge_retention(lags), judge_dead_letters(dead)]
 
 
@@ -169,7 +170,7 @@ def judge_dead_letters(dead: Sequence[DeadLettersStanding]) -> Finding:
 async def _clocks(settings: Settings, clock: Clock) -> list[Finding]:
     """Whether records bear timestamps that are still to come: ages and retention are reckoned by them."""
     limit = clock.now() + timedelta(seconds=_SKEW_SECONDS)
-    dated = await read_dated_after(settings, {topic.name for topic in plan_topics(settings)}, limit)
+    dated = await read_dated_after(settings.kafka, {topic.name for topic in plan_topics(settings)}, limit)
     if not dated:
         return [Finding("clocks", "ok", f"no record is dated more than {in_time(_SKEW_SECONDS)} ahead of this machine")]
     most = (max(dated.values()) - clock.now()).total_seconds()
@@ -179,7 +180,7 @@ async def _clocks(settings: Settings, clock: Clock) -> list[Finding]:
 
 async def _decisions(settings: Settings) -> list[Finding]:
     """Whether the last decisions on the cluster were made under the rules that are configured here."""
-    latest = await read_latest_decisions(settings, HANDLERS)
+    latest = await read_latest_decisions(settings.kafka, HANDLERS)
     return [judge_versions(latest, {h.name: settings.rules(h.rules).config_version for h in HANDLERS})]
 
 

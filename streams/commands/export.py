@@ -30,7 +30,8 @@ from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.commands.progress import with_progress
 from streams.commands.tail import is_start, no_topic, partitions_of, seek_to
 from streams.kafka import make_reader
-from streams.settings import KafkaSettings, Settings
+from streams.kafka_settings import KafkaSettings
+from streams.settings import Settings
 from streams.sources import LARGEST_LINE, STANDARD_INPUT_PATH
 from streams.standard_input import STANDARD_INPUT, read_lines
 from streams.topology import PAGES_SCORED

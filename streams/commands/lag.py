@@ -89,8 +89,8 @@ def _serve(place: str, settings: Settings, handlers: Sequence[Handler]) -> int:
 
 async def _tell(settings: Settings, handlers: Sequence[Handler], options: LagOptions) -> int:
     while True:
-        groups = await read_lags(settings, handlers, SystemClock(), replays=options.replays)
-        dead = await read_dead_letters(settings, handlers, SystemClock())
+        groups = await read_lags(settings.kafka, handlers, SystemClock(), replays=options.replays)
+        dead = await read_dead_letters(settings.kafka, handlers, SystemClock())
         told = _Told(groups, dead, list(_exceeded(groups, options)))
         if options.as_json:
             print(json.dumps(_as_json(told)), flush=True)

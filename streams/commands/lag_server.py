@@ -101,8 +101,8 @@ class LagExporter:
     async def _read(self) -> tuple[int, bytes]:
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
-                lags = await read_lags(self._settings, self._handlers, self._clock)
-                dead = await read_dead_letters(self._settings, self._handlers, self._clock)
+                lags = await read_lags(self._settings.kafka, self._handlers, self._clock)
+                dead = await read_dead_letters(self._settings.kafka, self._handlers, self._clock)
         except TimeoutError:
             return 503, f"Kafka did not answer within {_PATIENCE_SECONDS:g} s\n".encode()
         except (KafkaError, OSError) as error:

@@ -16,7 +16,8 @@ from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
 from streams.codec import RAW_PAGE_TYPES, timestamp
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.kafka import make_admin, make_reader
-from streams.settings import KafkaSettings, Settings
+from streams.kafka_settings import KafkaSettings
+from streams.settings import Settings
 from streams.topology import topic_named
 
 _SHOWN_KEY = 80

@@ -107,7 +107,7 @@ async def _views(settings: Settings, workers: Sequence[Worker], every: float) ->
 async def _read_lags(settings: Settings) -> tuple[list[GroupLag], str]:
     try:
         async with asyncio.timeout(_KAFKA_SECONDS):
-            return await read_lags(settings, HANDLERS, SystemClock()), ""
+            return await read_lags(settings.kafka, HANDLERS, SystemClock()), ""
     except TimeoutError:
         return [], f"Kafka at {settings.kafka.bootstrap_servers} does not answer"
     except (KafkaError, OSError, ValueError) as error:

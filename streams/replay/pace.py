@@ -65,7 +65,7 @@ async def is_live_late(settings: Settings, handler: Handler, clock: Clock) -> bo
     Raises:
         KafkaError: The cluster can't be asked.
     """
-    return any(is_late(lag, handler.slo_seconds) for lag in await read_lags(settings, [handler], clock))
+    return any(is_late(lag, handler.slo_seconds) for lag in await read_lags(settings.kafka, [handler], clock))
 
 
 def is_late(lag: GroupLag, slo_seconds: float) -> bool:

@@ -22,7 +22,7 @@ from aiokafka.errors import (
 )
 
 from streams.kafka import connection
-from streams.settings import KafkaSettings
+from streams.kafka_settings import KafkaSettings
 
 T = TypeVar("T")
 _SECONDS = 20.0

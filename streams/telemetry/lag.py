@@ -15,7 +15,7 @@ from aiokafka import TopicPartition
 from schemas.dead import dead_letter_topic
 from streams.clock import Clock
 from streams.kafka import make_admin
-from streams.settings import KafkaSettings, Settings
+from streams.kafka_settings import KafkaSettings
 from streams.telemetry.group_state import Extent, FirstRecord, GroupState, TopicState, read_extents, read_groups
 from streams.telemetry.group_state import read_topics as read_topic_states
 from streams.topology import Handler
@@ -112,7 +112,7 @@ class _Reading:
 
 
 async def read_lags(
-    settings: Settings, handlers: Sequence[Handler], clock: Clock, *, replays: bool = False
+    settings: KafkaSettings, handlers: Sequence[Handler], clock: Clock, *, replays: bool = False
 ) -> list[GroupLag]:
     """The lag of each handler's group on its own topic and of its retry topics' groups, in the handlers' order.
 
@@ -125,9 +125,9 @@ async def read_lags(
     Raises:
         KafkaError: The cluster can't be reached, or refuses to tell.
     """
-    prefix = settings.kafka.topic_prefix
-    readings = [reading for handler in handlers for reading in _readings(settings.kafka, handler)]
-    admin = make_admin(settings.kafka)
+    prefix = settings.topic_prefix
+    readings = [reading for handler in handlers for reading in _readings(settings, handler)]
+    admin = make_admin(settings)
     await admin.start()
     try:
         groups = await read_groups(admin, [reading.group for reading in readings])
@@ -144,7 +144,7 @@ async def read_lags(
         for number in topics[reading.topic].partitions
     }
     starts = {place: groups[place[0]].offsets.get(place[1]) for place in places}
-    extents = await read_extents(settings.kafka, starts)
+    extents = await read_extents(settings, starts)
     now = clock.now().timestamp()
     order = {handler.name: number for number, handler in enumerate(handlers)}
     return [
@@ -153,22 +153,24 @@ async def read_lags(
     ]
 
 
-async def read_dead_letters(settings: Settings, handlers: Sequence[Handler], clock: Clock) -> list[DeadLettersStanding]:
+async def read_dead_letters(
+    settings: KafkaSettings, handlers: Sequence[Handler], clock: Clock
+) -> list[DeadLettersStanding]:
     """What stands on each handler's dead letter topic; those whose topic is not made yet are left out.
 
     Raises:
         KafkaError: The cluster can't be reached.
     """
-    prefix = settings.kafka.topic_prefix
+    prefix = settings.topic_prefix
     names = {handler.name: dead_letter_topic(handler.consumes.name, handler.group) for handler in handlers}
-    admin = make_admin(settings.kafka)
+    admin = make_admin(settings)
     await admin.start()
     try:
         topics = await read_topic_states(admin, {prefix + name for name in names.values()})
     finally:
         await admin.close()
     places = [("", TopicPartition(name, number)) for name, state in topics.items() for number in state.partitions]
-    extents = await read_extents(settings.kafka, dict.fromkeys(places))
+    extents = await read_extents(settings, dict.fromkeys(places))
     now = clock.now().timestamp()
     found = []
     for handler, name in names.items():

@@ -18,7 +18,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 
 from streams.kafka import connection, make_admin
-from streams.settings import KafkaSettings, Settings
+from streams.kafka_settings import KafkaSettings
 from streams.telemetry.group_state import read_topics
 from streams.topology import Handler
 
@@ -35,7 +35,7 @@ class Decision:
     at: datetime
 
 
-async def read_latest_decisions(settings: Settings, handlers: Sequence[Handler]) -> dict[str, Decision]:
+async def read_latest_decisions(settings: KafkaSettings, handlers: Sequence[Handler]) -> dict[str, Decision]:
     """The newest decision of each handler among the last ones of its topics; handlers that have none are left out.
 
     What a replay or a backfill has written does not count: it may well be of other rules.
@@ -43,11 +43,11 @@ async def read_latest_decisions(settings: Settings, handlers: Sequence[Handler])
     Raises:
         KafkaError: The cluster can't be reached, or does not answer in time.
     """
-    prefix = settings.kafka.topic_prefix
+    prefix = settings.topic_prefix
     topics = {prefix + topic.name for handler in handlers for topic in handler.emits}
     sources = {f"assay/{handler.name}": handler.name for handler in handlers}
     latest: dict[str, Decision] = {}
-    async with _reading(settings.kafka, topics) as (reader, partitions):
+    async with _reading(settings, topics) as (reader, partitions):
         async for record in _last_records(reader, partitions):
             headers = {name: value.decode("utf-8", "replace") for name, value in record.headers if value is not None}
             handler = sources.get(headers.get("ce_source", ""))
@@ -60,7 +60,7 @@ async def read_latest_decisions(settings: Settings, handlers: Sequence[Handler])
     return latest
 
 
-async def read_dated_after(settings: Settings, topics: Collection[str], moment: datetime) -> dict[str, datetime]:
+async def read_dated_after(settings: KafkaSettings, topics: Collection[str], moment: datetime) -> dict[str, datetime]:
     """Topics that have records dated after a moment, with the date of the first such record of a partition.
 
     Args:
@@ -71,7 +71,7 @@ async def read_dated_after(settings: Settings, topics: Collection[str], moment: 
     Raises:
         KafkaError: The cluster can't be reached.
     """
-    async with _reading(settings.kafka, topics) as (reader, partitions):
+    async with _reading(settings, topics) as (reader, partitions):
         if not partitions:
             return {}
         found = await reader.offsets_for_times(dict.fromkeys(partitions, int(1000 * moment.timestamp())))

@@ -11,8 +11,8 @@ from aiokafka.errors import KafkaError
 
 from streams.broker import LocalKafka
 from streams.kafka import connection, make_producer
+from streams.kafka_settings import KafkaSettings
 from streams.pipeline.commit import ExactlyOnce
-from streams.settings import KafkaSettings
 from tests.kafka.installation import CRAWLED, installed
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]

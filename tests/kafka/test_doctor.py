@@ -74,7 +74,7 @@ async def test_decisions_of_other_rules_are_told(assay: Installation) -> None:
     # The test's own handler decides under rules that are not those of the configuration.
     await assay.feed([page(1)])
     await assay.drain(scorer())
-    latest = await read_latest_decisions(assay.settings, HANDLERS)
+    latest = await read_latest_decisions(assay.settings.kafka, HANDLERS)
     assert list(latest) == ["score_page"]
     rules = (await findings(assay.settings))["rules"]
     assert (rules.state, rules.detail[:47]) == ("warn", "score_page decided last under other rules, at 2")

@@ -39,7 +39,7 @@ async def assay(kafka: str, topic_prefix: str) -> Installation:
 
 
 async def lag_of(assay: Installation, ahead: float = 0.0) -> GroupLag:
-    [lag] = await read_lags(assay.settings, [SCORE_PAGE], Later(ahead))
+    [lag] = await read_lags(assay.settings.kafka, [SCORE_PAGE], Later(ahead))
     return lag
 
 
@@ -107,11 +107,11 @@ async def test_what_retention_took_before_it_was_read_is_told(assay: Installatio
 
 async def test_topics_that_are_not_made_yet_are_told(kafka: str, topic_prefix: str) -> None:
     settings = install(kafka, topic_prefix)
-    own, *tiers = await read_lags(settings, [INDEX_PAGE], SystemClock())
+    own, *tiers = await read_lags(settings.kafka, [INDEX_PAGE], SystemClock())
     assert (own.exists, own.records, own.partitions) == (False, 0, ())
     assert [tier.delay_seconds for tier in tiers] == [60, 600]
     assert {tier.handler for tier in tiers} == {"index_page"}
-    assert await read_dead_letters(settings, [INDEX_PAGE], SystemClock()) == []
+    assert await read_dead_letters(settings.kafka, [INDEX_PAGE], SystemClock()) == []
 
 
 async def test_groups_of_replays_are_found_by_their_offsets(assay: Installation) -> None:
@@ -127,14 +127,14 @@ async def test_groups_of_replays_are_found_by_their_offsets(assay: Installation)
         await producer.commit_transaction()
     finally:
         await producer.stop()
-    own, replayed = await read_lags(assay.settings, [SCORE_PAGE], SystemClock(), replays=True)
+    own, replayed = await read_lags(assay.settings.kafka, [SCORE_PAGE], SystemClock(), replays=True)
     assert (own.plan, own.records) == ("", 20)
     assert (replayed.plan, replayed.records, replayed.topic, replayed.group) == ("mending", 0, CRAWLED, group)
 
 
 async def test_all_handlers_are_read_at_once(assay: Installation) -> None:
     await assay.feed((page(number) for number in range(50)), transactional=True)
-    lags = await read_lags(assay.settings, HANDLERS, SystemClock())
+    lags = await read_lags(assay.settings.kafka, HANDLERS, SystemClock())
     assert [lag.handler for lag in lags] == [h.name for h in HANDLERS for _ in (h, *h.tiers)]
     assert sum(lag.records for lag in lags) >= 50
     # Two groups read the same topic, and each is told.
@@ -147,11 +147,11 @@ def refused(crawled: CrawledPage, rules: Rules) -> Outcome:
 
 
 async def test_dead_letters_that_stand_are_told(assay: Installation) -> None:
-    [none] = await read_dead_letters(assay.settings, [SCORE_PAGE], SystemClock())
+    [none] = await read_dead_letters(assay.settings.kafka, [SCORE_PAGE], SystemClock())
     assert (none.records, none.oldest_seconds) == (0, 0.0)
     await assay.feed([page(number) for number in range(5)])
     await assay.drain(scorer(refused))
-    [standing] = await read_dead_letters(assay.settings, [SCORE_PAGE], Later(100))
+    [standing] = await read_dead_letters(assay.settings.kafka, [SCORE_PAGE], Later(100))
     assert standing.handler == "score_page"
     # Each partition's transactions leave a marker or more behind the letters.
     assert 5 <= standing.records <= 5 + 2 * 6

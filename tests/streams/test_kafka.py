@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from streams.kafka import MAX_REQUEST_BYTES, connection, group_of, make_admin, make_producer, make_reader
-from streams.settings import KafkaSettings
+from streams.kafka_settings import KafkaSettings
 from streams.topology import DEAD_LETTER_BYTES, HANDLERS, TOPIC_BYTES
 
 

@@ -15,7 +15,8 @@ from streams.commands.doctor_kafka import (
     judge_retention,
     judge_versions,
 )
-from streams.settings import KafkaSettings, load_settings
+from streams.kafka_settings import KafkaSettings
+from streams.settings import load_settings
 from streams.telemetry.lag import DeadLettersStanding, GroupLag, PartitionLag
 from streams.telemetry.latest import Decision
 

@@ -1,0 +1,53 @@
+"""The section ``kafka`` of the settings: where the cluster is, and how to speak to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, field_validator
+
+from schemas.rules import Section
+
+SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+
+
+class KafkaSettings(Section):
+    """Where Kafka is and how to speak to it."""
+
+    bootstrap_servers: str = Field(
+        default="",
+        description="host:port[,host:port…]; empty: no cluster is named, and commands look at 127.0.0.1:9092.",
+    )
+
+    @field_validator("bootstrap_servers")
+    @classmethod
+    def _are_addresses(cls, text: str) -> str:
+        servers = [part.strip() for part in text.split(",")] if text.strip() else []
+        for server in servers:
+            host, colon, port = server.rpartition(":")
+            if colon and not (host and port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536):
+                raise ValueError(f"{server!r} is no address: it is like broker-1:9092,broker-2:9092")
+            if not server:
+                raise ValueError("there is an empty address: it is like broker-1:9092,broker-2:9092")
+        return ",".join(servers)
+
+    create_topics: bool = Field(default=True, description="Make missing topics before running or publishing.")
+    topic_prefix: str = Field(
+        default="", pattern=r"^[a-zA-Z0-9._-]{0,64}$", description="Stands before topics, groups and transactional ids."
+    )
+    security_protocol: SecurityProtocol = Field(default="PLAINTEXT", description="As in Kafka's clients.")
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
+        default="PLAIN", description="Used with the SASL protocols."
+    )
+    sasl_username: str = Field(default="", description="Used with the SASL protocols.")
+    sasl_password: SecretStr = Field(default=SecretStr(""), description="Used with the SASL protocols.")
+    ssl_cafile: Path | None = Field(default=None, description="Authority to trust; empty: the system's.")
+    replication_factor: int = Field(default=1, ge=1, le=9, description="Of topics that Assay creates; 3 in production.")
+    session_timeout_seconds: float = Field(default=30.0, gt=0, description="Silence after which a member is dropped.")
+    rebalance_timeout_seconds: float = Field(
+        default=90.0, gt=0, description="How long a rebalance waits for members; longer than the drain."
+    )
+    transaction_timeout_seconds: float = Field(
+        default=20.0, gt=0, description="Age at which the broker aborts a transaction; also our own deadline for one."
+    )
