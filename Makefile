@@ -13,11 +13,21 @@ QUIX_READY := $(QUIX)/.ready
 
 # The services of the workers that run.
 WORKERS = docker compose ps --format '{{.Service}} {{.Labels}}' | grep assay.handler= | cut -d' ' -f1 | sort -u
-# As many new containers as there are old ones join the group; when they are healthy, each old one drains and goes.
-ROLL = old=$$(docker compose ps --quiet $$service) && set -- $$old && \
-	{ [ $$\# -gt 0 ] || { echo "$$service does not run: make up starts it" >&2; exit 1; }; } && echo "$$service: $$\# to replace" && \
-	docker compose up --detach --wait --no-deps --no-recreate --scale $$service=$$((2 * $$\#)) $$service && \
-	docker stop $$old && docker inspect --format '{{.Name}} ended with status {{.State.ExitCode}}' $$old && docker rm $$old
+# As many new containers as there are old ones join the group; when they are healthy, each old one drains and goes. New ones
+# that don't get well go again. An embedded index (QDRANT_URL is set, and empty) has one owner: its old one stops first.
+define ROLL
+roll() { \
+	old=$$(docker compose ps --quiet $$1); count=$$(echo $$old | wc -w); service=$$1; \
+	[ $$count -gt 0 ] || { echo "$$service does not run: make up starts it" >&2; return 1; }; \
+	echo "$$service: $$count to replace"; \
+	case "$${QDRANT_URL-server}$$service" in index-*) \
+		docker compose up --detach --wait --no-deps --force-recreate $$service; return;; esac; \
+	docker compose up --detach --wait --no-deps --no-recreate --scale $$service=$$((2 * count)) $$service || { \
+		docker rm --force $$(docker compose ps --all --quiet $$service | grep -vF "$$old") >/dev/null; \
+		echo "$$service: the new ones are not healthy and were removed; the old ones go on" >&2; return 1; }; \
+	docker stop $$old && docker inspect --format '{{.Name}} ended with status {{.State.ExitCode}}' $$old && docker rm $$old; \
+}
+endef
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-faults test-containers check bench accuracy up roll down generate clean
@@ -78,7 +88,7 @@ up: ## Start the whole installation in containers (ARGS="--scale score-page=3", 
 
 roll: ## Replace workers by new ones, one service after another (SERVICES="score-page fetch-page")
 	docker compose build topics
-	@for service in $(or $(SERVICES),$$($(WORKERS))); do $(ROLL) || exit 1; done
+	@$(ROLL); for service in $(or $(SERVICES),$$($(WORKERS))); do roll $$service || exit 1; done
 
 down: ## Stop it, keeping its volumes
 	docker compose --profile '*' down $(ARGS)
