@@ -35,7 +35,7 @@ def publish(
     config: Config = None,
 ) -> int:
     """Publish events or pages, as live traffic or as a backfill that can be left alone."""
-    if resume and run_id and resume != run_id:
+    if resume is not None and run_id is not None and resume != run_id:
         raise typer.BadParameter(f"--run-id {run_id} is another run", param_hint="'--resume'")
     from streams.commands.publish import run_publish
 
@@ -46,7 +46,7 @@ def publish(
         settings if check or dry_run else settings.with_kafka(),
         as_json,
         rate,
-        resume or run_id,
+        run_id if resume is None else resume,
         stated=lines,
         check_only=check,
         dry_run=dry_run,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 import time
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from aiokafka.errors import KafkaError
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.commands.publish_backfill import Backfill
 from streams.commands.publish_check import check
-from streams.commands.publish_input import Input, Publication
+from streams.commands.publish_input import Input, Publication, refusals_problem
 from streams.commands.publish_live import Sending
 from streams.commands.publish_progress import publish_progress
 from streams.entries import SourceError
@@ -83,22 +84,18 @@ def run_publish(
 
 
 def _wrong(asked: Publication) -> str | None:
-    if asked.rate is not None and not asked.rate > 0:
+    if asked.rate is not None and not 0 < asked.rate < math.inf:
         return f"--rate takes a number above 0, not {asked.rate:g}"
     if asked.run is not None and not _RUN_ID.fullmatch(asked.run):
         return f"a run id is 1 to 100 letters, digits, dots, underscores or hyphens, not {asked.run!r}"
-    if asked.refused is not None and any(_same(asked.refused, path) for path in asked.paths):
-        return f"--refused {asked.refused} would write over what is to be published"
     try:
+        if (wrong := refusals_problem(asked)) is not None:
+            return wrong
         for path in asked.paths:
             check_source(path, asked.topic, asked.stated)
     except SourceError as error:
         return str(error)
     return None
-
-
-def _same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
 
 
 async def _publish(source: Input, settings: Settings, as_json: bool) -> int:

@@ -16,11 +16,13 @@ from streams.backfill.walk import Walk
 from streams.codec import OutputRecord
 from streams.commands.kafka_trouble import tell
 from streams.commands.publish_progress import publish_progress
-from streams.entries import Entry, Refused
-from streams.sources import Format
+from streams.entries import Entry, Refused, SourceError
+from streams.sources import STANDARD_INPUT_PATH, Format
 from streams.topology import Topic
 
 SHOWN_REFUSALS = 20
+_REFUSAL = b'{"place": "'
+"""How every line of a file of refused entries begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +113,42 @@ class Input:
         os.ftruncate(descriptor, self.kept)
         self._file = os.fdopen(descriptor, "wb", buffering=0)
         self._file.seek(self.kept)
+
+
+def refusals_problem(asked: Publication) -> str | None:
+    """Why the file of refused entries can't be written: it would end what is to be published, or what somebody keeps.
+
+    Raises:
+        SourceError: It can't be looked at.
+    """
+    file = asked.refused
+    if file is None:
+        return None
+    try:
+        if any(_is_or_holds(path, file) for path in asked.paths if path != STANDARD_INPUT_PATH):
+            return f"--refused {file} would write over what is to be published, or among it; name a file elsewhere"
+        if file.is_dir():
+            return f"--refused {file} is a folder; name a file in it"
+        # By its contents: a hard link into a folder that is published has a name elsewhere.
+        if file.is_file() and file.stat().st_size and not _has_refusals(file):
+            return f"--refused {file} has something else in it than what was refused; name a new file"
+    except OSError as error:
+        raise SourceError(f"--refused {file}: {error.strerror}") from None
+    return None
+
+
+def _is_or_holds(path: Path, file: Path) -> bool:
+    if path.is_dir():
+        return file.resolve().is_relative_to(path.resolve())
+    if file.exists() and path.exists():
+        return path.samefile(file)
+    return path.resolve() == file.resolve()
+
+
+def _has_refusals(file: Path) -> bool:
+    with file.open("rb") as lines:
+        # A run that was killed may have left less than that.
+        return _REFUSAL.startswith(lines.read(len(_REFUSAL)))
 
 
 def _kept(refused: Refused) -> bytes:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError, TopicAuthorizationFai
 
 import streams.backfill.walk
 import streams.commands.publish_live
+from streams.cli import main
 from streams.codec import OutputRecord
 from streams.commands.publish import run_publish
 from streams.commands.publish_live import Sending
@@ -28,6 +30,7 @@ def nowhere() -> Settings:
         ("pages.crawled.v1", "absent", None, "No such file"),
         ("pages.crawled.v1", "pages.jsonl", 0.0, "--rate takes a number above 0, not 0"),
         ("pages.crawled.v1", "pages.jsonl", float("nan"), "--rate"),
+        ("pages.crawled.v1", "pages.jsonl", float("inf"), "--rate"),
         ("retrieval.batches.v1", ".", None, "does not take pages"),
     ],
 )
@@ -122,12 +125,58 @@ def test_a_run_is_checked_before_kafka_is_asked(
     assert path.read_text() == "{}"
 
 
+def test_what_is_refused_is_kept_where_it_ends_nothing_else(
+    nowhere: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, deeper = tmp_path / "pages", tmp_path / "pages" / "deeper"
+    deeper.mkdir(parents=True)
+    page, other = folder / "1.html", tmp_path / "notes.txt"
+    for path in (page, other):
+        path.write_text("<p>mine</p>")
+    hard, soft, way = tmp_path / "hard", tmp_path / "soft", tmp_path / "way"
+    hard.hardlink_to(page)
+    soft.symlink_to(page)
+    way.symlink_to(folder)
+
+    def said(kept: Path, *paths: Path) -> str:
+        assert run_publish("pages.crawled.v1", paths, nowhere, as_json=True, check_only=True, refused=kept) == 2
+        out, err = capsys.readouterr()
+        assert (out, len(err.splitlines())) == ("", 1)
+        return err
+
+    for kept in (page, folder / "new", deeper / "new", way / "new", soft):
+        assert "would write over what is to be published, or among it" in said(kept, folder)
+    lines = tmp_path / "pages.jsonl"
+    lines.write_text("{}")
+    (tmp_path / "linked").hardlink_to(lines)
+    assert "would write over what is to be published" in said(tmp_path / "linked", lines)
+    assert "has something else in it" in said(hard, folder)
+    assert "has something else in it" in said(other, lines)
+    assert "is a folder" in said(tmp_path, lines)
+    assert page.read_text() == other.read_text() == "<p>mine</p>"
+    assert lines.read_text() == "{}"
+
+
+@pytest.mark.parametrize("option", ["--resume", "--run-id"])
+def test_a_run_without_a_name_is_no_live_traffic(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    """A variable that is not set in somebody's script."""
+    (tmp_path / "pages.jsonl").write_text("")
+    path = str(tmp_path / "pages.jsonl")
+    monkeypatch.setattr(sys, "argv", ["assay", "publish", "pages.crawled.v1", path, "--check", option, ""])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "a run id is 1 to 100" in capsys.readouterr().err
+
+
 def test_a_check_keeps_what_is_refused_whole(
     nowhere: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "pages.jsonl").write_bytes(b"no page\n" * 30)
     kept = tmp_path / "kept"
-    kept.write_text("from before" * 1000)
+    kept.write_text('{"place": "p:1", "reason": "from before"}\n' * 1000)
     arguments = ("pages.crawled.v1", [tmp_path / "pages.jsonl"], nowhere)
     assert run_publish(*arguments, as_json=True, check_only=True, refused=kept) == 1
     lines = [json.loads(line) for line in kept.read_text().splitlines()]
