@@ -27,6 +27,7 @@ from schemas.replays import ReplaySelection, TopicRanges
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
 from streams.pipeline.origin import Origin
+from streams.replay.fields import check_values, wire_path
 from streams.replay.plan import ReplayError
 from streams.replay.source import read_range, standing_on
 from streams.settings import Settings
@@ -114,7 +115,7 @@ def wanted_of(handler: Handler, selection: ReplaySelection) -> Wanted | None:
     """What a selection looks for among a handler's decisions; None where it does not ask for them.
 
     Raises:
-        ReplayError: The handler makes no such decisions.
+        ReplayError: The handler makes no such decisions, or none of them can be so.
     """
     by_tier = bool(selection.tiers) and "tier" not in handler.consumes.event.model_fields
     if not (selection.outcomes or selection.judged_by or by_tier):
@@ -131,11 +132,14 @@ def wanted_of(handler: Handler, selection: ReplaySelection) -> Wanted | None:
         name, found, value = outcome.partition("=")
         if found or outcome not in (NONE, DEAD):
             name, value = (name, value) if found else (DECISION_FIELDS[topic.event], outcome)
-            values.setdefault(_wire_name(topic.event, name, handler.name), set()).add(value)
+            path = wire_path(topic.event, name, handler.name)
+            check_values(topic.event, path, [value], "--outcome")
+            values.setdefault(path, set()).add(value)
     if by_tier:
+        check_values(topic.event, "tier", selection.tiers, "--tier")
         values.setdefault("tier", set()).update(selection.tiers)
     if selection.judged_by:
-        values.setdefault(_wire_name(topic.event, "llm.judged_by", handler.name), set()).add(selection.judged_by)
+        values.setdefault(wire_path(topic.event, "llm.judged_by", handler.name), set()).add(selection.judged_by)
     return Wanted(
         topic,
         tuple((name, frozenset(some)) for name, some in sorted(values.items())),
@@ -209,20 +213,6 @@ def _decisions_of(handler: Handler, by_tier: bool) -> Topic:
     if by_tier:
         raise ReplayError(f"{handler.name} neither reads nor writes a tier: leave --tier out")
     raise ReplayError(f"{handler.name} writes no decisions to choose by: leave --outcome and --judged-by out")
-
-
-def _wire_name(event: type[Event], name: str, handler: str) -> str:
-    """A field as the wire has it, whichever of its names was given.
-
-    Raises:
-        ReplayError: There is no such field.
-    """
-    first, dot, rest = name.partition(".")
-    for known, its in event.model_fields.items():
-        if first in (known, its.alias):
-            return f"{its.alias or known}{dot}{rest}"
-    fields = ", ".join(sorted(its.alias or known for known, its in event.model_fields.items()))
-    raise ReplayError(f"decisions of {handler} have no field {first!r}; there are {fields}")
 
 
 def _values(part: Any, path: Sequence[str]) -> Iterator[str]:

@@ -6,6 +6,7 @@ where its own contents are asked for, so a choice by key or by earlier decisions
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,11 +18,14 @@ from schemas.outcome import Dead
 from schemas.replays import ReplaySelection, TopicRanges
 from streams.codec import decode, timestamp
 from streams.replay.decisions import identity_of, read_earlier, wanted_of
+from streams.replay.fields import check_values
+from streams.replay.plan import ReplayError
 from streams.settings import Settings
 from streams.topology import Handler
 
 Selector = Callable[[ConsumerRecord], bool]
 _ADDRESSES = ("url", "final_url", "target_url")
+_DOMAIN = re.compile(r"[^\s/:*?#@]+")
 _LISTS = ("results", "retrieved_content", "sources", "fetched", "skipped", "source_details")
 """Fields whose items have addresses of their own."""
 
@@ -81,8 +85,10 @@ def in_domain(address: str, domains: frozenset[str]) -> bool:
 
 def _by_contents(handler: Handler, selection: ReplaySelection) -> Selector | None:
     """The part of a selection that a record's own contents decide; None where there is none."""
-    domains = frozenset(domain.strip().strip(".").lower() for domain in selection.domains)
+    domains = frozenset(_domain(domain) for domain in selection.domains)
     tiers = frozenset(selection.tiers) if "tier" in handler.consumes.event.model_fields else frozenset()
+    if tiers:
+        check_values(handler.consumes.event, "tier", tiers, "--tier")
     if not domains and not tiers:
         return None
 
@@ -93,3 +99,17 @@ def _by_contents(handler: Handler, selection: ReplaySelection) -> Selector | Non
         return not domains or any(in_domain(address, domains) for address in addresses(event))
 
     return test
+
+
+def _domain(given: str) -> str:
+    """A domain as hosts are written.
+
+    Raises:
+        ReplayError: It is an address or a pattern, which would mean nothing.
+    """
+    domain = given.strip().strip(".").lower()
+    if not domain or not _DOMAIN.fullmatch(domain):
+        raise ReplayError(
+            f"--domain {given!r} is no domain; write it alone, such as example.com, which means those below it too"
+        )
+    return domain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -50,6 +51,29 @@ def test_fields_are_named_as_on_the_wire_or_in_python(
     handler: str, selection: dict[str, Any], values: dict[str, set[str]]
 ) -> None:
     assert {name: set(some) for name, some in looked_for(handler, **selection).values} == values
+
+
+@pytest.mark.parametrize(
+    ("handler", "selection", "says"),
+    [
+        ("judge_relevance", {"outcomes": ["eror"]}, "--outcome 'eror' is no outcome; there are relevant, irr"),
+        ("judge_relevance", {"outcomes": ["error", "ERROR"]}, "--outcome 'ERROR' is no outcome"),
+        ("judge_relevance", {"outcomes": ["relevant=no"]}, "'no' is no relevant; there are true, false"),
+        ("judge_relevance", {"outcomes": ["llm.outcome=slow"]}, "'slow' is no llm.outcome; there are ok, timeout"),
+        ("judge_relevance", {"outcomes": ["llm.colour=red"]}, "no field 'colour' in llm.colour; there are attempts"),
+        ("fetch_page", {"outcomes": ["failure=none"]}, "'none' is no failure; there are "),
+        ("score_page", {"tiers": ["a"]}, "--tier 'a' is no tier; there are A, B, C"),
+        ("score_page", {"outcomes": ["D"]}, "--outcome 'D' is no tier; there are A, B, C"),
+    ],
+)  # fmt: skip
+def test_what_no_decision_can_be_is_told_with_what_it_can(handler: str, selection: dict[str, Any], says: str) -> None:
+    with pytest.raises(ReplayError, match=re.escape(says)):
+        looked_for(handler, **selection)
+
+
+def test_values_without_end_are_taken_as_they_are() -> None:
+    for outcome in ("detail=null", "llm.model=judge", "llm.attempts=2", "summary_failure=too long", "url=x"):
+        assert looked_for("judge_relevance", outcomes=[outcome]).values
 
 
 def test_what_needs_no_decision_looks_nothing_up() -> None:
