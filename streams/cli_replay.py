@@ -6,6 +6,7 @@ there are. So no handler may be called as a command is, which a test looks after
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from datetime import UTC, datetime
@@ -41,9 +42,21 @@ replay = typer.Typer(
     context_settings={"help_option_names": list(_HELP)},
 )
 
+
+def _finite(number: float | None) -> float | None:
+    if number is not None and not math.isfinite(number):
+        raise typer.BadParameter(f"{number:g} is no bound; leave the option out for none, where it may be")
+    return number
+
+
 Plan = Annotated[str, typer.Argument(help="The plan's name, as `assay replay list` has it.")]
-Rate = Annotated[float | None, typer.Option("--rate", min=0.001, help="Records a second at most, of all processes.")]
-MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0, help="USD that models may cost, in all.")]
+Rate = Annotated[
+    float | None,
+    typer.Option("--rate", min=0.001, callback=_finite, help="Records a second at most, of all processes."),
+]
+MaxCost = Annotated[
+    float | None, typer.Option("--max-cost", min=0, callback=_finite, help="USD that models may cost, in all.")
+]
 Http = Annotated[bool, typer.Option("--http", help="Serve /metrics while it runs.")]
 ReadersDedupe = Annotated[
     bool, typer.Option("--readers-dedupe", help="Readers of the live topics take a second copy of an id for the same.")
@@ -56,7 +69,7 @@ def replay_run(
     handlers: Annotated[list[str], typer.Argument(help="Which handlers.")],
     plan: Annotated[str, typer.Option("--plan", help="The plan's name; else made of the handler and the time.")] = "",
     start: Annotated[
-        str, typer.Option("--from", help="earliest, a time (UTC), 7d ago, an offset, or PARTITION:OFFSET,…")
+        str, typer.Option("--from", help="earliest, a time (UTC), how long ago (7d), an offset, or PARTITION:OFFSET,…")
     ] = "",
     end: Annotated[str, typer.Option("--to", help="As --from; the end as it is now by default.")] = "",
     since: Annotated[str, typer.Option("--since", help="How long ago it starts: 90m, 2h, 7d.")] = "",

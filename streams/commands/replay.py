@@ -39,7 +39,7 @@ from streams.replay.plan import (
     shadow_topic,
 )
 from streams.replay.promote import promote
-from streams.replay.ranges import Bound, bounds_of
+from streams.replay.ranges import Bound, bounds_of, count
 from streams.replay.run import Progress, ReplayRun
 from streams.settings import Settings
 from streams.telemetry.logs import configure_logs
@@ -98,6 +98,7 @@ def run_replay(
 
     async def carried(ledger: Ledger, metrics: Metrics, stop: asyncio.Event, screen: ReplayScreen) -> ReplayPlan:
         plan = await begin(settings, ledger, wishes, bounds, now)
+        _warn_of_nothing(plan)
         return await ReplayRun(settings, ledger, plan.plan, SystemClock(), metrics, stop, screen).run()
 
     return _carry("replay", settings, carried, http, as_json)
@@ -166,6 +167,7 @@ async def _foretell(
     as_json: bool,
 ) -> int:
     plan = await resolved(settings, plan, bounds)
+    _warn_of_nothing(plan)
     if other is None:
         from streams.commands.replay_estimate import tell_estimate
 
@@ -242,6 +244,13 @@ def _summarize(plan: ReplayPlan, last: Progress | None, seconds: float, as_json:
         print(f"  go on with `assay replay promote {plan.plan}`")
     if plan.state is ReplayState.FINISHED and plan.target is ReplayTarget.SHADOW:
         print(f"  results: {', '.join(topics)}; `assay replay promote {plan.plan}` makes them live")
+
+
+def _warn_of_nothing(plan: ReplayPlan) -> None:
+    """Says where nothing stands between the bounds, which is more often a slip than what somebody wants."""
+    for stage in plan.stages:
+        if is_root(stage) and not count(stage.ranges):
+            tell("replay", f"warning: nothing stands on {stage.topic} between --from and --to, for {stage.handler}")
 
 
 def own_topics(plan: ReplayPlan) -> list[str]:

@@ -6,6 +6,7 @@ to the topic afterwards is not part of the replay.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from streams.kafka import make_reader
 from streams.replay.plan import ReplayError
 from streams.settings import Settings
 
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+"""Kafka knows no time before."""
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -51,12 +54,19 @@ def bounds_of(start: str, end: str, since: str, now: datetime) -> tuple[Bound, B
         now: UTC.
 
     Raises:
-        ReplayError: One of them is none of that, or both ``--from`` and ``--since`` say where to start.
+        ReplayError: One of them is none of that, both ``--from`` and ``--since`` say where to start, or that is in the
+            future, or behind the end.
     """
     if start and since:
         raise ReplayError("--from and --since both say where to start; give one of them")
-    first = _bound("--since", since, now) if since else _bound("--from", start, now) if start else EARLIEST
-    return first, _bound("--to", end, now) if end else LATEST
+    option, given = ("--since", since) if since else ("--from", start)
+    first = _bound(option, given, now) if given else EARLIEST
+    last = _bound("--to", end, now) if end else LATEST
+    if first.at is not None and first.at > now:
+        raise ReplayError(f"{option} {given} is in the future, and a replay reads what stands on a topic by now")
+    if _is_before(last, first):
+        raise ReplayError(f"--to {end} is before {option} {given}: there is nothing between them")
+    return first, last
 
 
 async def resolve_ranges(
@@ -121,16 +131,32 @@ async def _offsets(
     return dict(begins if bound.edge == "earliest" else ends)
 
 
+def _is_before(one: Bound, other: Bound) -> bool:
+    """Whether a bound is known to be before another, whatever stands on the topic."""
+    if one.at is not None and other.at is not None:
+        return one.at < other.at
+    if one.offset is not None and other.offset is not None:
+        return one.offset < other.offset
+    return (one.edge, other.edge) == ("earliest", "latest")
+
+
 def _bound(option: str, text: str, now: datetime) -> Bound:
     if text in ("earliest", "latest"):
         return Bound(text)
+    if re.fullmatch(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(\d{4}|\d{6})?", text):
+        raise ReplayError(
+            f"{option} {text} may be a date or an offset: write {text[:4]}-{text[4:6]}-{text[6:8]} for the date, or "
+            f"PARTITION:{text},… for the offset"
+        )
     if re.fullmatch(r"\d{1,18}", text):
         return Bound(offset=int(text))
     if re.fullmatch(r"\d{1,6}:\d{1,18}(,\d{1,6}:\d{1,18})*", text):
         pairs = (pair.split(":") for pair in text.split(","))
         return Bound(offsets={int(partition): int(offset) for partition, offset in pairs})
     if (ago := re.fullmatch(r"(\d{1,6})([smhdw])", text)) is not None:
-        return Bound(at=now - timedelta(**{_UNITS[ago[2]]: int(ago[1])}))
+        with contextlib.suppress(OverflowError):
+            return Bound(at=max(_FIRST, now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})))
+        return Bound(at=_FIRST)
     try:
         instant = datetime.fromisoformat(text)
     except ValueError:
@@ -138,4 +164,4 @@ def _bound(option: str, text: str, now: datetime) -> Bound:
             f"{option} takes a time such as 2026-11-21T08:00 (UTC), how long ago (90m, 7d), earliest, latest, an "
             f"offset, or PARTITION:OFFSET,…; not {text!r}"
         ) from None
-    return Bound(at=instant if instant.tzinfo else instant.replace(tzinfo=UTC))
+    return Bound(at=max(_FIRST, instant if instant.tzinfo else instant.replace(tzinfo=UTC)))
