@@ -56,7 +56,7 @@ def test_fields_are_named_as_on_the_wire_or_in_python(
 @pytest.mark.parametrize(
     ("handler", "selection", "says"),
     [
-        ("judge_relevance", {"outcomes": ["eror"]}, "--outcome 'eror' is no outcome; there are relevant, irr"),
+        ("judge_relevance", {"outcomes": ["oops"]}, "--outcome 'oops' is no outcome; there are relevant, irr"),
         ("judge_relevance", {"outcomes": ["error", "ERROR"]}, "--outcome 'ERROR' is no outcome"),
         ("judge_relevance", {"outcomes": ["relevant=no"]}, "'no' is no relevant; there are true, false"),
         ("judge_relevance", {"outcomes": ["llm.outcome=slow"]}, "'slow' is no llm.outcome; there are ok, timeout"),
