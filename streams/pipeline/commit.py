@@ -257,3 +257,15 @@ async def stop_producer(producer: AIOKafkaProducer, deadline: float) -> None:
     with contextlib.suppress(KafkaError, TimeoutError, OSError, AssertionError):
         async with asyncio.timeout(deadline):
             await producer.stop()
+    _look_at_errors(producer)
+
+
+def _look_at_errors(producer: AIOKafkaProducer) -> None:
+    """Looks at what a fence has left in futures of aiokafka's own: asyncio complains about errors that nobody sees."""
+    waiters = [getattr(getattr(producer, "_txn_manager", None), "_transaction_waiter", None)]
+    accumulator = getattr(producer, "_message_accumulator", None)
+    batches = [*getattr(accumulator, "_batches", {}).values(), getattr(accumulator, "_pending_batches", ())]
+    waiters += [getattr(batch, "_drain_waiter", None) for some in batches for batch in some]
+    for waiter in waiters:
+        if isinstance(waiter, asyncio.Future) and waiter.done() and not waiter.cancelled():
+            waiter.exception()

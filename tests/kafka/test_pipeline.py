@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import random
 import sys
@@ -18,8 +19,9 @@ from aiokafka.structs import OffsetAndMetadata
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
+from streams.codec import OutputRecord
 from streams.kafka import make_admin, make_producer
-from streams.pipeline.commit import CommitDoubtError, ExactlyOnce
+from streams.pipeline.commit import CommitDoubtError, ExactlyOnce, send_all, stop_producer
 from tests.kafka.installation import (
     CRAWLED,
     DEAD,
@@ -197,6 +199,31 @@ async def test_a_zombie_is_fenced(assay: Installation) -> None:
     await old.stop()
     assert await assay.read(SCORED) == []
     assert (await assay.committed()).get(0, 0) == 0
+
+
+@pytest.mark.parametrize("began", [False, True])
+async def test_a_fenced_producer_leaves_no_error_that_nobody_looked_at(assay: Installation, began: bool) -> None:
+    """Whoever shares work meets a fence now and then; asyncio would log each as an error, with a stack trace."""
+    complaints: list[dict[str, Any]] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: complaints.append(context))
+    old, new = (make_producer(assay.settings.kafka, f"{assay.prefix}shared", name) for name in ("old", "new"))
+    record = OutputRecord(topic=SCORED, key=b"k", value=b"{}", headers=())
+    await old.start()
+    await old.begin_transaction()
+    if began:
+        await send_all(old, assay.prefix, [record])
+    await new.start()
+    with pytest.raises((KafkaError, TimeoutError)):  # noqa: PT012 - which of them learns of it is the broker's choice
+        async with asyncio.timeout(10):
+            await send_all(old, assay.prefix, [record] * 3)
+            await old.commit_transaction()
+    await stop_producer(old, 5.0)
+    await stop_producer(new, 5.0)
+    del old, new
+    gc.collect()
+    await asyncio.sleep(0)
+    assert complaints == []
 
 
 async def test_outputs_that_no_topic_takes_become_dead_letters(assay: Installation) -> None:
