@@ -68,6 +68,19 @@ def test_rates_are_increases_over_time_and_a_restart_begins_at_zero() -> None:
     assert total([steady, restarted], defs.HANDLER_EVENTS) == 170
 
 
+def test_what_a_run_has_published_is_in_the_rate_too() -> None:
+    metrics = Metrics(CollectorRegistry())
+    looks = []
+    for at, live, replayed in ((0.0, 10, 0), (10.0, 20, 40)):
+        metrics.handler_events_total.labels(**EVENTS).inc(live)
+        metrics.handler_events_total.labels(**EVENTS | {"lane": "replay"}).inc(replayed)
+        metrics.handler_in_flight.labels("score_page").set(3)
+        looks.append((at, generate_latest(metrics.registry).decode()))
+    view = make_view(load_settings(), [worker(*looks)], [], "")
+    [row] = [row for row in view.rows if row.handler == "score_page"]
+    assert row.rate_per_second == 6
+
+
 def test_rates_forget_what_is_over() -> None:
     its = worker((0.0, exposition(0)), (10.0, exposition(1000)), (39.0, exposition(1000)), (50.0, exposition(1000)))
     assert its.seconds == 40
