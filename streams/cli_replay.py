@@ -61,6 +61,7 @@ Http = Annotated[bool, typer.Option("--http", help="Serve /metrics while it runs
 ReadersDedupe = Annotated[
     bool, typer.Option("--readers-dedupe", help="Readers of the live topics take a second copy of an id for the same.")
 ]
+Force = Annotated[bool, typer.Option("--force", help="Also a plan of which only a part is promoted.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Don't ask.")]
 
 
@@ -180,7 +181,9 @@ def replay_promote(
 
 
 @replay.command("drop")
-def replay_drop(plan: Plan, yes: Yes = False, as_json: AsJson = False, config: Config = None) -> int:
+def replay_drop(
+    plan: Plan, yes: Yes = False, force: Force = False, as_json: AsJson = False, config: Config = None
+) -> int:
     """Delete a plan, its topics and its collections."""
     from streams.commands.replay_plans import run_drop
 
@@ -188,7 +191,7 @@ def replay_drop(plan: Plan, yes: Yes = False, as_json: AsJson = False, config: C
         if not sys.stdin.isatty():
             raise typer.BadParameter("deleting needs --yes where nobody can be asked; `assay replay show` says what")
         typer.confirm(f"Delete {plan} and what it wrote for good?", abort=True)
-    return run_drop(_settings(config), plan, as_json)
+    return run_drop(_settings(config), plan, force, as_json)
 
 
 def _settings(config: Path | None) -> Settings:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -31,6 +32,7 @@ from streams.replay.begin import begin, resolved
 from streams.replay.ledger import Ledger
 from streams.replay.plan import (
     ReplayError,
+    ReplayTroubleError,
     Wishes,
     handler_of,
     is_root,
@@ -38,9 +40,10 @@ from streams.replay.plan import (
     replay_dead_letters,
     shadow_topic,
 )
-from streams.replay.promote import promote
+from streams.replay.progress import Progress
+from streams.replay.promote import held_back, promote
 from streams.replay.ranges import Bound, bounds_of, count
-from streams.replay.run import Progress, ReplayRun
+from streams.replay.run import ReplayRun
 from streams.settings import Settings
 from streams.telemetry.logs import configure_logs
 from streams.telemetry.metrics import Metrics
@@ -101,7 +104,7 @@ def run_replay(
         _warn_of_nothing(plan)
         return await ReplayRun(settings, ledger, plan.plan, SystemClock(), metrics, stop, screen).run()
 
-    return _carry("replay", settings, carried, http, as_json)
+    return _carry("replay", settings, wishes.plan, carried, http, as_json)
 
 
 def run_resume(
@@ -132,7 +135,7 @@ def run_resume(
         await ledger.change(name, changed)
         return await ReplayRun(settings, ledger, name, SystemClock(), metrics, stop, screen).run()
 
-    return _carry("replay resume", settings, carried, http, as_json)
+    return _carry("replay resume", settings, name, carried, http, as_json)
 
 
 def run_promote(settings: Settings, name: str, readers_dedupe: bool, fetch: bool, as_json: bool) -> int:
@@ -155,7 +158,7 @@ def run_promote(settings: Settings, name: str, readers_dedupe: bool, fetch: bool
             tell=screen,
         )
 
-    return _carry("replay promote", settings, carried, False, as_json)
+    return _carry("replay promote", settings, name, carried, False, as_json)
 
 
 async def _foretell(
@@ -182,24 +185,27 @@ async def _foretell(
 async def _told(work: Any) -> int:
     try:
         return int(await work)
+    except ReplayTroubleError as error:
+        tell("replay", str(error))
+        return 1
     except ReplayError as error:
         tell("replay", str(error))
         return 2
 
 
-def _carry(command: str, settings: Settings, carried: Carried, http: bool, as_json: bool) -> int:
+def _carry(command: str, settings: Settings, name: str, carried: Carried, http: bool, as_json: bool) -> int:
     """Does long work on a plan: with signals, metrics, a bar, and a summary."""
     configure_logs("warning", settings.logs.format)
     os.nice(_POLITE)
-    return run_with_kafka(command, settings, _carried(command, settings, carried, http, as_json))
+    return run_with_kafka(command, settings, _carried(command, settings, name, carried, http, as_json))
 
 
-async def _carried(command: str, settings: Settings, carried: Carried, http: bool, as_json: bool) -> int:
+async def _carried(command: str, settings: Settings, name: str, carried: Carried, http: bool, as_json: bool) -> int:
     stop, began = stop_on_signals(), time.monotonic()
     if settings.kafka.create_topics:
         await create_topics(settings)
     metrics = Metrics(CollectorRegistry())
-    screen = ReplayScreen()
+    screen, plan = ReplayScreen(), None
     try:
         async with AsyncExitStack() as open_now:
             if http:
@@ -209,7 +215,15 @@ async def _carried(command: str, settings: Settings, carried: Carried, http: boo
             ledger = await open_now.enter_async_context(Ledger(settings, SystemClock()))
             spare_collector()
             open_now.enter_context(screen)
-            plan = await carried(ledger, metrics, stop, screen)
+            try:
+                plan = await carried(ledger, metrics, stop, screen)
+            finally:
+                if plan is None and (last := ledger.plans.get(name)) is not None and not _is_refused(sys.exception()):
+                    # Whatever went wrong, there is a plan by now: its name, and how far it has come.
+                    _summarize(last, screen.last, time.monotonic() - began, as_json)
+    except ReplayTroubleError as error:
+        tell(command, str(error))
+        return 1
     except ReplayError as error:
         tell(command, str(error))
         return 2
@@ -222,14 +236,24 @@ async def _carried(command: str, settings: Settings, carried: Carried, http: boo
     return 130 if stop.is_set() else 1
 
 
+def _is_refused(error: BaseException | None) -> bool:
+    """Whether nothing was begun, for it was asked for wrongly."""
+    return isinstance(error, ReplayError) and not isinstance(error, ReplayTroubleError)
+
+
 def _summarize(plan: ReplayPlan, last: Progress | None, seconds: float, as_json: bool) -> None:
     done = last or Progress(plan.plan)
     topics = own_topics(plan)
     if as_json:
         counts = {"replayed": done.replayed, "passed_over": done.passed_over, "dead": done.dead}
+        counts["deleted"] = _deleted(plan, done)
         left = {"remaining": 0 if plan.stage >= len(plan.stages) else done.remaining, "cost_usd": done.spent_usd}
         where = {"plan": plan.plan, "run": plan.run, "state": plan.state, "detail": plan.detail}
-        print(json.dumps(where | counts | left | {"seconds": round(seconds, 2), "topics": topics}))
+        print(
+            json.dumps(
+                where | counts | left | {"seconds": round(seconds, 2), "topics": topics, "held_back": _held_back(plan)}
+            )
+        )
         return
     what = "copied" if plan.state in (ReplayState.PROMOTING, ReplayState.PROMOTED) else "replayed"
     counted = f"{done.replayed:,} {what}" + (f", {done.passed_over:,} passed over" if done.passed_over else "")
@@ -238,6 +262,10 @@ def _summarize(plan: ReplayPlan, last: Progress | None, seconds: float, as_json:
     print(f"{plan.plan} is {plan.state}: {counted}, in {in_time(seconds)} here")
     if plan.detail:
         print(f"  {plan.detail}")
+    if deleted := _deleted(plan, done):
+        print(f"  {deleted:,} offsets were deleted (retention) before they could be read")
+    if back := _held_back(plan):
+        print(f"  held back: {', '.join(back)}; `assay replay promote {plan.plan} --fetch` makes that live too")
     if plan.state in (ReplayState.PAUSED, ReplayState.RUNNING):
         print(f"  go on with `assay replay resume {plan.plan}`")
     if plan.state is ReplayState.PROMOTING:
@@ -251,6 +279,17 @@ def _warn_of_nothing(plan: ReplayPlan) -> None:
     for stage in plan.stages:
         if is_root(stage) and not count(stage.ranges):
             tell("replay", f"warning: nothing stands on {stage.topic} between --from and --to, for {stage.handler}")
+
+
+def _deleted(plan: ReplayPlan, done: Progress) -> int:
+    return max(done.deleted, sum(count(stage.deleted) for stage in plan.stages))
+
+
+def _held_back(plan: ReplayPlan) -> list[str]:
+    """Live topics to which a promoted plan's results were not copied, for somebody would fetch what they name."""
+    if plan.state is not ReplayState.PROMOTED:
+        return []
+    return list(dict.fromkeys(live for _, live in held_back(plan)))
 
 
 def own_topics(plan: ReplayPlan) -> list[str]:

@@ -14,8 +14,9 @@ from streams.commands.amounts import in_money
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.commands.replay import own_topics
 from streams.commands.tables import plain_table
-from streams.replay.ledger import Ledger
-from streams.replay.plan import ReplayError
+from streams.replay.ledger import Ledger, NoLedgerError
+from streams.replay.plan import ReplayError, ReplayTroubleError
+from streams.replay.ranges import count
 from streams.replay.upkeep import Account, accounts, cancel, drop, known
 from streams.settings import Settings
 
@@ -24,12 +25,10 @@ def run_list(settings: Settings, everything: bool, as_json: bool) -> int:
     """Tells of every plan; of those that were dropped only where everything is asked for.
 
     Returns:
-        0; 1 for trouble with Kafka; 2 where there is no ledger.
+        0, also where the cluster has no ledger; 1 for trouble with Kafka.
     """
 
-    async def listed(ledger: Ledger) -> int:
-        plans = [its for its in ledger.plans.values() if everything or its.state is not ReplayState.DROPPED]
-        found = await accounts(settings, sorted(plans, key=lambda its: its.created_at))
+    def shown(found: list[Account]) -> int:
         if as_json:
             print(json.dumps({"plans": [_described(account) for account in found]}))
         elif not found:
@@ -38,7 +37,11 @@ def run_list(settings: Settings, everything: bool, as_json: bool) -> int:
             _print_table(found)
         return 0
 
-    return _with_ledger("replay list", settings, listed)
+    async def listed(ledger: Ledger) -> int:
+        plans = [its for its in ledger.plans.values() if everything or its.state is not ReplayState.DROPPED]
+        return shown(await accounts(settings, sorted(plans, key=lambda its: its.created_at)))
+
+    return _with_ledger("replay list", settings, listed, lambda: shown([]))
 
 
 def run_show(settings: Settings, name: str, as_json: bool) -> int:
@@ -80,7 +83,7 @@ def run_cancel(settings: Settings, name: str, as_json: bool) -> int:
     return _with_ledger("replay cancel", settings, cancelled)
 
 
-def run_drop(settings: Settings, name: str, as_json: bool) -> int:
+def run_drop(settings: Settings, name: str, force: bool, as_json: bool) -> int:
     """Deletes what a plan has of its own, and the plan.
 
     Returns:
@@ -88,7 +91,7 @@ def run_drop(settings: Settings, name: str, as_json: bool) -> int:
     """
 
     async def dropped(ledger: Ledger) -> int:
-        gone = await drop(settings, ledger, name)
+        gone = await drop(settings, ledger, name, force=force)
         if as_json:
             print(json.dumps({"plan": name, "deleted": gone}))
         else:
@@ -98,11 +101,24 @@ def run_drop(settings: Settings, name: str, as_json: bool) -> int:
     return _with_ledger("replay drop", settings, dropped)
 
 
-def _with_ledger(command: str, settings: Settings, work: Callable[[Ledger], Awaitable[int]]) -> int:
+def _with_ledger(
+    command: str,
+    settings: Settings,
+    work: Callable[[Ledger], Awaitable[int]],
+    without: Callable[[], int] | None = None,
+) -> int:
     async def opened() -> int:
         try:
             async with Ledger(settings, SystemClock()) as ledger:
                 return await work(ledger)
+        except NoLedgerError as error:
+            if without is not None:
+                return without()
+            tell(command, str(error))
+            return 1
+        except ReplayTroubleError as error:
+            tell(command, str(error))
+            return 1
         except ReplayError as error:
             tell(command, str(error))
             return 2
@@ -122,6 +138,7 @@ def _described(account: Account) -> dict[str, Any]:
         "target": plan.target,
         "total": account.total,
         "remaining": account.remaining,
+        "deleted": sum(count(stage.deleted) for stage in plan.stages),
         "processes": account.members,
         "cost_usd": account.spent_usd,
         "max_cost_usd": plan.max_cost_usd,
@@ -181,6 +198,7 @@ def _print_plan(account: Account) -> None:
     for number, stage in enumerate(plan.stages):
         left = f"{account.remaining:,} of {account.total:,} left" if account.total else "waits for those before it"
         state = "done" if number < plan.stage else left if number == plan.stage else "waits for those before it"
+        state += f", {gone:,} deleted before they could be read" if (gone := count(stage.deleted)) else ""
         print(f"  {stage.handler}: {state}; reads {stage.topic}, writes to")
         for topic in own_topics(plan.model_copy(update={"stages": (stage,)})):
             print(f"    {topic}")

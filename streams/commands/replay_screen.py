@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
 
 from streams.commands.amounts import in_money, in_rate, in_time
-from streams.replay.run import Progress as Standing
+from streams.replay.progress import Progress as Standing
 
 _LINE_SECONDS = 5.0
 _SPEED_SECONDS = 15.0

@@ -129,7 +129,7 @@ class ExactlyOnce:
     @property
     def transactional_id(self) -> str:
         """One for each input partition of the group; group and topic bear the prefix already."""
-        return f"{self._group}.{self._partition.topic}.{self._partition.partition}"
+        return transactional_id(self._group, self._partition)
 
     async def open(self) -> int | None:
         """Fences the previous owner, waits until the coordinator knows all it was told, then reads the offset."""
@@ -220,6 +220,11 @@ async def _doubt_of_anything_else(deadline: float) -> AsyncIterator[None]:
         raise OutputRefusedError(str(error)) from error
     except (KafkaError, TimeoutError, OSError, AssertionError, KeyError) as error:
         raise CommitDoubtError(f"{type(error).__name__}: {error}") from error
+
+
+def transactional_id(group: str, partition: TopicPartition) -> str:
+    """Whose producers fence each other; group and topic bear the prefix already."""
+    return f"{group}.{partition.topic}.{partition.partition}"
 
 
 async def committed_offset(consumer: AIOKafkaConsumer, partition: TopicPartition, deadline: float) -> int | None:

@@ -16,6 +16,7 @@ from streams.llm.prices import cost_of
 from streams.llm.store import AnswerStore, BoundReachedError
 from streams.llm.usage import Experience, Used
 from streams.settings import Settings
+from streams.telemetry.metrics import Metrics
 from streams.topology import Handler
 
 ACCOUNT_SECONDS = 90 * 86_400.0
@@ -147,6 +148,12 @@ async def spent_by(settings: Settings, plan: str, now: float) -> float | None:
         return await bound.spent() if await bound.has_account(now) else None
     finally:
         await bound.aclose()
+
+
+def paid_for(metrics: Metrics, handler: str) -> float:
+    """USD that this process has paid for a handler's questions."""
+    samples = (sample for metric in metrics.llm_cost_usd_total.collect() for sample in metric.samples)
+    return sum(s.value for s in samples if s.name.endswith("_total") and s.labels["task"] == handler)
 
 
 def account_of(plan: str) -> str:

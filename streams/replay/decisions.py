@@ -8,7 +8,7 @@ is kept but a hash of that name, for as long as it is of the kind that is looked
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -165,8 +165,16 @@ async def decision_ranges(settings: Settings, handler: Handler, selection: Repla
     return await standing_on(settings, [wanted.topic.name, *([letters] if wanted.absent or wanted.dead else [])])
 
 
-async def read_earlier(settings: Settings, handler: Handler, wanted: Wanted, until: Sequence[TopicRanges]) -> Earlier:
+async def read_earlier(
+    settings: Settings,
+    handler: Handler,
+    wanted: Wanted,
+    until: Sequence[TopicRanges],
+    tell: Callable[[], None] = lambda: None,
+) -> Earlier:
     """Reads a handler's decisions as far as ``decision_ranges`` said.
+
+    ``tell`` is told of each decision.
 
     Memory is about 150 bytes for each input that is meant, and for each that was decided on where ``none`` or ``dead``
     are looked for.
@@ -179,6 +187,7 @@ async def read_earlier(settings: Settings, handler: Handler, wanted: Wanted, unt
     for its in until:
         async with aclosing(read_range(settings, its.topic, its.ranges)) as records:
             async for record in records:
+                tell()
                 if its.topic == wanted.topic.name:
                     _note_decision(earlier, record, source)
                 elif not is_marker(record.headers):

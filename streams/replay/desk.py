@@ -7,6 +7,7 @@ are left out: what has used up its tries in place becomes a dead letter of the p
 from __future__ import annotations
 
 import random
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import structlog
@@ -18,8 +19,11 @@ from streams.kafka import group_of
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.decide import Decider, retry_of
 from streams.pipeline.observer import Observer
+from streams.replay.bounded import BoundedWorld
+from streams.replay.cost import CostBound
 from streams.replay.pace import Pace
-from streams.replay.plan import EVERYTHING, handler_of, is_root, replay_dead_letters
+from streams.replay.plan import EVERYTHING, handler_of, is_root, replay_dead_letters, run_group
+from streams.replay.ranges import count
 from streams.replay.reading import Reading
 from streams.replay.selection import Selector, make_selector
 from streams.replay.shadow import routes
@@ -36,12 +40,20 @@ class Desk:
     """The present stage of a plan in this process."""
 
     def __init__(
-        self, settings: Settings, plan: ReplayPlan, clock: Clock, metrics: Metrics, world: LiveWorld, tracer: Tracer
+        self,
+        settings: Settings,
+        plan: ReplayPlan,
+        clock: Clock,
+        metrics: Metrics,
+        world: LiveWorld,
+        tracer: Tracer,
+        bound: CostBound | None,
     ) -> None:
-        """Takes a plan whose present stage has its ranges, and what the application gives to its handlers."""
+        """Takes a plan whose present stage has its ranges, what the application gives to its handlers, and a bound."""
         self.handler = replace(handler_of(plan.stages[plan.stage]), retry_later=())
         self.stage = plan.stages[plan.stage]
-        self.subscription = ReplaySubscription(handler=self.handler, reads=self.stage.topic, plan=plan.plan)
+        group = run_group(self.handler.name, plan)
+        self.subscription = ReplaySubscription(handler=self.handler, reads=self.stage.topic, own_group=group)
         self.pace = Pace(plan.rate, clock)
         self._settings = settings
         self._plan = plan
@@ -50,6 +62,8 @@ class Desk:
         self._world = world
         self._tracer = tracer
         self._breaker = Breaker(settings.processing.breaker, clock)
+        self._bounded = BoundedWorld(world, bound)
+        self._decisions = 0
 
     async def open(self) -> None:
         """Opens what the handler asks for, which takes longer than a first record should wait.
@@ -75,12 +89,13 @@ class Desk:
         """
         settings, handler, breaker = self._settings, self.handler, self._breaker
         observer = Observer(self._metrics, handler.name, "replay")
-        breaker.listen(lambda: observer.breaker(breaker.closed))
+        # Where the money is spent nothing is down.
+        breaker.listen(lambda: None if self._bounded.is_spent else observer.breaker(breaker.closed))
         decider = Decider(
             handler,
             settings.rules(handler.rules),
             retry_of(handler, settings.processing.retries),
-            self._world,
+            self._bounded,
             self._clock,
             random.random,
             breaker,
@@ -100,8 +115,28 @@ class Desk:
             spans=self._tracer.records(handler.name, group_of(settings.kafka, self.subscription)),
         )
 
-    def reading(self, work: ReplayWork) -> Reading:
-        """The consumer group that does it."""
+    @property
+    def preparing(self) -> str:
+        """What ``work`` is at, for people; "" where that takes no time."""
+        total = sum(count(its.ranges) for its in self.stage.decisions)
+        return f"reads earlier decisions: {self._decisions:,} of {total:,}" if total else ""
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the bound of costs has refused a question."""
+        return self._bounded.is_spent
+
+    def wind_up(self) -> bool:
+        """Starts no more records, as there is no money for them. Returns whether the last replies have come."""
+        self.pace.shut = True
+        return not self._bounded.asking
+
+    def let_go(self) -> None:
+        """What waits for money is not waited for when the group is left; whoever goes on does it again."""
+        self._breaker.open(None)
+
+    def reading(self, work: ReplayWork, is_ours: Callable[[], Awaitable[bool]]) -> Reading:
+        """The consumer group that does it, while the plan is ours."""
         return Reading(
             self._settings,
             self.subscription,
@@ -111,6 +146,7 @@ class Desk:
             self._clock,
             self._metrics,
             self._breaker,
+            is_ours,
             self._world.shares,
         )
 
@@ -118,4 +154,9 @@ class Desk:
         """Which records are meant; of what the plan itself has written all are."""
         if self._plan.selection == EVERYTHING or not is_root(self.stage):
             return lambda _: True
-        return await make_selector(self._settings, self.handler, self._plan.selection, self.stage.decisions)
+        return await make_selector(
+            self._settings, self.handler, self._plan.selection, self.stage.decisions, self._note_decision
+        )
+
+    def _note_decision(self) -> None:
+        self._decisions += 1

@@ -7,13 +7,16 @@ writer at a time: a plan has a transactional id, whose newest owner fences the o
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
 import structlog
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaTimeoutError, ProducerFenced
+from aiokafka.errors import KafkaTimeoutError, ProducerFenced, UnknownTopicOrPartitionError
+from aiokafka.structs import OffsetAndMetadata
 
 from schemas.event import Envelope, derive_id
 from schemas.outcome import Dead
@@ -22,7 +25,7 @@ from streams.clock import Clock
 from streams.codec import decode, encode
 from streams.kafka import make_producer, make_reader
 from streams.pipeline.commit import send_all, stop_producer
-from streams.replay.plan import ReplayError
+from streams.replay.plan import ReplayTroubleError
 from streams.settings import Settings
 from streams.topology import REPLAYS
 
@@ -31,7 +34,27 @@ log = structlog.get_logger(__name__)
 Change = Callable[[ReplayPlan | None], ReplayPlan | None]
 """Makes a plan's next state of its newest one, which is None where there is none; None leaves it as it is."""
 _POLL_MS = 100
-_TRIES = 5
+_FENCED_SECONDS = 60.0
+"""For how long a change is tried again while others write about the same plan."""
+_PAUSE_SECONDS = 1.0
+"""Before it is tried again, at most."""
+
+
+class NoLedgerError(ReplayTroubleError):
+    """The cluster has no ledger, so there are no plans."""
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Offsets that a consumer group gets together with a change.
+
+    Attributes:
+        group: With the prefix.
+        offsets: Where it begins.
+    """
+
+    group: str
+    offsets: dict[TopicPartition, int]
 
 
 class Ledger:
@@ -44,6 +67,7 @@ class Ledger:
         self._reader: Any = None
         self._whole: Any = None
         self._places: list[TopicPartition] = []
+        self._reading = asyncio.Lock()
         self.plans: dict[str, ReplayPlan] = {}
         """The newest state of each plan, by name, as of the last ``refresh``."""
 
@@ -51,7 +75,7 @@ class Ledger:
         """Opens the readers: one for what is committed, one that knows of what is not yet.
 
         Raises:
-            ReplayError: There is no ledger.
+            NoLedgerError: There is no ledger.
             KafkaError: The cluster can't be reached.
         """
         kafka = self._settings.kafka
@@ -63,6 +87,9 @@ class Ledger:
             await self._whole.start()
             self._places = self._find(name)
             await self.refresh()
+        except UnknownTopicOrPartitionError:
+            await self.__aexit__()
+            raise _no_ledger(name) from None
         except BaseException:
             await self.__aexit__()
             raise
@@ -74,7 +101,16 @@ class Ledger:
             await reader.stop()
 
     async def refresh(self) -> dict[str, ReplayPlan]:
-        """Reads what is new, to the end as it is now. Returns the plans there are, by name."""
+        """Reads what is new, to the end as it is now. Returns the plans there are, by name.
+
+        Raises:
+            KafkaError: The cluster can't be reached.
+        """
+        async with self._reading:
+            await self._read_on()
+        return self.plans
+
+    async def _read_on(self) -> None:
         ends = await self._reader.end_offsets(self._places)
         while any([await self._reader.position(place) < ends[place] for place in self._places]):
             for records in (await self._reader.getmany(timeout_ms=_POLL_MS)).values():
@@ -84,24 +120,33 @@ class Ledger:
                         self.plans[plan.plan] = plan
                     elif isinstance(plan, Dead):
                         log.warning("an entry of the ledger can't be read", offset=record.offset, error=plan.detail)
-        return self.plans
 
-    async def change(self, name: str, change: Change) -> ReplayPlan | None:
+    async def change(self, name: str, change: Change, starts: Starts | None = None) -> ReplayPlan | None:
         """Makes a plan's next state of its newest one and writes it. Returns the newest state after that.
+
+        Args:
+            name: The plan's.
+            change: Asked once more where somebody else has written meanwhile.
+            starts: Committed with the change, both or none; left where nothing is changed.
 
         Raises:
             ReplayError: The change refuses the newest state.
             KafkaError: The cluster failed; nothing was written, or all of it.
         """
-        for attempt in range(_TRIES):
+        until = self._clock.monotonic() + _FENCED_SECONDS
+        while self._clock.monotonic() < until:
+            # Who has nothing to write fences nobody.
+            before = (await self.refresh()).get(name)
+            if change(before) is None:
+                return before
             try:
-                return await self._change_once(name, change)
+                return await self._write(name, change, starts)
             except ProducerFenced:
                 log.info("somebody else writes about the same plan", plan=name)
-                await self._clock.sleep(0.2 * (attempt + 1))
+                await self._clock.sleep(random.uniform(0.0, _PAUSE_SECONDS))
         raise KafkaTimeoutError(f"others keep writing about the plan {name}; try again")
 
-    async def _change_once(self, name: str, change: Change) -> ReplayPlan | None:
+    async def _write(self, name: str, change: Change, starts: Starts | None) -> ReplayPlan | None:
         kafka = self._settings.kafka
         deadline = kafka.transaction_timeout_seconds
         transactional_id = f"{kafka.topic_prefix}assay.replays.{name}"
@@ -120,6 +165,9 @@ class Ledger:
             async with asyncio.timeout(deadline):
                 await producer.begin_transaction()
                 await send_all(producer, kafka.topic_prefix, [encode(REPLAYS, after, _envelope(after, now))])
+                if starts is not None and starts.offsets:
+                    offsets = {place: OffsetAndMetadata(offset, "") for place, offset in starts.offsets.items()}
+                    await producer.send_offsets_to_transaction(offsets, starts.group)
                 await producer.commit_transaction()
         except TimeoutError:
             raise KafkaTimeoutError(f"the ledger did not answer within {deadline:g} s") from None
@@ -139,8 +187,12 @@ class Ledger:
     def _find(self, topic: str) -> list[TopicPartition]:
         numbers = sorted(self._reader.partitions_for_topic(topic) or ())
         if not numbers:
-            raise ReplayError(f"there is no topic {topic} on the cluster; `assay topics create` makes it")
+            raise _no_ledger(topic)
         return [TopicPartition(topic, number) for number in numbers]
+
+
+def _no_ledger(topic: str) -> NoLedgerError:
+    return NoLedgerError(f"there is no topic {topic} on the cluster; `assay topics create` makes it")
 
 
 def _envelope(plan: ReplayPlan, now: datetime) -> Envelope:

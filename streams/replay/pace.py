@@ -31,6 +31,8 @@ class Pace:
         """
         self.waiting = False
         """Whether it gives way to live traffic now."""
+        self.shut = False
+        """Whether no record may be started any more."""
         self._rate = rate
         self._clock = clock
         self._share = 0.0
@@ -42,7 +44,7 @@ class Pace:
 
     def seconds(self) -> float:
         """For how long no record may be started; 0 where one may."""
-        if self.waiting:
+        if self.waiting or self.shut:
             return _LOOK_SECONDS
         if self._rate is None:
             return 0.0

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import UnknownTopicOrPartitionError
 
 from schemas.replays import OffsetRange
 from streams.kafka import make_reader
@@ -70,7 +71,7 @@ def bounds_of(start: str, end: str, since: str, now: datetime) -> tuple[Bound, B
 
 
 async def resolve_ranges(
-    settings: Settings, topic: str, start: Bound = EARLIEST, end: Bound = LATEST
+    settings: Settings, topic: str, start: Bound = EARLIEST, end: Bound = LATEST, *, whole: bool = False
 ) -> tuple[OffsetRange, ...]:
     """The offsets between two bounds, one range for each partition of a topic, as they are now.
 
@@ -79,30 +80,39 @@ async def resolve_ranges(
         topic: Before the prefix.
         start: The first record. Where it names partitions, the others have empty ranges.
         end: The first record that is not meant any more.
+        whole: From offset 0 to behind all that stands there, also what is not committed yet; whoever reads to there
+            waits until it is. Else the first and last that can be read now bound it.
 
     Raises:
         ReplayError: There is no such topic.
         KafkaError: The cluster can't be reached.
     """
     name = settings.kafka.topic_prefix + topic
-    reader = make_reader(settings.kafka, name, client_id="assay-replay")
+    reader = make_reader(settings.kafka, name, client_id="assay-replay", uncommitted=whole)
     try:
         await reader.start()
         places = [TopicPartition(name, number) for number in sorted(reader.partitions_for_topic(name) or ())]
         if not places:
-            raise ReplayError(f"there is no topic {name} on the cluster; `assay topics create` makes it")
+            raise _no_topic(name)
         begins, ends = await reader.beginning_offsets(places), await reader.end_offsets(places)
         firsts = await _offsets(reader, places, start, begins, ends, unnamed=ends)
         lasts = await _offsets(reader, places, end, begins, ends, unnamed=ends)
+    except UnknownTopicOrPartitionError:
+        raise _no_topic(name) from None
     finally:
         await reader.stop()
     ranges = []
     for place in places:
-        first = min(max(firsts[place], begins[place]), ends[place])
+        # A topic of the plan's own begins at 0: what was deleted of it is told of when it is read.
+        first = 0 if whole else min(max(firsts[place], begins[place]), ends[place])
         ranges.append(
             OffsetRange(partition=place.partition, start=first, end=max(first, min(lasts[place], ends[place])))
         )
     return tuple(ranges)
+
+
+def _no_topic(name: str) -> ReplayError:
+    return ReplayError(f"there is no topic {name} on the cluster; `assay topics create` makes it")
 
 
 def count(ranges: tuple[OffsetRange, ...]) -> int:

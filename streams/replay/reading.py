@@ -9,34 +9,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import structlog
-from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import (
-    CommitFailedError,
-    IllegalGenerationError,
-    KafkaError,
-    RebalanceInProgressError,
-    UnknownMemberIdError,
-)
-from aiokafka.structs import OffsetAndMetadata
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError, KafkaTimeoutError, ProducerFenced
 
 from schemas.replays import OffsetRange
 from streams.app import stages
 from streams.clock import Clock
-from streams.kafka import connection, group_of, make_admin
+from streams.kafka import group_of, make_admin, make_producer
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.group import ConsumerGroup
+from streams.pipeline.commit import CommitStage, stop_producer, transactional_id
+from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.health import Health
 from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.observer import Observer
 from streams.pipeline.subscription import Subscription
 from streams.pipeline.work import RecordWork
+from streams.replay.deleted import WatchedGroup
+from streams.replay.ledger import Starts
 from streams.replay.pace import Pace
-from streams.replay.plan import ReplayError
+from streams.replay.plan import ReplayTroubleError
 from streams.settings import Settings
 from streams.telemetry.group_state import GroupState, read_groups
 from streams.telemetry.metrics import Metrics
@@ -45,8 +41,9 @@ log = structlog.get_logger(__name__)
 
 _WEDGED_LOOKS = 20
 """Looks in a row at which it is not well after which it is given up."""
-_TAKEN = (CommitFailedError, IllegalGenerationError, RebalanceInProgressError, UnknownMemberIdError)
-"""What a broker answers to a plain commit for a group that has members: they have seen to its offsets."""
+_START_SECONDS = 15.0
+"""How long it may take until offsets that were committed can be read."""
+_START_LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +67,7 @@ class Reading:
         clock: Clock,
         metrics: Metrics,
         breaker: Breaker,
+        is_ours: Callable[[], Awaitable[bool]],
         shares: Any = None,
     ) -> None:
         """Wires the group; nothing is opened yet.
@@ -83,6 +81,7 @@ class Reading:
             clock: Time.
             metrics: Count what is done.
             breaker: Holds back while what the handler needs is down.
+            is_ours: Whether the plan is still there, and the same.
             shares: Told which partitions are here, where models have limits (``streams.llm.shares``).
         """
         self.group_name = group_of(settings.kafka, subscription)
@@ -98,11 +97,16 @@ class Reading:
             if shares is not None:
                 shares.told(handler.name, its.topic, held, of)
 
-        self._group = ConsumerGroup(
+        # Whatever live traffic does: nobody could tell afterwards what a replay has done twice.
+        make_stage = stages(settings.model_copy(update={"delivery": "exactly_once"}), subscription)
+
+        def owned(place: TopicPartition, consumer: CountingConsumer) -> CommitStage:
+            return _Owned(make_stage(place, consumer), is_ours)
+
+        self._group = WatchedGroup(
             subscription,
             work,
-            # Whatever live traffic does: nobody could tell afterwards what a replay has done twice.
-            stages(settings.model_copy(update={"delivery": "exactly_once"}), subscription),
+            owned,
             settings.pipeline,
             clock,
             observer,
@@ -131,19 +135,23 @@ class Reading:
             await self._admin.close()
 
     async def standing(self) -> Standing | None:
-        """How far the group has come; None where the cluster does not answer now.
+        """How far the group has come; None where the cluster does not tell now.
 
         Raises:
-            ReplayError: This process can't go on; another one can.
+            ReplayTroubleError: This process can't go on; another one can.
         """
         self._group.tick()
         verdict = self._health.alive()
         self._sick = 0 if verdict.well else self._sick + 1
         if self._sick >= _WEDGED_LOOKS:
-            raise ReplayError(f"{'; '.join(verdict.problems)}; nothing is lost, resume it")
+            raise ReplayTroubleError(f"{'; '.join(verdict.problems)}; nothing is lost, resume it")
         with contextlib.suppress(KafkaError, OSError):
             return _standing((await read_groups(self._admin, [self.group_name]))[self.group_name], self._ends)
         return None
+
+    async def deleted(self) -> list[OffsetRange]:
+        """What of the ranges was deleted since this was last asked, before it could be read here."""
+        return await self._group.deleted(self._ends)
 
     @property
     def own_remaining(self) -> int:
@@ -159,11 +167,19 @@ class Reading:
     def held_up(self) -> str:
         """Why nothing goes on although there is work; "" where it does."""
         seconds, cause = self._group.kept_waiting
-        return f"waits for what is down ({cause})" if seconds > 0 else ""
+        if seconds > 0:
+            return f"waits for what is down ({cause})"
+        consumer = self._group.consumer
+        for place, partition in self._group.partitions.items():
+            known = consumer is not None and place in consumer.assignment()
+            stable = consumer.last_stable_offset(place) if consumer is not None and known else None
+            if stable is not None and 0 <= stable <= partition.position() < self._ends.get(place, 0):
+                return f"waits for a transaction that is open on {place.topic}"
+        return ""
 
 
-async def standing_of(settings: Settings, subscription: Subscription, ranges: Sequence[OffsetRange]) -> Standing:
-    """How far a plan's group has come, seen from outside.
+async def standing_of(settings: Settings, subscription: Subscription, ranges: Sequence[OffsetRange]) -> Standing | None:
+    """How far a plan's group has come, seen from outside; None where the cluster does not tell now.
 
     Raises:
         KafkaError: The cluster can't be asked.
@@ -182,40 +198,83 @@ def ends_of(settings: Settings, topic: str, ranges: Sequence[OffsetRange]) -> di
     return {TopicPartition(settings.kafka.topic_prefix + topic, its.partition): its.end for its in ranges}
 
 
-async def set_to_start(
-    settings: Settings, subscription: Subscription, ranges: Sequence[OffsetRange], *, anew: bool
-) -> None:
-    """Sets a plan's group to where its ranges start, before anybody is in it.
+def starts_of(settings: Settings, subscription: Subscription, ranges: Sequence[OffsetRange]) -> Starts:
+    """Where a group of a plan begins: what the ledger is told together with the news that it has begun."""
+    name = settings.kafka.topic_prefix + subscription.topic
+    return Starts(
+        group_of(settings.kafka, subscription), {TopicPartition(name, its.partition): its.start for its in ranges}
+    )
 
-    Args:
-        settings: Where Kafka is.
-        subscription: The group and its topic.
-        ranges: One for each partition.
-        anew: The group has not begun; offsets that it has are those of an earlier plan of that name.
+
+async def await_start(
+    settings: Settings, subscription: Subscription, ranges: Sequence[OffsetRange], clock: Clock
+) -> None:
+    """Waits until the offsets of a group that has begun can be read, a moment after the ledger says that it has.
 
     Raises:
-        ReplayError: It has begun, and the cluster does not know any more how far it has come.
+        ReplayTroubleError: The cluster does not know any more how far it has come.
         KafkaError: The cluster can't be reached.
     """
-    name = settings.kafka.topic_prefix + subscription.topic
-    starts = {TopicPartition(name, its.partition): its.start for its in ranges}
-    async with AIOKafkaConsumer(
-        **connection(settings.kafka),
-        group_id=group_of(settings.kafka, subscription),
-        client_id="assay-replay",
-        enable_auto_commit=False,
-    ) as consumer:
-        consumer.assign(list(starts))
-        consumer.pause(*starts)
-        if anew:
-            with contextlib.suppress(*_TAKEN):
-                await consumer.commit({place: OffsetAndMetadata(start, "") for place, start in starts.items()})
-        committed = await asyncio.gather(*(consumer.committed(place) for place in starts))
-    if any(offset is None for offset in committed):
-        raise ReplayError(
-            "the cluster has forgotten how far the plan has come (offsets.retention.minutes); drop it and begin anew"
-        )
+    name, needed = group_of(settings.kafka, subscription), ends_of(settings, subscription.topic, ranges).keys()
+    until = clock.monotonic() + _START_SECONDS
+    admin = make_admin(settings.kafka)
+    await admin.start()
+    try:
+        while not needed <= (await read_groups(admin, [name]))[name].offsets.keys():
+            if clock.monotonic() > until:
+                raise ReplayTroubleError(
+                    "the cluster has forgotten how far the plan has come (offsets.retention.minutes); drop it and "
+                    "begin anew"
+                )
+            await clock.sleep(_START_LOOK_SECONDS)
+    finally:
+        await admin.close()
 
 
-def _standing(state: GroupState, ends: Mapping[TopicPartition, int]) -> Standing:
-    return Standing(sum(max(0, end - state.offsets.get(place, 0)) for place, end in ends.items()), state.members)
+async def fence(settings: Settings, subscription: Subscription, ranges: Sequence[OffsetRange]) -> None:
+    """Keeps processes that a group has lost, such as one that was stopped and goes on, from ever committing again.
+
+    Raises:
+        KafkaError: The cluster can't be reached.
+    """
+    group, deadline = group_of(settings.kafka, subscription), settings.kafka.transaction_timeout_seconds
+
+    async def one(place: TopicPartition) -> None:
+        producer = make_producer(settings.kafka, transactional_id(group, place), "assay-replay")
+        try:
+            async with asyncio.timeout(deadline):
+                await producer.start()
+        except TimeoutError:
+            raise KafkaTimeoutError(f"the cluster did not answer within {deadline:g} s") from None
+        finally:
+            await stop_producer(producer, deadline)
+
+    await asyncio.gather(*(one(place) for place in ends_of(settings, subscription.topic, ranges)))
+
+
+class _Owned:
+    """A commit stage that is opened only while the plan is still the one that was begun.
+
+    Who drops a plan writes so first, and fences its producers then; so whoever was fenced reads it here.
+    """
+
+    def __init__(self, stage: CommitStage, is_ours: Callable[[], Awaitable[bool]]) -> None:
+        self._stage = stage
+        self._is_ours = is_ours
+        self.commit, self.close = stage.commit, stage.close
+
+    async def open(self) -> int | None:
+        offset = await self._stage.open()
+        if not await self._is_ours():
+            raise ProducerFenced("the plan was dropped")
+        return offset
+
+    @property
+    def worn(self) -> bool:
+        return self._stage.worn
+
+
+def _standing(state: GroupState, ends: Mapping[TopicPartition, int]) -> Standing | None:
+    if not ends.keys() <= state.offsets.keys():
+        return None
+    return Standing(sum(max(0, end - state.offsets[place]) for place, end in ends.items()), state.members)

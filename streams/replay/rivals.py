@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from schemas.replays import ReplayPlan, ReplayState
 from streams.kafka import make_admin
-from streams.replay.plan import ReplayError, handler_of, is_paid, replay_group
+from streams.replay.plan import ReplayError, handler_of, is_paid, run_group
 from streams.settings import Settings
 from streams.telemetry.group_state import read_groups
 
@@ -29,7 +29,7 @@ async def refuse_rivals(settings: Settings, plans: Mapping[str, ReplayPlan], nam
     """
     mine = _paid(plans[name], settings) if name in plans else frozenset()
     others = {
-        f"{settings.kafka.topic_prefix}{replay_group(plan.stages[plan.stage].handler, plan.plan)}": plan
+        f"{settings.kafka.topic_prefix}{run_group(plan.stages[plan.stage].handler, plan)}": plan
         for plan in plans.values()
         if plan.plan != name and plan.state is ReplayState.RUNNING and mine & _paid(plan, settings)
     }

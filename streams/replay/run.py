@@ -9,25 +9,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 from aiokafka.errors import KafkaError
 
-from schemas.replays import ReplayPlan, ReplayState
+from schemas.replays import OffsetRange, ReplayPlan, ReplayState
 from streams.app import installed_version
 from streams.clock import Clock
 from streams.llm.store import StoreError
-from streams.replay.cost import CostBound, bound_of
+from streams.replay.changes import WORKED_ON, after_stage, has_left, with_deleted, with_stage
+from streams.replay.cost import CostBound, bound_of, paid_for
 from streams.replay.desk import Desk
-from streams.replay.ledger import Ledger, moved
+from streams.replay.ledger import Ledger, Starts, moved
 from streams.replay.pace import is_live_late
-from streams.replay.plan import ReplayError, handler_of, is_paid
+from streams.replay.plan import ReplayError, ReplayTroubleError
+from streams.replay.progress import Progress
 from streams.replay.ranges import count, resolve_ranges
-from streams.replay.reading import Reading, set_to_start, standing_of
+from streams.replay.reading import Reading, await_start, standing_of, starts_of
 from streams.replay.rivals import refuse_rivals
 from streams.replay.shadow import make_shadow, with_own_index
-from streams.replay.terms import check_terms
+from streams.replay.terms import asks_models, check_terms
+from streams.replay.upkeep import accounts
 from streams.replay.work import ReplayWork
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
@@ -39,27 +40,6 @@ _LEDGER_EVERY = 3
 """Looks between two at the ledger, where somebody may have cancelled the plan."""
 _LIVE_SECONDS = 2.0
 """Between two looks at live traffic."""
-WORKED_ON = (ReplayState.PLANNED, ReplayState.RUNNING, ReplayState.PAUSED, ReplayState.CANCELLED)
-"""States from which a plan can be carried out."""
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far a plan has come; offsets are of the present stage, counts are of this process."""
-
-    plan: str
-    handler: str = ""
-    stage: int = 0
-    stages: int = 0
-    total: int = 0
-    remaining: int = 0
-    replayed: int = 0
-    passed_over: int = 0
-    dead: int = 0
-    spent_usd: float = 0.0
-    members: int = 0
-    note: str = ""
-    """Why nothing goes on for now."""
 
 
 class ReplayRun:
@@ -90,6 +70,7 @@ class ReplayRun:
         self._settings = settings
         self._ledger = ledger
         self._name = plan
+        self._run = ""
         self._clock = clock
         self._metrics = metrics
         self._tracer = make_tracer(settings.telemetry, installed_version())
@@ -111,8 +92,19 @@ class ReplayRun:
         if (known := self._ledger.plans.get(self._name)) is not None and known.state in WORKED_ON:
             await check_terms(self._settings, known, self._clock.now().timestamp())
         plan = await self._changed(self._begun)
+        self._run = plan.run
+        try:
+            return await self._carry(plan)
+        except Exception as error:
+            # It stands as running, and nobody would know why nobody works on it.
+            with contextlib.suppress(KafkaError, OSError, ReplayError):
+                await self._pause(f"{error}"[:500] or type(error).__name__)
+            raise
+
+    async def _carry(self, plan: ReplayPlan) -> ReplayPlan:
+        """All that is left of a plan that runs."""
         await make_shadow(self._settings, plan)
-        bound = bound_of(self._settings, plan.run, plan.max_cost_usd) if is_any_paid(plan, self._settings) else None
+        bound = bound_of(self._settings, plan.run, plan.max_cost_usd) if asks_models(plan) else None
         own = with_own_index(self._settings, plan)
         world = LiveWorld(own, self._metrics, journal=bound, replaying=True, tracer=self._tracer)
         try:
@@ -129,49 +121,83 @@ class ReplayRun:
 
     async def _stage(self, plan: ReplayPlan, world: LiveWorld, bound: CostBound | None) -> ReplayPlan:
         """One stage to its end, or to where it must stop. Returns the plan after it."""
-        plan = await self._with_ranges(plan)
-        at, stage = plan.stage, plan.stages[plan.stage]
-        desk = Desk(self._settings, plan, self._clock, self._metrics, world, self._tracer)
-        await set_to_start(self._settings, desk.subscription, stage.ranges, anew=not stage.begun)
-        plan = await self._changed(lambda newest: _with_stage(newest, at, begun=True))
+        at = plan.stage
+        plan = await self._with_ranges(plan, at)
+        if has_left(plan, at):
+            return plan
+        stage = plan.stages[at]
+        desk = Desk(self._settings, plan, self._clock, self._metrics, world, self._tracer, bound)
+        # Both at once: whoever sees that it has begun finds the offsets, and nobody sets them back.
+        starts = starts_of(self._settings, desk.subscription, stage.ranges)
+        plan = await self._changed(lambda newest: with_stage(newest, at, begun=True), starts)
+        if has_left(plan, at):
+            return plan
+        await await_start(self._settings, desk.subscription, stage.ranges, self._clock)
         await desk.open()
-        work = await desk.work()
         progress = self.progress
         progress.handler, progress.stage, progress.stages = stage.handler, at, len(plan.stages)
         progress.total = progress.remaining = count(stage.ranges)
-        reading = desk.reading(work)
+        work = await self._prepared(desk)
+        if isinstance(work, str):
+            return await self._ended(at, desk, work)
+        reading = desk.reading(work, self._is_ours)
         await self._look_at_live(plan, desk)
         watch = asyncio.create_task(self._watch_live(plan, desk), name="live traffic")
         try:
             async with reading:
-                why = await self._until_done(plan, reading, work, desk, bound)
+                why = await self._until_done(plan, at, reading, work, desk, bound)
             await self._count_cost(stage.handler, bound)
         finally:
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
             self._metrics.replay_waiting.labels(stage.handler).set(0)
-        return await self._ended(plan, desk, why)
+        return await self._ended(at, desk, why)
+
+    async def _prepared(self, desk: Desk) -> ReplayWork | str:
+        """The work on each record, which may take a while to prepare, or why it ended before that."""
+        preparing = asyncio.create_task(desk.work(), name="preparing")
+        try:
+            while not preparing.done():
+                self.progress.note = desk.preparing
+                self._tell(self.progress)
+                if self._stop.is_set():
+                    return "stopped"
+                if ended := await self._is_ended():
+                    return ended
+                await asyncio.wait({preparing}, timeout=_LOOK_SECONDS)
+            return preparing.result()
+        finally:
+            preparing.cancel()
+            await asyncio.gather(preparing, return_exceptions=True)
 
     async def _until_done(
-        self, plan: ReplayPlan, reading: Reading, work: ReplayWork, desk: Desk, bound: CostBound | None
+        self, plan: ReplayPlan, at: int, reading: Reading, work: ReplayWork, desk: Desk, bound: CostBound | None
     ) -> str | None:
         """Waits until the stage is done; returns why it ended before that, None where it is done."""
         progress, looks = self.progress, 0
         before = (progress.replayed, progress.passed_over, progress.dead)
-        handler = plan.stages[plan.stage].handler
+        handler = plan.stages[at].handler
+        lost: list[OffsetRange] = []
         while True:
             standing = await reading.standing()
+            lost += await reading.deleted()
+            with contextlib.suppress(KafkaError, OSError):
+                plan = await self._noted(plan, at, lost)
+            progress.deleted = sum(count(stage.deleted) for stage in plan.stages)
             if standing is not None:
                 progress.remaining, progress.members = standing.remaining, standing.members
             progress.replayed, progress.passed_over = before[0] + work.replayed, before[1] + work.passed_over
             progress.dead = before[2] + work.dead
             progress.note = "gives way to live traffic" if desk.pace.waiting else reading.held_up
+            if standing is None:
+                progress.note = "Kafka does not tell how far it is"
             await self._count_cost(handler, bound)
             self._metrics.replay_remaining_records.labels(handler).set(reading.own_remaining)
             self._tell(progress)
             if standing is not None and not standing.remaining:
                 return None
-            if bound is not None and bound.reached.is_set():
+            if desk.is_spent and (desk.wind_up() or self._stop.is_set()):
+                desk.let_go()
                 return f"the bound of {plan.max_cost_usd:g} USD is reached; resume it with --max-cost MORE"
             if self._stop.is_set():
                 return "stopped"
@@ -182,31 +208,51 @@ class ReplayRun:
                 async with asyncio.timeout(_LOOK_SECONDS):
                     await self._stop.wait()
 
-    async def _ended(self, plan: ReplayPlan, desk: Desk, why: str | None) -> ReplayPlan:
+    async def _noted(self, plan: ReplayPlan, at: int, lost: list[OffsetRange]) -> ReplayPlan:
+        """The plan with what was deleted before it could be read; takes that from the list once it is written."""
+        if lost:
+            plan = await self._changed(lambda newest: with_deleted(newest, at, lost))
+            lost.clear()
+        return plan
+
+    async def _ended(self, at: int, desk: Desk, why: str | None) -> ReplayPlan:
         """The plan after a stage that is done, or was stopped."""
-        at = plan.stage
         if why is None:
-            return await self._changed(lambda newest: _after_stage(newest, at))
-        others = 0
+            return await self._changed(lambda newest: after_stage(newest, at))
         with contextlib.suppress(KafkaError, OSError):
             left = await standing_of(self._settings, desk.subscription, desk.stage.ranges)
-            others, self.progress.remaining = left.members, left.remaining
+            self.progress.remaining = self.progress.remaining if left is None else left.remaining
+        newest = await self._pause(why)
+        return moved(newest, ReplayState.PAUSED, why) if newest.state is ReplayState.RUNNING else newest
+
+    async def _pause(self, why: str) -> ReplayPlan:
+        """The plan after this process has left it: others that share it go on with it."""
+        others = 0
+        with contextlib.suppress(KafkaError, OSError):
+            [account] = await accounts(self._settings, [(await self._ledger.refresh())[self._name]])
+            others = account.members
 
         def paused(newest: ReplayPlan) -> ReplayPlan | None:
-            # Others that share the plan go on with it; and a plan that is over stays over.
+            # And a plan that is over stays over.
             if others or newest.state is not ReplayState.RUNNING:
                 return None
             return moved(newest, ReplayState.PAUSED, why)
 
-        newest = await self._changed(paused)
-        return moved(newest, ReplayState.PAUSED, why) if newest.state is ReplayState.RUNNING else newest
+        return await self._changed(paused)
 
     async def _is_ended(self) -> str:
         """Why somebody else has ended the plan; "" where nobody has."""
         with contextlib.suppress(KafkaError, OSError):
             await self._ledger.refresh()
         newest = self._ledger.plans[self._name]
+        if newest.run != self._run:
+            return "it was dropped"
         return "" if newest.state in (ReplayState.RUNNING, ReplayState.PAUSED) else f"it was {newest.state}"
+
+    async def _is_ours(self) -> bool:
+        """Whether the plan is still there, and the one that was begun here."""
+        newest = (await self._ledger.refresh())[self._name]
+        return newest.run == self._run and newest.state is not ReplayState.DROPPED
 
     async def _watch_live(self, plan: ReplayPlan, desk: Desk) -> None:
         while True:
@@ -226,25 +272,32 @@ class ReplayRun:
         with contextlib.suppress(StoreError):
             self.progress.spent_usd = await bound.spent()
         # The account also has what is booked for calls under way, and what other processes spend.
-        paid = _paid_here(self._metrics, handler)
+        paid = paid_for(self._metrics, handler)
         self._metrics.replay_cost_usd_total.labels(handler).inc(max(0.0, paid - self._counted_usd.get(handler, 0.0)))
         self._counted_usd[handler] = paid
 
-    async def _with_ranges(self, plan: ReplayPlan) -> ReplayPlan:
-        """The plan with the ranges of its present stage; those of a shadow are known when it is written."""
-        at, stage = plan.stage, plan.stages[plan.stage]
+    async def _with_ranges(self, plan: ReplayPlan, at: int) -> ReplayPlan:
+        """The plan with the ranges of a stage; those of a shadow are known when it is written.
+
+        Its writers have committed by then, but what they wrote may not be readable yet.
+        """
+        stage = plan.stages[at]
         if stage.ranges:
             return plan
-        ranges = await resolve_ranges(self._settings, stage.topic)
-        return await self._changed(lambda newest: _with_stage(newest, at, ranges=ranges))
+        ranges = await resolve_ranges(self._settings, stage.topic, whole=True)
+        return await self._changed(lambda newest: with_stage(newest, at, ranges=ranges))
 
-    async def _changed(self, change: Callable[[ReplayPlan], ReplayPlan | None]) -> ReplayPlan:
+    async def _changed(
+        self, change: Callable[[ReplayPlan], ReplayPlan | None], starts: Starts | None = None
+    ) -> ReplayPlan:
         def checked(newest: ReplayPlan | None) -> ReplayPlan | None:
             if newest is None:
                 raise ReplayError(f"there is no plan {self._name!r}; `assay replay list` shows those there are")
+            if self._run and newest.run != self._run:
+                raise ReplayTroubleError(f"the plan {self._name} was dropped, and another one has its name now")
             return change(newest)
 
-        after = await self._ledger.change(self._name, checked)
+        after = await self._ledger.change(self._name, checked, starts)
         return after or self._ledger.plans[self._name]
 
     def _begun(self, newest: ReplayPlan) -> ReplayPlan | None:
@@ -253,34 +306,3 @@ class ReplayRun:
         if newest.state not in WORKED_ON:
             raise ReplayError(f"the plan {newest.plan} is {newest.state}; there is nothing left to do")
         return None if newest.state is ReplayState.RUNNING else moved(newest, ReplayState.RUNNING)
-
-
-def is_any_paid(plan: ReplayPlan, settings: Settings) -> bool:
-    """Whether one of the plan's handlers may cost money."""
-    return any(is_paid(handler_of(stage), settings) for stage in plan.stages)
-
-
-def _paid_here(metrics: Metrics, handler: str) -> float:
-    """USD that this process has paid for a handler's questions."""
-    samples = (sample for metric in metrics.llm_cost_usd_total.collect() for sample in metric.samples)
-    return sum(s.value for s in samples if s.name.endswith("_total") and s.labels["task"] == handler)
-
-
-def _with_stage(newest: ReplayPlan, at: int, **changes: Any) -> ReplayPlan | None:
-    """The plan with a stage changed; None where somebody has done that already."""
-    stage = newest.stages[at]
-    if all(getattr(stage, name) for name in changes):
-        return None
-    changed = stage.model_copy(update=changes)
-    return newest.model_copy(update={"stages": (*newest.stages[:at], changed, *newest.stages[at + 1 :])})
-
-
-def _after_stage(newest: ReplayPlan, at: int) -> ReplayPlan | None:
-    """The plan after a stage is done; None where somebody has said so already."""
-    if newest.stage != at or newest.state not in WORKED_ON:
-        return None
-    last = at + 1 == len(newest.stages)
-    state = ReplayState.FINISHED if last else newest.state
-    if state is ReplayState.PAUSED:
-        state = ReplayState.RUNNING
-    return moved(newest.model_copy(update={"stage": at + 1}), state)

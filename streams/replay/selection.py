@@ -31,7 +31,11 @@ _LISTS = ("results", "retrieved_content", "sources", "fetched", "skipped", "sour
 
 
 async def make_selector(
-    settings: Settings, handler: Handler, selection: ReplaySelection, until: Sequence[TopicRanges]
+    settings: Settings,
+    handler: Handler,
+    selection: ReplaySelection,
+    until: Sequence[TopicRanges],
+    tell: Callable[[], None] = lambda: None,
 ) -> Selector:
     """Whether a record is meant.
 
@@ -40,6 +44,7 @@ async def make_selector(
         handler: Whose input the records are, and whose earlier decisions count.
         selection: What is meant; all of its parts must hold.
         until: How far earlier decisions are looked at: ``decision_ranges`` of when the replay began.
+        tell: Told of each earlier decision that is read.
 
     Returns:
         A predicate that never raises. A record that can't be decoded has no domain and no tier.
@@ -53,7 +58,7 @@ async def make_selector(
         keys = frozenset(key.encode() for key in selection.keys)
         tests.append(lambda record: record.key in keys)
     if (wanted := wanted_of(handler, selection)) is not None:
-        earlier = await read_earlier(settings, handler, wanted, until)
+        earlier = await read_earlier(settings, handler, wanted, until, tell)
         tests.append(lambda record: earlier.means(identity_of(record)))
     if (by_contents := _by_contents(handler, selection)) is not None:
         tests.append(by_contents)

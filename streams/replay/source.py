@@ -6,6 +6,7 @@ meanwhile is not waited for. What reads the past (selections, estimates, differe
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
@@ -51,6 +52,8 @@ async def read_range(
                 for record in records:
                     if record.offset < ends[partition]:
                         yield record
+            # What is fetched ahead comes without a wait, and Ctrl-C would not be heard.
+            await asyncio.sleep(0)
             for partition in [partition for partition in ends if await reader.position(partition) >= ends[partition]]:
                 del ends[partition]
                 reader.pause(partition)

@@ -13,11 +13,12 @@ from streams.kafka import make_admin
 from streams.llm.store import StoreError
 from streams.replay.cost import spent_by
 from streams.replay.ledger import Ledger, moved
-from streams.replay.plan import ReplayError, replay_group
-from streams.replay.ranges import count
-from streams.replay.reading import ends_of
+from streams.replay.plan import ReplayError, handler_of, promotion_group, run_group, shadow_topic
+from streams.replay.ranges import count, resolve_ranges
+from streams.replay.reading import ends_of, fence
 from streams.replay.shadow import drop_shadow
 from streams.replay.terms import asks_models
+from streams.replay.work import ReplaySubscription
 from streams.settings import Settings
 from streams.telemetry.group_state import read_groups
 
@@ -53,23 +54,25 @@ async def accounts(settings: Settings, plans: Iterable[ReplayPlan]) -> list[Acco
         KafkaError: The cluster can't be asked.
     """
     chosen = list(plans)
-    groups = {plan.plan: _group(settings, plan) for plan in chosen}
+    groups = {plan.plan: [settings.kafka.topic_prefix + group for group in _groups(plan)] for plan in chosen}
     admin = make_admin(settings.kafka)
     await admin.start()
     try:
-        states = await read_groups(admin, sorted({group for group in groups.values() if group}))
+        states = await read_groups(admin, sorted({name for names in groups.values() for name in names}))
     finally:
         await admin.close()
     found = []
     for plan in chosen:
-        total = remaining = members = 0
+        total = remaining = 0
+        members = sum(states[group].members for group in groups[plan.plan])
         if plan.stage < len(plan.stages):
-            stage, state = plan.stages[plan.stage], states[groups[plan.plan]]
-            total, members = count(stage.ranges), state.members
+            stage, state = plan.stages[plan.stage], states[groups[plan.plan][0]]
+            total = count(stage.ranges)
             ends = ends_of(settings, stage.topic, stage.ranges)
             remaining = total
             if stage.begun:
-                remaining = sum(max(0, end - state.offsets.get(place, 0)) for place, end in ends.items())
+                starts = {place: its.start for place, its in zip(ends, stage.ranges, strict=True)}
+                remaining = sum(max(0, end - state.offsets.get(place, starts[place])) for place, end in ends.items())
         found.append(Account(plan, total, remaining, members, await _spent(settings, plan)))
     return found
 
@@ -97,20 +100,39 @@ async def cancel(settings: Settings, ledger: Ledger, name: str, clock: Clock) ->
     return account
 
 
-async def drop(settings: Settings, ledger: Ledger, name: str) -> list[str]:
+async def drop(settings: Settings, ledger: Ledger, name: str, *, force: bool = False) -> list[str]:
     """Deletes a plan's topics and collections, and takes it out of the ledger. Returns the names of what is gone.
 
+    Args:
+        settings: Where Kafka and the index are.
+        ledger: Open.
+        name: The plan's.
+        force: Also one of which only a part is promoted.
+
     Raises:
-        ReplayError: There is no such plan, or somebody works on it.
+        ReplayError: There is no such plan, somebody works on it, or only a part of it is promoted.
         KafkaError: The cluster can't be reached.
     """
     plan = known(ledger.plans.get(name), name)
     [account] = await accounts(settings, [plan])
     if account.members:
-        raise ReplayError(f"{account.members} work on the plan {name}; `assay replay cancel {name}` first")
-    gone = await drop_shadow(settings, plan)
-    await ledger.change(name, lambda newest: moved(known(newest, name), ReplayState.DROPPED))
-    return gone
+        ending = f"`assay replay cancel {name}` first" if plan.state not in _OVER else "let them finish, or stop them"
+        raise ReplayError(f"{account.members} work on the plan {name}; {ending}")
+
+    def dropped(newest: ReplayPlan | None) -> ReplayPlan:
+        last = known(newest, name)
+        if last.state is ReplayState.PROMOTING and not force:
+            raise ReplayError(
+                f"a part of the plan {name} is promoted: `assay replay promote {name}` does the rest, "
+                f"`assay replay drop {name} --force` leaves it at that"
+            )
+        return moved(last, ReplayState.DROPPED)
+
+    # First the word, then the fence, then the topics: a process that was stopped and goes on can't commit any more, and
+    # where it begins anew it reads that its plan is gone.
+    plan = await ledger.change(name, dropped) or plan
+    await _fence(settings, plan)
+    return await drop_shadow(settings, plan)
 
 
 def known(plan: ReplayPlan | None, name: str) -> ReplayPlan:
@@ -124,10 +146,24 @@ def known(plan: ReplayPlan | None, name: str) -> ReplayPlan:
     return plan
 
 
-def _group(settings: Settings, plan: ReplayPlan) -> str:
-    if plan.stage >= len(plan.stages):
-        return ""
-    return settings.kafka.topic_prefix + replay_group(plan.stages[plan.stage].handler, plan.plan)
+def _groups(plan: ReplayPlan) -> list[str]:
+    """The groups of those who may work on a plan now: of its present stage, or of its promotion."""
+    if plan.stage < len(plan.stages):
+        return [run_group(plan.stages[plan.stage].handler, plan)]
+    return [promotion_group(stage.handler, plan, live) for stage in plan.stages for live in stage.promoting]
+
+
+async def _fence(settings: Settings, plan: ReplayPlan) -> None:
+    for stage in plan.stages:
+        group = run_group(stage.handler, plan)
+        if stage.begun:
+            reads = ReplaySubscription(handler=handler_of(stage), reads=stage.topic, own_group=group)
+            await fence(settings, reads, stage.ranges)
+        for live in stage.promoting:
+            with contextlib.suppress(ReplayError):
+                topic, group = shadow_topic(live, plan.plan), promotion_group(stage.handler, plan, live)
+                ranges = await resolve_ranges(settings, topic, whole=True)
+                await fence(settings, ReplaySubscription(handler_of(stage), reads=topic, own_group=group), ranges)
 
 
 async def _spent(settings: Settings, plan: ReplayPlan) -> float | None:

@@ -19,7 +19,6 @@ from streams.pipeline.observer import Observer
 from streams.pipeline.subscription import Subscription
 from streams.pipeline.work import Done, Pending, Work
 from streams.replay.pace import Pace
-from streams.replay.plan import replay_group
 from streams.replay.selection import Selector
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import RecordSpan, no_spans
@@ -33,11 +32,11 @@ class ReplaySubscription(Subscription):
 
     Attributes:
         reads: The topic, before the prefix.
-        plan: The plan's name.
+        own_group: The plan's group, before the prefix, apart from the handler's own.
     """
 
     reads: str = ""
-    plan: str = ""
+    own_group: str = ""
 
     @property
     def topic(self) -> str:
@@ -46,8 +45,8 @@ class ReplaySubscription(Subscription):
 
     @property
     def group(self) -> str:
-        """The plan's group, apart from the handler's own."""
-        return replay_group(self.handler.name, self.plan)
+        """The plan's group."""
+        return self.own_group
 
 
 @dataclass(frozen=True, slots=True)

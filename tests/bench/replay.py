@@ -19,13 +19,17 @@ from collections.abc import Iterable
 from itertools import count, islice
 from typing import Any
 
+from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
 from streams.broker import LocalKafka
-from streams.kafka import make_producer, make_reader
+from streams.clock import SystemClock
+from streams.kafka import connection, make_producer, make_reader
 from streams.pipeline.subscription import Subscription
+from streams.replay.ledger import Ledger, Starts
+from streams.replay.plan import run_group
 from streams.replay.ranges import LATEST, resolve_ranges
-from streams.replay.reading import set_to_start
+from streams.replay.reading import starts_of
 from streams.settings import Settings
 from streams.topic_plan import create_topics
 from streams.topology import HANDLERS
@@ -37,7 +41,6 @@ from tests.kafka.replays import assay_replay
 
 PLAN = "bench"
 SHADOW = f"{SCORED}.replay.{PLAN}"
-GROUP = f"assay.score_page.replay.{PLAN}"
 
 
 def main() -> int:
@@ -70,7 +73,7 @@ async def live_beside_replay(bootstrap: str, options: argparse.Namespace) -> dic
     await fill(settings, CRAWLED, islice(_pages("old"), options.backlog))
     # The worker has done these before, as it were.
     here = await resolve_ranges(settings, CRAWLED, LATEST)
-    await set_to_start(settings, Subscription(HANDLERS[0]), here, anew=True)
+    await _set_group(settings, starts_of(settings, Subscription(HANDLERS[0]), here))
     worker = await _worker(settings)
     try:
         await _ages(settings, "warm", options.rate, 5)
@@ -137,7 +140,9 @@ async def killed(bootstrap: str, backlog: int, kills: int) -> dict[str, Any]:
 async def _done(assay: Installation) -> int:
     """Offsets that are behind the plan's group; none while a broker that has just started knows no groups yet."""
     try:
-        return sum((await assay.committed(GROUP)).values())
+        async with Ledger(assay.settings, SystemClock()) as ledger:
+            plan = ledger.plans.get(PLAN)
+        return 0 if plan is None else sum((await assay.committed(run_group("score_page", plan))).values())
     except KafkaError:
         return 0
 
@@ -151,6 +156,16 @@ def _pages(name: str) -> Iterable[Record]:
     for number in count():
         key, value = page(number)
         yield key, value, []
+
+
+async def _set_group(settings: Settings, starts: Starts) -> None:
+    """Sets a group without members to these offsets."""
+    async with AIOKafkaConsumer(
+        **connection(settings.kafka), group_id=starts.group, enable_auto_commit=False
+    ) as consumer:
+        consumer.assign(list(starts.offsets))
+        consumer.pause(*starts.offsets)
+        await consumer.commit(starts.offsets)
 
 
 async def _worker(settings: Settings) -> Process:

@@ -16,8 +16,9 @@ from streams.clock import SystemClock
 from streams.replay.begin import begin
 from streams.replay.ledger import Ledger
 from streams.replay.plan import Wishes
+from streams.replay.progress import Progress
 from streams.replay.ranges import bounds_of
-from streams.replay.run import Progress, ReplayRun
+from streams.replay.run import ReplayRun
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
 

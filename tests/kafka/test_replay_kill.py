@@ -7,6 +7,9 @@ from collections import Counter
 
 import pytest
 
+from streams.clock import SystemClock
+from streams.replay.ledger import Ledger
+from streams.replay.plan import run_group
 from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, page, until
 from tests.kafka.replays import assay_replay
 
@@ -16,12 +19,13 @@ KILLS = 5
 STEP = 150
 """Records that each process does at least before it is killed."""
 SHADOW = f"{SCORED}.replay.backfill"
-GROUP = "assay.score_page.replay.backfill"
 
 
 async def done(assay: Installation) -> int:
-    """Offsets of the plan's group, over all partitions."""
-    return sum((await assay.committed(GROUP)).values())
+    """Offsets of the plan's group, over all partitions; 0 while there is no such plan."""
+    async with Ledger(assay.settings, SystemClock()) as ledger:
+        plan = ledger.plans.get("backfill")
+    return 0 if plan is None else sum((await assay.committed(run_group("score_page", plan))).values())
 
 
 async def kill_in_the_middle(assay: Installation, *arguments: str) -> None:

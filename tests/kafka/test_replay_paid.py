@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.relevance import RelevanceJudged, RelevanceRequested
@@ -190,7 +191,9 @@ async def test_at_its_bound_a_replay_pauses_and_loses_nothing(kafka: str, topic_
         assert foreseen.because.startswith("prompts as estimated and the longest replies")
         assert (foreseen.calls, foreseen.kept) == (ALL, 0)
 
-        paused = await carried_out(place.settings)
+        with capture_logs() as logs:
+            paused = await carried_out(place.settings)
+        assert [entry["event"] for entry in logs if entry["log_level"] != "info"] == [], "nothing is down"
         assert (paused.state, "--max-cost MORE" in paused.detail) == (ReplayState.PAUSED, True)
         assert 0 < await spent(place, plan) <= 0.02
         asked = len(server.asked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from typing import Any
 
@@ -12,12 +13,15 @@ from prometheus_client import CollectorRegistry
 
 from schemas.replays import ReplayPlan, ReplayState
 from streams.clock import SystemClock
-from streams.replay.ledger import Ledger
+from streams.replay import ranges
+from streams.replay.ledger import Ledger, moved
+from streams.replay.pace import Pace
 from streams.replay.plan import ReplayError
-from streams.replay.promote import promote
-from streams.replay.run import Progress
+from streams.replay.progress import Progress
+from streams.replay.promote import held_back, promote
+from streams.replay.upkeep import accounts, drop
 from streams.telemetry.metrics import Metrics
-from tests.kafka.installation import SCORED, Installation, installed, page
+from tests.kafka.installation import SCORED, Installation, installed, page, until
 from tests.kafka.replays import planned, replayed
 
 pytestmark = pytest.mark.kafka
@@ -101,3 +105,96 @@ async def test_readers_that_don_t_dedupe_and_indexes_are_asked_about(assay: Inst
                 readers_dedupe=True,
                 fetch=False,
             )
+
+
+async def begun(assay: Installation) -> asyncio.Event:
+    """A shadow of 40 pages, of which a promotion has begun to copy some, and was stopped."""
+    await assay.feed([page(n) for n in range(40)])
+    await replayed(assay.settings, "score_page")
+    stop = asyncio.Event()
+    stop.set()
+    assert (await promoted(assay, stop)).state is ReplayState.PROMOTING
+    return stop
+
+
+async def test_a_promotion_that_comes_late_copies_nothing_again(
+    assay: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, reached, gate = ranges.resolve_ranges, asyncio.Event(), asyncio.Event()
+
+    async def held(*arguments: Any, **options: Any) -> Any:
+        task = asyncio.current_task()
+        if task is not None and task.get_name() == "late":
+            reached.set()
+            await gate.wait()
+        return await real(*arguments, **options)
+
+    monkeypatch.setattr("streams.replay.promote.resolve_ranges", held)
+    await assay.feed([page(n) for n in range(40)])
+    await replayed(assay.settings, "score_page")
+    late = asyncio.create_task(promoted(assay), name="late")
+    await reached.wait()
+    assert (await promoted(assay)).state is ReplayState.PROMOTED
+    gate.set()
+    assert (await late).state is ReplayState.PROMOTED
+    assert len(await assay.read(SCORED)) == 40
+    async with Ledger(assay.settings, SystemClock()) as ledger:
+        assert ledger.plans["again"].state is ReplayState.PROMOTED
+
+
+async def test_what_is_half_promoted_is_dropped_only_by_force(assay: Installation) -> None:
+    await begun(assay)
+    async with Ledger(assay.settings, SystemClock()) as ledger:
+        with pytest.raises(ReplayError, match="drop again --force"):
+            await drop(assay.settings, ledger, "again")
+        assert await drop(assay.settings, ledger, "again", force=True)
+    with pytest.raises(ReplayError, match="no plan 'again'"):
+        await promoted(assay)
+
+
+async def test_a_promotion_is_seen_at_work_and_ends_when_its_plan_is_gone(
+    assay: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.replay.promote.Pace", Standstill)
+    await assay.feed([page(n) for n in range(40)])
+    await replayed(assay.settings, "score_page")
+    told: list[Progress] = []
+    running = asyncio.create_task(promoted(assay, tell=told.append))
+    await until(lambda: told and told[-1].members)
+    async with Ledger(assay.settings, SystemClock()) as ledger:
+        [account] = await accounts(assay.settings, ledger.plans.values())
+        assert account.members == 1
+        with pytest.raises(ReplayError, match="1 work on the plan again"):
+            await drop(assay.settings, ledger, "again", force=True)
+        await ledger.change("again", lambda plan: plan and moved(plan, ReplayState.DROPPED))
+    assert (await running).state is ReplayState.DROPPED
+    assert await assay.read(SCORED) == []
+
+
+class Standstill(Pace):
+    """A pace at which nothing is ever started."""
+
+    def seconds(self) -> float:
+        return 0.1
+
+
+async def test_what_is_held_back_can_be_promoted_later(assay: Installation) -> None:
+    listing = "".join(f'<li><a href="/deals/{n}">Deal {n} of the day, with a long title</a></li>' for n in range(40))
+    content = {"url": "https://list.example/all", "title": "All", "content": "See", "html": f"<ul>{listing}</ul>"}
+    batch = {"batchId": "b1", "query": "events in Aarhus next week", "retrievedContent": [content]}
+    await assay.feed([(b"b1", json.dumps(batch).encode())], topic="retrieval.batches.v1")
+    await replayed(assay.settings, "classify_results")
+    stop = asyncio.Event()
+    stop.set()
+    await promoted(assay, stop, readers_dedupe=True)
+    plan = await promoted(assay, readers_dedupe=True)
+    assert plan.state is ReplayState.PROMOTED
+    assert [live for _, live in held_back(plan)] == ["extraction.needed.v1"]
+    assert await assay.read("extraction.needed.v1") == []
+    with pytest.raises(ReplayError, match=r"but for extraction\.needed\.v1, which goes live with --fetch"):
+        await promoted(assay, readers_dedupe=True)
+    before = len(await assay.read("results.classified.v1"))
+    plan = await promoted(assay, readers_dedupe=True, fetch=True)
+    assert (plan.state, held_back(plan)) == (ReplayState.PROMOTED, [])
+    assert len(await assay.read("extraction.needed.v1")) == 1
+    assert len(await assay.read("results.classified.v1")) == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
@@ -12,19 +13,22 @@ from aiokafka import ConsumerRecord
 from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.pages import CrawledPage
 from schemas.relevance import RelevanceJudged, RelevanceOutcome, RelevanceRequested
-from schemas.replays import OffsetRange, ReplaySelection, TopicRanges
+from schemas.replays import OffsetRange, ReplaySelection, ReplayState, TopicRanges
 from schemas.rules import Rules
 from streams.dlq.redrive import redrive
 from streams.dlq.selection import Selection
 from streams.kafka import make_producer
 from streams.replay.decisions import decision_ranges
 from streams.replay.plan import ReplayError
+from streams.replay.progress import Progress
 from streams.replay.ranges import resolve_ranges
 from streams.replay.selection import make_selector
 from streams.replay.source import read_range, standing_on
+from streams.settings import load_settings
 from streams.topology import RELEVANCE_JUDGED as JUDGED
 from streams.topology import Handler, handler_named
 from tests.kafka.installation import CRAWLED, Installation, installed, page, scored, scorer
+from tests.kafka.replays import Watched, carried_out, planned
 from tests.streams.llm.judges import input_of, judge_of
 from tests.streams.llm.model_server import Behaviour, Wire, model_server, says, status
 
@@ -145,6 +149,24 @@ async def test_only_inputs_whose_last_decision_ended_so(judged: Installation) ->
     assert await chosen(judged, JUDGE, until, outcomes=["llm.outcome=ok"], judged_by="model") != []
     assert await chosen(judged, JUDGE, until, judged_by="offline") == []
     assert await chosen(judged, JUDGE, until, outcomes=["error"], keys=["request-2", "request-3"]) == [2]
+
+
+async def test_a_stop_is_heard_while_earlier_decisions_are_read(judged: Installation) -> None:
+    """Hundreds of thousands of them take a while; nobody has to wait for that, or to wonder what is going on."""
+    offline = judged.settings.model_copy(update={"llm": load_settings().llm})
+    await planned(offline, "judge_relevance", selection=ReplaySelection(outcomes=("relevant",)))
+    stop, watched = asyncio.Event(), Watched()
+
+    def tell(progress: Progress) -> None:
+        watched(progress)
+        stop.set()
+
+    plan = await carried_out(offline, stop=stop, tell=tell)
+    assert (plan.state, plan.detail) == (ReplayState.PAUSED, "stopped")
+    assert len(watched.notes) == 1
+    assert re.fullmatch(r"reads earlier decisions: 0 of \d+", watched.notes.pop())
+    assert (await carried_out(offline)).state is ReplayState.FINISHED
+    assert len(await judged.read(f"{JUDGED.name}.replay.again")) == COUNT // 4
 
 
 async def test_a_later_decision_takes_the_place_of_an_earlier_one(judged: Installation) -> None:

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from streams.commands.replay_screen import ReplayScreen, Speed
-from streams.replay.run import Progress
+from streams.replay.progress import Progress
 
 
 class Hands:

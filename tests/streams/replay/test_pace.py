@@ -53,6 +53,15 @@ def test_after_a_pause_there_is_no_rush() -> None:
     assert started(pace, clock, 1) == pytest.approx(100, abs=12)
 
 
+def test_shut_it_starts_nothing_whatever_live_traffic_does() -> None:
+    clock = VirtualClock()
+    pace = Pace(None, clock)
+    pace.shut = True
+    for waiting in (True, False):
+        pace.waiting = waiting
+        assert started(pace, clock, 1) == 0
+
+
 def test_it_gives_way_to_records_that_wait_for_half_of_what_they_may() -> None:
     assert is_late(lag(31), slo_seconds=60)
     assert not is_late(lag(29), slo_seconds=60)

@@ -1,0 +1,124 @@
+"""A replay beside live traffic on a real Kafka: it is held up while live records are late, and goes on when they aren't."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from aiokafka.structs import OffsetAndMetadata
+from prometheus_client import CollectorRegistry
+
+from schemas.outcome import Outcome
+from schemas.pages import CrawledPage
+from schemas.replays import ReplayPlan, ReplayState
+from schemas.rules import Rules
+from streams.clock import SystemClock
+from streams.kafka import connection, make_producer
+from streams.replay.ledger import Ledger
+from streams.replay.run import ReplayRun
+from streams.telemetry.metrics import Metrics
+from streams.topology import HANDLERS
+from tests.kafka.installation import CRAWLED, GROUP, SCORED, Installation, installed, page, scored, scorer, until
+from tests.kafka.replays import Watched, planned
+
+pytestmark = pytest.mark.kafka
+SHADOW = f"{SCORED}.replay.again"
+GIVES_WAY = "gives way to live traffic"
+OLD, NEW = 200, 60
+"""Pages that are replayed, and live ones that come meanwhile."""
+
+
+@pytest.fixture
+async def assay(kafka: str, topic_prefix: str) -> Installation:
+    return await installed(kafka, topic_prefix)
+
+
+async def carried_out(assay: Installation, metrics: Metrics, watched: Watched) -> ReplayPlan:
+    async with Ledger(assay.settings, SystemClock()) as ledger:
+        run = ReplayRun(assay.settings, ledger, "again", SystemClock(), metrics, asyncio.Event(), watched)
+        return await run.run()
+
+
+async def feed_late(assay: Installation, seconds: float) -> None:
+    """Live pages that were produced a while ago: as if a slow worker had not come to them."""
+    producer = make_producer(assay.settings.kafka, None, "feed")
+    await producer.start()
+    at = int((time.time() - seconds) * 1000)
+    for key, value in (page(n) for n in range(OLD, OLD + NEW)):
+        await producer.send(assay.prefix + CRAWLED, value, key=key, timestamp_ms=at)
+    await producer.stop()
+
+
+async def catch_up(worker: AIOKafkaConsumer) -> None:
+    """The worker has done all there is."""
+    ends = await worker.end_offsets(worker.assignment())
+    await worker.commit({place: OffsetAndMetadata(end, "") for place, end in ends.items()})
+
+
+async def test_a_replay_under_way_waits_for_live_records_that_come_late_and_goes_on_after(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(OLD)])
+    worker = AIOKafkaConsumer(
+        assay.prefix + CRAWLED, **connection(assay.settings.kafka), group_id=assay.prefix + GROUP,
+        enable_auto_commit=False,
+    )  # fmt: skip
+    await worker.start()
+    await catch_up(worker)
+    await planned(assay.settings, "score_page", rate=30.0)
+    metrics, watched = Metrics(CollectorRegistry()), Watched()
+
+    def waiting() -> float | None:
+        return metrics.registry.get_sample_value("assay_replay_waiting", {"handler": "score_page"})
+
+    running = asyncio.create_task(carried_out(assay, metrics, watched))
+    await until(lambda: watched.last is not None and watched.last.replayed > 0)
+    assert (waiting(), watched.notes) == (0, {""})
+
+    await feed_late(assay, HANDLERS[0].slo_seconds * 0.75)
+    await until(lambda: GIVES_WAY in watched.notes)
+    assert waiting() == 1
+    assert watched.last is not None
+    done = watched.last.replayed
+    await asyncio.sleep(2.0)
+    assert (watched.last.replayed, watched.last.note) == (done, GIVES_WAY)
+    assert 0 < done < OLD
+    assert len(await assay.read(SHADOW)) == done
+
+    await catch_up(worker)
+    await until(lambda: running.done() or (watched.last is not None and watched.last.replayed > done))
+    assert (await running).state is ReplayState.FINISHED
+    assert waiting() == 0
+    assert len(await assay.read(SHADOW)) == OLD
+    await worker.stop()
+
+
+async def test_live_records_keep_their_objective_while_a_replay_runs(
+    assay: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A live worker that is slower than what comes, on the same processor: it gets behind, and the replay waits for it."""
+    # Half of the objective would take a minute of a test; the same is done from a second on.
+    monkeypatch.setattr("streams.replay.pace.LATE_SHARE", 1.0 / HANDLERS[0].slo_seconds)
+
+    def slow(its: CrawledPage, rules: Rules) -> Outcome:
+        time.sleep(0.05)
+        return scored(its, rules)
+
+    live: dict[str, Any] = {"fn": slow, "concurrency": 1}
+    await assay.feed([page(n) for n in range(OLD)])
+    await planned(assay.settings, "score_page", rate=100.0)
+    await assay.drain(scorer())
+    metrics, watched = Metrics(CollectorRegistry()), Watched()
+    async with assay.running(scorer(**live)) as worker:
+        running = asyncio.create_task(carried_out(assay, metrics, watched))
+        await until(lambda: watched.last is not None and watched.last.replayed > 0)
+        await assay.feed([page(n) for n in range(OLD, OLD + NEW)])
+        await until(lambda: GIVES_WAY in watched.notes)
+        assert (await running).state is ReplayState.FINISHED
+        await until(worker.caught_up, times=2)
+    came = {record.key: record.timestamp for record in await assay.read(CRAWLED)}
+    ages = [(record.timestamp - came[record.key]) / 1000 for record in await assay.read(SCORED)]
+    assert len(ages) == OLD + NEW
+    assert max(ages[-NEW:]) <= HANDLERS[0].slo_seconds
+    assert len(await assay.read(SHADOW)) == OLD

@@ -1,0 +1,237 @@
+"""Several processes on one plan, in the orders that hurt: none starts over, skips, or undoes what another has done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.admin import RecordsToDelete
+
+from schemas.replays import ReplayPlan, ReplayState
+from streams.clock import SystemClock
+from streams.kafka import make_admin, make_producer
+from streams.pipeline.commit import transactional_id
+from streams.replay.ledger import Ledger, moved
+from streams.replay.plan import ReplayError, run_group
+from streams.replay.ranges import resolve_ranges
+from streams.replay.shadow import make_shadow
+from streams.replay.upkeep import accounts, drop
+from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, page, until
+from tests.kafka.replays import Watched, carried_out, planned
+
+pytestmark = pytest.mark.kafka
+SHADOW = f"{SCORED}.replay.again"
+INDEXED = "documents.indexed.v1.replay.again"
+
+
+@pytest.fixture
+async def assay(kafka: str, topic_prefix: str) -> Installation:
+    return await installed(kafka, topic_prefix)
+
+
+@asynccontextmanager
+async def open_ledger(assay: Installation) -> AsyncIterator[Ledger]:
+    async with Ledger(assay.settings, SystemClock()) as ledger:
+        yield ledger
+
+
+class Gate:
+    """Holds the task called ``late`` up, when it has read the plan and before it works on it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.open = asyncio.Event()
+        self.reached = asyncio.Event()
+        real = make_shadow
+
+        async def held(*arguments: Any) -> Any:
+            task = asyncio.current_task()
+            if task is not None and task.get_name() == "late":
+                self.reached.set()
+                await self.open.wait()
+            return await real(*arguments)
+
+        monkeypatch.setattr("streams.replay.run.make_shadow", held)
+
+
+async def test_who_joins_a_stage_late_does_not_set_it_back(
+    assay: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate(monkeypatch)
+    await assay.feed([page(n) for n in range(60)])
+    await planned(assay.settings, "score_page")
+    late = asyncio.create_task(carried_out(assay.settings), name="late")
+    await gate.reached.wait()
+    assert (await carried_out(assay.settings)).state is ReplayState.FINISHED
+    gate.open.set()
+    assert (await late).state is ReplayState.FINISHED
+    assert len(await assay.read(SHADOW)) == 60
+
+
+async def test_who_is_a_stage_behind_does_not_end_the_next_one(
+    assay: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate(monkeypatch)
+    await assay.feed([page(n) for n in range(120)])
+    await planned(assay.settings, "score_page", "index_page")
+    late = asyncio.create_task(carried_out(assay.settings), name="late")
+    await gate.reached.wait()
+    async with open_ledger(assay) as ledger:
+        await ledger.change("again", lambda plan: plan and plan.model_copy(update={"rate": 100.0}))
+        first = asyncio.create_task(carried_out(assay.settings))
+
+        async def is_in_the_second() -> bool:
+            plan = (await ledger.refresh())["again"]
+            return plan.stage == 1 and plan.stages[1].begun
+
+        await until(is_in_the_second)
+    gate.open.set()
+    assert [plan.state for plan in await asyncio.gather(first, late)] == [ReplayState.FINISHED] * 2
+    assert len(await assay.read(SHADOW)) == 120
+    assert len(await assay.read(INDEXED)) == 120
+
+
+async def test_a_stage_reads_what_is_not_readable_yet_when_it_begins(assay: Installation) -> None:
+    """A transaction that somebody else has open on the shadow holds its readers up, and hides nothing."""
+    await assay.feed([page(n) for n in range(30)])
+    plan = await planned(assay.settings, "score_page", "index_page")
+    kafka, watched = assay.settings.kafka, Watched()
+    await make_shadow(assay.settings, plan)
+    stranger = make_producer(kafka, f"{assay.prefix}stranger", "stranger")
+    await stranger.start()
+    try:
+        await stranger.begin_transaction()
+        for its in await resolve_ranges(assay.settings, SHADOW):
+            await stranger.send_and_wait(assay.prefix + SHADOW, b"x", partition=its.partition)
+        running = asyncio.create_task(carried_out(assay.settings, tell=watched))
+        waits = f"waits for a transaction that is open on {assay.prefix}{SHADOW}"
+        await until(lambda: waits in watched.notes)
+        assert await assay.read(INDEXED) == []
+        await stranger.abort_transaction()
+    finally:
+        await stranger.stop()
+    assert (await running).state is ReplayState.FINISHED
+    assert len(await assay.read(INDEXED)) == 30
+
+
+async def test_a_process_of_a_dropped_plan_leaves_a_new_one_of_its_name_alone(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(40)])
+    old = await planned(assay.settings, "score_page", rate=10.0)
+    frozen = asyncio.create_task(carried_out(assay.settings))
+
+    async def has_begun() -> bool:
+        return len(await assay.read(SHADOW)) > 0
+
+    await until(has_begun)
+    async with open_ledger(assay) as ledger:
+        # As the ledger stands while the frozen process does not look: the old plan is gone, and a new one is made.
+        await ledger.change("again", lambda plan: plan and moved(plan, ReplayState.DROPPED))
+        new = await planned(assay.settings, "score_page")
+        assert run_group("score_page", new) != run_group("score_page", old)
+        with pytest.raises(ReplayError, match="another one has its name now"):
+            await frozen
+        assert (await ledger.refresh())["again"].state is ReplayState.PLANNED
+
+
+async def test_who_drops_a_plan_fences_its_processes(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(12)])
+    await planned(assay.settings, "score_page")
+    plan = await carried_out(assay.settings)
+    place = TopicPartition(assay.prefix + CRAWLED, 0)
+    zombie = make_producer(
+        assay.settings.kafka, transactional_id(assay.prefix + run_group("score_page", plan), place), "zombie"
+    )
+    await zombie.start()
+    try:
+        await zombie.begin_transaction()
+        async with open_ledger(assay) as ledger:
+            await drop(assay.settings, ledger, "again")
+        with pytest.raises(Exception, match=r"(?i)fenced|epoch"):
+            await zombie.send_and_wait(assay.prefix + SCORED, b"too late", partition=0)
+    finally:
+        await zombie.stop()
+    assert await assay.read(SCORED) == []
+
+
+async def test_many_resume_at_once(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(100)])
+    await planned(assay.settings, "score_page")
+    plans = await asyncio.gather(*(carried_out(assay.settings) for _ in range(5)))
+    assert {plan.state for plan in plans} == {ReplayState.FINISHED}
+    assert len(await assay.read(SHADOW)) == 100
+
+
+async def test_who_changes_nothing_in_the_ledger_fences_nobody(assay: Installation) -> None:
+    await planned(assay.settings, "score_page")
+    producer = make_producer(assay.settings.kafka, f"{assay.prefix}assay.replays.again", "writer")
+    await producer.start()
+    try:
+        async with open_ledger(assay) as ledger:
+            assert await ledger.change("again", lambda _: None) == ledger.plans["again"]
+        await producer.begin_transaction()
+        await producer.commit_transaction()
+    finally:
+        await producer.stop()
+
+
+async def test_a_start_that_fails_pauses_the_plan_and_says_why(
+    assay: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def locked(*_: object) -> None:
+        raise OSError("the index belongs to another process")
+
+    await planned(assay.settings, "score_page")
+    monkeypatch.setattr("streams.replay.run.make_shadow", locked)
+    with pytest.raises(OSError, match="another process"):
+        await carried_out(assay.settings)
+    async with open_ledger(assay) as ledger:
+        plan = ledger.plans["again"]
+    assert (plan.state, plan.detail) == (ReplayState.PAUSED, "the index belongs to another process")
+
+
+async def test_a_group_without_offsets_is_not_at_its_beginning(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(7)])
+    plan = await planned(assay.settings, "score_page", start="3")
+
+    def begun(newest: ReplayPlan | None) -> ReplayPlan:
+        assert newest is not None
+        return newest.model_copy(update={"stages": (newest.stages[0].model_copy(update={"begun": True}),)})
+
+    async with open_ledger(assay) as ledger:
+        await ledger.change("again", begun)
+        [account] = await accounts(assay.settings, ledger.plans.values())
+    total = sum(its.end - its.start for its in plan.stages[0].ranges)
+    assert (account.total, account.remaining) == (total, total)
+
+
+async def test_what_is_deleted_before_it_could_be_read_is_told(assay: Installation) -> None:
+    """One partition has lost its beginning, one all it had; markers of transactions are no records that were lost."""
+    await assay.feed([page(n) for n in range(60)], transactional=True)
+    plan = await planned(assay.settings, "score_page")
+    first, second = [its for its in plan.stages[0].ranges if its.end - its.start > 4][:2]
+    admin = make_admin(assay.settings.kafka)
+    await admin.start()
+    try:
+        wanted = {first.partition: first.start + 3, second.partition: second.end}
+        await admin.delete_records(
+            {
+                TopicPartition(assay.prefix + CRAWLED, partition): RecordsToDelete(before_offset=offset)
+                for partition, offset in wanted.items()
+            }
+        )
+    finally:
+        await admin.close()
+    watched = Watched()
+    done = await carried_out(assay.settings, tell=watched)
+    assert done.state is ReplayState.FINISHED
+    lost = [(its.partition, its.start, its.end) for its in done.stages[0].deleted]
+    assert lost == sorted(
+        [(first.partition, first.start, first.start + 3), (second.partition, second.start, second.end)]
+    )
+    # One of the offsets of the second partition was the marker of the transaction.
+    assert len(await assay.read(SHADOW)) == 60 - 3 - (second.end - second.start - 1)
+    assert watched.last is not None
+    assert watched.last.deleted == 3 + second.end - second.start

@@ -1,0 +1,62 @@
+"""Questions below a bound: answered, or held where there is no money for them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from schemas.outcome import ModelUnavailable, Need, Reply
+from streams.llm.cache import SqliteStore
+from streams.llm.store import BoundReachedError
+from streams.replay.bounded import BoundedWorld
+from streams.replay.cost import CostBound
+from tests.streams.llm.questions import question
+
+DOWN = ModelUnavailable("nobody answers")
+
+
+class Down:
+    """A world in which nobody answers, after a while."""
+
+    def __init__(self) -> None:
+        self.answers = asyncio.Event()
+
+    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+        await self.answers.wait()
+        return DOWN
+
+
+@pytest.fixture
+async def bound(tmp_path: Path) -> CostBound:
+    return CostBound(SqliteStore(tmp_path / "llm.sqlite"), "spring", 1.0)
+
+
+async def test_what_there_is_no_money_for_is_held_and_not_answered(bound: CostBound) -> None:
+    down = Down()
+    world = BoundedWorld(down, bound)
+    asked = asyncio.create_task(world.answer(question(), None))
+    await asyncio.sleep(0)
+    assert (world.asking, world.is_spent) == (1, False)
+    with pytest.raises(BoundReachedError):
+        await bound.book("2025-01-02", 2.0, None)
+    assert (world.asking, world.is_spent) == (1, True), "a call that is under way is one that is waited for"
+    down.answers.set()
+    done, held = await asyncio.wait({asked}, timeout=0.05)
+    assert (done, world.asking) == (set(), 0)
+    [it] = held
+    it.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await it
+    await bound.aclose()
+
+
+async def test_what_is_down_is_told_as_ever(bound: CostBound) -> None:
+    for its in (bound, None):
+        down = Down()
+        down.answers.set()
+        world = BoundedWorld(down, its)
+        assert await world.answer(question(), None) == DOWN
+        assert (world.asking, world.is_spent) == (0, False)
+    await bound.aclose()

@@ -1,0 +1,63 @@
+"""Changes of a plan are made from its newest state, in which others may be further."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from schemas.replays import OffsetRange, ReplayPlan, ReplayStage, ReplayState
+from streams.replay.changes import after_stage, has_left, with_deleted, with_stage
+from streams.replay.deleted import merged
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+STAGES = tuple(ReplayStage(handler=name, topic=name, config_version="1") for name in ("one", "two"))
+
+
+def plan(stage: int = 0, state: ReplayState = ReplayState.RUNNING) -> ReplayPlan:
+    return ReplayPlan(
+        plan="p", run="replay-p-0a1b2c3d", state=state, stages=STAGES, stage=stage, created_at=NOW, updated_at=NOW
+    )
+
+
+def span(partition: int, start: int, end: int) -> OffsetRange:
+    return OffsetRange(partition=partition, start=start, end=end)
+
+
+def test_a_stage_ends_once_and_the_last_one_ends_the_plan() -> None:
+    second = after_stage(plan(), 0)
+    assert second is not None
+    assert (second.stage, second.state) == (1, ReplayState.RUNNING)
+    assert after_stage(second, 0) is None, "others are in the next stage"
+    done = after_stage(second, 1)
+    assert done is not None
+    assert (done.stage, done.state) == (2, ReplayState.FINISHED)
+    assert after_stage(done, 1) is None
+
+
+@pytest.mark.parametrize("newest", [plan(1), plan(2, ReplayState.FINISHED), plan(0, ReplayState.CANCELLED)])
+def test_who_is_behind_begins_nothing(newest: ReplayPlan) -> None:
+    assert has_left(newest, 0)
+    assert with_stage(newest, 0, begun=True) is None
+
+
+def test_a_stage_begins_once() -> None:
+    begun = with_stage(plan(), 0, begun=True)
+    assert begun is not None
+    assert [stage.begun for stage in begun.stages] == [True, False]
+    assert with_stage(begun, 0, begun=True) is None
+
+
+def test_what_was_deleted_is_told_once_by_however_many_processes() -> None:
+    told = with_deleted(plan(), 0, [span(1, 5, 9), span(0, 0, 2)])
+    assert told is not None
+    assert told.stages[0].deleted == (span(0, 0, 2), span(1, 5, 9))
+    assert with_deleted(told, 0, [span(1, 6, 8)]) is None
+    more = with_deleted(told, 0, [span(1, 8, 12)])
+    assert more is not None
+    assert more.stages[0].deleted == (span(0, 0, 2), span(1, 5, 12))
+
+
+def test_ranges_that_touch_are_one() -> None:
+    assert merged([span(0, 4, 6), span(0, 0, 4), span(1, 6, 7)]) == [span(0, 0, 6), span(1, 6, 7)]
+    assert merged([]) == []
