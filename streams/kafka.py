@@ -65,9 +65,16 @@ def producer_options(settings: KafkaSettings, transactional_id: str | None, clie
 
 
 def make_reader(
-    settings: KafkaSettings, *topics: str, client_id: str = "assay", uncommitted: bool = False
+    settings: KafkaSettings,
+    *topics: str,
+    client_id: str = "assay",
+    uncommitted: bool = False,
+    fetch_wait_ms: int = 500,
 ) -> AIOKafkaConsumer:
-    """A consumer without a group, not started; it sees committed records only unless told otherwise."""
+    """A consumer without a group, not started; it sees committed records only unless told otherwise.
+
+    For so long as a broker may wait for new records, the consumer's other questions to it wait as well.
+    """
     return AIOKafkaConsumer(
         *topics,
         **connection(settings),
@@ -75,6 +82,7 @@ def make_reader(
         isolation_level="read_uncommitted" if uncommitted else "read_committed",
         enable_auto_commit=False,
         auto_offset_reset="earliest",
+        fetch_max_wait_ms=fetch_wait_ms,
         max_partition_fetch_bytes=DEAD_LETTER_BYTES + MIB,
     )
 

@@ -38,7 +38,8 @@ class WatchedGroup(ConsumerGroup):
             wanted = consumer.wanted.get(place)
             if wanted is not None and record.offset >= wanted:
                 seen.add(place)
-                self._gaps.append((place, wanted, record.offset))
+                if record.offset > wanted:
+                    self._gaps.append((place, wanted, record.offset))
         super().intake(records)
 
     async def deleted(self, ends: Mapping[TopicPartition, int]) -> list[OffsetRange]:
@@ -51,18 +52,18 @@ class WatchedGroup(ConsumerGroup):
             Ranges by partition; none where the cluster does not answer now, what was noted is kept then.
         """
         consumer = self.consumer
-        places = list(self.partitions)
-        if consumer is None or not places:
+        if consumer is None:
+            return []
+        # Where nothing is left there is no record that tells of the jump.
+        at_last = [
+            (place, consumer.wanted.get(place), consumer.delivered_to.get(place, 0)) for place in self.partitions
+        ]
+        gaps = self._gaps + [(place, start, end) for place, start, end in at_last if start is not None and start < end]
+        if not gaps:
             return []
         with contextlib.suppress(KafkaError, OSError):
-            begins = await consumer.beginning_offsets(places)
-            gaps, self._gaps = self._gaps, []
-            # Where nothing is left there is no record that tells of the jump.
-            gaps += [
-                (place, consumer.wanted[place], consumer.delivered_to.get(place, 0))
-                for place in places
-                if place in consumer.wanted
-            ]
+            begins = await consumer.beginning_offsets(list({place for place, _, _ in gaps}))
+            self._gaps = [gap for gap in self._gaps if gap not in gaps]
             return merged(
                 OffsetRange(partition=place.partition, start=start, end=last)
                 for place, start, end in gaps

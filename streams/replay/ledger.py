@@ -34,6 +34,8 @@ log = structlog.get_logger(__name__)
 Change = Callable[[ReplayPlan | None], ReplayPlan | None]
 """Makes a plan's next state of its newest one, which is None where there is none; None leaves it as it is."""
 _POLL_MS = 100
+_FETCH_WAIT_MS = 50
+"""The ledger is asked for its end again and again, and what is asked waits for a fetch that finds nothing."""
 _FENCED_SECONDS = 60.0
 """For how long a change is tried again while others write about the same plan."""
 _PAUSE_SECONDS = 1.0
@@ -80,8 +82,8 @@ class Ledger:
         """
         kafka = self._settings.kafka
         name = kafka.topic_prefix + REPLAYS.name
-        self._reader = make_reader(kafka, name, client_id="assay-replay")
-        self._whole = make_reader(kafka, name, client_id="assay-replay", uncommitted=True)
+        self._reader = make_reader(kafka, name, client_id="assay-replay", fetch_wait_ms=_FETCH_WAIT_MS)
+        self._whole = make_reader(kafka, name, client_id="assay-replay", uncommitted=True, fetch_wait_ms=_FETCH_WAIT_MS)
         try:
             await self._reader.start()
             await self._whole.start()

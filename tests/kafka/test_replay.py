@@ -151,11 +151,11 @@ async def test_live_output_goes_where_readers_dedupe_and_fetches_nothing(assay: 
 
 async def test_a_stopped_plan_goes_on_and_does_nothing_twice(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(300)], transactional=True)
-    await planned(assay.settings, "score_page", rate=200.0)
+    await planned(assay.settings, "score_page", rate=40.0)
+    before = 0
     for _ in range(3):
         stop = asyncio.Event()
         running = asyncio.create_task(carried_out(assay.settings, stop=stop))
-        before = len(await assay.read(SHADOW)) if _ else 0
 
         async def further(before: int = before) -> bool:
             return len(await assay.read(SHADOW)) > before
@@ -165,6 +165,9 @@ async def test_a_stopped_plan_goes_on_and_does_nothing_twice(assay: Installation
         plan = await running
         assert plan.state is ReplayState.PAUSED
         assert plan.detail
+        before = len(await assay.read(SHADOW))
+    async with Ledger(assay.settings, SystemClock()) as ledger:
+        await ledger.change("again", lambda plan: plan and plan.model_copy(update={"rate": None}))
     plan = await carried_out(assay.settings)
     assert plan.state is ReplayState.FINISHED
     assert Counter(record.key for record in await assay.read(SHADOW)) == Counter(page(n)[0] for n in range(300))

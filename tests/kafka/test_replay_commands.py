@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 from typing import Any
 
 import pytest
 
-from tests.kafka.installation import SCORED, Installation, installed, page, until
-from tests.kafka.replays import assay_replay
+from schemas.replays import ReplayPlan
+from streams.clock import SystemClock
+from streams.replay.ledger import Ledger, NoLedgerError
+from tests.kafka.installation import CRAWLED, SCORED, Installation, install, installed, page, until
+from tests.kafka.replays import assay_replay, planned
 
 pytestmark = pytest.mark.kafka
 SHADOW = f"{SCORED}.replay.again"
@@ -74,3 +78,43 @@ async def test_ctrl_c_pauses_and_cancel_ends(assay: Installation) -> None:
     status, done = await said(assay, "resume", "again", "--rate", "5000")
     assert (status, done["state"], done["replayed"]) == (0, "finished", summary["remaining"])
     assert len(await assay.read(SHADOW)) == 400
+
+
+async def test_where_there_are_no_topics_there_are_no_plans(
+    kafka: str, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assay = Installation(install(kafka, topic_prefix))
+    monkeypatch.setenv("ASSAY_KAFKA__CREATE_TOPICS", "false")
+    assert await said(assay, "list") == (0, {"plans": []})
+    assert await said(assay, "show", "again") == (1, None)
+    assert await said(assay, "score_page") == (1, None)
+    with pytest.raises(NoLedgerError, match=rf"no topic {topic_prefix}replays\.v1 .* `assay topics create`"):
+        async with Ledger(assay.settings, SystemClock()):
+            pass
+
+
+async def test_what_can_t_go_on_is_trouble_and_says_which_plan(assay: Installation) -> None:
+    """A plan that has begun, and whose offsets the cluster does not know: exit 1, with its name and state."""
+    plan = await planned(assay.settings, "score_page")
+
+    def begun(newest: ReplayPlan | None) -> ReplayPlan:
+        assert newest is not None
+        return newest.model_copy(update={"stages": (newest.stages[0].model_copy(update={"begun": True}),)})
+
+    async with Ledger(assay.settings, SystemClock()) as ledger:
+        await ledger.change("again", begun)
+    status, told = await said(assay, "resume", "again")
+    assert (status, told["plan"], told["run"], told["state"]) == (1, "again", plan.run, "paused")
+    assert "forgotten" in told["detail"]
+
+
+async def test_where_nothing_stands_between_the_bounds_that_is_told(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(5)])
+    for more in (["--dry-run"], []):
+        process = await assay_replay(
+            assay.settings, "score_page", "--plan", "again", "--from", "1000", *more, stderr=asyncio.subprocess.PIPE
+        )
+        out, err = await process.communicate()
+        assert process.returncode == 0
+        assert f"warning: nothing stands on {CRAWLED} between --from and --to, for score_page" in err.decode()
+        assert json.loads(out.splitlines()[-1])["plan"] == "again"
