@@ -158,8 +158,9 @@ class ReplayRun:
         preparing = asyncio.create_task(desk.work(), name="preparing")
         try:
             while not preparing.done():
-                self.progress.note = desk.preparing
-                self._tell(self.progress)
+                if note := desk.preparing:
+                    self.progress.note = note
+                    self._tell(self.progress)
                 if self._stop.is_set():
                     return "stopped"
                 if ended := await self._is_ended():
