@@ -247,11 +247,12 @@ def _summarize(plan: ReplayPlan, last: Progress | None, seconds: float, as_json:
     if as_json:
         counts = {"replayed": done.replayed, "passed_over": done.passed_over, "dead": done.dead}
         counts["deleted"] = _deleted(plan, done)
-        left = {"remaining": 0 if plan.stage >= len(plan.stages) else done.remaining, "cost_usd": done.spent_usd}
+        remaining = 0 if plan.stage >= len(plan.stages) else None if last is None else last.remaining
+        left = {"remaining": remaining, "cost_usd": done.spent_usd}
         where = {"plan": plan.plan, "run": plan.run, "state": plan.state, "detail": plan.detail}
         print(
             json.dumps(
-                where | counts | left | {"seconds": round(seconds, 2), "topics": topics, "held_back": _held_back(plan)}
+                where | counts | left | {"seconds": round(seconds, 2), "topics": topics, "held_back": held_topics(plan)}
             )
         )
         return
@@ -264,7 +265,7 @@ def _summarize(plan: ReplayPlan, last: Progress | None, seconds: float, as_json:
         print(f"  {plan.detail}")
     if deleted := _deleted(plan, done):
         print(f"  {deleted:,} offsets were deleted (retention) before they could be read")
-    if back := _held_back(plan):
+    if back := held_topics(plan):
         print(f"  held back: {', '.join(back)}; `assay replay promote {plan.plan} --fetch` makes that live too")
     if plan.state in (ReplayState.PAUSED, ReplayState.RUNNING):
         print(f"  go on with `assay replay resume {plan.plan}`")
@@ -285,7 +286,7 @@ def _deleted(plan: ReplayPlan, done: Progress) -> int:
     return max(done.deleted, sum(count(stage.deleted) for stage in plan.stages))
 
 
-def _held_back(plan: ReplayPlan) -> list[str]:
+def held_topics(plan: ReplayPlan) -> list[str]:
     """Live topics to which a promoted plan's results were not copied, for somebody would fetch what they name."""
     if plan.state is not ReplayState.PROMOTED:
         return []

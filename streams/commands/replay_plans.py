@@ -12,7 +12,7 @@ from schemas.replays import ReplayPlan, ReplayState
 from streams.clock import SystemClock
 from streams.commands.amounts import in_money
 from streams.commands.kafka_trouble import run_with_kafka, tell
-from streams.commands.replay import own_topics
+from streams.commands.replay import held_topics, own_topics
 from streams.commands.tables import plain_table
 from streams.replay.ledger import Ledger, NoLedgerError
 from streams.replay.plan import ReplayError, ReplayTroubleError
@@ -145,6 +145,7 @@ def _described(account: Account) -> dict[str, Any]:
         "created_at": plan.created_at.isoformat(),
         "updated_at": plan.updated_at.isoformat(),
         "topics": own_topics(plan),
+        "held_back": held_topics(plan),
     }
 
 
@@ -190,6 +191,8 @@ def _print_plan(account: Account) -> None:
     if plan.max_cost_usd is not None:
         spent = "not known here" if account.spent_usd is None else in_money(account.spent_usd)
         lines["cost"] = f"{spent} of {in_money(plan.max_cost_usd)}"
+    if back := held_topics(plan):
+        lines["held back"] = f"{', '.join(back)}; promote with --fetch makes that live too"
     chosen = {key: value for key, value in plan.selection.to_wire().items() if value}
     if chosen:
         lines["records"] = "; ".join(f"{key} {value}" for key, value in chosen.items())

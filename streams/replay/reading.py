@@ -53,6 +53,13 @@ class Standing:
     remaining: int
     members: int
 
+    @classmethod
+    def of(cls, state: GroupState, ends: Mapping[TopicPartition, int]) -> Self | None:
+        """Made of what the cluster tells of the group; None where it tells no offsets, as when it only starts."""
+        if not ends.keys() <= state.offsets.keys():
+            return None
+        return cls(sum(max(0, end - state.offsets[place]) for place, end in ends.items()), state.members)
+
 
 class Reading:
     """This process's part of a plan's group, while the block runs: ``async with``."""
@@ -146,7 +153,7 @@ class Reading:
         if self._sick >= _WEDGED_LOOKS:
             raise ReplayTroubleError(f"{'; '.join(verdict.problems)}; nothing is lost, resume it")
         with contextlib.suppress(KafkaError, OSError):
-            return _standing((await read_groups(self._admin, [self.group_name]))[self.group_name], self._ends)
+            return Standing.of((await read_groups(self._admin, [self.group_name]))[self.group_name], self._ends)
         return None
 
     async def deleted(self) -> list[OffsetRange]:
@@ -188,7 +195,7 @@ async def standing_of(settings: Settings, subscription: Subscription, ranges: Se
     admin = make_admin(settings.kafka)
     await admin.start()
     try:
-        return _standing((await read_groups(admin, [name]))[name], ends_of(settings, subscription.topic, ranges))
+        return Standing.of((await read_groups(admin, [name]))[name], ends_of(settings, subscription.topic, ranges))
     finally:
         await admin.close()
 
@@ -272,9 +279,3 @@ class _Owned:
     @property
     def worn(self) -> bool:
         return self._stage.worn
-
-
-def _standing(state: GroupState, ends: Mapping[TopicPartition, int]) -> Standing | None:
-    if not ends.keys() <= state.offsets.keys():
-        return None
-    return Standing(sum(max(0, end - state.offsets[place]) for place, end in ends.items()), state.members)
