@@ -56,7 +56,7 @@ async def replayed(settings: Settings, *handlers: str, plan: str = "again", **wi
     return await carried_out(settings, plan)
 
 
-async def assay_replay(settings: Settings, *arguments: str) -> Process:
+async def assay_replay(settings: Settings, *arguments: str, stderr: int = asyncio.subprocess.DEVNULL) -> Process:
     """``assay replay`` as a process of its own."""
     kafka = settings.kafka
     environment = os.environ | {
@@ -68,7 +68,7 @@ async def assay_replay(settings: Settings, *arguments: str) -> Process:
     program = "from streams.cli import main; main()"
     return await asyncio.create_subprocess_exec(
         sys.executable, "-c", program, "replay", *arguments, "--json",
-        env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+        env=environment, stdout=asyncio.subprocess.PIPE, stderr=stderr,
     )  # fmt: skip
 
 
