@@ -21,7 +21,7 @@ _MOST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"
 _SHAPE = ("pattern", "format", "multipleOf", "contentEncoding", "contentMediaType")
 _STRUCTURE = frozenset(
     {"type", "enum", "const", "default", "properties", "required", "additionalProperties", "items", "prefixItems"}
-    | {"uniqueItems", "anyOf", "oneOf", "$ref", *_LEAST, *_MOST, *_SHAPE}
+    | {"uniqueItems", "anyOf", "oneOf", "allOf", "$ref", *_LEAST, *_MOST, *_SHAPE}
 )
 
 
@@ -98,6 +98,7 @@ class _Comparison:
             yield from self._object(old, new, where)
         if kinds is None or "array" in kinds:
             yield from self._array(old, new, where)
+        yield from self._parts(old, new, where)
         for keyword in sorted((old.keys() | new.keys()) - _STRUCTURE - _SAID_ONLY):
             if old.get(keyword) != new.get(keyword):
                 yield Break(where, f"{keyword} has changed, and this check does not know what that means")
@@ -107,8 +108,11 @@ class _Comparison:
         for name, definition in fields.items():
             if name not in today:
                 yield Break(_below(where, name), "the field is gone; what stood in it would be passed over")
-            else:
-                yield from self._compare(definition, today[name], _below(where, name))
+                continue
+            yield from self._compare(definition, today[name], _below(where, name))
+            if "default" in definition and "default" not in today[name] and name not in new.get("required", ()):
+                yield Break(_below(where, name), f"its default was {_told(definition['default'])} and none is declared")
+        yield from self._mapping(old, new, where)
         for name in new.get("required", ()):
             if name not in old.get("required", ()):
                 known = "was optional" if name in fields else "did not exist"
@@ -120,6 +124,27 @@ class _Comparison:
             yield Break(where, "fields beyond those that are named could hold anything and no longer can")
         elif isinstance(more, Mapping) and isinstance(allowed, Mapping):
             yield from self._compare(more, allowed, _below(where, "*"))
+
+    def _mapping(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
+        """What a mapping held under any name has to be read under names that are fields today, and under others."""
+        values = _values_of_mapping(old)
+        if values is None:
+            return
+        fields = old.get("properties", {})
+        for name, definition in new.get("properties", {}).items():
+            if name not in fields:
+                yield from self._compare(values, definition, _below(where, name))
+        if "properties" in new and "additionalProperties" not in new:
+            yield Break(where, "it held fields of any name, and those that have no name today would be passed over")
+
+    def _parts(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
+        """What has to fit several schemas at once is compared part by part, in their order."""
+        parts, today = old.get("allOf", ()), new.get("allOf", ())
+        if len(parts) != len(today):
+            yield Break(where, "allOf has other parts, and this check does not know what that means")
+            return
+        for part, now in zip(parts, today, strict=True):
+            yield from self._compare(part, now, where)
 
     def _array(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
         if new.get("uniqueItems") and not old.get("uniqueItems"):
@@ -146,11 +171,23 @@ def _alternatives(schema: Schema, document: Schema) -> list[Schema]:
             found = found[part]
         beside = {key: value for key, value in schema.items() if key not in {"$ref", "default"} | _SAID_ONLY}
         return [{**one, "$ref": reference} for one in _alternatives({**found, **beside}, document)]
+    parts = schema.get("allOf", ())
+    others = {key: value for key, value in schema.items() if key != "allOf"}
+    if len(parts) == 1 and not (others.keys() - _SAID_ONLY) & parts[0].keys():
+        return _alternatives({**others, **parts[0]}, document)
     choices = schema.get("anyOf") or schema.get("oneOf")
     if not choices:
         return [schema]
     beside = {key: value for key, value in schema.items() if key not in {"anyOf", "oneOf", "default"} | _SAID_ONLY}
     return [one for choice in choices for one in _alternatives({**beside, **choice}, document)]
+
+
+def _values_of_mapping(schema: Schema) -> Schema | None:
+    """What a mapping holds under names of its own; None for what is no mapping."""
+    values = schema.get("additionalProperties")
+    if isinstance(values, Mapping):
+        return values
+    return {} if values is True and not schema.get("properties") else None
 
 
 def _types(schema: Schema) -> set[str] | None:

@@ -41,12 +41,17 @@ EVENT: dict[str, Any] = {
         },
         "details": {"type": "array", "items": {"$ref": "#/$defs/Detail"}},
         "metadata": {"type": "object", "additionalProperties": {"type": "string"}},
+        "anything": {"type": "object", "additionalProperties": True},
+        "whole": {"allOf": [{"$ref": "#/$defs/Whole"}], "description": "As one definition."},
+        "both": {"allOf": [{"$ref": "#/$defs/Half"}, {"type": "object", "required": ["b"]}]},
     },
     "$defs": {
+        "Whole": {"type": "object", "properties": {"w": {"type": "string"}}},
+        "Half": {"type": "object", "properties": {"h": {"type": "string"}}},
         "Detail": {
             "type": "object",
             "properties": {"text": {"type": "string"}, "of": {"anyOf": [{"$ref": "#/$defs/Detail"}, {"type": "null"}]}},
-        }
+        },
     },
 }
 
@@ -123,6 +128,37 @@ BREAKING: list[tuple[str, Callable[[dict[str, Any]], Any], str]] = [
     ("a first format", lambda s: of("url")(s).update(format="uri"), 'url: format was none and is "uri" today'),
     ("equal items", lambda s: of("tags")(s).update(uniqueItems=True), "tags: items may no longer be equal"),
     ("another default", lambda s: of("attempt")(s).update(default=2), "attempt: its default was 1 and is 2"),
+    (
+        "a default that is made elsewhere",
+        lambda s: of("attempt")(s).pop("default"),
+        "attempt: its default was 1 and none is declared",
+    ),
+    (
+        "a name in a mapping",
+        lambda s: of("metadata")(s).update(properties={"k": {"type": "integer"}}),
+        "metadata.k: could be string, and today only integer",
+    ),
+    (
+        "a name in a mapping of anything",
+        lambda s: of("anything")(s).update(properties={"k": {"type": "integer"}}),
+        "anything.k: could be anything, and today only integer",
+    ),
+    (
+        "a mapping that becomes a model",
+        lambda s: s["properties"].update(metadata={"type": "object", "properties": {"k": {"type": "string"}}}),
+        "metadata: it held fields of any name",
+    ),
+    (
+        "the one part of a whole",
+        lambda s: s["$defs"]["Whole"]["properties"]["w"].update(type="integer"),
+        "whole.w: could be string",
+    ),
+    (
+        "a part of several",
+        lambda s: s["$defs"]["Half"]["properties"]["h"].update(type="integer"),
+        "both.h: could be string",
+    ),
+    ("a part more", lambda s: of("both")(s)["allOf"].append({"required": ["h"]}), "both: allOf has other parts"),
     ("closed", lambda s: s.update(additionalProperties=False), "the event: fields beyond those that are named"),
     ("closed below", lambda s: detail(s).update(additionalProperties=False), "details[]: fields beyond those"),
     (
@@ -158,6 +194,8 @@ HARMLESS: list[tuple[str, Callable[[dict[str, Any]], Any]]] = [
     ("one more choice", lambda s: of("status")(s)["anyOf"].append({"type": "string"})),
     ("any type", lambda s: of("code")(s).pop("type")),
     ("said to be open", lambda s: s.update(additionalProperties=True)),
+    ("a part without its wrapping", lambda s: s["properties"].update(whole={"$ref": "#/$defs/Whole"})),
+    ("a name in a mapping as before", lambda s: of("metadata")(s).update(properties={"k": {"type": "string"}})),
     ("a definition written out", lambda s: of("details")(s).update(items=copy.deepcopy(detail(s)))),
     (
         "another name of a definition",
