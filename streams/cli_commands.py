@@ -256,11 +256,28 @@ def graph(
 def generate(
     check: Annotated[bool, typer.Option("--check", help="Only say what has drifted.")] = False,
     release: Annotated[bool, typer.Option("--release", help="Keep today's schemas as those of this version.")] = False,
+    prometheus: Annotated[
+        Path | None,
+        typer.Option(
+            "--prometheus",
+            metavar="FOLDER",
+            help="Write Prometheus's files there instead, for the settings in force.",
+        ),
+    ] = None,
     as_json: AsJson = False,
+    config: Config = None,
 ) -> int:
     """Write the files that derive from the topology."""
     if check and release:
         raise typer.BadParameter("it writes, and --check does not", param_hint="'--release'")
+    if prometheus is not None:
+        if check or release:
+            raise typer.BadParameter("it stands alone, without --check and --release", param_hint="'--prometheus'")
+        from streams.commands.generate import write_prometheus
+
+        return write_prometheus(load_settings(config), prometheus, as_json)
+    if config is not None:
+        raise typer.BadParameter("the checkout's files are of its own config/", param_hint="'--config'")
     from streams.commands.generate import run_generate
 
     return run_generate(check, as_json, keep=release)

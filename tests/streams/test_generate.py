@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
+from streams.cli_commands import run_command_line
 from streams.commands.generate import run_generate
 from streams.commands.graph import run_graph
 from streams.generate.asyncapi import asyncapi_document
@@ -14,6 +15,8 @@ from streams.generate.docstrings import attributes, paragraphs
 from streams.generate.graph import mermaid, plain_text, readers, writers
 from streams.generate.json_schemas import schema_of
 from streams.generate.products import drift, generate, write
+from streams.generate.prometheus import prometheus
+from streams.settings import read_document
 from streams.topology import HANDLERS, TOPICS
 
 ROOT = Path(__file__).parents[2]
@@ -79,6 +82,47 @@ def test_without_a_checkout_it_says_so(tmp_path: Path, capsys: pytest.CaptureFix
     assert run_generate(check=False, as_json=False, root=tmp_path) == 2
     assert "checkout" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("ASSAY_ALERTS__NOT_RUN", '["index_page"]'), ("ASSAY_ALERTS", "{}"), ("ASSAY_CONFIG_DIR", "/elsewhere")],
+)
+def test_what_would_not_be_in_the_files_is_not_passed_over(
+    name: str, value: str, checkout: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    for check in (True, False):
+        assert run_generate(check=check, as_json=False, root=checkout) == 2
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert told.err.startswith(f"assay generate: {name} would not be in the checkout's files")
+        assert "`assay generate --prometheus FOLDER`" in told.err
+    monkeypatch.setenv("ASSAY_CONFIG_DIR", str(checkout / "config"))
+    monkeypatch.delenv("ASSAY_ALERTS", raising=False)
+    monkeypatch.delenv("ASSAY_ALERTS__NOT_RUN", raising=False)
+    assert run_generate(check=True, as_json=False, root=checkout) == 0
+
+
+def test_prometheus_files_are_written_for_the_settings_in_force(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = {path.name: (ROOT / path).read_text("utf-8") for path in prometheus(read_document(ROOT / "config"))}
+    plain, own = tmp_path / "plain", tmp_path / "of/one's own"
+    assert run_command_line(["generate", "--prometheus", str(plain), "--json"]) == 0
+    written = json.loads(capsys.readouterr().out)["written"]
+    assert {Path(path).name: Path(path).read_text("utf-8") for path in written} == shipped
+    monkeypatch.setenv("ASSAY_ALERTS__NOT_RUN", '["index_page"]')
+    overlay = tmp_path / "own.yaml"
+    overlay.write_text("alerts:\n  stalled_seconds: 123\n", "utf-8")
+    assert run_command_line(["generate", "--prometheus", str(own), "--config", str(overlay)]) == 0
+    alerts = (own / "alerts.yml").read_text("utf-8")
+    assert "> 123" in alerts
+    assert alerts.count("index_page") != shipped["alerts.yml"].count("index_page")
+    (tmp_path / "file").touch()
+    assert run_command_line(["generate", "--prometheus", str(tmp_path / "file")]) == 1
+    assert run_command_line(["generate", "--prometheus", str(own), "--check"]) == 2
+    assert run_command_line(["generate", "--config", str(overlay)]) == 2
 
 
 def test_only_the_picture_of_the_readme_is_generated(checkout: Path) -> None:
