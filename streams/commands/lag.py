@@ -23,6 +23,9 @@ from streams.topology import HANDLERS, Handler
 
 _FEW = 0.25
 """Share of the retention below which what is left of it is worth a colour."""
+_NARROW = 80
+_WIDE = 108
+"""Columns from which on there is room for the topics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,17 +129,20 @@ def _as_json(told: _Told) -> dict[str, object]:
 
 
 def _show(told: _Told) -> None:
-    console, table = table_console(), plain_table()
-    for name in ("handler", "topic"):
+    console = table_console(_NARROW)
+    wide = console.width >= _WIDE
+    table = plain_table(2 if wide else 1)
+    for name in ("handler", "topic") if wide else ("handler",):
         table.add_column(name, no_wrap=True)
     for name in ("behind", "oldest", "retention left", "members", "dead letters"):
         table.add_column(name, justify="right", no_wrap=True)
     dead = {standing.handler: standing for standing in told.dead}
     for lag in told.groups:
+        where, cells = _where(lag, wide), _cells(lag)
         if not lag.delay_seconds and not lag.plan:
-            table.add_row(lag.handler, *_cells(lag), _dead(dead.get(lag.handler)))
+            table.add_row(*([lag.handler, where] if wide else [lag.handler]), *cells, _dead(dead.get(lag.handler)))
         elif lag.records or lag.plan:
-            table.add_row("", *_cells(lag))
+            table.add_row(*(["", where] if wide else [f"  {where}"]), *cells)
     console.print(table)
     for lag in told.groups:
         if lag.lost:
@@ -148,17 +154,24 @@ def _show(told: _Told) -> None:
         console.print(Text(sentence, "red"))
 
 
+def _where(lag: GroupLag, wide: bool) -> str:
+    """What stands beside the handler's name, or below it where there is no room."""
+    if lag.delay_seconds:
+        return (
+            f"waits {in_time(lag.delay_seconds)} to be tried again" if wide else f"waits {in_time(lag.delay_seconds)}"
+        )
+    if lag.plan:
+        return f"replay {lag.plan}: {lag.topic}" if wide else f"replay {lag.plan}"
+    return lag.topic
+
+
 def _cells(lag: GroupLag) -> tuple[Text | str, ...]:
     if not lag.exists:
-        return lag.topic, "-", "-", "-", str(lag.members)
-    where = f"replay {lag.plan}: {lag.topic}" if lag.plan else lag.topic
-    if lag.delay_seconds:
-        where = f"waits {in_time(lag.delay_seconds)} to be tried again"
+        return "-", "-", "-", str(lag.members)
     left, seconds = lag.retention_left_seconds, lag.seconds
     urgent = left is not None and left < _FEW * (left + seconds)
     stopped = lag.records > 0 and not lag.members
     return (
-        where,
         f"{lag.records:,}",
         in_time(seconds) if lag.records else "-",
         Text(in_time(left), "red" if urgent else ""),

@@ -23,7 +23,7 @@ from rich.text import Text
 from streams.clock import SystemClock
 from streams.commands.kafka_trouble import explain_trouble, run_with_kafka, tell
 from streams.commands.tables import table_console
-from streams.commands.top_screen import SORTS, Row, View, top_screen
+from streams.commands.top_screen import NARROW, SORTS, Row, View, top_screen
 from streams.commands.top_workers import Worker, WorkerAddressError, look_at, quantiles, rate, total, worker_url
 from streams.settings import Settings
 from streams.telemetry import metric_defs as defs
@@ -82,7 +82,7 @@ async def _watch(settings: Settings, workers: Sequence[Worker], options: TopOpti
     async with contextlib.aclosing(_views(settings, workers, options.every)) as views:
         if live:
             return await _show_live(console, views, options)
-        console, first = table_console(), True
+        console, first = table_console(NARROW), True
         async for view in views:
             if first:  # a rate takes two looks
                 first = False

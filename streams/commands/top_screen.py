@@ -11,6 +11,8 @@ from rich.text import Text
 
 from streams.commands.amounts import in_money, in_rate, in_time
 
+NARROW = 80
+"""Columns that it needs."""
 _WIDE = 104
 """Columns from which on there is room for everything."""
 

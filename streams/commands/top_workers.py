@@ -15,15 +15,33 @@ from urllib.parse import urlsplit
 import httpx2
 from prometheus_client.parser import text_string_to_metric_families
 
+from streams.telemetry import metric_defs as defs
 from streams.telemetry.metric_defs import MetricDef
 
 _SECONDS = 4.0
 _WINDOW_SECONDS = 30.0
 """Rates and ages are those of so long a time; a look at a longer one would still show what is over."""
 _LARGEST_BYTES = 16 * 1024 * 1024
+_LARGEST_VALUE = 1e18
+_READ = {
+    defs.HANDLER_EVENTS.name: ("handler",),
+    f"{defs.EVENT_AGE.name}_bucket": ("handler", "le"),
+    defs.HANDLER_IN_FLIGHT.name: ("handler",),
+    defs.RETRIES.name: ("handler",),
+    defs.DEAD_EVENTS.name: ("handler",),
+    defs.BREAKER_OPEN.name: ("handler",),
+    defs.LLM_COST.name: ("task",),
+    defs.LLM_BREAKER_OPEN.name: ("model",),
+    defs.LLM_BUDGET_LEFT.name: (),
+}
+"""What is shown, and the labels it is found by; a worker of another version may well have other labels beside them."""
 
 Series = tuple[str, tuple[tuple[str, str], ...]]
 """A metric's name with its sorted labels."""
+
+
+class UnreadableMetricsError(Exception):
+    """What answered as a worker said something that can't be reckoned with; the message says what."""
 
 
 class WorkerAddressError(Exception):
@@ -106,6 +124,8 @@ async def _look_at(worker: Worker, client: httpx2.AsyncClient) -> None:
         samples = _samples(text) if status == 200 else {}
     except TimeoutError:
         worker.problem = "no answer"
+    except UnreadableMetricsError as error:
+        worker.problem = str(error)
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
         worker.problem = type(error).__name__
     else:
@@ -125,12 +145,33 @@ async def _get(url: str, client: httpx2.AsyncClient) -> tuple[int, str]:
 
 
 def _samples(text: str) -> dict[Series, float]:
-    return {
-        (sample.name, tuple(sorted(sample.labels.items()))): float(sample.value)
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-        if sample.name.startswith("assay_")
-    }
+    samples = {}
+    try:
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                if sample.name.startswith("assay_"):
+                    samples[sample.name, tuple(sorted(sample.labels.items()))] = float(sample.value)
+    except (ValueError, LookupError, TypeError):
+        raise UnreadableMetricsError("what it says is not in Prometheus's format") from None
+    for (name, pairs), value in samples.items():
+        if name in _READ:
+            _check(name, dict(pairs), value)
+    return samples
+
+
+def _check(name: str, labels: Mapping[str, str], value: float) -> None:
+    """A series that can't be reckoned with would spoil the figures of all workers, so its worker's are left out."""
+    if missing := [label for label in _READ[name] if label not in labels]:
+        raise UnreadableMetricsError(f"{name} has no label {missing[0]}; is it a worker of Assay?")
+    if not -_LARGEST_VALUE <= value <= _LARGEST_VALUE:  # not a number is neither
+        raise UnreadableMetricsError(f"{name} is {value}; is it a worker of Assay?")
+    if "le" in _READ[name]:
+        try:
+            usable = float(labels["le"]) > 0
+        except ValueError:
+            usable = False
+        if not usable:
+            raise UnreadableMetricsError(f"{name} has a bucket without a bound; is it a worker of Assay?")
 
 
 def total(workers: Sequence[Worker], metric: MetricDef, **labels: str) -> float | None:

@@ -12,8 +12,9 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from rich.console import Console
 
+from streams.commands.tables import table_console
 from streams.commands.top import TopOptions, make_view, run_top
-from streams.commands.top_screen import SORTS, View, top_screen
+from streams.commands.top_screen import NARROW, SORTS, View, top_screen
 from streams.commands.top_workers import (
     Look,
     Worker,
@@ -159,6 +160,17 @@ def test_it_fits_and_nothing_is_cut_off(width: int) -> None:
     assert ("members" in text) is (width == 120)
 
 
+@pytest.mark.parametrize(
+    ("terminal", "columns", "width"), [("1", 80, 80), ("1", 60, 80), ("1", 200, 200), ("", 80, 120)]
+)
+def test_one_look_is_as_wide_as_the_terminal(
+    terminal: str, columns: int, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("FORCE_COLOR", terminal), ("TERM", "xterm"), ("COLUMNS", str(columns))):
+        monkeypatch.setenv(name, value)
+    assert table_console(NARROW).width == width
+
+
 def test_rows_stand_in_the_order_that_was_asked_for() -> None:
     assert drawn(80, "lag")[2].startswith("score_page")
     assert drawn(80, "cost")[2].startswith("judge_relevance")
@@ -177,7 +189,24 @@ def test_without_colours_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> Non
     [
         (200, exposition(1).encode(), ""),
         (200, b"up 1\n", "it is no worker of Assay"),
-        (200, b"{ not metrics", "ValueError"),
+        (200, b"{ not metrics", "what it says is not in Prometheus's format"),
+        (200, b"assay_llm_breaker_open 1\n", "assay_llm_breaker_open has no label model; is it a worker of Assay?"),
+        (
+            200,
+            b'assay_event_age_seconds_bucket{handler="score_page",le="abc"} 1\n',
+            "assay_event_age_seconds_bucket has a bucket without a bound; is it a worker of Assay?",
+        ),
+        (
+            200,
+            b'assay_event_age_seconds_bucket{handler="score_page",le="NaN"} 1\n',
+            "assay_event_age_seconds_bucket has a bucket without a bound; is it a worker of Assay?",
+        ),
+        (
+            200,
+            exposition(1).encode() + b'assay_handler_in_flight{handler="index_page"} NaN\n',
+            "assay_handler_in_flight is nan; is it a worker of Assay?",
+        ),
+        (200, b"assay_llm_budget_left_usd +Inf\n", "assay_llm_budget_left_usd is inf; is it a worker of Assay?"),
         (503, b"", "it answers 503"),
     ],
 )
