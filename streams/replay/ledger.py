@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import structlog
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaTimeoutError, ProducerFenced, UnknownTopicOrPartitionError
+from aiokafka.errors import KafkaTimeoutError, ProducerFenced
 from aiokafka.structs import OffsetAndMetadata
 
 from schemas.event import Envelope, derive_id
@@ -26,6 +26,7 @@ from streams.codec import decode, encode
 from streams.kafka import make_producer, make_reader
 from streams.pipeline.commit import send_all, stop_producer
 from streams.replay.plan import ReplayTroubleError
+from streams.replay.ranges import has_topic
 from streams.settings import Settings
 from streams.topology import REPLAYS
 
@@ -82,6 +83,8 @@ class Ledger:
         """
         kafka = self._settings.kafka
         name = kafka.topic_prefix + REPLAYS.name
+        if not await has_topic(self._settings, name):
+            raise _no_ledger(name)
         self._reader = make_reader(kafka, name, client_id="assay-replay", fetch_wait_ms=_FETCH_WAIT_MS)
         self._whole = make_reader(kafka, name, client_id="assay-replay", uncommitted=True, fetch_wait_ms=_FETCH_WAIT_MS)
         try:
@@ -89,9 +92,6 @@ class Ledger:
             await self._whole.start()
             self._places = self._find(name)
             await self.refresh()
-        except UnknownTopicOrPartitionError:
-            await self.__aexit__()
-            raise _no_ledger(name) from None
         except BaseException:
             await self.__aexit__()
             raise

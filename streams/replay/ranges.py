@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import UnknownTopicOrPartitionError
 
 from schemas.replays import OffsetRange
-from streams.kafka import make_reader
+from streams.kafka import make_admin, make_reader
 from streams.replay.plan import ReplayError
 from streams.settings import Settings
 
@@ -88,6 +87,8 @@ async def resolve_ranges(
         KafkaError: The cluster can't be reached.
     """
     name = settings.kafka.topic_prefix + topic
+    if not await has_topic(settings, name):
+        raise _no_topic(name)
     reader = make_reader(settings.kafka, name, client_id="assay-replay", uncommitted=whole)
     try:
         await reader.start()
@@ -97,8 +98,6 @@ async def resolve_ranges(
         begins, ends = await reader.beginning_offsets(places), await reader.end_offsets(places)
         firsts = await _offsets(reader, places, start, begins, ends, unnamed=ends)
         lasts = await _offsets(reader, places, end, begins, ends, unnamed=ends)
-    except UnknownTopicOrPartitionError:
-        raise _no_topic(name) from None
     finally:
         await reader.stop()
     ranges = []
@@ -109,6 +108,20 @@ async def resolve_ranges(
             OffsetRange(partition=place.partition, start=first, end=max(first, min(lasts[place], ends[place])))
         )
     return tuple(ranges)
+
+
+async def has_topic(settings: Settings, name: str) -> bool:
+    """Whether there is a topic, which bears the prefix; a reader of one that is not there would wait for it.
+
+    Raises:
+        KafkaError: The cluster can't be reached.
+    """
+    admin = make_admin(settings.kafka)
+    await admin.start()
+    try:
+        return name in await admin.list_topics()
+    finally:
+        await admin.close()
 
 
 def _no_topic(name: str) -> ReplayError:
