@@ -72,6 +72,7 @@ class Application:
         self.metrics = Metrics(self.registry)
         self.metrics.build_info.labels(installed_version()).set(1)
         self._clock = clock or SystemClock()
+        self.metrics.started_at_seconds.set(self._clock.now().timestamp())
         self._tracer = tracer or make_tracer(settings.telemetry, installed_version())
         self._own_world = LiveWorld(settings, self.metrics, tracer=self._tracer)
         self.shares = self._own_world.shares

@@ -117,6 +117,7 @@ def as_metrics(lags: Sequence[GroupLag], dead: Sequence[DeadLettersStanding]) ->
         metrics.group_lag_records,
         metrics.group_lag_seconds,
         metrics.group_retention_left_seconds,
+        metrics.group_lost_records,
         metrics.group_members,
         metrics.topic_dead_letters,
     )
@@ -126,6 +127,7 @@ def as_metrics(lags: Sequence[GroupLag], dead: Sequence[DeadLettersStanding]) ->
         place = (lag.handler, lag.topic)
         metrics.group_lag_records.labels(*place).set(lag.records)
         metrics.group_lag_seconds.labels(*place).set(lag.seconds)
+        metrics.group_lost_records.labels(*place).set(lag.lost)
         metrics.group_members.labels(*place).set(lag.members)
         if lag.retention_left_seconds is not None:
             metrics.group_retention_left_seconds.labels(*place).set(lag.retention_left_seconds)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from streams.generate.expressions import increase, level, once, rate, series
-from streams.generate.recording import AGE_P99, IN_TIME, TIER_SHARE
+from streams.generate.recording import AGE_P99, IN_TIME, LATE, TIER_SHARE
 from streams.generate.scraping import LAG_READER, WORKERS, services
 from streams.telemetry import metric_defs as defs
 from streams.telemetry.alert_settings import AlertSettings
@@ -18,6 +18,8 @@ from streams.telemetry.alert_settings import AlertSettings
 Severity = Literal["page", "ticket"]
 Comparison = Literal["==", "<", ">"]
 
+STALL_LASTS_SECONDS = 120
+"""How long a stall has to be seen before somebody is told."""
 _OWN_TOPIC = {"topic": r"!~.*[.]retry[.].*"}
 """Records in retry topics wait on purpose."""
 
@@ -80,6 +82,7 @@ def alerts(settings: AlertSettings) -> tuple[Alert, ...]:
     """All alerts, in the order of the runbook."""
     return (
         _worker_down(settings),
+        _restarts(settings),
         _stalled(settings),
         _late(settings),
         _dead_letters(),
@@ -87,6 +90,7 @@ def alerts(settings: AlertSettings) -> tuple[Alert, ...]:
         _in_doubt(settings),
         _loop_lag(settings),
         _retention(settings),
+        _lost(settings),
         _lag_unknown(),
         _budget(settings),
         _tier_mix(settings),
@@ -109,20 +113,38 @@ def _worker_down(settings: AlertSettings) -> Alert:
     )
 
 
+def _restarts(settings: AlertSettings) -> Alert:
+    # Between two deaths it answers, so that it is never down for long enough.
+    began = f"changes({series(defs.STARTED_AT)}[15m])"
+    return Alert(
+        name="AssayWorkerRestarts",
+        severity="page",
+        lasting="0m",
+        conditions=(Condition(began, ">", settings.restarts),),
+        summary="{{ $labels.service }} begins again and again",
+        description="A worker of {{ $labels.service }} ({{ $labels.instance }}) has begun anew {{ $value }} times in 15"
+        " minutes. What it had in hand is done again each time; where one input ends it, nothing behind that is done.",
+    )
+
+
 def _stalled(settings: AlertSettings) -> Alert:
     waiting = f"({once('sum', defs.GROUP_LAG, 'handler', **_run(settings), **_OWN_TOPIC)}"
     waiting += f"\n  or {level('sum', defs.CONSUMER_LAG, 'handler', **_OWN_TOPIC)})"
+    # Work that has just come is not late; what is in hand for too long is told before the worker ends itself.
+    waiting = f"min_over_time({waiting}[3m:15s])"
     # Commits of its own group: a replay has another, and a backfill's records are committed with live ones.
     excuses = f"({rate(defs.TRANSACTIONS, 'handler', window='10m', result='committed')} > 0"
-    excuses += f"\n  or {level('max', defs.BREAKER_OPEN, 'handler')} == 1)"
+    # One replica that rests says nothing of another, nor one that has nothing in hand of any.
+    resting = f"{series(defs.BREAKER_OPEN)} and on (instance, handler) {series(defs.RECORDS_HELD)} > 0"
+    excuses += f"\n  or min by (handler) ({resting}) == 1)"
     oldest = level("max", defs.OLDEST_UNFINISHED, "handler")
     return Alert(
         name="AssayHandlerStalled",
         severity="page",
-        lasting="5m",
+        lasting=f"{STALL_LASTS_SECONDS // 60}m",
         conditions=(Condition(waiting, ">", 0, excuses), Condition(oldest, ">", settings.stalled_seconds)),
         summary="{{ $labels.handler }} has records waiting and finishes none",
-        description="{{ $labels.handler }} has not moved for 5 minutes ({{ $value | humanize }}: records waiting while"
+        description="{{ $labels.handler }} does not move ({{ $value | humanize }}: records waiting while"
         " nothing was done for 10 minutes, or seconds that one record has been in hand).",
     )
 
@@ -133,7 +155,9 @@ def _late(settings: AlertSettings) -> Alert:
         name="AssayAgeOverObjective",
         severity="page",
         lasting="10m",
-        conditions=(Condition(IN_TIME, "<", settings.share_in_time),),
+        conditions=(
+            Condition(f"({IN_TIME}\n  and on (handler) {LATE} >= {settings.late_inputs})", "<", settings.share_in_time),
+        ),
         summary="{{ $labels.handler }} is late: {{ $value | humanizePercentage }} of its inputs are done in time",
         description="Only {{ $value | humanizePercentage }} of the inputs of {{ $labels.handler }} were done within its"
         f" objective in 10 minutes; 99 in 100 took up to {{{{ {age} }}}}. The objective stands above its row on the"
@@ -143,17 +167,14 @@ def _late(settings: AlertSettings) -> Alert:
 
 def _dead_letters() -> Alert:
     by = ("handler", "reason")
-    dead = level("sum", defs.DEAD_EVENTS, *by)
-    before = f"sum by ({', '.join(by)}) ({series(defs.DEAD_EVENTS)} offset 10m)"
+    dead = series(defs.DEAD_EVENTS)
+    # A counter that is new starts at its first value, which no increase shows. Each process has counters of its own.
+    grown = f"({dead} unless {dead} offset 10m)\n  or increase({dead}[10m])"
     return Alert(
         name="AssayDeadLetters",
         severity="ticket",
         lasting="0m",
-        # A counter that is new starts at its first value, which no increase shows: hence the second condition.
-        conditions=(
-            Condition(increase(defs.DEAD_EVENTS, *by, window="10m"), ">", 0),
-            Condition(f"({dead} unless {before})", ">", 0),
-        ),
+        conditions=(Condition(f"sum by ({', '.join(by)}) ({grown})", ">", 0),),
         summary="{{ $labels.handler }} refused records: {{ $labels.reason }}",
         description='About {{ $value | printf "%.0f" }} records of {{ $labels.handler }} went to its dead letter'
         " topic in 10 minutes, reason {{ $labels.reason }}. They are kept until the topic's retention ends.",
@@ -161,19 +182,20 @@ def _dead_letters() -> Alert:
 
 
 def _breaker_open() -> Alert:
+    # A provider that answers now and then closes it for a moment, so its share of 10 minutes counts.
+    handlers = f"max by (handler) (avg_over_time({series(defs.BREAKER_OPEN)}[10m]))"
+    models = f"max by (model) (avg_over_time({series(defs.LLM_BREAKER_OPEN)}[10m]))"
     return Alert(
         name="AssayBreakerOpen",
         severity="page",
-        lasting="10m",
-        conditions=(
-            Condition(level("max", defs.BREAKER_OPEN, "handler"), "==", 1),
-            Condition(level("max", defs.LLM_BREAKER_OPEN, "model"), "==", 1),
-        ),
+        lasting="5m",
+        conditions=(Condition(handlers, ">", 0.5), Condition(models, ">", 0.5)),
         summary="{{ if $labels.handler }}{{ $labels.handler }} rests: what it needs is down"
         "{{ else }}The model {{ $labels.model }} is left alone{{ end }}",
-        description="{{ if $labels.handler }}Intake of {{ $labels.handler }} has rested"
-        "{{ else }}The model {{ $labels.model }} has failed question after question and has been left alone{{ end }}"
-        " for 10 minutes. Records wait and nothing is decided; lag grows until the provider is back.",
+        description="{{ if $labels.handler }}Intake of {{ $labels.handler }} rests"
+        "{{ else }}The model {{ $labels.model }} fails question after question and is left alone{{ end }}"
+        " most of the time, {{ $value | humanizePercentage }} of the last 10 minutes. Records wait and"
+        " nothing is decided; lag grows until the provider is back.",
     )
 
 
@@ -221,6 +243,18 @@ def _retention(settings: AlertSettings) -> Alert:
     )
 
 
+def _lost(settings: AlertSettings) -> Alert:
+    return Alert(
+        name="AssayRecordsLost",
+        severity="page",
+        lasting="0m",
+        conditions=(Condition(once("sum", defs.GROUP_LOST, "handler", "topic", **_run(settings)), ">", 0),),
+        summary="{{ $labels.topic }} has deleted records that {{ $labels.handler }} had not read",
+        description="Retention has taken about {{ $value | humanize }} records of {{ $labels.topic }} before"
+        " {{ $labels.handler }} came to them, and goes on as long as it stands still.",
+    )
+
+
 def _lag_unknown() -> Alert:
     return Alert(
         name="AssayLagUnknown",
@@ -237,16 +271,15 @@ def _lag_unknown() -> Alert:
 
 
 def _budget(settings: AlertSettings) -> Alert:
-    left = series(defs.LLM_BUDGET_LEFT)
+    share = f"(min({series(defs.LLM_BUDGET_LEFT)}) / max({series(defs.LLM_BUDGET)}))"
     return Alert(
         name="AssayBudgetNear",
         severity="ticket",
         lasting="5m",
-        # A day begins with the whole budget, so the most that was left within a day is the budget.
-        conditions=(Condition(f"(min({left}) / max(max_over_time({left}[1d])))", "<", settings.budget_left_share),),
+        conditions=(Condition(share, "<", settings.budget_left_share),),
         summary="{{ $value | humanizePercentage }} of the day's budget for models is left",
-        description="{{ $value | humanizePercentage }} of the most that was left within a day. When it is spent,"
-        " handlers that ask models rest until midnight UTC and their lag grows.",
+        description="{{ $value | humanizePercentage }} of the day's budget is left. When it is spent, handlers that ask"
+        " models rest until midnight UTC and their lag grows.",
     )
 
 

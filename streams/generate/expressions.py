@@ -27,6 +27,7 @@ _OF_REPLAYS_AND_GROUPS = (
     defs.GROUP_LAG,
     defs.GROUP_LAG_SECONDS,
     defs.GROUP_RETENTION_LEFT,
+    defs.GROUP_LOST,
     defs.GROUP_MEMBERS,
     defs.TOPIC_DEAD_LETTERS,
 )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from streams.generate.alerts import Alert, alerts
+from streams.generate.alerts import STALL_LASTS_SECONDS, Alert, alerts
 from streams.generate.documents import to_yaml
 from streams.generate.recording import recording_rules
 from streams.generate.scraping import scraping
+from streams.settings import PipelineSettings
 from streams.telemetry.alert_settings import AlertSettings
 
 FOLDER = Path("config/generated/prometheus")
@@ -26,8 +27,11 @@ def prometheus(document: dict[str, Any]) -> dict[Path, str]:
 
     Raises:
         pydantic.ValidationError: A threshold can't be used.
+        ValueError: A worker would end itself before anybody is told of its stall.
     """
-    told = alerts(AlertSettings.model_validate(document.get("alerts", {})))
+    settings = AlertSettings.model_validate(document.get("alerts", {}))
+    _check_stall(settings, PipelineSettings.model_validate(document.get("pipeline", {})))
+    told = alerts(settings)
     return {
         FOLDER / "prometheus.yml": to_yaml(scraping([RECORDING, ALERTS])),
         FOLDER / RECORDING: to_yaml(_group("assay-recording", recording_rules())),
@@ -44,6 +48,14 @@ def alert_rule(alert: Alert) -> dict[str, Any]:
         "labels": {"severity": alert.severity},
         "annotations": {"summary": alert.summary, "description": alert.description, "runbook": alert.runbook},
     }
+
+
+def _check_stall(settings: AlertSettings, pipeline: PipelineSettings) -> None:
+    if settings.stalled_seconds + STALL_LASTS_SECONDS >= pipeline.stalled_seconds:
+        raise ValueError(
+            f"alerts.stalled_seconds has to be at least {STALL_LASTS_SECONDS} s below pipeline.stalled_seconds"
+            f" ({pipeline.stalled_seconds:g} s), when a worker ends itself; it is {settings.stalled_seconds} s"
+        )
 
 
 def _group(name: str, rules: list[dict[str, Any]]) -> dict[str, Any]:

@@ -23,6 +23,8 @@ class Budget:
         self._clock = clock
         self._metrics = metrics
         self._told = ""
+        if metrics is not None and usd_per_day is not None:
+            metrics.llm_budget_usd.set(usd_per_day)
 
     def day(self) -> str:
         """Today."""
@@ -44,9 +46,14 @@ class Budget:
         return self._until_midnight()
 
     def show(self, day: str, total: float) -> None:
-        """Sets the gauge of what is left; what is settled after midnight is yesterday's and not shown any more."""
+        """Sets the gauge of what is left, which shows until midnight: what others spend after it is not known here.
+
+        What is settled after midnight is yesterday's and not shown any more. Within a day costs only grow, so of
+        several processes the one that shows least has asked last.
+        """
         if self._metrics is not None and self._most is not None and day == self.day():
-            self._metrics.llm_budget_left_usd.set(max(0.0, self._most - total))
+            left = max(0.0, self._most - total)
+            self._metrics.llm_budget_left_usd.set_while(left, lambda: day == self.day())
 
     def _until_midnight(self) -> float:
         now = self._clock.now().astimezone(UTC)

@@ -6,7 +6,8 @@
 
 It opens when several *different* records have failed one after another: one bad record that fails again and again must
 come to its end, and must not hold up the others. Those that wait take turns as probes, so one bad record can't keep the
-breaker open either. Where it is known that nobody can be served, it is opened at once.
+breaker open either. Where it is known that nobody can be served, it is opened at once. When the last of those that wait
+leaves with its partition, it closes: nobody would be left to find out.
 """
 
 from __future__ import annotations
@@ -88,9 +89,8 @@ class Breaker:
         """An attempt worked, so what the handler needs is there."""
         self._failed.clear()
         if self._until is not None:
-            self._until, self._openings = None, 0
-            self.closed_at = self._clock.monotonic()
-            self._tell()
+            self._openings = 0
+            self._close()
 
     def failed(self, record: Hashable, after_seconds: float | None, probe: bool = False, cause: str = "") -> None:
         """An attempt failed in a way that may pass.
@@ -111,10 +111,23 @@ class Breaker:
         """What the handler needs is there and has a line before it: no failure, and nobody is to be hurried."""
         self.closed_at = self._clock.monotonic()
 
+    def left(self) -> None:
+        """Work has moved to another process: where nobody is left to probe, nothing would ever close the breaker.
+
+        What has failed still counts, so where nothing has changed the next failure opens it again, for as long.
+        """
+        if self._until is not None and not self._waiting and not self._probing:
+            self._close()
+
     def open(self, after_seconds: float | None) -> None:
         """What the handler needs is known to be unavailable to every record: nobody has to find out by failing."""
         if self.closed:
             self._rest(after_seconds)
+
+    def _close(self) -> None:
+        self._until = None
+        self.closed_at = self._clock.monotonic()
+        self._tell()
 
     def _rest(self, after_seconds: float | None) -> None:
         was_closed = self.closed

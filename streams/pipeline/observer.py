@@ -43,7 +43,7 @@ class Observer:
         self._outcomes: dict[tuple[str, str, Lane], Counter] = {}
         # At 0 from the start, so that the first one counts as an increase.
         metrics.transactions_total.labels(handler, "in_doubt", lane)
-        self._features: dict[str, Counter] = {}
+        self._features: dict[tuple[str, Lane], Counter] = {}
         self._held: dict[str, tuple[int, int, int, float]] = {}
 
     def handled(self, outcome: str, reason: str, seconds: float, age: float | None, replayed: bool) -> None:
@@ -155,9 +155,9 @@ class Observer:
             metrics.cts_score.observe(page.cts_score)
         for name in PAGE_FEATURES:
             if getattr(page.trust_features, name):
-                counter = self._features.get(name)
+                counter = self._features.get((name, lane))
                 if counter is None:
-                    counter = self._features[name] = metrics.page_features_total.labels(name)
+                    counter = self._features[name, lane] = metrics.page_features_total.labels(name, lane)
                 counter.inc()
 
 

@@ -21,6 +21,10 @@ class AlertSettings(Section):
     share_in_time: float = Field(
         default=0.99, gt=0, lt=1, description="Share of inputs that has to be done within a handler's objective."
     )
+    late_inputs: int = Field(
+        default=10, ge=1, description="Late inputs of a handler in 10 minutes below which nobody is woken."
+    )
+    restarts: int = Field(default=3, ge=1, description="Times that a worker may begin anew in 15 minutes.")
     stalled_seconds: int = Field(default=300, ge=60, description="A record in hand for longer means a stall.")
     in_doubt_transactions: int = Field(
         default=5, ge=0, description="Transactions of a handler in 15 minutes that may end in doubt."

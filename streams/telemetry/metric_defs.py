@@ -167,9 +167,9 @@ CTS_SCORE = MetricDef(
 PAGE_FEATURES = MetricDef(
     name="assay_page_features_total",
     kind="counter",
-    meaning="Scored pages that have a feature; against all scored pages it is the feature's rate.",
+    meaning="Scored pages that have a feature; against all scored pages of the lane it is the feature's rate.",
     unit="pages",
-    labels=("feature",),
+    labels=("feature", "lane"),
 )
 DOCUMENTS_INDEXED = MetricDef(
     name="assay_documents_indexed_total",
@@ -403,7 +403,14 @@ LLM_BREAKER_OPEN = MetricDef(
 LLM_BUDGET_LEFT = MetricDef(
     name="assay_llm_budget_left_usd",
     kind="gauge",
-    meaning="What is left of the day's budget for language models, all replicas together.",
+    meaning="What is left of the day's budget for language models, all replicas together, as of this process's last"
+    " question; no series before its first one of a day.",
+    unit="USD",
+)
+LLM_BUDGET = MetricDef(
+    name="assay_llm_budget_usd",
+    kind="gauge",
+    meaning="The day's budget for language models; no series without one.",
     unit="USD",
 )
 REPLAY_RECORDS = MetricDef(
@@ -456,6 +463,14 @@ GROUP_RETENTION_LEFT = MetricDef(
     unit="seconds",
     labels=("handler", "topic"),
 )
+GROUP_LOST = MetricDef(
+    name="assay_group_lost_records",
+    kind="gauge",
+    meaning="Records that retention has deleted before a consumer group came to them, counted in offsets; 0 again once"
+    " it has gone on behind them.",
+    unit="records",
+    labels=("handler", "topic"),
+)
 GROUP_MEMBERS = MetricDef(
     name="assay_group_members",
     kind="gauge",
@@ -469,6 +484,12 @@ TOPIC_DEAD_LETTERS = MetricDef(
     meaning="Records that stand in a handler's dead letter topic, counted in offsets; 0 is exact.",
     unit="records",
     labels=("handler",),
+)
+STARTED_AT = MetricDef(
+    name="assay_started_at_seconds",
+    kind="gauge",
+    meaning="When this process began, in seconds since 1970; each change is a restart.",
+    unit="seconds",
 )
 BUILD_INFO = MetricDef(
     name="assay_build_info",
@@ -531,6 +552,7 @@ METRICS: tuple[MetricDef, ...] = (
     LLM_UNAVAILABLE,
     LLM_BREAKER_OPEN,
     LLM_BUDGET_LEFT,
+    LLM_BUDGET,
     REPLAY_RECORDS,
     REPLAY_REMAINING,
     REPLAY_COST,
@@ -538,8 +560,10 @@ METRICS: tuple[MetricDef, ...] = (
     GROUP_LAG,
     GROUP_LAG_SECONDS,
     GROUP_RETENTION_LEFT,
+    GROUP_LOST,
     GROUP_MEMBERS,
     TOPIC_DEAD_LETTERS,
+    STARTED_AT,
     BUILD_INFO,
 )
 """All of them, in the order of the documentation."""

@@ -6,7 +6,7 @@ the type checker refuses a metric that is not declared, and a counter that is se
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.metrics_core import Metric
@@ -71,7 +71,8 @@ class Metrics:
         self.llm_offline_total = _counter(defs.LLM_OFFLINE, registry)
         self.llm_unavailable_total = _counter(defs.LLM_UNAVAILABLE, registry)
         self.llm_breaker_open = _gauge(defs.LLM_BREAKER_OPEN, registry)
-        self.llm_budget_left_usd = _gauge(defs.LLM_BUDGET_LEFT, registry)
+        self.llm_budget_left_usd = LateGauge(defs.LLM_BUDGET_LEFT.name, defs.LLM_BUDGET_LEFT.meaning, registry=registry)
+        self.llm_budget_usd = _gauge(defs.LLM_BUDGET, registry)
         self.replay_records_total = _counter(defs.REPLAY_RECORDS, registry)
         self.replay_remaining_records = _gauge(defs.REPLAY_REMAINING, registry)
         self.replay_cost_usd_total = _counter(defs.REPLAY_COST, registry)
@@ -79,8 +80,10 @@ class Metrics:
         self.group_lag_records = _gauge(defs.GROUP_LAG, registry)
         self.group_lag_seconds = _gauge(defs.GROUP_LAG_SECONDS, registry)
         self.group_retention_left_seconds = _gauge(defs.GROUP_RETENTION_LEFT, registry)
+        self.group_lost_records = _gauge(defs.GROUP_LOST, registry)
         self.group_members = _gauge(defs.GROUP_MEMBERS, registry)
         self.topic_dead_letters = _gauge(defs.TOPIC_DEAD_LETTERS, registry)
+        self.started_at_seconds = _gauge(defs.STARTED_AT, registry)
         self.build_info = _gauge(defs.BUILD_INFO, registry)
 
 
@@ -94,16 +97,20 @@ class LateGauge(Gauge):
     A budget that nobody has set would else read as spent, and an index that this process doesn't have as empty.
     """
 
-    _told = False
+    _holds: Callable[[], bool] = staticmethod(lambda: False)
 
     def set(self, value: float) -> None:
         """Sets the gauge, which shows from now on."""
-        self._told = True
+        self.set_while(value, lambda: True)
+
+    def set_while(self, value: float, holds: Callable[[], bool]) -> None:
+        """Sets the gauge, which shows for as long as that holds."""
+        self._holds = holds
         super().set(value)
 
     def collect(self) -> Iterable[Metric]:
         """The gauge, or nothing."""
-        return super().collect() if self._told else ()
+        return super().collect() if self._holds() else ()
 
 
 def _gauge(definition: MetricDef, registry: CollectorRegistry) -> Gauge:

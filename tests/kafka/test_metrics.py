@@ -50,6 +50,7 @@ WITH_MODELS = {
     "assay_llm_allowed_requests_per_minute",
     "assay_llm_breaker_open",
     "assay_llm_budget_left_usd",
+    "assay_llm_budget_usd",
     "assay_llm_cached_total",
     "assay_llm_cost_usd_total",
     "assay_llm_limit_seconds",

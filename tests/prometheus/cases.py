@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from streams.generate.expressions import REPLAY
 from streams.generate.scraping import LAG_READER, REPLAYS, services
 from streams.telemetry import metric_defs as defs
-from tests.prometheus.worlds import GONE, World, growing, loop_lag, seen, steady, then, tiers, up
+from tests.prometheus.worlds import GONE, MINUTES, World, growing, loop_lag, seen, started, steady, then, tiers, up
 
 SCORE = {"handler": "score_page"}
 JUDGE = {"handler": "judge_relevance"}
@@ -72,6 +72,23 @@ def _workers() -> tuple[Case, ...]:
     )
     return (
         Case("a worker is down", {up("score-page"): then("1", 5, "0")}, (down,)),
+        Case(
+            "a worker dies again and again, and answers in between",
+            {
+                up("score-page"): "1 1 0 " * (MINUTES // 3),
+                started("score-page"): "1790000000+60x165 1790020000+180x15",
+            },
+            (
+                Told(
+                    "AssayWorkerRestarts",
+                    {"job": "assay", "service": "score-page", "instance": "score-page:8080"},
+                    "score-page begins again and again",
+                    "A worker of score-page (score-page:8080) has begun anew 15 times in 15 minutes. What it had in"
+                    " hand is done again each time; where one input ends it, nothing behind that is done.",
+                ),
+            ),
+        ),
+        Case("a worker was rolled twice", {started("score-page"): "1790000000x170 1790020000x5 1790030000x5"}),
         Case("a worker has just restarted", {up("score-page"): then("1", 1, "0")}),
         Case("nobody knows of any worker", {up(service): then("1", 10, "_") for service in services()}, gone),
         Case(
@@ -96,7 +113,7 @@ def _stalls() -> tuple[Case, ...]:
             "AssayHandlerStalled",
             SCORE,
             "score_page has records waiting and finishes none",
-            f"score_page has not moved for 5 minutes ({value}: records waiting while nothing was done for 10 minutes,"
+            f"score_page does not move ({value}: records waiting while nothing was done for 10 minutes,"
             " or seconds that one record has been in hand).",
         )
 
@@ -108,8 +125,8 @@ def _stalls() -> tuple[Case, ...]:
         "AssayBreakerOpen",
         SCORE,
         "score_page rests: what it needs is down",
-        "Intake of score_page has rested for 10 minutes. Records wait and nothing is decided; lag grows until the"
-        " provider is back.",
+        "Intake of score_page rests most of the time, 100% of the last 10 minutes. Records wait and nothing is decided;"
+        " lag grows until the provider is back.",
     )
     return (
         Case("records wait, seen from outside", {outside: then("0", 30, "700"), **idle}, (stalled("700"),)),
@@ -140,6 +157,43 @@ def _stalls() -> tuple[Case, ...]:
             {outside: then("0", 30, "700"), seen(defs.BREAKER_OPEN, **SCORE): then("0", 30, "1"), **idle},
             (resting,),
         ),
+        Case(
+            "it rests where it has work, and a replica stands by",
+            {
+                outside: then("0", 30, "700"),
+                seen(defs.BREAKER_OPEN, **SCORE): then("0", 30, "1"),
+                seen(defs.BREAKER_OPEN, **SCORE, at="b"): steady(0),
+                seen(defs.RECORDS_HELD, **SCORE, at="b"): steady(0),
+                **idle,
+            },
+            (resting,),
+        ),
+        Case(
+            "it stalls where it has work, and a replica that has none rests",
+            {
+                outside: then("0", 30, "700"),
+                seen(defs.BREAKER_OPEN, **SCORE, at="b"): then("0", 30, "1"),
+                seen(defs.RECORDS_HELD, **SCORE, at="b"): steady(0),
+                **idle,
+            },
+            (resting, stalled("700")),
+        ),
+        Case(
+            "it stalls on one replica and rests on another",
+            {
+                outside: then("0", 30, "700"),
+                seen(defs.BREAKER_OPEN, **SCORE, at="b"): then("0", 30, "1"),
+                seen(defs.RECORDS_HELD, **SCORE, at="b"): steady(5),
+                **idle,
+            },
+            (resting, stalled("700")),
+        ),
+        Case("work has just come after a quiet night", {outside: then("0", 4, "700"), **idle}),
+        Case(
+            "a record is in hand until the worker ends itself",
+            {seen(defs.OLDEST_UNFINISHED, **SCORE): then("0", 10, "0+60")},
+            (stalled("540"),),
+        ),
     )
 
 
@@ -160,6 +214,17 @@ def _late() -> tuple[Case, ...]:
             ),
         ),
         Case("one in two hundred is late", {in_time: growing(597)}),
+        Case(
+            "two are late on an idle night",
+            {
+                in_time: "10+0x180",
+                **{
+                    seen(defs.EVENT_AGE, "_bucket", **SCORE, le=le): "10+0x160 11+0x9 12+0x9"
+                    for le in ("3600.0", "+Inf")
+                },
+                seen(defs.EVENT_AGE, "_count", **SCORE): "10+0x160 11+0x9 12+0x9",
+            },
+        ),
         Case("late for five minutes", {in_time: then("0+600", 5, "105000+540")}),
     )
 
@@ -179,6 +244,15 @@ def _dead() -> tuple[Case, ...]:
     return (
         Case("more records are refused", {DEAD: then("2", 5, "5")}, (dead("3", "invalid"),)),
         Case("a record is refused for the first time", {new: then("_", 5, "1")}, (dead("1", "too_large"),)),
+        Case(
+            "a record is refused for the first time on another replica",
+            {
+                seen(defs.DEAD_EVENTS, handler="score_page", reason="invalid", stage="decode", at="b"): then(
+                    "_", 5, "50"
+                ),
+            },
+            (dead("50", "invalid"),),
+        ),
         Case("records were refused half an hour ago", {DEAD: then("2", 30, "5")}),
         Case("a replay's records are refused", {replayed: then("_", 5, "40")}),
     )
@@ -197,8 +271,21 @@ def _outside() -> tuple[Case, ...]:
                     "AssayBreakerOpen",
                     JUDGE,
                     "judge_relevance rests: what it needs is down",
-                    "Intake of judge_relevance has rested for 10 minutes. Records wait and nothing is decided; lag"
-                    " grows until the provider is back.",
+                    "Intake of judge_relevance rests most of the time, 100% of the last 10 minutes. Records wait and"
+                    " nothing is decided; lag grows until the provider is back.",
+                ),
+            ),
+        ),
+        Case(
+            "a handler rests, and tries for a moment now and then",
+            {breaker: "1 1 1 1 0 " * (MINUTES // 5)},
+            (
+                Told(
+                    "AssayBreakerOpen",
+                    JUDGE,
+                    "judge_relevance rests: what it needs is down",
+                    "Intake of judge_relevance rests most of the time, 80% of the last 10 minutes. Records wait and"
+                    " nothing is decided; lag grows until the provider is back.",
                 ),
             ),
         ),
@@ -210,8 +297,8 @@ def _outside() -> tuple[Case, ...]:
                     "AssayBreakerOpen",
                     {"model": "small"},
                     "The model small is left alone",
-                    "The model small has failed question after question and has been left alone for 10 minutes. Records"
-                    " wait and nothing is decided; lag grows until the provider is back.",
+                    "The model small fails question after question and is left alone most of the time, 100% of the last"
+                    " 10 minutes. Records wait and nothing is decided; lag grows until the provider is back.",
                 ),
             ),
         ),
@@ -228,13 +315,14 @@ def _outside() -> tuple[Case, ...]:
                     "AssayBudgetNear",
                     {},
                     "15% of the day's budget for models is left",
-                    "15% of the most that was left within a day. When it is spent, handlers that ask models rest until"
-                    " midnight UTC and their lag grows.",
+                    "15% of the day's budget is left. When it is spent, handlers that ask models rest until midnight"
+                    " UTC and their lag grows.",
                 ),
             ),
         ),
         Case("half of the budget is spent", {left: then("20", 10, "10")}),
-        Case("there is no budget", {left: GONE}),
+        Case("there is no budget", {left: GONE, seen(defs.LLM_BUDGET): GONE}),
+        Case("the budget was made smaller", {left: then("20", 60, "5"), seen(defs.LLM_BUDGET): then("20", 60, "5")}),
         Case("a new day has begun", {left: then("1", 4, "20")}),
     )
 
@@ -285,6 +373,19 @@ def _rest() -> tuple[Case, ...]:
             ),
         ),
         Case("there is no telling when retention comes", {left: GONE}),
+        Case(
+            "retention has taken what was unread",
+            {seen(defs.GROUP_LOST, **OWN): then("0", 3, "1200")},
+            (
+                Told(
+                    "AssayRecordsLost",
+                    OWN,
+                    "pages.crawled.v1 has deleted records that score_page had not read",
+                    "Retention has taken about 1.2k records of pages.crawled.v1 before score_page came to them, and"
+                    " goes on as long as it stands still.",
+                ),
+            ),
+        ),
     )
 
 
@@ -302,8 +403,17 @@ def _mix() -> tuple[Case, ...]:
     # Of 20 pages a minute A had 2 and has 12, C had 8 and has none.
     moved = tiers(then("0+2", 60, "252+12"), then("0+10", 60, "1208+8"), then("0+8", 60, "960"))
     few = tiers(then("0+0.2", 60, "25.2+1.2"), growing(1), then("0+0.8", 60, "96"))
+    # As above, with no page between the 20th and the 100th minute.
+    after_a_pause = tiers(
+        "0+2x20 40+0x80 42+2x17 80+12x60", "0+10x20 200+0x80 210+10x77", "0+8x20 160+0x80 168+8x17 304+0x60"
+    )
     return (
         Case("another mix of pages", moved, (shifted("A", "49.99%"), shifted("C", "39.99%"))),
         Case("another mix of few pages", few),
+        Case(
+            "another mix of pages, after hours without any",
+            after_a_pause,
+            (shifted("A", "44.54%"), shifted("C", "39.98%")),
+        ),
         Case("no pages at all", tiers(GONE, GONE, GONE)),
     )

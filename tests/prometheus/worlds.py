@@ -55,15 +55,19 @@ def healthy() -> dict[str, str]:
             seen(defs.CONSUMER_LAG, **topic): steady(0),
             seen(defs.GROUP_LAG, **topic): steady(0),
             seen(defs.GROUP_RETENTION_LEFT, **topic): steady(7 * 86_400),
+            seen(defs.GROUP_LOST, **topic): steady(0),
             seen(defs.OLDEST_UNFINISHED, **its): steady(0.2),
             seen(defs.BREAKER_OPEN, **its): steady(0),
+            seen(defs.RECORDS_HELD, **its): steady(5),
         }
     world |= {
         seen(defs.TRANSACTIONS, handler="score_page", result="in_doubt"): steady(2),
         seen(defs.DEAD_EVENTS, handler="score_page", reason="invalid", stage="decode"): steady(2),
         loop_lag("score-page"): steady(0.01),
+        started("score-page"): steady(1_790_000_000),
         seen(defs.LLM_BREAKER_OPEN, model="small"): steady(0),
         seen(defs.LLM_BUDGET_LEFT): steady(20),
+        seen(defs.LLM_BUDGET): steady(20),
     }
     return world | tiers(growing(2), growing(10), growing(8))
 
@@ -77,18 +81,25 @@ def tiers(*values: str) -> dict[str, str]:
     }
 
 
-def seen(metric: MetricDef, part: str = "", job: str = WORKERS, **labels: str) -> str:
-    """A series as Prometheus has it; live traffic where nothing else is said."""
+def seen(metric: MetricDef, part: str = "", job: str = WORKERS, at: str = "", **labels: str) -> str:
+    """A series as Prometheus has it, of one process where ``at`` says so; live traffic where nothing else is said."""
     if "lane" in metric.labels:
         labels = {"lane": LIVE, **labels}
     assert labels.keys() - {"le"} == set(metric.labels)
-    inside = ", ".join(f'{label}="{value}"' for label, value in {"job": job, **labels}.items())
+    inside = ", ".join(
+        f'{label}="{value}"' for label, value in ({"job": job, "instance": at} | labels).items() if value
+    )
     return f"{metric.name}{part}{{{inside}}}"
 
 
 def loop_lag(service: str, job: str = WORKERS) -> str:
     """How late the event loop of a service's process wakes."""
     return f'{defs.LOOP_LAG.name}{{job="{job}", service="{service}", instance="{service}:8080"}}'
+
+
+def started(service: str, job: str = WORKERS) -> str:
+    """When a service's process began."""
+    return f'{defs.STARTED_AT.name}{{job="{job}", service="{service}", instance="{service}:8080"}}'
 
 
 def _run(notation: str, minutes: int) -> str:

@@ -176,6 +176,12 @@ def _work() -> tuple[Panel, ...]:
             unit="s",
             queries=single(level("max", defs.LOOP_LAG), "slowest process"),
         ),
+        Panel(
+            title="Restarts",
+            note="Times that the processes began anew: on deploys, and else never.",
+            unit="short",
+            queries=single(f"sum(changes({series(defs.STARTED_AT)}[1h]))", "within the hour before"),
+        ),
         counted("Rebalances", "Partitions handed round: on deploys, and else hardly ever.", defs.REBALANCES, "handler"),
     )
 

@@ -49,9 +49,13 @@ def _money() -> tuple[Panel, ...]:
         ),
         Panel(
             title="Left of the day's budget",
-            note="All replicas together, by UTC day. At 0 intake rests until midnight. No budget, no line.",
+            note="All replicas together, by UTC day. At 0 intake rests until midnight. No line without a budget, nor"
+            " before the day's first question.",
             unit="currencyUSD",
-            queries=single(f"min({series(defs.LLM_BUDGET_LEFT)})", "left"),
+            queries=(
+                Query(f"min({series(defs.LLM_BUDGET_LEFT)})", "left"),
+                Query(f"max({series(defs.LLM_BUDGET)})", "budget"),
+            ),
         ),
         Panel(
             title="Tokens a second",

@@ -46,7 +46,7 @@ def _replays() -> tuple[Panel, ...]:
         ),
         Panel(
             title="Decisions of replays and backfills",
-            note="Inputs done in the replay lane, by outcome; none of them is in the other dashboards.",
+            note="Inputs done in the replay lane, by outcome. In the dashboards of handlers none of them is.",
             unit="cps",
             queries=single(
                 rate(defs.HANDLER_EVENTS, "handler", "outcome", lane=REPLAY, handler=PICKED), "{{handler}} {{outcome}}"
@@ -78,6 +78,7 @@ def _groups() -> tuple[Panel, ...]:
             defs.GROUP_RETENTION_LEFT,
             "s",
         ),
+        _told("Lost to retention, records", "Deleted before they were read: 0.", "sum", defs.GROUP_LOST, "short"),
         _told("Members", "0: nobody reads.", "min", defs.GROUP_MEMBERS, "short"),
         _told("Dead letters standing", "Records in the dead letter topic.", "max", defs.TOPIC_DEAD_LETTERS, "short"),
     )

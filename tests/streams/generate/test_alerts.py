@@ -43,6 +43,8 @@ def test_what_operators_asked_for_is_told() -> None:
         "AssayBudgetNear",
         "AssayTierMixDrift",
         "AssayRetentionNear",
+        "AssayRecordsLost",
+        "AssayWorkerRestarts",
     }
 
 
@@ -52,7 +54,7 @@ def test_an_alert_says_what_is_wrong_with_values_and_where_to_read_on(alert: Ale
     assert alert.runbook == f"docs/operations.md#{alert.name.lower()}"
     assert not alert.summary.endswith(".")
     assert alert.description.endswith(".")
-    by_value = {"AssayWorkerDown", "AssayBreakerOpen", "AssayLagUnknown"}  # these are or are not
+    by_value = {"AssayWorkerDown", "AssayLagUnknown"}  # these are or are not
     assert ("$value" in alert.description) != (alert.name in by_value)
 
 
@@ -75,11 +77,17 @@ def test_thresholds_come_from_the_configuration() -> None:
     assert len(rules) == len(TOLD)
 
 
+def test_a_stall_is_told_before_the_worker_ends_itself() -> None:
+    prometheus({"alerts": {"stalled_seconds": 400}})
+    with pytest.raises(ValueError, match=r"at least 120 s below pipeline.stalled_seconds \(500 s\)"):
+        prometheus({"alerts": {"stalled_seconds": 400}, "pipeline": {"stalled_seconds": 500}})
+
+
 def test_handlers_that_nobody_runs_are_no_news() -> None:
     told = {alert.name: alert.expression for alert in alerts(AlertSettings(not_run=("index_page", "fetch_page")))}
     assert "index-page" not in told["AssayWorkerDown"]
     assert "score-page" in told["AssayWorkerDown"]
-    for name in ("AssayHandlerStalled", "AssayRetentionNear"):
+    for name in ("AssayHandlerStalled", "AssayRetentionNear", "AssayRecordsLost"):
         assert 'handler!~"index_page|fetch_page"' in told[name]
     with pytest.raises(ValidationError, match="no handler 'score'"):
         AlertSettings(not_run=("score",))

@@ -49,6 +49,37 @@ def test_a_success_in_between_starts_the_count_over() -> None:
     assert breaker.closed
 
 
+class Still(VirtualClock):
+    """Time that does not pass."""
+
+    async def sleep(self, seconds: float) -> None:  # noqa: ARG002 - the port's
+        await asyncio.Event().wait()
+
+
+async def test_when_the_last_that_waits_has_left_it_closes_and_the_next_failure_opens_it_again() -> None:
+    breaker, heard = opened(Still()), list[bool]()
+    breaker.listen(lambda: heard.append(breaker.closed))
+    waiting = [asyncio.create_task(breaker.turn()) for _ in range(2)]
+    await asyncio.sleep(0)
+    for left in waiting:
+        breaker.left()
+        assert not breaker.closed, "somebody is left to probe"
+        left.cancel()
+        await asyncio.gather(left, return_exceptions=True)
+    breaker.left()
+    assert breaker.closed
+    assert await breaker.turn() is False
+    breaker.failed("next", None)
+    assert heard == [True, False]
+
+
+async def test_it_stays_open_while_a_probe_is_under_way() -> None:
+    breaker = opened(VirtualClock())
+    assert await breaker.turn()
+    breaker.left()
+    assert not breaker.closed
+
+
 def test_listeners_hear_of_opening_and_closing_only() -> None:
     breaker, heard = breaker_of(VirtualClock()), list[bool]()
     breaker.listen(lambda: heard.append(breaker.closed))

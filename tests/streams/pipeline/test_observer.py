@@ -45,7 +45,7 @@ def test_scores_are_counted_by_tier_and_label() -> None:
         "assay_cts_score_count": 2,
         "assay_cts_score_sum": 2 * page.cts_score,
         **{
-            f"assay_page_features_total {name}": 2
+            f"assay_page_features_total {name} live": 2
             for name in ("has_byline", "has_date", "has_headings", "has_references_section", "is_wire_report")
         },
     }
@@ -57,6 +57,9 @@ def test_what_a_backfill_scores_does_not_change_the_mix_of_live_pages() -> None:
     assert {key: value for key, value in counted.items() if "pages_scored" in key} == {
         f"assay_pages_scored_total {page.tier} {page.trust_label} replay": 1
     }
+    features = [key for key in counted if "features" in key]
+    assert features
+    assert all(key.endswith(" replay") for key in features)
 
 
 def test_documents_are_counted_by_tier_and_change_and_their_points_both_ways() -> None:

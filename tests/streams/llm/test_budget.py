@@ -1,0 +1,31 @@
+"""What is told of a day's budget."""
+
+from prometheus_client import CollectorRegistry
+
+from streams.llm.budget import Budget
+from streams.llm.cache import make_store
+from streams.telemetry.metrics import Metrics
+from tests.streams.doubles import VirtualClock
+
+LEFT, BOUND = "assay_llm_budget_left_usd", "assay_llm_budget_usd"
+
+
+async def test_what_was_left_yesterday_is_not_told_today() -> None:
+    registry, clock = CollectorRegistry(), VirtualClock()
+    store = make_store(None, "")
+    budget = Budget(10.0, store, clock, Metrics(registry))
+    assert registry.get_sample_value(LEFT) is None
+    assert await budget.book(budget.day(), 9.5) is None
+    assert registry.get_sample_value(LEFT) == 0.5
+    clock.seconds += 86_400
+    assert registry.get_sample_value(LEFT) is None
+    assert registry.get_sample_value(BOUND) == 10.0
+    assert await budget.book(budget.day(), 1.0) is None
+    assert registry.get_sample_value(LEFT) == 9.0
+    await store.aclose()
+
+
+def test_without_a_bound_nothing_is_told() -> None:
+    registry = CollectorRegistry()
+    Budget(None, make_store(None, ""), VirtualClock(), Metrics(registry))
+    assert registry.get_sample_value(BOUND) is None
