@@ -23,7 +23,7 @@ from streams.kafka import make_admin
 from streams.kafka_settings import KafkaSettings
 from streams.settings import Settings
 from streams.telemetry.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
-from streams.telemetry.latest import Decision, read_dated_after, read_latest_decisions
+from streams.telemetry.latest import LatestDecisions, read_dated_after, read_latest_decisions
 from streams.topic_plan import RETENTION_MS, find_differences, plan_topics
 from streams.topology import HANDLERS
 
@@ -184,9 +184,17 @@ async def _decisions(settings: Settings) -> list[Finding]:
     return [judge_versions(latest, {h.name: settings.rules(h.rules).config_version for h in HANDLERS})]
 
 
-def judge_versions(latest: Mapping[str, Decision], here: Mapping[str, str]) -> Finding:
+def judge_versions(last: LatestDecisions, here: Mapping[str, str]) -> Finding:
     """Whether what runs decides as this configuration would."""
+    latest, hidden = last.of, last.only_replayed
     others = [name for name, decision in latest.items() if decision.config_version != here[name]]
+    if hidden and not others:
+        found = (
+            f"only replays stand at the ends of what {_few(hidden)} wrote; by which rules live records go can't be told"
+        )
+        return Finding(
+            "rules", "warn", found, "look again when live records have come; `assay config show` on each worker"
+        )
     if not latest:
         return Finding("rules", "ok", "no decision has been made yet")
     if not others:

@@ -1,7 +1,7 @@
 """What was written last: under which rules each handler decided, and which records are dated in the future.
 
-In: the settings. Out: values. Of a partition its last two offsets are read at most: the last record, and the marker of
-the transaction that it came with.
+In: the settings. Out: values. Of a partition its last two offsets are read: the last record, and the marker of the
+transaction that it came with. Where a replay or a backfill wrote them, a bounded number of records before them is read.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ from streams.kafka_settings import KafkaSettings
 from streams.telemetry.group_state import read_topics
 from streams.topology import Handler
 
-_LAST = 2
+_BACK = (2, 50, 500)
+"""So many offsets from a partition's end are looked at, further back only where nothing but replays was found."""
 _SECONDS = 20.0
+_FURTHER_SECONDS = 3.0
+"""For looking further back: what is not found by then is not known."""
+_FETCH_BYTES = 65_536
 _WAIT_MS = 100
 
 
@@ -35,10 +39,24 @@ class Decision:
     at: datetime
 
 
-async def read_latest_decisions(settings: KafkaSettings, handlers: Sequence[Handler]) -> dict[str, Decision]:
-    """The newest decision of each handler among the last ones of its topics; handlers that have none are left out.
+@dataclass(frozen=True, slots=True)
+class LatestDecisions:
+    """What handlers decided last on live records.
 
-    What a replay or a backfill has written does not count: it may well be of other rules.
+    Attributes:
+        of: By the handler's name.
+        only_replayed: Handlers of which nothing but replays and backfills was found as far back as was read.
+    """
+
+    of: Mapping[str, Decision]
+    only_replayed: tuple[str, ...] = ()
+
+
+async def read_latest_decisions(settings: KafkaSettings, handlers: Sequence[Handler]) -> LatestDecisions:
+    """The newest decision of each handler among the last ones of its topics.
+
+    What a replay or a backfill has written does not count: it may well be of other rules. Where it stands at the end
+    of a partition, what stands before it is looked at, up to 500 offsets.
 
     Raises:
         KafkaError: The cluster can't be reached, or does not answer in time.
@@ -47,17 +65,21 @@ async def read_latest_decisions(settings: KafkaSettings, handlers: Sequence[Hand
     topics = {prefix + topic.name for handler in handlers for topic in handler.emits}
     sources = {f"assay/{handler.name}": handler.name for handler in handlers}
     latest: dict[str, Decision] = {}
+    replayed: set[str] = set()
     async with _reading(settings, topics) as (reader, partitions):
         async for record in _last_records(reader, partitions):
             headers = {name: value.decode("utf-8", "replace") for name, value in record.headers if value is not None}
             handler = sources.get(headers.get("ce_source", ""))
             version = _config_version(record.value)
-            if handler is None or version is None or "assay_run" in headers:
+            if handler is None or version is None:
+                continue
+            if "assay_run" in headers:
+                replayed.add(handler)
                 continue
             at = datetime.fromtimestamp(record.timestamp / 1000, UTC)
             if handler not in latest or latest[handler].at < at:
                 latest[handler] = Decision(version, at)
-    return latest
+    return LatestDecisions(latest, tuple(h.name for h in handlers if h.name in replayed and h.name not in latest))
 
 
 async def read_dated_after(settings: KafkaSettings, topics: Collection[str], moment: datetime) -> dict[str, datetime]:
@@ -105,7 +127,7 @@ async def _reading(
         isolation_level="read_committed",
         enable_auto_commit=False,
         auto_offset_reset="earliest",
-        max_partition_fetch_bytes=1,  # one batch at a time, however large it is
+        max_partition_fetch_bytes=_FETCH_BYTES,  # or one batch, however large it is
         fetch_max_wait_ms=_WAIT_MS,
     ) as reader:
         reader.assign(partitions)
@@ -114,25 +136,55 @@ async def _reading(
 
 
 async def _last_records(reader: Any, partitions: Sequence[TopicPartition]) -> AsyncIterator[ConsumerRecord]:
+    """The last records of each partition; of one where no live record is among them, earlier ones too."""
     if not partitions:
         return
     begins, ends = await reader.beginning_offsets(partitions), await reader.end_offsets(partitions)
-    waiting = {partition for partition in partitions if begins[partition] < ends[partition]}
-    for partition in waiting:
-        reader.seek(partition, max(begins[partition], ends[partition] - _LAST))
+    unknown, seen = set(partitions), 0
+    for back in _BACK:
+        spans = {
+            partition: (max(begins[partition], ends[partition] - back), ends[partition] - seen)
+            for partition in unknown
+            if begins[partition] < ends[partition] - seen
+        }
+        try:
+            async for record in _between(reader, spans, _FURTHER_SECONDS if seen else _SECONDS):
+                yield record
+                if "assay_run" not in dict(record.headers):
+                    unknown.discard(TopicPartition(record.topic, record.partition))
+        except KafkaTimeoutError:
+            if not seen:
+                raise
+            return
+        seen = back
+
+
+async def _between(
+    reader: Any, spans: Mapping[TopicPartition, tuple[int, int]], seconds: float
+) -> AsyncIterator[ConsumerRecord]:
+    """The records of each partition from an offset on and before another one."""
+    waiting = set(spans)
+    for partition, (start, _) in spans.items():
+        reader.seek(partition, start)
     reader.resume(*waiting)
     try:
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(seconds):
             while waiting:
-                for records in (await reader.getmany(*waiting, timeout_ms=_WAIT_MS)).values():
+                for partition, records in (await reader.getmany(*waiting, timeout_ms=_WAIT_MS)).items():
                     for record in records:
-                        yield record
-                settled = {partition for partition in waiting if await reader.position(partition) >= ends[partition]}
+                        if record.offset < spans[partition][1]:
+                            yield record
+                settled = {
+                    partition for partition in waiting if await reader.position(partition) >= spans[partition][1]
+                }
                 if settled:
                     reader.pause(*settled)
                 waiting -= settled
     except TimeoutError:
-        raise KafkaTimeoutError(f"{len(waiting)} partitions gave no record within {_SECONDS:g} s") from None
+        raise KafkaTimeoutError(f"{len(waiting)} partitions gave no record within {seconds:g} s") from None
+    finally:
+        if waiting:
+            reader.pause(*waiting)
 
 
 def _config_version(value: bytes | None) -> str | None:

@@ -11,10 +11,11 @@ from streams.commands.doctor_kafka import check_kafka
 from streams.commands.findings import Finding
 from streams.kafka import make_producer
 from streams.settings import Settings
+from streams.telemetry import latest as latest_decisions
 from streams.telemetry.latest import read_latest_decisions
 from streams.topic_plan import create_topics, plan_topics
 from streams.topology import HANDLERS, TOPICS
-from tests.kafka.installation import CRAWLED, Installation, install, installed, page, scorer
+from tests.kafka.installation import CRAWLED, SCORED, Installation, install, installed, page, scorer
 
 pytestmark = pytest.mark.kafka
 
@@ -75,6 +76,25 @@ async def test_decisions_of_other_rules_are_told(assay: Installation) -> None:
     await assay.feed([page(1)])
     await assay.drain(scorer())
     latest = await read_latest_decisions(assay.settings.kafka, HANDLERS)
-    assert list(latest) == ["score_page"]
+    assert list(latest.of) == ["score_page"]
     rules = (await findings(assay.settings))["rules"]
     assert (rules.state, rules.detail[:47]) == ("warn", "score_page decided last under other rules, at 2")
+
+
+async def test_what_a_replay_wrote_hides_no_live_decision(assay: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    await assay.feed(page(number) for number in range(20))
+    await assay.drain(SCORE_PAGE)
+    producer = make_producer(assay.settings.kafka, None, "again")
+    await producer.start()
+    try:
+        for record in await assay.read(SCORED):
+            headers = [*record.headers, ("assay_run", b"again")]
+            for _ in range(60):
+                await producer.send(record.topic, record.value, record.key, record.partition, headers=headers)
+    finally:
+        await producer.stop()
+    rules = (await findings(assay.settings))["rules"]
+    assert (rules.state, rules.detail[:33]) == ("ok", "the last decisions of 1 handlers ")
+    monkeypatch.setattr(latest_decisions, "_BACK", (2, 20))
+    rules = (await findings(assay.settings))["rules"]
+    assert (rules.state, rules.detail[:33]) == ("warn", "only replays stand at the ends of")

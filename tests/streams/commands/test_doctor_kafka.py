@@ -18,7 +18,7 @@ from streams.commands.doctor_kafka import (
 from streams.kafka_settings import KafkaSettings
 from streams.settings import load_settings
 from streams.telemetry.lag import DeadLettersStanding, GroupLag, PartitionLag
-from streams.telemetry.latest import Decision
+from streams.telemetry.latest import Decision, LatestDecisions
 
 DAY = 86400.0
 
@@ -76,9 +76,12 @@ def test_dead_letters_are_told_with_their_age() -> None:
 def test_decisions_under_other_rules_are_told() -> None:
     at = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
     here = {"score_page": "aaa", "index_page": "bbb"}
-    assert judge_versions({}, here).detail == "no decision has been made yet"
-    assert judge_versions({"score_page": Decision("aaa", at)}, here).state == "ok"
-    other = judge_versions({"score_page": Decision("aaa", at), "index_page": Decision("ccc", at)}, here)
+    same, another = {"score_page": Decision("aaa", at)}, {"index_page": Decision("ccc", at)}
+    assert judge_versions(LatestDecisions({}), here).detail == "no decision has been made yet"
+    assert judge_versions(LatestDecisions(same), here).state == "ok"
+    hidden = judge_versions(LatestDecisions(same, ("index_page",)), here)
+    assert (hidden.state, hidden.detail[:55]) == ("warn", "only replays stand at the ends of what index_page wrote")
+    other = judge_versions(LatestDecisions(same | another, ("fetch_page",)), here)
     assert (other.state, other.detail) == (
         "warn",
         "index_page decided last under other rules, at 2026-11-21 08:00 UTC",
