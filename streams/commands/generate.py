@@ -12,10 +12,12 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from streams.generate.goldens import incompatible, lost, release
 from streams.generate.products import drift, write
 from streams.generate.prometheus import prometheus
-from streams.settings import Settings
+from streams.settings import Settings, explain
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -30,9 +32,9 @@ def run_generate(check: bool, as_json: bool, root: Path = CHECKOUT, keep: bool =
         keep: Also keep today's schemas for ever, as those of the version in the package's metadata.
 
     Returns:
-        0; 1 where ``check`` found a difference, where a file that is kept for ever is lost, or where today's events
-        break readers of released ones; 2 where there is no checkout to work on, and where settings are in force that
-        would not be in its files.
+        0; 1 where ``check`` found a difference, where a file that is kept for ever is lost, where today's events break
+        readers of released ones, or where the configuration can't be used; 2 where there is no checkout to work on, and
+        where settings are in force that would not be in its files.
     """
     if not (root / "pyproject.toml").is_file():
         print(f"assay generate works on a checkout of Assay, and {root} is none", file=sys.stderr)
@@ -46,7 +48,10 @@ def run_generate(check: bool, as_json: bool, root: Path = CHECKOUT, keep: bool =
         return 2
     if keep and not _keep(root):
         return 1
-    found = drift(root) if check else write(root)
+    try:
+        found = drift(root) if check else write(root)
+    except ValueError as error:
+        return _refused(error)
     kinds = {"drifted": found.drifted, "missing": found.missing, "stale": found.stale}
     gone, broken = lost(root), incompatible(root)
     if as_json:
@@ -85,13 +90,17 @@ def write_prometheus(settings: Settings, folder: Path, as_json: bool) -> int:
             (folder / path.name).write_text(text, "utf-8")
             written.append((folder / path.name).as_posix())
     except OSError as error:
-        print(f"assay generate: {folder}: {error.strerror or error}", file=sys.stderr)
-        return 1
+        return _refused(ValueError(f"{folder}: {error.strerror or error}"))
     except ValueError as error:
-        print(f"assay generate: {error}", file=sys.stderr)
-        return 1
+        return _refused(error)
     print(json.dumps({"written": written}) if as_json else "\n".join(f"written: {path}" for path in written))
     return 0
+
+
+def _refused(error: ValueError) -> int:
+    told = explain(error) if isinstance(error, ValidationError) else str(error)
+    print(f"assay generate: {told}", file=sys.stderr)
+    return 1
 
 
 def _set_elsewhere(root: Path) -> str:

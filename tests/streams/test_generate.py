@@ -104,6 +104,14 @@ def test_what_would_not_be_in_the_files_is_not_passed_over(
     assert run_generate(check=True, as_json=False, root=checkout) == 0
 
 
+def test_a_threshold_that_can_not_be_used_is_told_in_a_line(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shipped = checkout / "config/assay.yaml"
+    shipped.write_text(re.sub(r"tier_shift: [\d.]+", "tier_shift: 2", shipped.read_text("utf-8")), "utf-8")
+    for check in (True, False):
+        assert run_generate(check=check, as_json=False, root=checkout) == 1
+        assert "tier_shift: Input should be less than 1" in capsys.readouterr().err
+
+
 def test_prometheus_files_are_written_for_the_settings_in_force(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
