@@ -14,6 +14,7 @@ from streams.topology import HANDLERS, Handler
 from tests.kafka_server import IMAGE
 
 ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ENDS = {"topics": "on-failure:5", "replay": "no"}
 """Services that end by themselves, and when the engine starts them again."""
 OVERRIDABLE = re.compile(r"\$\{([A-Z_]+):-(\S+)\}")
@@ -196,7 +197,22 @@ def test_redis_forgets_no_answer_that_was_paid_for() -> None:
 
 def test_the_image_has_the_client_of_what_workers_share() -> None:
     assert "ARG EXTRAS=redis" in (ROOT / "Dockerfile").read_text("utf-8").splitlines()
-    assert SERVICES["topics"]["build"]["args"]["EXTRAS"].endswith(":-redis}")
+    named = re.fullmatch(r"\$\{(\w+):-redis\}", SERVICES["topics"]["build"]["args"]["EXTRAS"])
+    assert named
+    # Whoever names extras replaces the list, and has to say so by the composition's variable.
+    asked = re.findall(r'(\w*EXTRAS)="?([a-z][a-z ]*)', "".join(path.read_text("utf-8") for path in PAGES))
+    assert ("ASSAY_EXTRAS", "redis otel") in asked
+    assert named[1] == "ASSAY_EXTRAS"
+    assert {variable for variable, _ in asked} <= {"ASSAY_EXTRAS", "EXTRAS"}
+    assert all("redis" in extras.split() for _, extras in asked)
+
+
+def test_a_replay_in_a_container_is_begun_in_one_way() -> None:
+    """Under this alias it is scraped; by another name it would be seen on no dashboard."""
+    text = "".join(path.read_text("utf-8") for path in [*PAGES, ROOT / "docker-compose.yml"])
+    begun = re.findall(r"docker compose run ([^`\n]*\breplay\b[^`\n]*)", text)
+    assert len(begun) >= 3
+    assert all(command.startswith("--rm --use-aliases replay run ") for command in begun)
 
 
 def test_a_worker_has_time_to_drain() -> None:

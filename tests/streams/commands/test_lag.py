@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
 from streams.commands import lag as command
@@ -9,6 +12,7 @@ from streams.commands.lag import LagOptions, run_lag
 from streams.commands.lag_server import ServerAddressError, address_of, as_metrics
 from streams.settings import load_settings
 from streams.telemetry.lag import DeadLettersStanding, GroupLag, PartitionLag
+from streams.topology import HANDLERS
 
 
 def group(handler: str = "score_page", topic: str = "pages.crawled.v1", **fields: object) -> GroupLag:
@@ -43,6 +47,31 @@ def test_people_see_a_row_for_each_handler_and_what_waits_to_be_tried_again(
     assert second.split() == ["index_page", "pages.scored.v1", "0", "-", "-", "1", "-"]
     assert "waits 60 s to be tried again" in third
     assert len(shown(capsys, QUIET, group("index_page", "retry", delay_seconds=60))) == 2
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_it_fits_the_terminal_and_nothing_is_cut_off(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", str(width))):
+        monkeypatch.setenv(name, value)
+    many: dict[str, Any] = {
+        "records": 123_456_789,
+        "seconds": 5_000_000.0,
+        "retention_left_seconds": 500_000.0,
+        "members": 12,
+    }
+    groups = [group(handler.name, handler.consumes.name, **many) for handler in HANDLERS]
+    retried = group("index_page", "retry", delay_seconds=600, **many)
+    told = shown(capsys, *groups, retried, group(plan="mending", **many), dead=1_234_567)
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in told]
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    for named in (*(handler.name for handler in HANDLERS), "waits 10 min", "replay mending", "≤ 1,234,567"):
+        assert named in text
+    assert text.count("123,456,789") == len(HANDLERS) + 2
+    assert "…" not in text
+    assert ("pages.crawled.v1" in text) is (width == 120)
 
 
 def test_what_is_missing_or_was_lost_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,6 +116,7 @@ def test_metrics_tell_of_what_is_there_and_of_nothing_else() -> None:
     assert f"assay_group_lag_seconds{{{place}}} 5400.0" in samples
     assert f"assay_group_retention_left_seconds{{{place}}} 600.0" in samples
     assert f"assay_group_members{{{place}}} 0.0" in samples
+    assert f"assay_group_lost_records{{{place}}} {float(WAITING.lost)}" in samples
     assert 'assay_topic_dead_letters{handler="score_page"} 3.0' in samples
     # What has nothing unread has no end of its retention to fear, and what is not made has nothing at all.
-    assert len(samples) == 4 + 3 + 1
+    assert len(samples) == 5 + 4 + 1
