@@ -55,6 +55,8 @@ BROKER_PROPERTIES: dict[str, str | int] = {
     "broker.heartbeat.interval.ms": 500,
     "message.max.bytes": LARGEST_RECORD,
     "replica.fetch.max.bytes": LARGEST_RECORD,
+    # Files of a deleted topic stay open for a minute otherwise, and there is one for each partition.
+    "log.segment.delete.delay.ms": 1000,
     # The default buffer of the log cleaner takes a quarter of our heap for topics that hold next to nothing.
     "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,
 }

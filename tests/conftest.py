@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
 
 from tests.kafka_server import kafka_server
 
@@ -18,6 +23,28 @@ def kafka() -> Iterator[str]:
 
 
 @pytest.fixture
-def topic_prefix() -> str:
-    """A prefix that no other test uses, such as ``t3f9a1c07b2d.``, for topics, groups and transactional ids."""
-    return f"t{uuid.uuid4().hex[:11]}."
+def topic_prefix(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A prefix that no other test uses, such as ``t3f9a1c07b2d.``, for topics, groups and transactional ids.
+
+    The topics go with the test: a broker has a file open for each partition, and a few hundred tests have thousands.
+    """
+    prefix = f"t{uuid.uuid4().hex[:11]}."
+    servers = request.getfixturevalue("kafka") if "kafka" in request.fixturenames else None
+    yield prefix
+    if servers is not None:
+        # In a thread, for the test's own event loop may still be there.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, _delete_topics(servers, prefix)).result()
+
+
+async def _delete_topics(servers: str, prefix: str) -> None:
+    """A broker that does not answer any more is the next test's matter."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=servers, client_id="assay-tests")
+    with contextlib.suppress(KafkaError, TimeoutError, OSError):
+        async with asyncio.timeout(20):
+            try:
+                await admin.start()
+                if mine := [topic for topic in await admin.list_topics() if topic.startswith(prefix)]:
+                    await admin.delete_topics(mine)
+            finally:
+                await admin.close()
