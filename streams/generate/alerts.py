@@ -155,9 +155,7 @@ def _late(settings: AlertSettings) -> Alert:
         name="AssayAgeOverObjective",
         severity="page",
         lasting="10m",
-        conditions=(
-            Condition(f"({IN_TIME}\n  and on (handler) {LATE} >= {settings.late_inputs})", "<", settings.share_in_time),
-        ),
+        conditions=(Condition(IN_TIME, "<", settings.share_in_time, f"{LATE} < {settings.late_inputs}"),),
         summary="{{ $labels.handler }} is late: {{ $value | humanizePercentage }} of its inputs are done in time",
         description="Only {{ $value | humanizePercentage }} of the inputs of {{ $labels.handler }} were done within its"
         f" objective in 10 minutes; 99 in 100 took up to {{{{ {age} }}}}. The objective stands above its row on the"
