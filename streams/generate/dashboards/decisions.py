@@ -13,7 +13,8 @@ def trust() -> Dashboard:
     return Dashboard(
         name="trust",
         title="Assay: trust and index",
-        note="What pages are worth, by tier, label, score and feature, and what of them the index keeps.",
+        note="What pages are worth, by tier, label, score and feature, and what of them the index keeps. Tiers, labels"
+        " and features are of live traffic; scores and the index count backfills along.",
         rows=(Row(title="Trust", panels=_scores()), Row(title="Index", panels=_index())),
     )
 
@@ -23,7 +24,8 @@ def results() -> Dashboard:
     return Dashboard(
         name="results",
         title="Assay: results and extraction",
-        note="What searches brought home, what is fetched because of it, and how it is judged.",
+        note="What searches brought home, what is fetched because of it, and how it is judged; backfills are counted"
+        " along.",
         rows=(
             Row(title="Results and extraction", panels=_results()),
             Row(title="Sources, searches and claims", panels=_judged()),

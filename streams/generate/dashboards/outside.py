@@ -12,7 +12,8 @@ def models() -> Dashboard:
     return Dashboard(
         name="models",
         title="Assay: models and money",
-        note="What language models are asked, how long that takes, what holds it up, and what it costs.",
+        note="What language models are asked, how long that takes, what holds it up, and what it costs; by live"
+        " workers, for backfills too.",
         rows=(
             Row(title="Money", panels=_money()),
             Row(title="Requests", panels=_requests()),
@@ -26,7 +27,7 @@ def fetching() -> Dashboard:
     return Dashboard(
         name="fetching",
         title="Assay: fetching",
-        note="What is asked of strangers' servers, what comes, and how patiently.",
+        note="What is asked of strangers' servers, what comes, and how patiently; for backfills too.",
         rows=(Row(title="Fetching", panels=_fetching()),),
     )
 
