@@ -17,6 +17,7 @@ ELSEWHERE = {
     "assay_group_lag_records": "commands/lag",
     "assay_group_lag_seconds": "commands/lag",
     "assay_group_retention_left_seconds": "commands/lag",
+    "assay_group_lost_records": "commands/lag",
     "assay_group_members": "commands/lag",
     "assay_topic_dead_letters": "commands/lag",
 }
