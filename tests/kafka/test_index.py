@@ -136,7 +136,7 @@ async def test_while_the_index_is_down_intake_rests_and_nothing_is_lost(
     server.status = 503
     await assay.feed([scored("ABC"[number % 3], number) for number in range(40)], SCORED)
     async with assay.running(INDEX_PAGE) as application:
-        open_ = application.metrics.breaker_open.labels("index_page")
+        open_ = application.metrics.breaker_open.labels("index_page", "live")
         await until(lambda: open_._value.get() == 1)
         asked = len(server.asked)
         await asyncio.sleep(2)
