@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,6 +24,9 @@ from streams.llm.usage import Experience, Usage, Used
 T = TypeVar("T")
 _FORGET_EVERY = 1000
 """Answers written between two looks for old ones."""
+_OPENINGS = 20
+_OPENING_PAUSE_SECONDS = 0.05
+"""As often, and so far apart, a file is tried that somebody else is just making."""
 _LOCKED_SECONDS = 2.0
 """How long somebody else's write is waited for; who asks waits no longer than a task may take."""
 _MOST_IN_MEMORY = 10_000
@@ -188,11 +192,29 @@ def _opened(path: Path | None) -> sqlite3.Connection:
     # An answer that was damaged is none; it must not keep its question from being asked.
     database.text_factory = lambda text: text.decode("utf-8", "replace")
     try:
-        database.execute("PRAGMA journal_mode = WAL")
-        # An answer that was given out must be there after a power cut too.
-        database.execute("PRAGMA synchronous = FULL")
-        database.executescript(_SCHEMA)
+        _made_ready(database)
     except sqlite3.Error:
         database.close()
         raise
     return database
+
+
+def _made_ready(database: sqlite3.Connection) -> None:
+    """Makes the file what it has to be; replicas that open a new one at a time wait for each other.
+
+    SQLite does not wait where a file becomes one with a write-ahead log, whatever the timeout says.
+    """
+    for left in reversed(range(_OPENINGS)):
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            # An answer that was given out must be there after a power cut too.
+            database.execute("PRAGMA synchronous = FULL")
+            database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA}; COMMIT;")
+        except sqlite3.OperationalError as error:
+            if database.in_transaction:
+                database.execute("ROLLBACK")
+            if not left or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            time.sleep(_OPENING_PAUSE_SECONDS)
+        else:
+            return
