@@ -96,8 +96,7 @@ def run_replay(
             return run_with_kafka("replay", settings, _told(_foretell(settings, other, plan, bounds, limit, as_json)))
         make_plan(wishes, settings, now)
     except ReplayError as error:
-        tell("replay", str(error))
-        return 2
+        return refused("replay", error)
 
     async def carried(ledger: Ledger, metrics: Metrics, stop: asyncio.Event, screen: ReplayScreen) -> ReplayPlan:
         plan = await begin(settings, ledger, wishes, bounds, now)
@@ -185,12 +184,8 @@ async def _foretell(
 async def _told(work: Any) -> int:
     try:
         return int(await work)
-    except ReplayTroubleError as error:
-        tell("replay", str(error))
-        return 1
     except ReplayError as error:
-        tell("replay", str(error))
-        return 2
+        return refused("replay", error)
 
 
 def _carry(command: str, settings: Settings, name: str, carried: Carried, http: bool, as_json: bool) -> int:
@@ -221,12 +216,8 @@ async def _carried(command: str, settings: Settings, name: str, carried: Carried
                 if plan is None and (last := ledger.plans.get(name)) is not None and not _is_refused(sys.exception()):
                     # Whatever went wrong, there is a plan by now: its name, and how far it has come.
                     _summarize(last, screen.last, time.monotonic() - began, as_json)
-    except ReplayTroubleError as error:
-        tell(command, str(error))
-        return 1
     except ReplayError as error:
-        tell(command, str(error))
-        return 2
+        return refused(command, error)
     except (IndexSettingsError, PortTakenError, StoreError) as error:
         tell(command, str(error))
         return 1
@@ -284,6 +275,12 @@ def _warn_of_nothing(plan: ReplayPlan) -> None:
 
 def _deleted(plan: ReplayPlan, done: Progress) -> int:
     return max(done.deleted, sum(count(stage.deleted) for stage in plan.stages))
+
+
+def refused(command: str, error: ReplayError) -> int:
+    """Tells why a replay is not made or does not go on; 1 where the world keeps it from that, 2 for what was asked."""
+    tell(command, str(error))
+    return 1 if isinstance(error, ReplayTroubleError) else 2
 
 
 def held_topics(plan: ReplayPlan) -> list[str]:

@@ -12,10 +12,10 @@ from schemas.replays import ReplayPlan, ReplayState
 from streams.clock import SystemClock
 from streams.commands.amounts import in_money
 from streams.commands.kafka_trouble import run_with_kafka, tell
-from streams.commands.replay import held_topics, own_topics
+from streams.commands.replay import held_topics, own_topics, refused
 from streams.commands.tables import plain_table
 from streams.replay.ledger import Ledger, NoLedgerError
-from streams.replay.plan import ReplayError, ReplayTroubleError
+from streams.replay.plan import ReplayError
 from streams.replay.ranges import count
 from streams.replay.upkeep import Account, accounts, cancel, drop, known
 from streams.settings import Settings
@@ -114,14 +114,9 @@ def _with_ledger(
         except NoLedgerError as error:
             if without is not None:
                 return without()
-            tell(command, str(error))
-            return 1
-        except ReplayTroubleError as error:
-            tell(command, str(error))
-            return 1
+            return refused(command, error)
         except ReplayError as error:
-            tell(command, str(error))
-            return 2
+            return refused(command, error)
 
     return run_with_kafka(command, settings, opened())
 
