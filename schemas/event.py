@@ -16,6 +16,8 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+RUN_HEADER = "assay_run"
+"""Names the replay or backfill that wrote a record; live traffic has none."""
 NAMESPACE = UUID("6f0a2c64-3a3b-5d0e-9c58-1b7f4f1f8a11")
 """The uuid5 namespace of every id that Assay derives. Changing it changes every id: never do."""
 
@@ -161,7 +163,7 @@ class Envelope(NamedTuple):
         if self.traceparent is not None:
             headers.append(("traceparent", self.traceparent.encode()))
         if self.run is not None:
-            headers.append(("assay_run", self.run.encode()))
+            headers.append((RUN_HEADER, self.run.encode()))
         headers.append(("content-type", content_type.encode()))
         return headers
 
@@ -190,5 +192,5 @@ class Provenance(NamedTuple):
             identity=identity,
             correlation_id=texts.get("ce_correlationid") or identity,
             traceparent=texts.get("traceparent"),
-            run=texts.get("assay_run"),
+            run=texts.get(RUN_HEADER),
         )

@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from aiokafka import AIOKafkaProducer, TopicPartition
 
 from schemas.dead import REDRIVEN_OF
+from schemas.event import RUN_HEADER
 from streams.codec import UNREADABLE_HEADER, OutputRecord
 from streams.dlq.letters import Letter, Letters
 from streams.dlq.selection import Selection
@@ -96,8 +97,8 @@ def revive(letter: Letter, run_id: str) -> OutputRecord | str:
         headers += [(name, None if value is None else b64decode(value)) for name, value in binary.items()]
     except (ValueError, AttributeError, TypeError, RecursionError):
         return "unreadable"
-    headers = [(name, value) for name, value in headers if name != "assay_run"]
-    headers += [("x-root-id", letter.note.root_id.encode()), ("assay_run", run_id.encode())]
+    headers = [(name, value) for name, value in headers if name != RUN_HEADER]
+    headers += [("x-root-id", letter.note.root_id.encode()), (RUN_HEADER, run_id.encode())]
     key, value = letter.record.key, letter.record.value
     if "x-tombstone" in texts and key is not None:
         value = None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from aiokafka import ConsumerRecord
 
+from schemas.event import RUN_HEADER
 from schemas.outcome import Dead
 from streams.clock import Clock
 from streams.codec import OutputRecord
@@ -22,8 +23,6 @@ from streams.replay.pace import Pace
 from streams.replay.selection import Selector
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import RecordSpan, no_spans
-
-RUN_HEADER = "assay_run"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 
+from schemas.event import RUN_HEADER
 from streams.kafka import connection, make_admin
 from streams.kafka_settings import KafkaSettings
 from streams.telemetry.group_state import read_topics
@@ -73,7 +74,7 @@ async def read_latest_decisions(settings: KafkaSettings, handlers: Sequence[Hand
             version = _config_version(record.value)
             if handler is None or version is None:
                 continue
-            if "assay_run" in headers:
+            if RUN_HEADER in headers:
                 replayed.add(handler)
                 continue
             at = datetime.fromtimestamp(record.timestamp / 1000, UTC)
@@ -150,7 +151,7 @@ async def _last_records(reader: Any, partitions: Sequence[TopicPartition]) -> As
         try:
             async for record in _between(reader, spans, _FURTHER_SECONDS if seen else _SECONDS):
                 yield record
-                if "assay_run" not in dict(record.headers):
+                if RUN_HEADER not in dict(record.headers):
                     unknown.discard(TopicPartition(record.topic, record.partition))
         except KafkaTimeoutError:
             if not seen:

@@ -22,6 +22,7 @@ from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from schemas.event import RUN_HEADER
 from streams.telemetry.settings import TelemetrySettings
 from streams.telemetry.tracing import CallSpan, RecordSpan, Value
 
@@ -74,8 +75,8 @@ class OtelTracer:
             for name, header in (("id", "ce_id"), ("conversation_id", "ce_correlationid")):
                 if header in texts:
                     attributes[f"messaging.message.{name}"] = texts[header]
-            if "assay_run" in texts:
-                attributes["assay.run"] = texts["assay_run"]
+            if RUN_HEADER in texts:
+                attributes["assay.run"] = texts[RUN_HEADER]
             span = self._tracer.start_span(
                 f"process {record.topic}", _parent(texts), kind=SpanKind.CONSUMER, attributes=attributes
             )
@@ -137,7 +138,7 @@ def _texts(record: ConsumerRecord) -> dict[str, str]:
     return {
         name: value.decode("utf-8", "replace")
         for name, value in record.headers
-        if value and len(value) <= _LONGEST and (name in _CONTEXT or name.startswith(("ce_", "assay_run")))
+        if value and len(value) <= _LONGEST and (name in _CONTEXT or name.startswith(("ce_", RUN_HEADER)))
     }
 
 
