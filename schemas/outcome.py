@@ -303,13 +303,33 @@ class ModelUnavailable:
     busy: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFilters:
+    """What a point must be. Every tuple that is not empty must hold; within one of them one of its values must.
+
+    Attributes:
+        tiers: Indexing tiers.
+        domains: Registrable domains, or host names.
+        tags: Of the source: news, academic, government, blog.
+        date_from: First instant of publication; points without a date don't fit.
+        date_to: The instant that publication must be before.
+    """
+
+    tiers: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    date_from: datetime | None = None
+    date_to: datetime | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class SearchVectors:
-    """Asks for the points of a collection that are nearest to a text."""
+    """Asks for the points of a collection that are nearest to a text, among those that fit the filters."""
 
     collection: Collection
     text: str
     limit: int
+    filters: SearchFilters | None = None
 
 
 @dataclass(frozen=True, slots=True)

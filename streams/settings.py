@@ -33,6 +33,8 @@ from handlers.page.reading import PageReadingSection
 from handlers.page.refusals import PageRefusalsSection
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
+from handlers.ranking.sections import RankingSection
+from handlers.reasoning.sections import ReasoningSection
 from handlers.relevance.sections import Domains, RelevanceGateSection
 from handlers.results.extraction import ExtractionSection
 from handlers.results.patterns import Patterns
@@ -177,6 +179,8 @@ class Settings(BaseSettings):
         description="When a batch of results passes."
     )
     search_evaluation: SearchEvaluationSection = Field(description="When a search is done, and how that is counted.")
+    ranking: RankingSection = Field(description="Which stages a query goes through, and by which numbers.")
+    reasoning: ReasoningSection = Field(description="What a model reads of a query's results.")
 
     def rules(self, kind: type[R]) -> R:
         """The rules of a handler: its view on this document.
@@ -281,7 +285,7 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
 
     A file of patterns is a key below ``patterns``, a prompt one below ``prompts``; trained trees are a section.
     """
-    names = ("assay.yaml", "config_indexing.yaml", "models.yaml", "domains.yaml")
+    names = ("assay.yaml", "config_indexing.yaml", "models.yaml", "domains.yaml", "ranking.yaml")
     named = [path for name in names if (path := directory / name).is_file()]
     packs = sorted((directory / "patterns").glob("*.yaml"))
     handlers = Path(__file__).parent.parent / "handlers"

@@ -27,6 +27,7 @@ from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.outcome import Ask, Outcome
 from schemas.pages import CrawledPage, ScoredPage
+from schemas.ranking import RankingCompleted, RankingFeedback, RankingRequested
 from schemas.relevance import (
     RelevanceJudged,
     RelevanceRequested,
@@ -323,6 +324,31 @@ UTTERANCES_INDEXED = Topic(
     read_by=("dashboards",),
     readers_dedupe=True,  # it states how things are, by utterance
 )
+RANKING_REQUESTED = Topic(
+    name="ranking.requested.v1",
+    event=RankingRequested,
+    key=lambda request: str(request.request_id),
+    key_means="request_id",
+    meaning="Queries to be answered from the index, or from candidates that come along.",
+    written_by=("your application",),
+)
+RANKING_COMPLETED = Topic(
+    name="ranking.completed.v1",
+    event=RankingCompleted,
+    key=lambda completed: str(completed.request_id),
+    key_means="request_id",
+    meaning="Ranked results with trust labels, why each is where it is, and a context for a model.",
+    read_by=("your application", "assay train"),
+)
+RANKING_FEEDBACK = Topic(
+    name="ranking.feedback.v1",
+    event=RankingFeedback,
+    key=lambda feedback: str(feedback.request_id),
+    key_means="request_id",
+    meaning="What people did with results: clicks, dwell times, grades.",
+    written_by=("your application",),
+    read_by=("assay train",),
+)
 REPLAYS = Topic(
     name="replays.v1",
     event=ReplayPlan,
@@ -355,6 +381,9 @@ TOPICS: tuple[Topic, ...] = (
     CLAIMS_EVALUATED,
     UTTERANCES_RECORDED,
     UTTERANCES_INDEXED,
+    RANKING_REQUESTED,
+    RANKING_COMPLETED,
+    RANKING_FEEDBACK,
     REPLAYS,
 )
 

@@ -1,0 +1,1 @@
+"""Ranking: tokens, BM25, intent, fusion, features, trees, diversity; candidates go in, an order comes out."""

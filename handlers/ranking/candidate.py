@@ -1,0 +1,48 @@
+"""A candidate: what every stage of a query works on, whoever retrieved it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.ranking import CandidateTrust
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One document that may answer the query.
+
+    Attributes:
+        url: Of the document; no two candidates of a query have the same.
+        title: Of the document.
+        text: What is ranked: its best passages for the query, the best first, one a line; or the text that was given.
+        passage: The best of them, to show.
+        summary: Its description, "" where unknown.
+        author: Its authors.
+        date: Of publication, ISO 8601; None where unknown.
+        domain: Its registrable domain.
+        site_name: Its publisher as the crawler or the page named it.
+        language: BCP 47 primary subtag.
+        similarity: Cosine of its nearest point, or the retriever's own score; None where there is none.
+        position: Place in the retriever's order, from 0.
+        words: Length of the document in words where the index knows it, else of ``text``.
+        schema_type: Its schema.org type; None where unknown.
+        cts_score: Content trust score; None where unknown (old points, foreign candidates).
+        trust: What the score rests on; None where unknown.
+    """
+
+    url: str
+    title: str
+    text: str
+    passage: str
+    summary: str = ""
+    author: tuple[str, ...] = ()
+    date: str | None = None
+    domain: str = ""
+    site_name: str | None = None
+    language: str | None = None
+    similarity: float | None = None
+    position: int
+    words: int = 0
+    schema_type: str | None = None
+    cts_score: int | None = None
+    trust: CandidateTrust | None = None

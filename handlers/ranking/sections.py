@@ -1,0 +1,94 @@
+"""The section ``ranking`` of ``config/ranking.yaml``: which stages a query goes through, and by which numbers."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from schemas.ranking import MAX_RESULTS, TreesMode
+from schemas.rules import Section
+
+MOST_CANDIDATES = 200
+
+
+class RetrievalSection(Section):
+    """How candidates are brought home."""
+
+    points: int = Field(ge=1, le=2000, description="Points of the index that are asked for, several of a document.")
+    candidates: int = Field(
+        ge=1, le=MOST_CANDIDATES, description="Documents that are left of them for the next stages."
+    )
+    passages: int = Field(ge=1, le=20, description="Best points of a document whose texts are ranked together.")
+    max_characters: int = Field(ge=100, le=50_000, description="Of a candidate's text that is ranked.")
+
+
+class Bm25Section(Section):
+    """BM25 over the candidates, and how it is fused with the vectors' similarity."""
+
+    enabled: bool = Field(description="Whether candidates are scored by BM25; off, vectors decide alone (R-257).")
+    k1: float = Field(gt=0, le=5, description="How soon more of the same word stops counting.")
+    b: float = Field(ge=0, le=1, description="How much long texts are held against themselves.")
+    title_weight: float = Field(ge=0, le=20, description="How often a word of the title counts.")
+    weight: float = Field(ge=0, le=1, description="Of BM25 in the fused score; the vectors have the rest.")
+    keyword_boost: float = Field(ge=0, le=1, description="Added for all of the query's keywords in the title.")
+    exact_title_boost: float = Field(ge=0, le=2, description="Added where the title is what was asked for.")
+    temporal_boost: float = Field(ge=0, le=1, description="Added for a document of today where the query wants news.")
+    half_life_days: float = Field(gt=0, description="After which half of it is left.")
+
+
+class IntentSection(Section):
+    """What tells one intent from the other; words in all languages at once."""
+
+    specific_words: tuple[str, ...] = Field(description="Words of who wants one thing.")
+    exploratory_words: tuple[str, ...] = Field(description="Words of who wants an overview.")
+    temporal_words: tuple[str, ...] = Field(description="Words of who wants what is new.")
+    question_words: tuple[str, ...] = Field(description="Words that begin a question.")
+    long_words: int = Field(ge=1, description="Words from which a query is long, and so specific.")
+    short_words: int = Field(ge=1, description="Words up to which a query is short, and so exploratory.")
+
+
+class ModelRankingSection(Section):
+    """How a language model ranks candidates (R-232), or the offline judge in its place."""
+
+    enabled: bool = Field(description="Whether a judge is asked at all (R-257).")
+    candidates: int = Field(ge=1, le=100, description="Best candidates that it is shown; the rest keep their order.")
+    max_characters: int = Field(ge=50, le=5000, description="Of a candidate's passage, as it is shown.")
+    weight: float = Field(ge=0, le=1, description="Of the model's score in the combined score; the fused has the rest.")
+    offline_weight: float = Field(ge=0, le=1, description="The same for the offline judge.")
+
+
+class TreesSection(Section):
+    """The trees that re-rank (R-240 to R-245)."""
+
+    mode: TreesMode = Field(description="off; shadow: they score and change nothing; on: their order counts.")
+    model: str = Field(description="Name of a shipped model, or a path to a model's manifest.")
+    confidence: float = Field(ge=0, le=1, description="From which confidence on their order counts.")
+    cascade: bool = Field(description="Whether the model's ranking is skipped where trees are sure without it.")
+
+
+class MmrSection(Section):
+    """Maximal marginal relevance: how much likeness to what stands above costs (Carbonell and Goldstein 1998)."""
+
+    enabled: bool = Field(description="Whether results are diversified (R-257).")
+    specific: float = Field(ge=0, le=1, description="Weight of relevance for SPECIFIC queries; likeness has the rest.")
+    exploratory: float = Field(ge=0, le=1, description="Weight of relevance for EXPLORATORY queries.")
+    balanced: float = Field(ge=0, le=1, description="Weight of relevance for the others.")
+
+
+class RankingSection(Section):
+    """The whole of it."""
+
+    limit: int = Field(ge=1, le=MAX_RESULTS, description="Results where the request names no number.")
+    retrieval: RetrievalSection = Field(description="How candidates are brought home.")
+    bm25: Bm25Section = Field(description="BM25 and fusion.")
+    intent: IntentSection = Field(description="What tells intents apart.")
+    model_ranking: ModelRankingSection = Field(description="Ranking by a language model.")
+    trees: TreesSection = Field(description="Re-ranking by trees.")
+    mmr: MmrSection = Field(description="Diversity.")
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> Self:
+        if self.intent.short_words >= self.intent.long_words:
+            raise ValueError("intent.short_words has to be less than intent.long_words")
+        return self

@@ -1,0 +1,30 @@
+"""The section ``reasoning`` of ``config/ranking.yaml``: what a model reads of the results, in each of its roles."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.pages import TrustLabel
+from schemas.rules import Section
+
+ContextLanguage = Literal["auto", "zh", "en"]
+
+
+class RoleSection(Section):
+    """What one role is shown."""
+
+    least_label: TrustLabel = Field(description="Sources below this label are left out (R-254, R-258).")
+    max_sources: int = Field(ge=1, le=100, description="Sources that are shown at most, the most trusted first.")
+
+
+class ReasoningSection(Section):
+    """How contexts are written. From which score on a label holds is in ``trust_labels`` alone (R-256)."""
+
+    enabled: bool = Field(description="Whether results come with a context (R-257).")
+    language: ContextLanguage = Field(description="Of the source lines; auto: that of the query.")
+    max_characters: int = Field(ge=100, le=20_000, description="Of a source's passage.")
+    analyst: RoleSection = Field(description="Finds what the sources say.")
+    critic: RoleSection = Field(description="Holds the findings against the sources.")
+    writer: RoleSection = Field(description="Writes the answer.")
