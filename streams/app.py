@@ -102,7 +102,7 @@ class Application:
         Raises:
             IndexSettingsError: It can't be used as it is configured, or belongs to another process.
         """
-        if any(group.handler.lane == "index" for group in self.groups):
+        if any(group.handler.needs_index for group in self.groups):
             try:
                 await self._own_world.open_index()
             except IndexDownError as error:
@@ -130,7 +130,7 @@ class Application:
         return True
 
     def _open_models(self) -> None:
-        if not self.settings.llm.offline and any(group.handler.lane == "llm" for group in self.groups):
+        if not self.settings.llm.offline and any(group.handler.asks_models for group in self.groups):
             self._own_world.open_models()
 
     def _groups(self, handler: Handler, chance: Chance, world: World) -> list[ConsumerGroup]:

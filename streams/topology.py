@@ -166,6 +166,16 @@ class Handler:
         return self.ordered_by_key or self.paced_by_key
 
     @property
+    def asks_models(self) -> bool:
+        """Whether it asks a language model, or the offline judge in its place."""
+        return self.lane in ("llm", "query")
+
+    @property
+    def needs_index(self) -> bool:
+        """Whether the index is part of its daily work, so that it is opened before the first record comes."""
+        return self.lane in ("index", "query")
+
+    @property
     def tiers(self) -> tuple[RetryTier, ...]:
         """Its retry topics, the shortest delay first: ``<topic>.<group>.retry.<delay>``."""
         return tuple(

@@ -20,7 +20,7 @@ R = TypeVar("R", bound=Rules)
 @cache
 def _document() -> dict[str, Any]:
     document: dict[str, Any] = {}
-    for name in ("assay.yaml", "config_indexing.yaml", "models.yaml", "domains.yaml"):
+    for name in ("assay.yaml", "config_indexing.yaml", "models.yaml", "domains.yaml", "ranking.yaml"):
         if (CONFIG / name).exists():
             document |= yaml.safe_load((CONFIG / name).read_text("utf-8")) or {}
     document["patterns"] = {

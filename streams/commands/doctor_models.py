@@ -40,7 +40,7 @@ def check_models(settings: Settings, ask: bool) -> Iterator[Finding]:
         settings: The configuration.
         ask: Also ask the server for its list of models.
     """
-    names = {handler.name: settings.model_of(handler.name) for handler in HANDLERS if handler.lane == "llm"}
+    names = {handler.name: settings.model_of(handler.name) for handler in HANDLERS if handler.asks_models}
     for remark in remarks_on(settings.llm, settings.models, names):
         state: State = "ok" if remark.state == "note" else remark.state
         yield Finding(remark.what, state, remark.detail, remark.todo)

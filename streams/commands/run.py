@@ -82,7 +82,7 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
     if settings.kafka.create_topics and not await _unless_asked(stop, create_topics(settings)):
         return 0, False
     application = Application(settings, handlers)
-    judged = {handler.name: settings.model_of(handler.name) for handler in handlers if handler.lane == "llm"}
+    judged = {handler.name: settings.model_of(handler.name) for handler in handlers if handler.asks_models}
     for remark in remarks_on(settings.llm, settings.models, judged):
         if remark.state != "ok":
             log.warning(remark.sentence)

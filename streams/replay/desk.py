@@ -72,12 +72,12 @@ class Desk:
             IndexSettingsError: The index can't be used as it is configured, or belongs to another process.
         """
         self._world.shares.expect(self.handler.name, [self.subscription.topic])
-        if self.handler.lane == "index":
+        if self.handler.needs_index:
             try:
                 await self._world.open_index()
             except IndexDownError as error:
                 log.warning("the index can't be reached; records wait until it can", error=str(error))
-        elif self.handler.lane == "llm" and not self._settings.llm.offline:
+        if self.handler.asks_models and not self._settings.llm.offline:
             self._world.open_models()
 
     async def work(self) -> ReplayWork:

@@ -44,7 +44,7 @@ PAGE_FEATURES = (
     "domain_is_government",
 )
 """The observations whose rates show when a crawler, or the web, has changed."""
-TASKS = tuple(handler.name for handler in HANDLERS if handler.lane == "llm")
+TASKS = tuple(handler.name for handler in HANDLERS if handler.asks_models)
 """What language models are asked for, under the names of the handlers that ask."""
 
 LABELS = {
