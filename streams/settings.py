@@ -34,6 +34,7 @@ from handlers.page.refusals import PageRefusalsSection
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
 from handlers.ranking.sections import RankingSection
+from handlers.ranking.training.sections import TrainingSection
 from handlers.reasoning.sections import ReasoningSection
 from handlers.relevance.sections import Domains, RelevanceGateSection
 from handlers.results.extraction import ExtractionSection
@@ -181,6 +182,7 @@ class Settings(BaseSettings):
     search_evaluation: SearchEvaluationSection = Field(description="When a search is done, and how that is counted.")
     ranking: RankingSection = Field(description="Which stages a query goes through, and by which numbers.")
     reasoning: ReasoningSection = Field(description="What a model reads of a query's results.")
+    training: TrainingSection = Field(description="How `assay train` makes a model of feedback.")
 
     def rules(self, kind: type[R]) -> R:
         """The rules of a handler: its view on this document.
