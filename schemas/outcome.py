@@ -324,12 +324,22 @@ class SearchFilters:
 
 @dataclass(frozen=True, slots=True)
 class SearchVectors:
-    """Asks for the points of a collection that are nearest to a text, among those that fit the filters."""
+    """Asks for the points of a collection that are nearest to a text, among those that fit the filters.
+
+    Attributes:
+        collection: Which one.
+        text: What is looked for.
+        limit: Points wanted.
+        filters: What a point must be; None for any.
+        documents: Different documents wanted: where so many points are of fewer, more points are brought, up to a
+            bound. With 0 it does not matter whose they are.
+    """
 
     collection: Collection
     text: str
     limit: int
     filters: SearchFilters | None = None
+    documents: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,203 @@
+"""From points of the index, or from what a request brought along, to candidates: one a document.
+
+What was found goes in, nearest first; documents come out, best first, each with the passages that speak for it. Points
+are read with tolerance: older ones lack keys, and other writers fill a collection too (R-230, R-234).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from handlers.indexing.points import SUMMARY
+from handlers.page.dates import parse_date
+from handlers.page.links import canonical_url, host_of, registrable_domain
+from handlers.page.text import count_words
+from handlers.ranking.candidate import Candidate
+from handlers.ranking.filters import BadFilter, fits, read_filters
+from handlers.ranking.sections import RetrievalSection
+from schemas.outcome import SearchVectors, VectorHit
+from schemas.ranking import CandidateTrust, RankingCandidate, RankingRequested
+
+__all__ = ["BadFilter", "fits", "merge_hits", "read_filters", "search_for", "take_given"]
+
+_SENTENCE_END = re.compile(r"(?<=[。！？；])|(?<=[.!?…])\s+|\n+")
+_NO_SPACE = ("。", "！", "？", "；")
+_MAX_AUTHORS = 20
+
+
+def search_for(request: RankingRequested, section: RetrievalSection) -> SearchVectors | BadFilter:
+    """What the index is asked for; or why the request's filters can't be meant.
+
+    Pages of the highest tier have a point for every few sentences: as many points are asked for as it takes to have
+    enough documents.
+    """
+    filters = read_filters(request.filters)
+    if isinstance(filters, BadFilter):
+        return filters
+    return SearchVectors("documents", request.query, section.points, filters, section.candidates)
+
+
+def merge_hits(hits: Sequence[VectorHit], section: RetrievalSection) -> tuple[Candidate, ...]:
+    """The documents whose points were found, at most ``section.candidates``, the one with the nearest point first.
+
+    Two spellings of an address are one document. What a point lacks, or holds in a form that it can't have, is None.
+    """
+    documents: dict[str, _Document] = {}
+    for hit in sorted(hits, key=lambda hit: -hit.score):
+        payload = hit.payload
+        url = _text(payload.get("url"))
+        if not url:
+            continue
+        found = Candidate(
+            url=url,
+            title=_text(payload.get("title")),
+            text="",
+            passage="",
+            summary=_text(payload.get("text")) if payload.get("kind") == SUMMARY else "",
+            author=_names(payload.get("author")),
+            date=_date(payload.get("date")),
+            domain=_text(payload.get("domain")) or registrable_domain(host_of(url)),
+            site_name=_text(payload.get("site_name")) or None,
+            language=_text(payload.get("language")) or None,
+            similarity=hit.score,
+            position=0,
+            trust=(trust := _trust(payload.get("trust_features"))),
+            cts_score=_score(payload.get("cts_score"), trust),
+        )
+        _join(documents, found, _text(payload.get("text")))
+    return _finished(list(documents.values())[: section.candidates], section)
+
+
+def take_given(candidates: Sequence[RankingCandidate], section: RetrievalSection) -> tuple[Candidate, ...]:
+    """The candidates of a request, all of them, by their retriever's scores; in their own order where one has none."""
+    documents: dict[str, _Document] = {}
+    given = list(candidates)
+    if all(candidate.score is not None for candidate in given):
+        given.sort(key=lambda candidate: -(candidate.score or 0.0))
+    for candidate in given:
+        trust = candidate.trust_features
+        if trust == CandidateTrust():
+            trust = None
+        found = Candidate(
+            url=candidate.url,
+            title=candidate.title.strip(),
+            text="",
+            passage="",
+            summary=candidate.summary.strip(),
+            author=_names(candidate.author),
+            date=_date(candidate.date),
+            domain=registrable_domain(host_of(candidate.url)),
+            site_name=(candidate.site_name or "").strip() or None,
+            similarity=candidate.score,
+            position=0,
+            trust=trust,
+            cts_score=_score(candidate.cts_score, trust),
+        )
+        _join(documents, found, candidate.content)
+    return _finished(list(documents.values()), section)
+
+
+@dataclass(slots=True)
+class _Document:
+    """A candidate in the making: its best point, and the passages of all its points, best first."""
+
+    best: Candidate
+    passages: list[str] = field(default_factory=list)
+
+
+def _join(documents: dict[str, _Document], found: Candidate, passage: str) -> None:
+    """Adds a point to its document; what the better points of it did not say, it may."""
+    document = documents.setdefault(canonical_url(found.url) or found.url, _Document(found))
+    best = document.best
+    if best is not found:
+        # Score and features are of one reading of the page, or they contradict each other.
+        knows_trust = best if best.cts_score is not None or best.trust is not None else found
+        document.best = replace(
+            best,
+            title=best.title or found.title,
+            summary=best.summary or found.summary,
+            author=best.author or found.author,
+            date=best.date or found.date,
+            site_name=best.site_name or found.site_name,
+            language=best.language or found.language,
+            cts_score=knows_trust.cts_score,
+            trust=knows_trust.trust,
+        )
+    if passage.strip():
+        document.passages.append(passage)
+
+
+def _finished(documents: Sequence[_Document], section: RetrievalSection) -> tuple[Candidate, ...]:
+    finished: list[Candidate] = []
+    for position, document in enumerate(documents):
+        best = document.best
+        passages = _distinct(document.passages, section.passages)
+        text = "\n".join(passages)[: section.max_characters].strip()
+        trust = best.trust
+        finished.append(
+            replace(
+                best,
+                position=position,
+                text=text,
+                passage=passages[0][: section.max_characters].strip() if passages else best.summary,
+                words=trust.word_count if trust is not None and trust.word_count is not None else count_words(text),
+                schema_type=trust.schema_type if trust is not None else None,
+            )
+        )
+    return tuple(finished)
+
+
+def _distinct(passages: Iterable[str], most: int) -> list[str]:
+    """The first passages, each on one line, without the sentences that one before it has.
+
+    An article's embedding is made of its beginning, which its first chunks hold too.
+    """
+    seen: set[str] = set()
+    distinct: list[str] = []
+    for passage in passages:
+        sentences = [" ".join(part.split()) for part in _SENTENCE_END.split(passage)]
+        fresh = [sentence for sentence in sentences if sentence and sentence not in seen]
+        if fresh:
+            # Chinese sentences have no space between them.
+            ended = [sentence if sentence.endswith(_NO_SPACE) else sentence + " " for sentence in fresh]
+            distinct.append("".join(ended).strip())
+            seen.update(fresh)
+        if len(distinct) == most:
+            break
+    return distinct
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _names(value: object) -> tuple[str, ...]:
+    listed = value if isinstance(value, list | tuple) else (value,)
+    return tuple(name for item in listed[:_MAX_AUTHORS] if (name := _text(item)))
+
+
+def _date(value: object) -> str | None:
+    return parse_date(value) if isinstance(value, str) else None
+
+
+def _trust(value: object) -> CandidateTrust | None:
+    if not isinstance(value, Mapping):
+        return None
+    try:
+        trust = CandidateTrust.model_validate(value)
+    except ValidationError:
+        return None
+    return None if trust == CandidateTrust() else trust
+
+
+def _score(value: Any, trust: CandidateTrust | None) -> int | None:
+    """A content trust score, 0 to 100; that of the features stands in for what is none."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and 0 <= value <= 100:
+        return math.floor(value)
+    return trust.cts_score if trust is not None else None
