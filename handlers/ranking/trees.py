@@ -1,0 +1,184 @@
+"""Trees that re-rank: a model and its manifest go in, scores and how sure they are come out (R-240 to R-245).
+
+A model that does not fit the features of today is refused when it is loaded, with the first thing that differs; it
+never gets to predict from columns that mean something else. What is asked of a model is done on one thread, so that
+the same rows give the same scores on every machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import Field, model_validator
+
+from handlers.ranking.manifest import FEATURES_OF, OBJECTIVES, Manifest, Phase
+from handlers.ranking.sections import TreesSection
+from schemas.rules import Section
+
+if TYPE_CHECKING:
+    # The settings hold a model, and most commands have nothing to do with one: numpy and XGBoost cost them 0.6 s.
+    import numpy as np
+    from numpy.typing import NDArray
+    from xgboost import Booster
+
+_ADVICE = "train it anew with `assay train`, or name another one in ranking.trees.model"
+
+
+class ModelMismatchError(Exception):
+    """A model that can't be asked: it, its manifest and the features of today differ. The message says in what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """What the trees make of a query's candidates.
+
+    Attributes:
+        scores: Of each candidate, by its number: probabilities of a binary model, else margins without a unit.
+        order: Candidates' numbers, the best first; those of equal scores stay in the order before.
+        confidence: How sure the first place is, 0 to 1 (``confidence_of``).
+    """
+
+    scores: tuple[float, ...]
+    order: tuple[int, ...]
+    confidence: float
+
+
+class RankingModel(Section):
+    """The ``ranking_model`` section: a model that was found to fit.
+
+    Its text is no part of what is shown or hashed: the manifest holds its SHA-256, and that it is the right one is
+    checked here.
+    """
+
+    manifest: Manifest = Field(description="What it is.")
+    model: str = Field(exclude=True, repr=False, description="XGBoost's JSON, as `save_model` writes it.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        _check(self.manifest, self.model)
+        return self
+
+    def score(self, features: NDArray[np.float64]) -> NDArray[np.float32]:
+        """The score of each candidate, the higher the better.
+
+        Args:
+            features: Candidates x 41 (``extract_features``); a model of 29 features is shown the first 29.
+
+        Raises:
+            ModelMismatchError: XGBoost is not installed.
+        """
+        import numpy as np
+
+        shown = np.ascontiguousarray(features[:, : len(self.manifest.features)], dtype=np.float32)
+        if not len(shown):
+            return np.empty(0, np.float32)
+        scores: NDArray[np.float32] = self.booster.inplace_predict(shown, validate_features=False)
+        return scores
+
+    @cached_property
+    def booster(self) -> Booster:
+        """The model ready to be asked, made when it is first wanted (half a second, nearly all of it the import)."""
+        try:
+            from xgboost import Booster
+        except ImportError:
+            raise ModelMismatchError(
+                "ranking.trees needs XGBoost: pip install 'assay[rank]', or set ranking.trees.mode to off"
+            ) from None
+        booster = Booster({"nthread": 1})
+        booster.load_model(bytearray(self.model.encode()))
+        return booster
+
+
+def rerank(model: RankingModel, features: NDArray[np.float64], order_before: Sequence[int]) -> Reranking:
+    """Scores a query's candidates and puts them in order.
+
+    Args:
+        model: The model in force.
+        features: Candidates x 41.
+        order_before: Candidates' numbers as the stage before ordered them; it decides between equal scores.
+    """
+    scores = tuple(model.score(features).tolist())
+    order = tuple(sorted(order_before, key=lambda number: -scores[number]))
+    return Reranking(scores, order, confidence_of(scores, model.manifest.phase))
+
+
+def confidence_of(scores: Sequence[float], phase: Phase) -> float:
+    """How sure the trees are of their first result, 0 to 1.
+
+    A binary model gives each result the probability that it is relevant, and that of the best is its confidence. The
+    others are trained on pairs, where the loss reads the difference of two scores as the log-odds that one is to stand
+    above the other (Bradley and Terry 1952; Burges et al. 2005): their confidence is the probability that the first
+    rightly stands above the second. With one result alone there is nothing to confuse it with.
+
+    >>> confidence_of([0.2, 0.9], Phase.BINARY)
+    0.9
+    >>> round(confidence_of([0.3, 2.5, -1.0], Phase.LISTWISE), 3)
+    0.9
+    """
+    if not scores:
+        return 0.0
+    best = sorted(scores, reverse=True)
+    if phase is Phase.BINARY:
+        return best[0]
+    return 1.0 if len(best) == 1 else 1 / (1 + math.exp(best[1] - best[0]))
+
+
+def sure_without_model(early: Reranking, section: TreesSection) -> bool:
+    """The cascade: whether the trees are so sure that the judge need not be asked.
+
+    Args:
+        early: What the trees make of the fused order, from features of that moment: no judge has ranked yet.
+        section: Where the trees' order does not count, in shadow too, it saves nothing either.
+    """
+    return section.mode == "on" and section.cascade and early.confidence >= section.confidence
+
+
+def _check(manifest: Manifest, model: str) -> None:
+    """Holds a manifest against the features of today, and the model's own words against the manifest."""
+    known = FEATURES_OF.get(manifest.features_version)
+    if known is None:
+        raise _mismatch(
+            manifest,
+            f"its features are those of {manifest.features_version!r}, and this version of Assay has "
+            f"{' and '.join(FEATURES_OF)}",
+        )
+    _same_names(manifest, manifest.features, "the manifest", known, manifest.features_version)
+    if (digest := hashlib.sha256(model.encode()).hexdigest()) != manifest.sha256:
+        raise _mismatch(manifest, f"the model file's SHA-256 is {digest}, the manifest has {manifest.sha256}")
+    learner = _learner(manifest, model)
+    count, wanted = str(learner["learner_model_param"]["num_feature"]), len(known)
+    if count != str(wanted):
+        raise _mismatch(manifest, f"the model file takes {count} features, the manifest has {wanted}")
+    if names := learner.get("feature_names"):
+        _same_names(manifest, tuple(names), "the model file", manifest.features, "the manifest")
+    if (objective := learner["objective"]["name"]) != (named := OBJECTIVES[manifest.phase]):
+        raise _mismatch(
+            manifest, f"the model file was trained for {objective}, and a {manifest.phase} model is for {named}"
+        )
+
+
+def _learner(manifest: Manifest, model: str) -> dict[str, Any]:
+    try:
+        learner: dict[str, Any] = json.loads(model)["learner"]
+        learner["learner_model_param"]["num_feature"], learner["objective"]["name"]
+    except (ValueError, KeyError, TypeError):
+        raise _mismatch(manifest, "the model file is not the JSON that XGBoost's save_model writes") from None
+    return learner
+
+
+def _same_names(manifest: Manifest, found: Sequence[str], where: str, wanted: Sequence[str], as_in: str) -> None:
+    for column, (one, other) in enumerate(zip(found, wanted, strict=False)):
+        if one != other:
+            raise _mismatch(manifest, f"feature {column} is {one!r} in {where} and {other!r} in {as_in}")
+    if len(found) != len(wanted):
+        raise _mismatch(manifest, f"{where} has {len(found)} features and {as_in} has {len(wanted)}")
+
+
+def _mismatch(manifest: Manifest, why: str) -> ModelMismatchError:
+    return ModelMismatchError(f"ranking model {manifest.name} {manifest.version} does not fit: {why}; {_ADVICE}")
