@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -45,9 +46,7 @@ class GradeSection(Section):
 
     click: int = Field(ge=0, le=MAX_GRADE, description="Grade of a result that was opened, and nothing else known.")
     dwell: tuple[DwellGrade, ...] = Field(description="Grades by length of stay, ascending; shorter is a click.")
-    relevant: int = Field(
-        ge=1, le=MAX_GRADE, description="Grade from which a result is good, where that is the question."
-    )
+    relevant: int = Field(ge=1, le=MAX_GRADE, description="Grade from which a result counts as good.")
     passed_over: int = Field(
         ge=0,
         le=100,
@@ -58,7 +57,7 @@ class GradeSection(Section):
     @model_validator(mode="after")
     def _ascends(self) -> Self:
         bands = [(band.seconds, band.grade) for band in self.dwell]
-        if any(b[0] <= a[0] or b[1] < a[1] for a, b in zip(bands, bands[1:], strict=False)):
+        if any(b[0] <= a[0] or b[1] < a[1] for a, b in pairwise(bands)):
             raise ValueError("dwell has to ascend, in seconds and in grades")
         return self
 
