@@ -34,6 +34,7 @@ from handlers.page.refusals import PageRefusalsSection
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
 from handlers.ranking.sections import RankingSection
+from handlers.ranking.trees import ModelMismatchError, RankingModel
 from handlers.ranking.training.sections import TrainingSection
 from handlers.reasoning.sections import ReasoningSection
 from handlers.relevance.sections import Domains, RelevanceGateSection
@@ -47,6 +48,7 @@ from streams.fetch.settings import FetchSettings
 from streams.index.settings import IndexSettings
 from streams.kafka_settings import KafkaSettings
 from streams.llm.settings import LlmSettings, ModelsSection
+from streams.ranking_model import read_ranking_model
 from streams.telemetry.alert_settings import AlertSettings
 from streams.telemetry.settings import TelemetrySettings
 
@@ -181,6 +183,9 @@ class Settings(BaseSettings):
     )
     search_evaluation: SearchEvaluationSection = Field(description="When a search is done, and how that is counted.")
     ranking: RankingSection = Field(description="Which stages a query goes through, and by which numbers.")
+    ranking_model: RankingModel | None = Field(
+        default=None, description="Trees that re-rank, read from where ranking.trees.model says unless the mode is off."
+    )
     reasoning: ReasoningSection = Field(description="What a model reads of a query's results.")
     training: TrainingSection = Field(description="How `assay train` makes a model of feedback.")
 
@@ -245,11 +250,16 @@ def load_settings(overlay: Path | None = None, **flags: Any) -> Settings:
     if unknown := _unknown_variables(os.environ):
         raise SettingsError(f"environment: {', '.join(unknown)}: no such section (see `assay config schema`)")
     try:
-        return Settings(**above)
+        settings = Settings(**above)
+        trees = settings.ranking.trees
+        model = None if trees.mode == "off" else read_ranking_model(trees.model)
     except ValidationError as error:
         raise SettingsError(explain(error)) from None
     except UnreadableVariableError as error:
         raise SettingsError(f"environment: {error} (a section or a list is given as JSON)") from None
+    except ModelMismatchError as error:
+        raise SettingsError(f"configuration: {error}") from None
+    return settings.model_copy(update={"ranking_model": model}) if model else settings
 
 
 def _unknown_variables(environment: Iterable[str]) -> list[str]:

@@ -1,0 +1,58 @@
+"""Where the trees that re-rank lie: the name of a model goes in, the model, found to fit, comes out.
+
+A model is a folder with ``manifest.json`` and ``model.json``; the shipped one lies beside the code that asks it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from handlers.ranking.manifest import Manifest
+from handlers.ranking.trees import ModelMismatchError, RankingModel
+
+SHIPPED = "shipped"
+SHIPPED_MANIFEST = Path(__file__).parent.parent / "handlers" / "ranking" / "trained" / "manifest.json"
+MODEL_FILE = "model.json"
+
+
+def manifest_path(name: str) -> Path:
+    """Where the manifest of a model is.
+
+    Args:
+        name: ``shipped``, or a path to a manifest or to the folder it lies in.
+    """
+    path = SHIPPED_MANIFEST if name == SHIPPED else Path(name)
+    return path / "manifest.json" if path.is_dir() else path
+
+
+def read_ranking_model(name: str) -> RankingModel:
+    """A model, read and checked.
+
+    Args:
+        name: As in ``ranking.trees.model``.
+
+    Raises:
+        ModelMismatchError: It can't be read or does not fit, or XGBoost is not installed; the message says what to do.
+    """
+    if importlib.util.find_spec("xgboost") is None:
+        raise ModelMismatchError(
+            "ranking.trees needs XGBoost: pip install 'assay[rank]', or set ranking.trees.mode to off"
+        )
+    path = manifest_path(name)
+    try:
+        manifest = Manifest.model_validate_json(path.read_bytes())
+        model = path.with_name(MODEL_FILE).read_bytes().decode()
+    except OSError as error:
+        raise ModelMismatchError(
+            f"{error.filename}: {error.strerror}; name a model's manifest in ranking.trees.model, or {SHIPPED!r}"
+        ) from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ModelMismatchError(f"{path}: {where}: {first['msg']}; it is no manifest of a ranking model") from None
+    except UnicodeDecodeError:
+        raise ModelMismatchError(f"{path.with_name(MODEL_FILE)}: not the JSON that XGBoost writes") from None
+    return RankingModel(manifest=manifest, model=model)
