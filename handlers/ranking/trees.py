@@ -10,15 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, model_validator
 
 from handlers.ranking.manifest import FEATURES_OF, OBJECTIVES, Manifest, Phase
-from handlers.ranking.sections import TreesSection
 from schemas.rules import Section
 
 if TYPE_CHECKING:
@@ -32,21 +30,6 @@ _ADVICE = "train it anew with `assay train`, or name another one in ranking.tree
 
 class ModelMismatchError(Exception):
     """A model that can't be asked: it, its manifest and the features of today differ. The message says in what."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reranking:
-    """What the trees make of a query's candidates.
-
-    Attributes:
-        scores: Of each candidate, by its number: probabilities of a binary model, else margins without a unit.
-        order: Candidates' numbers, the best first; those of equal scores stay in the order before.
-        confidence: How sure the first place is, 0 to 1 (``confidence_of``).
-    """
-
-    scores: tuple[float, ...]
-    order: tuple[int, ...]
-    confidence: float
 
 
 class RankingModel(Section):
@@ -95,20 +78,7 @@ class RankingModel(Section):
         return booster
 
 
-def rerank(model: RankingModel, features: NDArray[np.float64], order_before: Sequence[int]) -> Reranking:
-    """Scores a query's candidates and puts them in order.
-
-    Args:
-        model: The model in force.
-        features: Candidates x 41.
-        order_before: Candidates' numbers as the stage before ordered them; it decides between equal scores.
-    """
-    scores = tuple(model.score(features).tolist())
-    order = tuple(sorted(order_before, key=lambda number: -scores[number]))
-    return Reranking(scores, order, confidence_of(scores, model.manifest.phase))
-
-
-def confidence_of(scores: Sequence[float], phase: Phase) -> float:
+def confidence_of(scores: Iterable[float], phase: Phase) -> float:
     """How sure the trees are of their first result, 0 to 1.
 
     A binary model gives each result the probability that it is relevant, and that of the best is its confidence. The
@@ -121,22 +91,12 @@ def confidence_of(scores: Sequence[float], phase: Phase) -> float:
     >>> round(confidence_of([0.3, 2.5, -1.0], Phase.LISTWISE), 3)
     0.9
     """
-    if not scores:
+    best = sorted(map(float, scores), reverse=True)
+    if not best:
         return 0.0
-    best = sorted(scores, reverse=True)
     if phase is Phase.BINARY:
         return best[0]
     return 1.0 if len(best) == 1 else 1 / (1 + math.exp(best[1] - best[0]))
-
-
-def sure_without_model(early: Reranking, section: TreesSection) -> bool:
-    """The cascade: whether the trees are so sure that the judge need not be asked.
-
-    Args:
-        early: What the trees make of the fused order, from features of that moment: no judge has ranked yet.
-        section: Where the trees' order does not count, in shadow too, it saves nothing either.
-    """
-    return section.mode == "on" and section.cascade and early.confidence >= section.confidence
 
 
 def _check(manifest: Manifest, model: str) -> None:
