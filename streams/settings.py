@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariableError
@@ -34,8 +34,8 @@ from handlers.page.refusals import PageRefusalsSection
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
 from handlers.ranking.sections import RankingSection
-from handlers.ranking.trees import ModelMismatchError, RankingModel
 from handlers.ranking.training.sections import TrainingSection
+from handlers.ranking.trees import ModelMismatchError, RankingModel
 from handlers.reasoning.sections import ReasoningSection
 from handlers.relevance.sections import Domains, RelevanceGateSection
 from handlers.results.extraction import ExtractionSection
@@ -48,6 +48,7 @@ from streams.fetch.settings import FetchSettings
 from streams.index.settings import IndexSettings
 from streams.kafka_settings import KafkaSettings
 from streams.llm.settings import LlmSettings, ModelsSection
+from streams.query.settings import QuerySettings
 from streams.ranking_model import read_ranking_model
 from streams.telemetry.alert_settings import AlertSettings
 from streams.telemetry.settings import TelemetrySettings
@@ -63,11 +64,15 @@ class SettingsError(Exception):
 
 
 class HttpSettings(Section):
-    """Where the application answers: /metrics, /healthz, /readyz."""
+    """Where the application answers: /metrics, /healthz, /readyz, /query."""
 
     enabled: bool = Field(default=True, description="Serve HTTP at all.")
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(default=8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    token: SecretStr = Field(
+        default=SecretStr(""),
+        description="Who asks /query shows it (Authorization: Bearer …); without one only this machine may ask.",
+    )
 
 
 class LogSettings(Section):
@@ -152,6 +157,7 @@ class Settings(BaseSettings):
     processing: ProcessingSettings = Field(default=ProcessingSettings(), description="How records are handled.")
     alerts: AlertSettings = Field(default=AlertSettings(), description="From which figures on somebody is told.")
     fetch: FetchSettings = Field(default=FetchSettings(), description="Fetching from the open web.")
+    query: QuerySettings = Field(default=QuerySettings(), description="What queries outside of Kafka may take.")
     index: IndexSettings = Field(default=IndexSettings(), description="Where the index is, and what makes its vectors.")
     llm: LlmSettings = Field(default=LlmSettings(), description="Where language models are asked, and at what cost.")
     models: ModelsSection = Field(description="How patiently models are asked, what they take, and their prices.")

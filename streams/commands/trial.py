@@ -16,7 +16,7 @@ from schemas.event import Event
 from schemas.outcome import Ask, Dead, DeadReason, Drop, DropReason, Need, Outcome, Reply, Retry
 from streams.clock import SystemClock
 from streams.codec import decode
-from streams.pipeline.breaker import Breaker
+from streams.pipeline.breaker import ClosedBreaker
 from streams.pipeline.decide import Decider, exhausted, retry_of
 from streams.settings import Settings
 from streams.topology import TOPIC_BYTES, Handler, Topic
@@ -77,7 +77,7 @@ class HandlerTrial:
         self._world = _World(settings)
         self._handler = handler
         self.rules = settings.rules(handler.rules)
-        breaker = _ClosedBreaker(settings.processing.breaker, clock)
+        breaker = ClosedBreaker(settings.processing.breaker, clock)
         self._decider = Decider(handler, self.rules, retry, self._world, clock, random.random, breaker)
 
     def decode(self, line: bytes) -> Event | Dead:
@@ -97,13 +97,6 @@ class HandlerTrial:
     def close(self) -> None:
         """Closes what the handler's needs have opened."""
         self._runner.run(self._world.aclose())
-
-
-class _ClosedBreaker(Breaker):
-    """A trial has an answer for each line; it doesn't wait until what is down is up again."""
-
-    def open(self, after_seconds: float | None) -> None:
-        """Stays closed."""
 
 
 class _World:

@@ -150,3 +150,14 @@ class Breaker:
     def _tell_waiting(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+class ClosedBreaker(Breaker):
+    """Never holds attempts back: whoever waits for an answer is told at once that what it needs is down."""
+
+    def failed(self, record: Hashable, after_seconds: float | None, probe: bool = False, cause: str = "") -> None:  # noqa: ARG002
+        """Stays closed."""
+        self.cause = cause
+
+    def open(self, after_seconds: float | None) -> None:
+        """Stays closed."""

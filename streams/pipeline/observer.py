@@ -13,11 +13,13 @@ from schemas.event import Event
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.outcome import DeadReason, RetryReason, Stage
 from schemas.pages import ScoredPage
+from schemas.ranking import RankingCompleted
 from schemas.relevance import RelevanceJudged, RelevanceOutcome, SnippetExtracted
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated, SearchScoreSource
 from streams.telemetry.labels import LANES, PAGE_FEATURES, Lane
 from streams.telemetry.metrics import Metrics
+from streams.telemetry.queries import QueryTelling
 
 log = structlog.get_logger(__name__)
 
@@ -44,6 +46,7 @@ class Observer:
         # At 0 from the start, so that the first one counts as an increase.
         metrics.transactions_total.labels(handler, "in_doubt", lane)
         self._features: dict[tuple[str, Lane], Counter] = {}
+        self._queries = {its: QueryTelling(metrics if its == "live" else None, "kafka") for its in LANES}
         self._held: dict[str, tuple[int, int, int, float]] = {}
 
     def handled(self, outcome: str, reason: str, seconds: float, age: float | None, replayed: bool) -> None:
@@ -104,8 +107,8 @@ class Observer:
             topic = topic.partition(".replay.")[0]
         self._metrics.consumer_lag_records.labels(self._handler, topic, self._lane).set(records)
 
-    def emitted(self, events: Sequence[Event], replayed: bool) -> None:
-        """Events that a record caused: what the trust and result dashboards show (R-270)."""
+    def emitted(self, events: Sequence[Event], replayed: bool, seconds: float) -> None:
+        """Events that a record caused in so many seconds: what the trust and result dashboards show (R-270)."""
         metrics = self._metrics
         for event in events:
             match event:
@@ -142,6 +145,8 @@ class Observer:
                 case ClaimEvaluated():
                     metrics.claims_evaluated_total.labels(event.status, event.band).inc()
                     _tell_claim(event)
+                case RankingCompleted():
+                    self._queries[self._lane_of(replayed)].answered(event, seconds)
                 case _:
                     pass
 

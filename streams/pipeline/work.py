@@ -158,7 +158,8 @@ class Work:
             if isinstance(encoded, Dead):
                 outcome, stage = encoded, Stage.ENCODE
             else:
-                self._observer.emitted(outcome.events, provenance.run is not None)
+                seconds = self._clock.monotonic() - begun.at
+                self._observer.emitted(outcome.events, provenance.run is not None, seconds)
                 self._note(origin, provenance, "emit", "", begun)
                 return encoded
         match outcome:

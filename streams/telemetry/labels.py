@@ -16,12 +16,14 @@ from schemas.documents import IndexChange
 from schemas.extraction import ExtractionTrigger
 from schemas.llm import CallOutcome
 from schemas.outcome import DeadReason, DropReason, FetchFailure, RetryReason, Stage
-from schemas.pages import Tier, TrustLabel
+from schemas.pages import LabelSource, Tier, TrustLabel
+from schemas.ranking import Intent, StageName, StageOutcome
 from schemas.relevance import RelevanceOutcome, SnippetFailure
 from schemas.retrieval import ResultType
 from schemas.search import Recommendation, SearchScoreSource
 from streams.telemetry import metric_defs as defs
 from streams.telemetry.metric_defs import MetricDef
+from streams.telemetry.queries import VIAS, RefusalReason
 from streams.topology import HANDLERS
 
 Lane = Literal["live", "replay"]
@@ -52,11 +54,14 @@ LABELS = {
     "topic": "What a handler reads, without prefix: its own topic, or one of its retry topics.",
     "outcome": "What came of it.",
     "reason": "What a refusal, a retry or a trigger carries; empty where there is none.",
-    "stage": "Where a record was refused.",
+    "stage": "Where a record was refused; or a stage of a query.",
     "lane": "live for ordinary traffic, replay for replays and backfills: the record has a run, or the group is one's.",
     "result": "How a transaction ended.",
     "tier": "How far a page is trusted, and how deep it is indexed.",
     "trust_label": "How far a page is trusted, in a word.",
+    "label_source": "What a trust label rests on: the page's score, or the fallback where it has none.",
+    "intent": "What a query is after; empty where it has no answer.",
+    "via": "Which way a query came: kafka or http.",
     "feature": "An observation of a page that is true or not, or more than none.",
     "change": "What indexing a page did.",
     "plan": "full for every document chunked in full, tiered for each as its tier has it.",
@@ -141,6 +146,8 @@ _SHARED: dict[tuple[str, ...], Rows] = {
     **_each("result", ("committed", "in_doubt")),
     **_each("tier", _TIERS),
     **_each("trust_label", _TRUST_LABELS),
+    **_each("label_source", get_args(LabelSource)),
+    **_each("via", VIAS),
     **_each("feature", PAGE_FEATURES),
     **_each("change", IndexChange),
     **_each("plan", ("full", "tiered")),
@@ -169,6 +176,14 @@ _OWN: dict[str, dict[tuple[str, ...], Rows]] = {
     defs.EXTRACTIONS_TRIGGERED.name: _each("reason", ExtractionTrigger),
     defs.SNIPPETS.name: _each("reason", ("", *SnippetFailure)),
     defs.RELEVANCE_JUDGMENTS.name: _each("outcome", RelevanceOutcome),
+    defs.QUERIES.name: _rows(
+        ("outcome", "intent"),
+        [
+            *product(("answered", "empty"), map(str, Intent)),
+            *product(get_args(RefusalReason), ("",)),
+        ],
+    ),
+    defs.QUERY_STAGES.name: {**_each("stage", StageName), **_each("outcome", StageOutcome)},
     defs.FETCHES.name: _each("outcome", ("ok", *FetchFailure)),
     defs.FETCH_ROBOTS.name: _each("outcome", ("fetched", "none", "kept", *FetchFailure)),
     defs.LLM_REQUESTS.name: _each("outcome", CallOutcome),

@@ -40,6 +40,7 @@ AGE_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300
 """Every objective of the topology is one of these bounds, so that the share within it is exact."""
 SCORE_BUCKETS = tuple(float(bound) for bound in range(10, 101, 10))
 IMPROVEMENT_BUCKETS = (-1.0, -0.5, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+SHARE_BUCKETS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 DRIFT_BUCKETS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0)
 
 HANDLER_EVENTS = MetricDef(
@@ -278,6 +279,50 @@ SEARCH_JUDGE_DRIFT = MetricDef(
     meaning="How far a model's score of a search is from the rubric's; it grows where a model drifts (R-102).",
     unit="1",
     buckets=DRIFT_BUCKETS,
+)
+QUERIES = MetricDef(
+    name="assay_queries_total",
+    kind="counter",
+    meaning="Queries that came to an end, by what they were after and which way they came. Of Kafka's those with"
+    " results or without any; replays are left out, for nobody waits for them.",
+    unit="queries",
+    labels=("outcome", "intent", "via"),
+)
+QUERY_SECONDS = MetricDef(
+    name="assay_query_seconds",
+    kind="histogram",
+    meaning="Time of an answered query from the start of the work on it, its models' answers included.",
+    unit="seconds",
+    labels=("via",),
+    buckets=DURATION_BUCKETS,
+)
+QUERY_STAGES = MetricDef(
+    name="assay_query_stages_total",
+    kind="counter",
+    meaning="What each stage of answered queries did: ran, off, skipped, shadow, failed.",
+    unit="stages",
+    labels=("stage", "outcome"),
+)
+QUERY_RESULTS = MetricDef(
+    name="assay_query_results_total",
+    kind="counter",
+    meaning="Results that queries were answered with, by their trust label and what it rests on.",
+    unit="results",
+    labels=("trust_label", "label_source"),
+)
+QUERY_HIGH_SHARE = MetricDef(
+    name="assay_query_high_share",
+    kind="histogram",
+    meaning="Share of HIGH among a query's first five results.",
+    unit="1",
+    buckets=SHARE_BUCKETS,
+)
+QUERY_TREES_AGREEMENT = MetricDef(
+    name="assay_query_trees_agreement",
+    kind="histogram",
+    meaning="Share of the results shown that trees in shadow would have shown as well.",
+    unit="1",
+    buckets=SHARE_BUCKETS,
 )
 CLAIMS_EVALUATED = MetricDef(
     name="assay_claims_evaluated_total",
@@ -534,6 +579,12 @@ METRICS: tuple[MetricDef, ...] = (
     SNIPPETS,
     SEARCHES_EVALUATED,
     SEARCH_JUDGE_DRIFT,
+    QUERIES,
+    QUERY_SECONDS,
+    QUERY_STAGES,
+    QUERY_RESULTS,
+    QUERY_HIGH_SHARE,
+    QUERY_TREES_AGREEMENT,
     CLAIMS_EVALUATED,
     FETCHES,
     FETCHES_CACHED,

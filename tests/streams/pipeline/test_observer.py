@@ -28,7 +28,7 @@ def example(kind: type[Event], name: str) -> Any:
 def told(*events: Event, replayed: bool = False) -> dict[str, float]:
     """What is counted of these events, by metric and labels, without what stayed at nothing."""
     registry = CollectorRegistry()
-    Observer(Metrics(registry), "toy").emitted(events, replayed)
+    Observer(Metrics(registry), "toy").emitted(events, replayed, 0.25)
     return {
         " ".join([sample.name, *sample.labels.values()]): sample.value
         for metric in registry.collect()

@@ -1,0 +1,157 @@
+"""The query engine: handler ``rank_results`` outside of Kafka, on the same world and under the same limits.
+
+A request goes in, its results or a refusal come out. What a record of ``ranking.requested.v1`` gets from the pipeline,
+a command or an HTTP client gets from here: the same handler, rules, journal of answers, budget and limits of models.
+Somebody waits for the answer, so there is one more try in place and no retry topic, and all of it has a time limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from typing import Protocol
+
+from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Outcome, Retry
+from schemas.ranking import RankingCompleted, RankingRequested
+from streams.clock import Clock, SystemClock
+from streams.pipeline.breaker import ClosedBreaker
+from streams.pipeline.decide import Chance, Decider, World, retry_of
+from streams.settings import Settings
+from streams.telemetry.metrics import Metrics
+from streams.telemetry.queries import QueryTelling, RefusalReason, Via
+from streams.topology import Handler, handler_named
+
+RANKING_HANDLER = "rank_results"
+_TRIES = 2
+_BUSY_SECONDS = 1.0
+"""After which somebody who was turned away may come again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A query that was not answered.
+
+    Attributes:
+        reason: Why.
+        detail: The same for people, with what to do.
+        after_seconds: When it may be worth asking again; None where nobody knows, or never.
+    """
+
+    reason: RefusalReason
+    detail: str
+    after_seconds: float | None = None
+
+
+class Queries(Protocol):
+    """Whoever answers queries: this process, or an application that is asked over HTTP."""
+
+    async def answer(self, request: RankingRequested) -> RankingCompleted | Refusal:
+        """The results, or why there are none; expected trouble is a value."""
+        ...
+
+
+class QueryEngine:
+    """Answers queries in this process."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        world: World,
+        clock: Clock | None = None,
+        chance: Chance = random.random,
+        metrics: Metrics | None = None,
+        via: Via = "command",
+        handler: Handler | None = None,
+    ) -> None:
+        """Opens nothing.
+
+        Args:
+            settings: The configuration to rank under.
+            world: Answers what the handler asks for; whoever made it closes it.
+            clock: Time; the system's by default.
+            chance: Jitter.
+            metrics: Count queries; nothing does by default.
+            via: Who asks, for the metrics and the log.
+            handler: The one of the topology that ranks, by default.
+
+        Raises:
+            SettingsError: Sections of the configuration don't go together.
+        """
+        handler = handler or handler_named(RANKING_HANDLER)
+        if handler is None:
+            raise LookupError(f"the topology has no handler {RANKING_HANDLER}")
+        self._clock = clock or SystemClock()
+        self._limits = settings.query
+        self._telling = QueryTelling(metrics, via)
+        self._underway = 0
+        self._numbers = count()
+        retry = retry_of(handler, settings.processing.retries)
+        breaker = ClosedBreaker(settings.processing.breaker, self._clock)
+        self._decider = Decider(handler, settings.rules(handler.rules), retry, world, self._clock, chance, breaker)
+
+    async def answer(self, request: RankingRequested) -> RankingCompleted | Refusal:
+        """The results of a query, or why there are none.
+
+        Args:
+            request: Without ``requested_at`` it was asked now.
+        """
+        began = self._clock.monotonic()
+        answer: RankingCompleted | Refusal = Refusal("failed", "the query was given up")
+        try:
+            answer = await self._bounded(request)
+            return answer
+        finally:
+            seconds = self._clock.monotonic() - began
+            if isinstance(answer, Refusal):
+                self._telling.refused(request, answer.reason, answer.detail, seconds)
+            else:
+                self._telling.answered(answer, seconds)
+
+    async def _bounded(self, request: RankingRequested) -> RankingCompleted | Refusal:
+        most = self._limits.parallel
+        if self._underway >= most:
+            return Refusal("busy", f"{most} queries are under way already; ask again later", _BUSY_SECONDS)
+        with self._one_more():
+            try:
+                async with asyncio.timeout(self._limits.seconds):
+                    return _answer(await self._decide(request))
+            except TimeoutError:
+                detail = f"no answer within {self._limits.seconds:g} seconds (query.seconds, ASSAY_QUERY__SECONDS)"
+                return Refusal("timeout", detail, _BUSY_SECONDS)
+
+    async def _decide(self, request: RankingRequested) -> Outcome:
+        if request.requested_at is None:
+            request = request.model_copy(update={"requested_at": self._clock.now()})
+        # Work that does not wait keeps the loop; others get a turn between two queries.
+        await asyncio.sleep(0)
+        first = self._decider.decide(request)
+        if not isinstance(first, Ask | Retry):
+            return first
+        return (await self._decider.finish(request, first, next(self._numbers), _TRIES)).outcome
+
+    @contextmanager
+    def _one_more(self) -> Iterator[None]:
+        self._underway += 1
+        try:
+            yield
+        finally:
+            self._underway -= 1
+
+
+def _answer(outcome: Outcome) -> RankingCompleted | Refusal:
+    """What whoever asked is told of a handler's outcome."""
+    match outcome:
+        case Emit(events):
+            completed = next((event for event in events if isinstance(event, RankingCompleted)), None)
+            return completed or Refusal("failed", "the query came to no results event: a bug")
+        case Retry(_, detail, after_seconds):
+            return Refusal("unavailable", detail or "what the query needs can't be reached", after_seconds)
+        case Dead(reason, detail):
+            invalid = reason in (DeadReason.INVALID, DeadReason.UNDECODABLE, DeadReason.TOO_LARGE)
+            return Refusal("invalid" if invalid else "failed", f"{reason}: {detail}")
+        case Drop(dropped):
+            return Refusal("invalid", f"the query was dropped: {dropped}")

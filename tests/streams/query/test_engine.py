@@ -1,0 +1,162 @@
+import asyncio
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
+
+from schemas.outcome import (
+    Ask,
+    Dead,
+    DeadReason,
+    Drop,
+    DropReason,
+    Emit,
+    Need,
+    Outcome,
+    Reply,
+    Retry,
+    RetryReason,
+    SearchVectors,
+    VectorsReply,
+)
+from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageNote, StageOutcome
+from streams.query.engine import QueryEngine, Refusal
+from streams.settings import load_settings
+from streams.telemetry.metrics import Metrics
+from tests.streams.doubles import START, VirtualClock
+from tests.streams.query.toys import Answers, completed, ranked, ranker
+
+REQUEST = RankingRequested(request_id="q1", query="which secret")
+
+
+def engine(decide: Any = None, world: Any = None, metrics: Metrics | None = None, **query: Any) -> QueryEngine:
+    settings = load_settings(query=query)
+    handler = ranker(decide)
+    return QueryEngine(settings, world or Answers(), VirtualClock(), lambda: 0.5, metrics, "http", handler)
+
+
+async def test_a_query_is_answered_with_what_the_handler_makes_of_the_worlds_replies() -> None:
+    world = Answers()
+    answer = await engine(world=world).answer(REQUEST)
+    assert isinstance(answer, RankingCompleted)
+    assert [result.rank for result in answer.results] == [1, 2]
+    assert world.needs == [SearchVectors("documents", "which secret", 5)]
+
+
+async def test_a_request_that_does_not_say_when_it_was_asked_was_asked_now() -> None:
+    answer = await engine().answer(REQUEST)
+    assert isinstance(answer, RankingCompleted)
+    assert answer.requested_at == START
+    earlier = REQUEST.model_copy(update={"requested_at": START.replace(year=2020)})
+    answer = await engine().answer(earlier)
+    assert isinstance(answer, RankingCompleted)
+    assert answer.requested_at == earlier.requested_at
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "detail"),
+    [
+        (Dead(DeadReason.INVALID, "date_from is no date"), "invalid", "date_from is no date"),
+        (Dead(DeadReason.HANDLER_BUG, "ValueError: x"), "failed", "handler_bug: ValueError: x"),
+        (Drop(DropReason.NOTHING_TO_DO), "invalid", "nothing_to_do"),
+        (Emit(()), "failed", "a bug"),
+    ],
+)
+async def test_what_is_no_answer_is_a_refusal_that_says_why(outcome: Outcome, reason: str, detail: str) -> None:
+    answer = await engine(lambda _: outcome).answer(REQUEST)
+    assert isinstance(answer, Refusal)
+    assert answer.reason == reason
+    assert detail in answer.detail
+
+
+async def test_what_is_down_is_tried_once_more_and_then_told_with_its_own_wish() -> None:
+    tries = []
+
+    def down(_: RankingRequested) -> Outcome:
+        tries.append(1)
+        return Retry(RetryReason.UNAVAILABLE, "Qdrant: connection refused", 3.0)
+
+    asked = engine(down)
+    for _ in range(10):  # no breaker makes the tenth wait for the first
+        answer = await asked.answer(REQUEST)
+        assert answer == Refusal("unavailable", "Qdrant: connection refused", 3.0)
+    assert len(tries) == 20
+
+
+async def test_an_exception_of_the_handler_is_a_refusal() -> None:
+    def broken(_: RankingRequested) -> Outcome:
+        raise ZeroDivisionError("no")
+
+    answer = await engine(broken).answer(REQUEST)
+    assert isinstance(answer, Refusal)
+    assert (answer.reason, answer.detail) == ("failed", "handler_bug: ZeroDivisionError: no")
+
+
+async def test_above_the_bound_queries_are_turned_away_and_below_it_again_let_in() -> None:
+    gate = asyncio.Event()
+
+    class Waiting(Answers):
+        async def answer(self, need: Need, run: str | None) -> Reply:
+            await gate.wait()
+            return await super().answer(need, run)
+
+    asked = engine(world=Waiting(), parallel=2)
+    waiting = [asyncio.create_task(asked.answer(REQUEST)) for _ in range(2)]
+    await asyncio.sleep(0.01)
+    third = await asked.answer(REQUEST)
+    assert isinstance(third, Refusal)
+    assert (third.reason, third.after_seconds) == ("busy", 1.0)
+    gate.set()
+    assert all(isinstance(answer, RankingCompleted) for answer in await asyncio.gather(*waiting))
+    assert isinstance(await asked.answer(REQUEST), RankingCompleted)
+
+
+async def test_a_query_that_takes_too_long_is_given_up() -> None:
+    class Silent(Answers):
+        async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+            await asyncio.Event().wait()
+            return VectorsReply(())
+
+    answer = await engine(world=Silent(), seconds=0.05).answer(REQUEST)
+    assert isinstance(answer, Refusal)
+    assert answer.reason == "timeout"
+    assert "ASSAY_QUERY__SECONDS" in answer.detail
+
+
+async def test_each_query_is_one_line_of_the_log_with_scores_and_labels_and_without_its_text() -> None:
+    def decide(request: RankingRequested) -> Outcome | Ask:
+        failed = StageNote(stage=StageName.RANKING, outcome=StageOutcome.FAILED)
+        results = [ranked(1, cts_score=83), ranked(2, trust_label="LOW", cts_score=None)]
+        return Emit((completed(request, *results, notes=(failed,)),))
+
+    with capture_logs() as logs:
+        await engine(decide).answer(REQUEST)
+    [line] = [one for one in logs if one["log_level"] == "info"]
+    assert line["event"] == "query answered"
+    assert line["stages"] == ["retrieval", "bm25"]
+    assert line["failed"] == ["ranking"]
+    assert (line["cts_scores"], line["trust_labels"]) == ([83, None], ["HIGH", "LOW"])
+    assert (line["intent"], line["via"], line["request_id"], line["results"]) == ("BALANCED", "http", "q1", 2)
+    assert "secret" not in str(line)
+    assert [one["query"] for one in logs if one["log_level"] == "debug"] == ["which secret"]
+
+
+async def test_queries_are_counted_by_what_came_of_them() -> None:
+    registry = CollectorRegistry()
+    metrics = Metrics(registry)
+    await engine(metrics=metrics).answer(REQUEST)
+    await engine(lambda request: Emit((completed(request),)), metrics=metrics).answer(REQUEST)
+    await engine(lambda _: Dead(DeadReason.INVALID, "no"), metrics=metrics).answer(REQUEST)
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(name, labels)
+
+    assert value("assay_queries_total", outcome="answered", intent="BALANCED", via="http") == 1
+    assert value("assay_queries_total", outcome="empty", intent="BALANCED", via="http") == 1
+    assert value("assay_queries_total", outcome="invalid", intent="", via="http") == 1
+    assert value("assay_query_seconds_count", via="http") == 2
+    assert value("assay_query_results_total", trust_label="LOW", label_source="score") == 1
+    assert value("assay_query_stages_total", stage="bm25", outcome="ran") == 2
+    assert (value("assay_query_high_share_sum"), value("assay_query_high_share_count")) == (0.5, 1)
+    assert value("assay_query_trees_agreement_count") == 0

@@ -1,0 +1,83 @@
+"""A handler that answers queries in a way that a test wants, and a world that never has to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from schemas.outcome import Ask, Emit, Need, Outcome, Reply, SearchVectors, VectorsReply
+from schemas.ranking import (
+    Intent,
+    IntentNote,
+    RankedResult,
+    RankingCompleted,
+    RankingRequested,
+    ReasoningMetadata,
+    StageName,
+    StageNote,
+    StageOutcome,
+)
+from schemas.rules import Rules
+from streams.topology import RANKING_COMPLETED, RANKING_REQUESTED, Handler
+from tests.streams.doubles import handler_of
+
+
+class Answers:
+    """A world that answers every need in one way, and counts them."""
+
+    def __init__(self, answer: Callable[[Need], Reply] | None = None) -> None:
+        self.needs: list[Need] = []
+        self._answer = answer or (lambda _: VectorsReply(()))
+
+    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002 - the signature is the world's
+        self.needs.append(need)
+        return self._answer(need)
+
+
+def ranked(rank: int, **differs: Any) -> RankedResult:
+    """A result."""
+    label = differs.get("trust_label", "HIGH")
+    whole = {
+        "rank": rank,
+        "url": f"https://example.org/{rank}",
+        "title": f"Page {rank}",
+        "score": 1.0 / rank,
+        "trust_label": label,
+        "because": ["title has all the words"],
+        "passage": "What it says.",
+        "_reasoning_metadata": ReasoningMetadata(trust_label=label, label_source="score"),
+        **differs,
+    }
+    return RankedResult.model_validate(whole)
+
+
+def completed(request: RankingRequested, *results: RankedResult, **differs: Any) -> RankingCompleted:
+    """What a query came to."""
+    whole = {
+        "request_id": request.request_id,
+        "query": request.query,
+        "requested_at": request.requested_at,
+        "intent": IntentNote(intent=Intent.BALANCED, because="nothing says otherwise"),
+        "stages": (StageName.RETRIEVAL, StageName.BM25),
+        "notes": (
+            StageNote(stage=StageName.RETRIEVAL, outcome=StageOutcome.RAN, because="5 points of 3 documents"),
+            StageNote(stage=StageName.BM25, outcome=StageOutcome.RAN),
+        ),
+        "results": results,
+        "context": "",
+        "config_version": "0",
+        **differs,
+    }
+    return RankingCompleted.model_validate(whole)
+
+
+def ranker(decide: Callable[[RankingRequested], Outcome | Ask] | None = None) -> Handler:
+    """A handler that decides so; by default it searches and answers with two results."""
+
+    def asks(request: RankingRequested, _: Rules) -> Outcome | Ask:
+        return decide(request) if decide else Ask(SearchVectors("documents", request.query, 5))
+
+    def reads(request: RankingRequested, _: tuple[Reply, ...], __: Rules) -> Outcome:
+        return Emit((completed(request, ranked(1), ranked(2, trust_label="LOW")),))
+
+    return handler_of(asks, reads, 1, (RANKING_COMPLETED,), RANKING_REQUESTED)
