@@ -19,6 +19,7 @@ from streams.generate.handler_docs import handler_page
 from streams.generate.json_schemas import json_schemas
 from streams.generate.metric_docs import metrics_page
 from streams.generate.prometheus import prometheus
+from streams.generate.ranking_features import ranking_features_page
 from streams.settings import read_document
 from streams.topology import HANDLERS
 
@@ -63,6 +64,7 @@ def generate(root: Path) -> dict[Path, str]:
         **goldens(root),
         **topology_page(),
         **metrics_page(),
+        **ranking_features_page(),
         **grafana(),
         **prometheus(document),
         **compose_workers(),
