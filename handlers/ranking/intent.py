@@ -1,0 +1,129 @@
+"""Reading a query: its words, and what it is after.
+
+In: a query and the word lists of ``ranking.intent``. Out: a ``ReadQuery`` that the stages share, with the intent and
+the signs it was told by. Rules of thumb over the query alone, in all languages of the lists at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from handlers.ranking.sections import IntentSection
+from handlers.ranking.tokens import fold, tokenize, words_of
+from handlers.results.words import is_ideographic
+from schemas.ranking import Intent, IntentNote
+
+_QUOTED = re.compile(r"[\"“”„«「『《〈]([^\"“”„«»「」『』《》〈〉]{2,200})[\"“”»」』》〉]")
+_NUMBERS = re.compile(r"(?:[A-Za-z]+-?)?\d+(?:[.,:/-]?\d+)*%?")
+_NAMES = re.compile(r"(?<=[^\W_] )(?:[A-Z]\w+|[A-Z]{2,}\b)")
+_MOST_WORDS_NAMED = 3
+_OVERVIEW = 3
+_LONG_TWICE = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadQuery:
+    """A query as the stages read it.
+
+    Attributes:
+        text: As it was asked.
+        folded: Its words without case, width and punctuation, a space between them.
+        tokens: As documents have them, in order, overlapping where words are not divided by spaces.
+        words: Without overlaps.
+        keywords: Tokens that say something of the subject, each once; all of them where there are only stop words.
+        quoted: Phrases in quotation marks, folded.
+        numbers: Numbers, years, and names with digits, as written.
+        question_words: Of the list, those found.
+        wants_news: Whether what is new is wanted.
+        intent: What it is after, and why that was thought.
+    """
+
+    text: str
+    folded: str
+    tokens: tuple[str, ...]
+    words: tuple[str, ...]
+    keywords: tuple[str, ...]
+    quoted: tuple[str, ...]
+    numbers: tuple[str, ...]
+    question_words: tuple[str, ...]
+    wants_news: bool
+    intent: IntentNote
+
+
+def read_query(query: str, section: IntentSection, stop_words: frozenset[str] = frozenset()) -> ReadQuery:
+    """Reads a query once for all stages.
+
+    Args:
+        query: As it was asked.
+        section: The word lists.
+        stop_words: Words that say nothing of the subject, in all languages, lower case.
+    """
+    folded = fold(query)
+    tokens = tuple(tokenize(query))
+    keywords = tuple(dict.fromkeys(token for token in tokens if token not in stop_words))
+    return ReadQuery(
+        text=query,
+        folded=folded,
+        tokens=tokens,
+        words=tuple(words_of(query)),
+        keywords=keywords or tuple(dict.fromkeys(tokens)),
+        quoted=_quoted(query),
+        numbers=_numbers(query),
+        question_words=_found(folded, section.question_words),
+        wants_news=bool(_found(folded, section.temporal_words)),
+        intent=detect_intent(query, section),
+    )
+
+
+def detect_intent(query: str, section: IntentSection) -> IntentNote:
+    """What a query is after, and the signs it was told by.
+
+    Signs of who wants one thing: quotation marks, numbers, names, words such as "who", many words. Signs of who wants
+    an overview: words such as "overview" and "best", which outweigh the others, and few words without any other sign.
+    """
+    folded, count = fold(query), len(words_of(query))
+    specific: list[tuple[int, str]] = []
+    if quoted := _quoted(query):
+        specific.append((2, f"a quoted phrase ({quoted[0]})"))
+    if numbers := _numbers(query):
+        specific.append((1, f"a number ({numbers[0]})"))
+    if names := _NAMES.findall(query):
+        specific.append((1, f"a name ({' '.join(names[:_MOST_WORDS_NAMED])})"))
+    if asked := _found(folded, section.specific_words):
+        specific.append((1, f"asks for one thing ({asked[0]})"))
+    if count >= section.long_words:
+        times = _LONG_TWICE if count >= _LONG_TWICE * section.long_words else 1
+        specific.append((times, f"{count} words"))
+    open_: list[tuple[int, str]] = []
+    if wide := _found(folded, section.exploratory_words):
+        open_.append((_OVERVIEW, f"asks for an overview ({wide[0]})"))
+    elif count <= section.short_words and not specific:
+        open_.append((1, "few words" if count > 1 else "one word"))
+    balance = sum(points for points, _ in specific) - sum(points for points, _ in open_)
+    signs = ", ".join(sign for _, sign in (*specific, *open_))
+    if balance > 0:
+        return IntentNote(intent=Intent.SPECIFIC, because=signs)
+    if balance < 0:
+        return IntentNote(intent=Intent.EXPLORATORY, because=signs)
+    return IntentNote(intent=Intent.BALANCED, because=signs or "no sign of either")
+
+
+def _quoted(query: str) -> tuple[str, ...]:
+    return tuple(phrase for phrase in map(fold, _QUOTED.findall(query)) if phrase)
+
+
+def _numbers(query: str) -> tuple[str, ...]:
+    return tuple(_NUMBERS.findall(query))
+
+
+def _found(folded: str, words: Iterable[str]) -> tuple[str, ...]:
+    """The words of a list that a folded query has: whole words, anywhere where no spaces divide words."""
+    spaced = f" {folded} "
+    found = []
+    for word in words:
+        wanted = fold(word)
+        if (wanted if wanted and is_ideographic(wanted[0]) else f" {wanted} ") in spaced:
+            found.append(word)
+    return tuple(found)

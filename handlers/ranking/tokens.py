@@ -1,0 +1,131 @@
+"""Words of a text, as BM25 counts them: in any language, the same for a query and for what it is held against.
+
+In: a text. Out: its tokens in order, folded so that case, width and variant characters make no difference. Where no
+spaces divide words they are cut: Chinese by a dictionary, what the dictionary does not know, and other scripts, into
+pairs of characters. Linear in the length of the text, whatever it is made of.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+import rjieba
+
+MAX_CHARACTERS = 100_000
+"""Of a text that is read."""
+_MAX_TOKEN = 64
+_PIECE = 500
+
+# Letters, digits and the marks that go with them: vowel signs are no letters to ``\w``, yet parts of words.
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f"
+    "\u1780-\u17ff"
+)
+_RUNS = re.compile(rf"[\w{_MARKS}]{{1,{_MAX_TOKEN}}}")
+_POSSESSIVE = re.compile(r"['’]s(?!\w)")
+_HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_KATAKANA = "\u30a0-\u30ff"
+_HIRAGANA, _HANGUL, _SOUTH_EAST_ASIAN = (
+    "\u3041-\u309f",
+    "\u1100-\u11ff\uac00-\ud7af",
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff",
+)
+_OTHERS = f"{_KATAKANA}{_HIRAGANA}{_HANGUL}{_SOUTH_EAST_ASIAN}"
+_ONLY_HAN = re.compile(rf"[\x00-\x7f{_HAN}]*")
+_UNDIVIDED = re.compile(f"[{_HAN}{_OTHERS}]")
+_SCRIPTS = re.compile(
+    f"(?P<han>[{_HAN}]+)|(?P<word>[{_KATAKANA}]+)|(?P<pairs>[{_HIRAGANA}]+|[{_HANGUL}]+|[{_SOUTH_EAST_ASIAN}]+)"
+    f"|(?P<other>[^ {_HAN}{_OTHERS}]+)"
+)
+# Two ways to write one character in the same script; simplified and traditional are more than that.
+_VARIANTS = tuple(zip("臺裏峯羣啓爲衆麪綫祕", "台裡峰群啟為眾麵線秘", strict=True))
+
+
+def tokenize(text: str) -> list[str]:
+    """The tokens of a text, in order; of the first ``MAX_CHARACTERS``.
+
+    Dictionary words of Chinese come with the words they are made of, so that 立法院 is found by 立法 too.
+
+    >>> tokenize("Zürich’s 2 CAFÉS, ＡＢＣ")
+    ['zürich', '2', 'cafés', 'abc']
+    >>> tokenize("立法院的卓榮泰")
+    ['立法', '法院', '立法院', '的卓', '卓榮', '榮泰']
+    """
+    folded = fold(text)
+    return _divided(folded, overlapping=True) if _UNDIVIDED.search(folded) else folded.split()
+
+
+def words_of(text: str) -> list[str]:
+    """The same without overlaps: each part of the text is in one word only, so that they can be counted.
+
+    >>> words_of("立法院 passed it")
+    ['立法院', 'passed', 'it']
+    """
+    folded = fold(text)
+    return _divided(folded, overlapping=False) if _UNDIVIDED.search(folded) else folded.split()
+
+
+def fold(text: str) -> str:
+    """The words of a text with a space between them: no case, no width, no punctuation, no variant characters.
+
+    >>> fold("Rain… in ＴＡＩＰＥＩ: 臺北!")
+    'rain in taipei 台北'
+    """
+    folded = text[:MAX_CHARACTERS].casefold().replace("_", " ")
+    if "'s" in folded or "’s" in folded:
+        folded = _POSSESSIVE.sub("", folded)
+    folded = " ".join(_RUNS.findall(folded))
+    if folded.isascii():
+        return folded
+    if not unicodedata.is_normalized("NFKC", folded):
+        # Piece by piece, for composing a text of nothing but marks takes quadratic time.
+        pieces = (folded[at : at + _PIECE] for at in range(0, len(folded), _PIECE))
+        folded = "".join(unicodedata.normalize("NFKC", piece) for piece in pieces).casefold()
+    for variant, usual in _VARIANTS:
+        folded = folded.replace(variant, usual)
+    return folded
+
+
+def _divided(folded: str, *, overlapping: bool) -> list[str]:
+    if _ONLY_HAN.fullmatch(folded):
+        return _han_words(folded, overlapping=overlapping)
+    tokens: list[str] = []
+    for part in _SCRIPTS.finditer(folded):
+        if part.lastgroup == "han":
+            tokens += _han_words(part[0], overlapping=overlapping)
+        elif part.lastgroup == "pairs":
+            tokens += _pairs(part[0], overlapping=overlapping)
+        else:
+            tokens.append(part[0])
+    return tokens
+
+
+def _han_words(text: str, *, overlapping: bool) -> list[str]:
+    """Dictionary words; characters between them in pairs, for names and traditional words that it doesn't know.
+
+    The dictionary alone decides: guessing words from their characters (HMM) cuts the same name differently from one
+    sentence to the next.
+    """
+    words: Iterable[str] = rjieba.cut_for_search(text, False) if overlapping else rjieba.cut(text, False)
+    tokens: list[str] = []
+    unknown = ""
+    for word in words:
+        if len(word) == 1 and word != " ":
+            unknown += word
+            continue
+        if unknown:
+            tokens += _pairs(unknown, overlapping=overlapping)
+            unknown = ""
+        if word != " ":
+            tokens.append(word)
+    return tokens + _pairs(unknown, overlapping=overlapping) if unknown else tokens
+
+
+def _pairs(run: str, *, overlapping: bool) -> list[str]:
+    if len(run) < 3:
+        return [run]
+    if overlapping:
+        return [run[at : at + 2] for at in range(len(run) - 1)]
+    return [run[at : at + 2] for at in range(0, len(run), 2)]
