@@ -1,14 +1,14 @@
 """Grades of what was served, and the queries that a model must never see.
 
 In: requests as they were served, with what was done. Out: for each a group of rows to train on or to be judged by:
-features, grades, the order as served. All requests of one query are on the same side (``is_held_out``): the same question
-asked twice would give its answer away.
+features, grades, the order as served. All requests of one query are on the same side (``is_held_out``), for the same
+question asked twice would give its answer away.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -100,8 +100,3 @@ def normalized(query: str) -> str:
     text = unicodedata.normalize("NFKC", query).casefold()
     words = "".join(c if c.isalnum() or unicodedata.category(c).startswith("M") else " " for c in text).split()
     return " ".join(words) or text.strip()
-
-
-def stacked(groups: Sequence[Group]) -> NDArray[np.float32]:
-    """The rows of all groups, one below another."""
-    return np.concatenate([group.features for group in groups])

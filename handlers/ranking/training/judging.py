@@ -1,0 +1,103 @@
+"""How good an order is on queries that were held out, and how sure it is that one order is better than another.
+
+In: groups with their grades, and the scores by which each group would be ordered. Out: means over the queries in which
+anything is relevant (in the others every order is as good), and the difference of two orders with an interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from handlers.ranking.metrics import average_precision, ndcg_at, precision_at, reciprocal_rank
+from handlers.ranking.training.grading import Group
+
+DEPTH = 10
+"""Results that NDCG looks at."""
+FIRST = 5
+"""Results that precision looks at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measures:
+    """Means over the queries that were judged."""
+
+    ndcg_at_10: float
+    precision_at_5: float
+    map: float
+    mrr: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """By how much NDCG@10 of one order is above that of another, on the same queries.
+
+    Attributes:
+        low: Lower end of the interval in which 95 of 100 resamples of the queries fall (bootstrap, Efron 1979).
+        high: Upper end.
+    """
+
+    ndcg_at_10: float
+    low: float
+    high: float
+
+    @property
+    def verdict(self) -> str:
+        """What the interval says: better, worse, or that it can't be told."""
+        return "better" if self.low > 0 else "worse" if self.high < 0 else "can't be told apart"
+
+
+def judged(groups: Sequence[Group], relevant: int) -> tuple[Group, ...]:
+    """The groups that an order can be judged by: anything in them is relevant, and not everything equally so."""
+    return tuple(group for group in groups if (group.grades >= relevant).any() and np.ptp(group.grades) > 0)
+
+
+def ordered_grades(group: Group, scores: Sequence[float] | NDArray[np.floating]) -> list[int]:
+    """Grades in the order of the scores; equal ones stay as they were served."""
+    grades: list[int] = group.grades[np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")].tolist()
+    return grades
+
+
+def measure(orders: Sequence[Sequence[int]], relevant: int) -> Measures:
+    """Means over queries.
+
+    Args:
+        orders: For each query the grades of its results in order; at least one query.
+        relevant: Grade from which a result is good.
+    """
+
+    def mean(values: Sequence[float]) -> float:
+        return float(np.mean(values))
+
+    return Measures(
+        ndcg_at_10=mean(ndcgs(orders)),
+        precision_at_5=mean([precision_at(grades, FIRST, relevant) for grades in orders]),
+        map=mean([average_precision(grades, relevant) for grades in orders]),
+        mrr=mean([reciprocal_rank(grades, relevant) for grades in orders]),
+    )
+
+
+def ndcgs(orders: Sequence[Sequence[int]]) -> list[float]:
+    """NDCG@10 of each query."""
+    return [ndcg_at(grades, DEPTH) for grades in orders]
+
+
+def compare(one: Sequence[float], other: Sequence[float], draws: int, seed: int) -> Difference:
+    """The difference of two orders on the same queries, with its interval.
+
+    Args:
+        one: A figure for each query.
+        other: The same of the order it is held against.
+        draws: How often queries are drawn anew.
+        seed: Of the draws.
+    """
+    differences = np.asarray(one) - np.asarray(other)
+    generator = np.random.default_rng(seed)
+    means = np.array(
+        [differences[generator.integers(0, len(differences), len(differences))].mean() for _ in range(draws)]
+    )
+    low, high = np.percentile(means, [2.5, 97.5])
+    return Difference(ndcg_at_10=float(differences.mean()), low=float(low), high=float(high))

@@ -1,0 +1,236 @@
+"""A model of feedback: what was joined goes in; a model, its manifest and its report come out, or why there is none.
+
+The phase follows from how many results are labelled; queries are split, the trees see one side, and on the other they
+are held against the order that was served and against the model in force.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+import numpy as np
+
+from handlers.ranking.manifest import (
+    FEATURES_OF,
+    TOTAL_FEATURES_PHASE_A,
+    TOTAL_FEATURES_PHASE_C,
+    VERSION_PHASE_A,
+    VERSION_PHASE_C,
+    Manifest,
+    Phase,
+)
+from handlers.ranking.training.grading import Group, split_groups
+from handlers.ranking.training.growing import grow
+from handlers.ranking.training.joining import Joined, LeftOut
+from handlers.ranking.training.judging import Difference, Measures, compare, judged, measure, ndcgs, ordered_grades
+from handlers.ranking.training.sections import TrainingSection
+from handlers.ranking.trees import RankingModel
+
+FEATURES_VERSIONS = {TOTAL_FEATURES_PHASE_A: VERSION_PHASE_A, TOTAL_FEATURES_PHASE_C: VERSION_PHASE_C}
+"""Of a model that takes so many."""
+
+
+class NotTrained(StrEnum):
+    """Why there is no model."""
+
+    TOO_FEW_LABELS = "too_few_labels"
+    TOO_FEW_QUERIES = "too_few_queries"
+    NOTHING_TO_LEARN = "nothing_to_learn"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Data that no model can be made of, and what to do.
+
+    Attributes:
+        labelled: Results with feedback.
+        missing: Labelled results that it would take; 0 where that is not what is missing.
+    """
+
+    reason: NotTrained
+    because: str
+    labelled: int
+    missing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """An order that the new model is held against, on the same queries."""
+
+    name: str
+    measures: Measures
+    difference: Difference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingReport:
+    """Everything there is to say of a model that was trained.
+
+    Attributes:
+        labelled: Results with feedback.
+        graded: Results that were seen, graded or left alone, on both sides.
+        requests: That were answered and got feedback.
+        period: First and last request; None where no request has a time.
+        trained: Requests and different queries that were trained on.
+        held_out: The same of those held out; ``judged`` of them tell one order from another.
+        grades: How often each grade occurs, 0 to 4.
+        rivals: The order as served, and the model in force where there is one.
+    """
+
+    phase: Phase
+    features: int
+    seed: int
+    labelled: int
+    graded: int
+    requests: int
+    period: tuple[datetime, datetime] | None
+    trained: tuple[int, int]
+    held_out: tuple[int, int]
+    judged: int
+    grades: tuple[int, ...]
+    left_out: Mapping[LeftOut, int]
+    measures: Measures
+    rivals: tuple[Rival, ...]
+    importance: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A model and how it came about."""
+
+    model: RankingModel
+    report: TrainingReport
+
+
+def train(
+    joined: Joined,
+    section: TrainingSection,
+    seed: int,
+    features: int | None = None,
+    current: RankingModel | None = None,
+) -> Trained | Refusal:
+    """Trains a model and judges it.
+
+    Args:
+        joined: What was served and what was done with it.
+        section: How.
+        seed: Of the trees' draws, and of the intervals.
+        features: 29 or 41; by the phase where None: 41 in the listwise one, 29 before (R-241, R-243).
+        current: The model in force, to compare with.
+
+    Raises:
+        XgboostMissingError: It is not installed.
+    """
+    labelled = joined.labelled
+    phase = section.phases.phase_of(labelled)
+    if phase is None:
+        return _too_few(labelled, section.phases.binary)
+    features = features or features_of(phase)
+    split = split_groups(joined.requests, section.grades, section.held_out)
+    to_judge = judged(split.held_out, section.grades.relevant)
+    if refusal := _unfit(split.trained, to_judge, phase, section, labelled):
+        return refusal
+    grown = grow(split.trained, FEATURES_OF[FEATURES_VERSIONS[features]], phase, section, seed)
+    period = _period(joined)
+    model = RankingModel(manifest=_manifest(grown.model, phase, features, joined, period), model=grown.model)
+    own = _orders(model, to_judge)
+    served = [group.grades.tolist() for group in to_judge]
+    orders = {"order as served": served}
+    if current is not None and all(group.features.shape[1] >= len(current.manifest.features) for group in to_judge):
+        orders[f"{current.manifest.name} {current.manifest.version}"] = _orders(current, to_judge)
+    relevant = section.grades.relevant
+    everything = (*split.trained, *split.held_out)
+    report = TrainingReport(
+        phase=phase,
+        features=features,
+        seed=seed,
+        labelled=labelled,
+        graded=sum(len(group.grades) for group in everything),
+        requests=len(joined.requests),
+        period=period,
+        trained=_counted(split.trained),
+        held_out=_counted(split.held_out),
+        judged=len(to_judge),
+        grades=tuple(sum(int((group.grades == grade).sum()) for group in everything) for grade in range(5)),
+        left_out=joined.left_out,
+        measures=measure(own, relevant),
+        rivals=tuple(
+            Rival(name, measure(theirs, relevant), compare(ndcgs(own), ndcgs(theirs), section.bootstrap, seed))
+            for name, theirs in orders.items()
+        ),
+        importance=grown.importance,
+    )
+    return Trained(model, report)
+
+
+def features_of(phase: Phase) -> int:
+    """How many features a phase takes unless told otherwise: only the listwise one grew by the trust block (R-241)."""
+    return TOTAL_FEATURES_PHASE_C if phase is Phase.LISTWISE else TOTAL_FEATURES_PHASE_A
+
+
+def _too_few(labelled: int, needed: int) -> Refusal:
+    return Refusal(
+        NotTrained.TOO_FEW_LABELS,
+        f"{labelled:,} results have feedback, and it takes {needed:,}: {needed - labelled:,} are missing",
+        labelled,
+        needed - labelled,
+    )
+
+
+def _unfit(
+    trained: Sequence[Group], to_judge: Sequence[Group], phase: Phase, section: TrainingSection, labelled: int
+) -> Refusal | None:
+    """Why no model comes of groups, for all that they are many enough."""
+    if not trained:
+        because = "all queries are among those held out; feedback on more different queries is needed"
+        return Refusal(NotTrained.TOO_FEW_QUERIES, because, labelled)
+    if phase is Phase.BINARY:
+        good = np.concatenate([group.grades >= section.grades.relevant for group in trained])
+        tells = bool(good.any() and not good.all())
+    else:
+        tells = any(np.ptp(group.grades) > 0 for group in trained)
+    if not tells:
+        because = "no result is better than another by its feedback: good and poor ones are needed, also in one request"
+        return Refusal(NotTrained.NOTHING_TO_LEARN, because, labelled)
+    if not to_judge:
+        because = (
+            f"none of the queries held out (about {section.held_out:.0%} of all, by a hash of their text) has results "
+            "with different grades, so no model could be judged; feedback on more different queries is needed"
+        )
+        return Refusal(NotTrained.TOO_FEW_QUERIES, because, labelled)
+    return None
+
+
+def _orders(model: RankingModel, groups: Sequence[Group]) -> list[list[int]]:
+    return [ordered_grades(group, model.score(group.features.astype(np.float64))) for group in groups]
+
+
+def _counted(groups: Sequence[Group]) -> tuple[int, int]:
+    return len(groups), len({group.query for group in groups})
+
+
+def _period(joined: Joined) -> tuple[datetime, datetime] | None:
+    times = [request.at for request in joined.requests if request.at is not None]
+    return (min(times), max(times)) if times else None
+
+
+def _manifest(
+    model: str, phase: Phase, features: int, joined: Joined, period: tuple[datetime, datetime] | None
+) -> Manifest:
+    digest = hashlib.sha256(model.encode()).hexdigest()
+    version = FEATURES_VERSIONS[features]
+    when = f", {period[0]:%Y-%m-%d} to {period[1]:%Y-%m-%d}" if period else ""
+    return Manifest(
+        name="feedback",
+        version=digest[:12],
+        phase=phase,
+        features_version=version,
+        features=FEATURES_OF[version],
+        sha256=digest,
+        trained_on=f"Feedback on {joined.labelled:,} results of {len(joined.requests):,} requests{when}.",
+        licence="That of the feedback and of the pages it is about; nothing of either is in the model but thresholds.",
+    )
