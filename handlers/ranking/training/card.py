@@ -79,8 +79,8 @@ def _data(report: TrainingReport, section: TrainingSection) -> list[str]:
         ),
         "",
         f"Features are those logged when the results were served. Grades: the one given; else by the stay ({bands}); "
-        f"else a click: {acts.click}. Results down to {acts.passed_over} below the last one with feedback count as seen, "
-        "and those left alone have grade 0. No query is on both sides of the split.",
+        f"else a click: {acts.click}. Results down to {acts.passed_over} below the last with feedback count as seen; "
+        "those left alone have grade 0. No query is on both sides of the split.",
     ]
 
 
@@ -114,9 +114,8 @@ def _measured(report: TrainingReport) -> list[str]:
 
 
 def _importance(report: TrainingReport) -> list[str]:
-    return ["Share of the gain of all splits:", ""] + _table(
-        ("feature", "share"), [(name, f"{share:.1%}") for name, share in report.importance]
-    )
+    rows = [(name, f"{share:.1%}") for name, share in report.importance]
+    return ["Share of the gain of all splits:", "", *_table(("feature", "share"), rows)]
 
 
 def _limits(report: TrainingReport, section: TrainingSection) -> list[str]:
@@ -129,7 +128,7 @@ def _limits(report: TrainingReport, section: TrainingSection) -> list[str]:
     return [
         "- Presentation bias: what stands higher is clicked more, and what was never shown has no feedback. "
         f"{by_place:.1%} of the gain is of features that say where a result stood. {corrected}",
-        "- The figures above are of requests that were served by the order of their time, and only over what it showed.",
+        "- The figures above are of what was shown, in the order that was in force then; what was not shown is not in them.",
         "- It is as good as its queries: other subjects, languages or sources need their own figures. Let it run in "
         "shadow first.",
     ]
