@@ -33,7 +33,7 @@ class ReadQuery:
         tokens: As documents have them, in order, overlapping where words are not divided by spaces.
         words: Without overlaps.
         keywords: Tokens that say something of the subject, each once; all of them where there are only stop words.
-        quoted: Phrases in quotation marks, folded.
+        phrases: Those in quotation marks, folded.
         numbers: Numbers, years, and names with digits, as written.
         question_words: Of the list, those found.
         wants_news: Whether what is new is wanted.
@@ -45,7 +45,7 @@ class ReadQuery:
     tokens: tuple[str, ...]
     words: tuple[str, ...]
     keywords: tuple[str, ...]
-    quoted: tuple[str, ...]
+    phrases: tuple[str, ...]
     numbers: tuple[str, ...]
     question_words: tuple[str, ...]
     wants_news: bool
@@ -69,7 +69,7 @@ def read_query(query: str, section: IntentSection, stop_words: frozenset[str] = 
         tokens=tokens,
         words=tuple(words_of(query)),
         keywords=keywords or tuple(dict.fromkeys(tokens)),
-        quoted=_quoted(query),
+        phrases=_quoted(query),
         numbers=_numbers(query),
         question_words=_found(folded, section.question_words),
         wants_news=bool(_found(folded, section.temporal_words)),
