@@ -82,16 +82,9 @@ class CompiledRules:
     @classmethod
     def of(cls, rules: ScorePageRules) -> Self:
         """Compiles the sections."""
-        tiers, sources, points = rules.source_tiers, rules.source_rules, rules.trust_points
-        base = sources.base_scores
+        points = rules.trust_points
         return cls(
-            sources=SourceRules(
-                entries=(tiers.tier_1, tiers.tier_2, tiers.tier_3),
-                base_scores=(base.tier_1, base.tier_2, base.tier_3),
-                government_suffixes=sources.government_suffixes,
-                academic_suffixes=sources.academic_suffixes,
-                academic_domains=sources.academic_domains,
-            ),
+            sources=rules.source_rules.with_tiers(rules.source_tiers),
             points=ScorePoints(
                 doi_or_citation=points.citation.doi_or_citation,
                 external_links=points.citation.external_links,

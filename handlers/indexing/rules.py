@@ -10,6 +10,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from handlers.indexing.chunks import ChunkUnit
+from handlers.trust.tiers import SourceRules
 from schemas.rules import Section
 
 
@@ -40,6 +41,16 @@ class SourceRulesSection(Section):
         description="Endings of academic hosts; .* is any country domain where it is a public suffix."
     )
     academic_domains: tuple[str, ...] = Field(description="Domains that are academic though no suffix says so.")
+
+    def with_tiers(self, tiers: SourceTiersSection) -> SourceRules:
+        """Both sections as the plain values that ``source_of`` reads."""
+        return SourceRules(
+            entries=(tiers.tier_1, tiers.tier_2, tiers.tier_3),
+            base_scores=(self.base_scores.tier_1, self.base_scores.tier_2, self.base_scores.tier_3),
+            government_suffixes=self.government_suffixes,
+            academic_suffixes=self.academic_suffixes,
+            academic_domains=self.academic_domains,
+        )
 
 
 class CitationPoints(Section):
