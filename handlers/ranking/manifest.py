@@ -38,11 +38,11 @@ class Feature(IntEnum):
         return feature
 
     QUERY_LENGTH = 0, "Characters of the query.", NEVER
-    QUERY_WORDS = 1, "Tokens of the query.", NEVER
+    QUERY_WORDS = 1, "Words of the query.", NEVER
     QUERY_QUOTES = 2, "Quoted phrases in the query.", NEVER
     QUERY_NUMBERS = 3, "Numbers in the query.", NEVER
     QUERY_QUESTION_WORDS = 4, "Question words in the query.", NEVER
-    QUERY_KEYWORDS = 5, "Keywords of the query: its different tokens without stop words.", NEVER
+    QUERY_KEYWORDS = 5, "Keywords of the query: different tokens that are no stop words.", NEVER
 
     DOCUMENT_LENGTH = 6, "Characters of the text that is ranked.", NEVER
     RECENCY_DAYS = 7, "Days from publication to the query; 0 for a date to come.", "NaN without a date or a clock"
