@@ -89,7 +89,7 @@ def _of_query(query: ReadQuery) -> tuple[float, ...]:
     return (
         float(len(query.text)),
         float(len(query.words)),
-        float(len(query.quoted)),
+        float(len(query.phrases)),
         float(len(query.numbers)),
         float(len(query.question_words)),
         float(len(query.keywords)),
