@@ -19,6 +19,7 @@ from handlers.index_page import IndexPageRules, index_page, read_index
 from handlers.index_utterance import IndexUtteranceRules, index_utterance, read_utterance
 from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance, read_relevance
 from handlers.page.links import host_of, registrable_domain
+from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.request_snippets import RequestSnippetsRules, request_snippets
 from handlers.score_page import ScorePageRules, score_page
 from schemas.claims import ClaimEvaluated, ExtractedClaim, UtteranceIndexed, UtteranceRecorded
@@ -537,6 +538,21 @@ HANDLERS: tuple[Handler, ...] = (
         retry_later=(60, 600),
         rounds=1,
         slo_seconds=120,
+    ),
+    Handler(
+        name="rank_results",
+        fn=rank_results,
+        read=read_ranking,
+        consumes=RANKING_REQUESTED,
+        emits=(RANKING_COMPLETED,),
+        rules=RankResultsRules,
+        lane="query",
+        concurrency=16,
+        ordered_by_key=False,  # each query has its own answer
+        retry_later=(10, 60),  # somebody waits: an answer that comes later still is of little use
+        replay="paid",
+        rounds=2,  # the index, and a judge
+        slo_seconds=15,
     ),
 )
 

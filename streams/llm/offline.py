@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from handlers.offline import decontextualize_claim, evaluate_retrieval, evaluate_search, judge_relevance
+from handlers.offline import decontextualize_claim, evaluate_retrieval, evaluate_search, judge_relevance, rank_results
 from schemas.llm import CallOutcome, LlmCall
 from schemas.outcome import AskModel, ModelFailed, ModelReply
 from streams.llm.answers import Kept, reply_of
@@ -19,6 +19,7 @@ OFFLINE_JUDGES: Mapping[str, Judge] = {
     "evaluate_retrieval": evaluate_retrieval.answer,
     "evaluate_search": evaluate_search.answer,
     "judge_relevance": judge_relevance.answer,
+    "rank_results": rank_results.answer,
 }
 """The judge of each task."""
 

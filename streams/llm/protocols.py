@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from handlers.claims.quality import parse_score
 from handlers.judge_relevance import read_word
+from handlers.ranking.judge import read_ranking_reply
 from handlers.results.judge_reply import read_retrieval_reply
 from handlers.search.reply import read_search_reply
 from schemas.event import MAX_ITEMS
@@ -23,6 +24,10 @@ def _is_retrieval_reply(need: AskModel, completion: Completion) -> bool:
     return read_retrieval_reply(completion.text, shown if isinstance(shown, int) else MAX_ITEMS) is not None
 
 
+def _is_ranking_reply(need: AskModel, completion: Completion) -> bool:
+    return read_ranking_reply(completion.text, len(need.facts["passages"])) is not None
+
+
 PROTOCOLS: Mapping[str, Callable[[AskModel, Completion], bool]] = {
     "decontextualize_claim": lambda need, completion: (
         bool(need.tools and completion.tool_calls) or parse_score(completion.text) is not None
@@ -30,6 +35,7 @@ PROTOCOLS: Mapping[str, Callable[[AskModel, Completion], bool]] = {
     "evaluate_retrieval": _is_retrieval_reply,
     "evaluate_search": lambda _, completion: read_search_reply(completion.text) is not None,
     "judge_relevance": lambda _, completion: read_word(completion.text) is not RelevanceOutcome.UNPARSED,
+    "rank_results": _is_ranking_reply,
 }
 """The protocol of each task."""
 

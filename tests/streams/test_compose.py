@@ -181,9 +181,8 @@ def test_a_worker_shares_what_its_replicas_must_share(handler: Handler) -> None:
     environment = service["environment"]
     # A handler of any lane may ask for a search, so all are told of the one index.
     assert environment["ASSAY_INDEX__URL"] == "${QDRANT_URL-http://qdrant:6333}"
-    asks_models = handler.lane == "llm"
-    assert ("ASSAY_LLM__REDIS_URL" in environment) is asks_models
-    assert ("redis" in service["depends_on"]) is asks_models
+    assert ("ASSAY_LLM__REDIS_URL" in environment) is handler.asks_models
+    assert ("redis" in service["depends_on"]) is handler.asks_models
 
 
 def test_redis_forgets_no_answer_that_was_paid_for() -> None:

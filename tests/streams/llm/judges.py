@@ -54,7 +54,7 @@ def judge_of(task: str) -> Handler:
     """The handler as it stands in the topology."""
     handler = handler_named(task)
     assert handler is not None
-    assert handler.lane == "llm"
+    assert handler.asks_models
     return handler
 
 

@@ -1,0 +1,255 @@
+"""Which results answer a query best, why, and what may a model read of them?
+
+In: ``RankingRequested``. Candidates come along, or the index is asked for them; then words, a judge, trees and
+diversity decide one after another, each of which may be switched off. Out: ``RankingCompleted``, with results, what
+every stage did, and a context of passages under trust labels. Trust goes through untouched: no judge sees it (C-39),
+and only trees that were trained on it weigh it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from handlers.indexing.rules import (
+    SourceRulesSection,
+    SourceTiersSection,
+    TieredIndexingSection,
+    TrustLabelsSection,
+)
+from handlers.page.links import host_of, registered_domain
+from handlers.prompts.model_tasks import ModelTasks
+from handlers.prompts.template import Prompts
+from handlers.ranking.candidate import Candidate
+from handlers.ranking.filters import BadFilter, fits, read_filters
+from handlers.ranking.judge import TASK, ask_judge
+from handlers.ranking.manifest import VERSION_PHASE_C
+from handlers.ranking.retrieval import merge_hits, search_for, take_given
+from handlers.ranking.sections import RankingSection
+from handlers.ranking.trees import RankingModel
+from handlers.reasoning.context import language_of, order_sources, write_context
+from handlers.reasoning.sections import ReasoningSection
+from handlers.results.patterns import Patterns, joined_words
+from handlers.trust.labels import Thresholds, TrustJudgment, label_for
+from handlers.trust.tiers import SourceRules, source_of
+from schemas.outcome import (
+    Ask,
+    Emit,
+    ModelFailed,
+    ModelReply,
+    ModelUnavailable,
+    Outcome,
+    Reply,
+    Retry,
+    RetryReason,
+    VectorsReply,
+    VectorsUnavailable,
+)
+from schemas.ranking import (
+    RankedResult,
+    RankingCompleted,
+    RankingRequested,
+    ReasoningMetadata,
+    StageName,
+    StageNote,
+    StageOutcome,
+)
+from schemas.rules import Rules
+
+if TYPE_CHECKING:
+    from handlers.ranking.stages import Standing, Weighed
+
+
+class RankResultsRules(Rules):
+    """Everything that ``rank_results`` decides by."""
+
+    ranking: RankingSection
+    reasoning: ReasoningSection
+    trust_labels: TrustLabelsSection
+    tiered_indexing: TieredIndexingSection
+    source_tiers: SourceTiersSection
+    source_rules: SourceRulesSection
+    patterns: Patterns
+    model_tasks: ModelTasks
+    prompts: Prompts
+    ranking_model: RankingModel | None = None
+
+    @cached_property
+    def stop_words(self) -> frozenset[str]:
+        """Words of a query that say nothing of its subject, in all languages."""
+        return joined_words(self.patterns, "stop_words")
+
+    @cached_property
+    def labels(self) -> Thresholds:
+        """Scores from which labels hold."""
+        return Thresholds(self.trust_labels.high, self.trust_labels.medium)
+
+    @cached_property
+    def tiers(self) -> Thresholds:
+        """Scores from which indexing tiers hold, for filters on candidates that come along."""
+        return Thresholds(self.tiered_indexing.tier_a.min_cts, self.tiered_indexing.tier_b.min_cts)
+
+    @cached_property
+    def sources(self) -> SourceRules:
+        """Who is in which tier, for the labels of candidates without a score."""
+        return self.source_rules.with_tiers(self.source_tiers)
+
+
+def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome | Ask:
+    """Asks the index for candidates; where some came along, goes on with those that fit the filters (R-230, R-232).
+
+    Filters that can't be meant are told in the note on the retrieval, with no results: who asked waits for an answer,
+    and would not see a dead letter.
+    """
+    if request.candidates is None:
+        search = search_for(request, rules.ranking.retrieval)
+        return _nothing(request, search.detail, rules) if isinstance(search, BadFilter) else Ask(search)
+    return _given(request, None, rules)
+
+
+def read_ranking(request: RankingRequested, replies: tuple[Reply, ...], rules: RankResultsRules) -> Outcome | Ask:
+    """Goes on with what the index found, and then with what the judge said.
+
+    Who can't be asked now is asked again later; a judge's answer that failed is noted, and the order before it stands.
+    """
+    last = replies[-1]
+    if isinstance(last, VectorsUnavailable):
+        return Retry(RetryReason.UNAVAILABLE, last.detail)
+    if isinstance(last, ModelUnavailable):
+        return Retry(RetryReason.UNAVAILABLE, last.detail, last.after_seconds)
+    reply = last if isinstance(last, ModelReply | ModelFailed) else None
+    if request.candidates is not None:
+        return _given(request, reply, rules)
+    found = next(reply for reply in replies if isinstance(reply, VectorsReply))
+    candidates = merge_hits(found.hits, rules.ranking.retrieval)
+    because = f"{len(found.hits)} points of {len(candidates)} documents"
+    return _rank(request, candidates, _note(StageName.RETRIEVAL, StageOutcome.RAN, because), reply, rules)
+
+
+def _given(request: RankingRequested, reply: ModelReply | ModelFailed | None, rules: RankResultsRules) -> Outcome | Ask:
+    """The candidates of the request; the filters hold for them too."""
+    filters = read_filters(request.filters)
+    if isinstance(filters, BadFilter):
+        return _nothing(request, filters.detail, rules)
+    given = take_given(request.candidates or (), rules.ranking.retrieval)
+    candidates = tuple(candidate for candidate in given if fits(candidate, filters, rules.tiers))
+    because = f"{len(given)} candidates came along"
+    if len(candidates) < len(given):
+        because += f", {len(candidates)} of them fit the filters"
+    return _rank(request, candidates, _note(StageName.RETRIEVAL, StageOutcome.SKIPPED, because), reply, rules)
+
+
+def _rank(
+    request: RankingRequested,
+    candidates: tuple[Candidate, ...],
+    retrieved: StageNote,
+    reply: ModelReply | ModelFailed | None,
+    rules: RankResultsRules,
+) -> Outcome | Ask:
+    # What counts words takes half a second to load, which no other handler's process should have to wait for.
+    from handlers.ranking import stages
+
+    section, model = rules.ranking, rules.ranking_model
+    weighed = stages.weigh(request.query, candidates, request.requested_at, section, rules.stop_words)
+    standing = weighed.standing
+    if not candidates:
+        return _completed(request, weighed, stages.nothing_to_rank(standing), retrieved, rules)
+    if reply is not None:
+        standing = stages.after_judge(standing, reply, section.model_ranking)
+    elif not section.model_ranking.enabled:
+        standing = stages.skip_judge(standing, StageOutcome.OFF, "model_ranking.enabled is false")
+    elif (sure := stages.sure_without_judge(weighed, section, model)) is not None:
+        standing = stages.skip_judge(standing, StageOutcome.SKIPPED, f"the trees are sure without it: {sure:.3g}")
+    else:
+        shown = [candidates[place] for place in standing.order[: section.model_ranking.candidates]]
+        return Ask(ask_judge(shown, weighed.query, rules.prompts[TASK], rules.model_tasks[TASK], section.model_ranking))
+    standing = stages.after_trees(weighed, standing, section.trees, model)
+    standing = stages.after_diversity(weighed, standing, section, request.limit or section.limit)
+    return _completed(request, weighed, standing, retrieved, rules)
+
+
+def _nothing(request: RankingRequested, because: str, rules: RankResultsRules) -> Outcome | Ask:
+    """The answer to a request that can't be meant as it is written."""
+    return _rank(request, (), _note(StageName.RETRIEVAL, StageOutcome.FAILED, because), None, rules)
+
+
+def _note(stage: StageName, outcome: StageOutcome, because: str) -> StageNote:
+    return StageNote(stage=stage, outcome=outcome, because=because)
+
+
+def _completed(
+    request: RankingRequested, weighed: Weighed, standing: Standing, retrieved: StageNote, rules: RankResultsRules
+) -> Emit:
+    results = tuple(_result(weighed, standing, rank, rules) for rank in range(1, len(standing.order) + 1))
+    context, reasoned = _context(request.query, results, rules.reasoning)
+    notes = (retrieved, *standing.notes, reasoned)
+    completed = RankingCompleted(
+        request_id=request.request_id,
+        query=request.query,
+        requested_at=request.requested_at,
+        intent=weighed.query.intent,
+        stages=tuple(note.stage for note in notes if note.outcome is StageOutcome.RAN),
+        notes=notes,
+        results=results,
+        context=context,
+        trees=standing.trees,
+        features_version=VERSION_PHASE_C if results else None,
+        llm=standing.llm,
+        config_version=rules.config_version,
+    )
+    return Emit((completed,))
+
+
+def _context(query: str, results: tuple[RankedResult, ...], section: ReasoningSection) -> tuple[str, StageNote]:
+    """What a model may read of the results: passages under labels, the most trusted first (R-253, R-255)."""
+    if not section.enabled:
+        return "", _note(StageName.REASONING, StageOutcome.OFF, "reasoning.enabled is false")
+    if not results:
+        return "", _note(StageName.REASONING, StageOutcome.SKIPPED, "no candidates")
+    sources = order_sources(results)
+    high = sum(source.label == "HIGH" for source in sources)
+    context = write_context(sources, language_of(query, section), section)
+    return context, _note(StageName.REASONING, StageOutcome.RAN, f"{len(sources)} sources, {high} of them HIGH")
+
+
+def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsRules) -> RankedResult:
+    from handlers.ranking.explain import explain
+
+    place = standing.order[rank - 1]
+    candidate = weighed.candidates[place]
+    judgment = _label(candidate, rules)
+    label = ReasoningMetadata(trust_label=judgment.label, label_source=judgment.label_source)
+    return RankedResult(
+        rank=rank,
+        url=candidate.url,
+        title=candidate.title,
+        score=round(standing.scores[place], 6),
+        stage_scores={stage: _rounded(scores[place]) for stage, scores in standing.stage_scores.items()},
+        because=explain(weighed, standing, place),
+        passage=candidate.passage,
+        date=candidate.date,
+        site_name=candidate.site_name,
+        cts_score=candidate.cts_score,
+        trust_features=candidate.trust,
+        trust_label=judgment.label,
+        features=None if standing.features is None else _served(standing.features[place].tolist()),
+        reasoning_metadata=label,
+    )
+
+
+def _label(candidate: Candidate, rules: RankResultsRules) -> TrustJudgment:
+    """The label of the score; without one that of the source's tier, as it is known or as its host has it (C-41)."""
+    tier: int | None = candidate.trust.source_tier if candidate.trust is not None else None
+    if candidate.cts_score is None and tier is None:
+        host = host_of(candidate.url)
+        tier = source_of(host, registered_domain(host), None, candidate.site_name or "", rules.sources).tier
+    return label_for(candidate.cts_score, tier, rules.labels)
+
+
+def _rounded(score: float | None) -> float | None:
+    return None if score is None else round(score, 6)
+
+
+def _served(row: list[float]) -> tuple[float | None, ...]:
+    """What the trees were shown of a candidate, to the last bit; JSON knows no NaN, there it is null."""
+    return tuple(None if value != value else value for value in row)
