@@ -34,13 +34,14 @@ _MAX_AUTHORS = 20
 def search_for(request: RankingRequested, section: RetrievalSection) -> SearchVectors | BadFilter:
     """What the index is asked for; or why the request's filters can't be meant.
 
-    Pages of the highest tier have a point for every few sentences: as many points are asked for as it takes to have
-    enough documents.
+    Pages of the highest tier have a point for every few sentences, and may crowd out others: as many points are asked
+    for as it takes to have enough documents.
     """
     filters = read_filters(request.filters)
     if isinstance(filters, BadFilter):
         return filters
-    return SearchVectors("documents", request.query, section.points, filters, section.candidates)
+    documents = min(max(section.documents, request.limit or 0), section.candidates)
+    return SearchVectors("documents", request.query, section.points, filters, documents)
 
 
 def merge_hits(hits: Sequence[VectorHit], section: RetrievalSection) -> tuple[Candidate, ...]:

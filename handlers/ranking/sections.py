@@ -16,6 +16,9 @@ class RetrievalSection(Section):
     """How candidates are brought home."""
 
     points: int = Field(ge=1, le=2000, description="Points of the index that are asked for, several of a document.")
+    documents: int = Field(
+        ge=0, le=MOST_CANDIDATES, description="Documents that they have to be of, or more points are asked for."
+    )
     candidates: int = Field(
         ge=1, le=MOST_CANDIDATES, description="Documents that are left of them for the next stages."
     )

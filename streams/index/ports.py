@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from schemas.outcome import SearchFilters
+
 Vector = Sequence[float]
 
 
@@ -20,6 +22,10 @@ class IndexDownError(Exception):
 
 class IndexSettingsError(Exception):
     """The index can't be used as it is configured; the message says what to change."""
+
+
+class IndexOwnedError(IndexSettingsError):
+    """The embedded index belongs to another process, which may be asked instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +68,13 @@ class VectorStore(Protocol):
         """Removes points; those that are not there are no error."""
         ...
 
-    async def search(self, vector: Vector, limit: int) -> list[tuple[float, dict[str, Any]]]:
-        """Cosine and payload of the nearest points, nearest first."""
+    async def search(
+        self, vector: Vector, limit: int, filters: SearchFilters | None = None
+    ) -> list[tuple[float, dict[str, Any]]]:
+        """Cosine and payload of the nearest points, nearest first, among those that fit the filters.
+
+        Hosts below a registrable domain are not told apart: what is found may be on another host of the domain.
+        """
         ...
 
     async def count(self) -> StoreCounts:

@@ -18,7 +18,9 @@ from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
 from handlers.indexing.write_plan import MEMORY
-from streams.index.ports import IndexDownError, IndexSettingsError, StoreCounts, StoredPoint, Vector
+from schemas.outcome import SearchFilters
+from streams.index.points import HeldPoints, PointAccess, ServedPoints
+from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError, StoreCounts, StoredPoint, Vector
 from streams.index.settings import IndexSettings
 
 _FILTERED = {
@@ -58,6 +60,7 @@ class QdrantStore:
         self._threads = ThreadPoolExecutor(settings.parallel if settings.url else 1, "index")
         self._opening = asyncio.Lock()
         self._gone = False
+        self._access: PointAccess = ServedPoints() if settings.url else HeldPoints()
 
     def beside(self, collection: str) -> QdrantStore:
         """Another collection in the same place; embedded, only one may own it, and this one stays the owner."""
@@ -75,29 +78,43 @@ class QdrantStore:
 
     async def write(self, points: Sequence[StoredPoint]) -> None:
         """Writes points in one operation; returns when they can be read."""
-        records = [
-            models.PointStruct(
-                id=point.id, vector=list(point.vector), payload={**point.payload, "embedder": self._embedder}
-            )
-            for point in points
-        ]
-        await self._call(lambda client: client.upsert(self._settings.collection, records, wait=True))
+        records = [self._access.struct(point, self._embedder) for point in points]
+
+        def upsert(client: QdrantClient) -> None:
+            self._access.changed([point.id for point in points])
+            client.upsert(self._settings.collection, records, wait=True)
+
+        await self._call(upsert)
 
     async def amend(self, point_id: str, payload: Mapping[str, Any]) -> None:
         """Sets keys of a point's payload; the others stay."""
         name = self._settings.collection
-        await self._call(lambda client: client.set_payload(name, dict(payload), points=[point_id], wait=True))
+
+        def amended(client: QdrantClient) -> None:
+            self._access.changed([point_id])
+            client.set_payload(name, dict(payload), points=[point_id], wait=True)
+
+        await self._call(amended)
 
     async def remove(self, ids: Sequence[str]) -> None:
         """Removes points; those that are not there are no error."""
         selected = models.PointIdsList(points=list(ids))
-        await self._call(lambda client: client.delete(self._settings.collection, selected, wait=True))
 
-    async def search(self, vector: Vector, limit: int) -> list[tuple[float, dict[str, Any]]]:
-        """Cosine and payload of the nearest points, nearest first."""
+        def removed(client: QdrantClient) -> None:
+            self._access.changed(ids)
+            client.delete(self._settings.collection, selected, wait=True)
+
+        await self._call(removed)
+
+    async def search(
+        self, vector: Vector, limit: int, filters: SearchFilters | None = None
+    ) -> list[tuple[float, dict[str, Any]]]:
+        """Cosine and payload of the nearest points, nearest first, among those that fit the filters.
+
+        Hosts below a registrable domain are not told apart: what is found may be on another host of the domain.
+        """
         name = self._settings.collection
-        found = await self._call(lambda client: client.query_points(name, list(vector), limit=limit, with_payload=True))
-        return [(point.score, point.payload or {}) for point in found.points]
+        return await self._call(lambda client: self._access.search(client, name, vector, limit, filters))
 
     async def count(self) -> StoreCounts:
         """Counts points, and documents by tier: each has one point that remembers.
@@ -187,7 +204,7 @@ class QdrantStore:
             try:
                 client = QdrantClient(path=str(settings.path))
             except RuntimeError as error:
-                raise IndexSettingsError(
+                raise IndexOwnedError(
                     f"another process owns the index at {settings.path}; name a Qdrant server for both "
                     "(ASSAY_INDEX__URL=http://…), or another folder (ASSAY_INDEX__PATH=…)"
                 ) from error
@@ -207,7 +224,7 @@ class QdrantStore:
     def _make(self, client: QdrantClient) -> None:
         name = self._settings.collection
         try:
-            client.create_collection(name, models.VectorParams(size=self._dimensions, distance=models.Distance.COSINE))
+            client.create_collection(name, models.VectorParams(size=self._dimensions, distance=self._access.distance))
         except (UnexpectedResponse, ValueError):
             # Another worker was faster, or it is trouble.
             if not client.collection_exists(name):

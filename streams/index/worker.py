@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from typing import Any
 
 from handlers.indexing.write_plan import MEMORY, WritePlan, places_to_read, plan_write
+from handlers.ranking.filters import on_sites
 from schemas.outcome import (
     IndexDocument,
     IndexReply,
@@ -22,12 +24,16 @@ from streams.index.ports import (
     IndexSettingsError,
     StoreCounts,
     StoredPoint,
+    Vector,
     VectorStore,
 )
 from streams.locks import KeyedLocks
 
 _BATCH = 128
 """Points embedded and written at once: of 8,192 dimensions they are within the 32 MB that a Qdrant server takes."""
+_MOST_POINTS = 2_000
+_MORE = 4
+"""A page that is indexed deeply has hundreds of points, which may all be nearer than the best one of another page."""
 _COUNT_SHARE = 100
 """Counting takes a hundredth of the time at most: of millions of points it takes seconds."""
 
@@ -85,7 +91,7 @@ class IndexWorker:
         """The points whose texts are nearest to a text; an index that can't be used finds nothing, and says so."""
         try:
             [vector] = await self._embedder.embed([need.text])
-            found = await self._store.search(vector, need.limit)
+            found = await self._found(vector, need)
         except (IndexDownError, IndexSettingsError) as error:
             return VectorsUnavailable(str(error))
         return VectorsReply(tuple(VectorHit(round(score, 4), payload) for score, payload in found))
@@ -94,6 +100,19 @@ class IndexWorker:
         """Closes the store and the embedder."""
         await self._store.aclose()
         await self._embedder.aclose()
+
+    async def _found(self, vector: Vector, need: SearchVectors) -> list[tuple[float, dict[str, Any]]]:
+        """Enough points, of enough documents, on the very hosts that were named; more are asked for until they are."""
+        sites = need.filters.domains if need.filters is not None else ()
+        asked = need.limit
+        while True:
+            found = await self._store.search(vector, asked, need.filters)
+            wanted = [(score, payload) for score, payload in found if on_sites(str(payload.get("url")), sites)]
+            documents = len({str(payload.get("document_id") or payload.get("url")) for _, payload in wanted})
+            enough = documents >= need.documents if need.documents else len(wanted) >= need.limit
+            if enough or len(found) < asked or asked >= _MOST_POINTS:
+                return wanted if need.documents else wanted[: need.limit]
+            asked = min(asked * _MORE, _MOST_POINTS)
 
     async def _carry_out(self, plan: WritePlan, document: IndexDocument) -> None:
         first = document.points[0].id

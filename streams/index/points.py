@@ -1,0 +1,222 @@
+"""How points are handed to Qdrant and searched for: a server gets JSON, the embedded store arrays, and help.
+
+Embedded, the client keeps what it is given, and looks at every point for every search. Three things make that fit for
+100,000 points (ADR 0014 has the figures):
+
+- Vectors go in as arrays. Lists of Python's floats take 32 bytes a number while files are opened, and become arrays of
+  twice the width that a search needs.
+- Vectors have length 1, so their product is their cosine; told that this is wanted, the client does not measure each of
+  them anew at every search.
+- A filter costs it 12 microseconds a point, 90 with a date. So what is filtered by is read once for each point and kept
+  here. Where few points fit, they alone are compared with the query; where many do, the nearest of all points are asked
+  for without a filter, and there are enough among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from qdrant_client import QdrantClient, models
+
+from schemas.outcome import SearchFilters
+from streams.index.conditions import DATE, DOMAIN, TAGS, TIER, conditions_of, domains_of
+from streams.index.ports import StoredPoint, Vector
+
+Found = list[tuple[float, dict[str, Any]]]
+_UNNAMED = ""
+"""The name of a point's only vector."""
+_KEYS = [TIER, DOMAIN, TAGS, DATE]
+_PAGE = 20_000
+_MARGIN = 2
+"""How many more points are asked for than the share of those that fit would need."""
+_MORE = 4
+"""How many times as many where these were too few: what fits stands far from the query."""
+
+
+class PointAccess(Protocol):
+    """What differs between a server and the embedded store. All of it runs in the store's threads.
+
+    Attributes:
+        distance: Of a collection that is made.
+    """
+
+    distance: models.Distance
+
+    def struct(self, point: StoredPoint, embedder: str) -> models.PointStruct:
+        """A point as it is written."""
+        ...
+
+    def search(
+        self, client: QdrantClient, name: str, vector: Vector, limit: int, filters: SearchFilters | None
+    ) -> Found:
+        """Cosine and payload of the nearest points that fit, nearest first."""
+        ...
+
+    def changed(self, ids: Sequence[str]) -> None:
+        """Is told which points were written, amended or removed."""
+        ...
+
+
+class ServedPoints:
+    """Of a server, which has an index for each key that is filtered by."""
+
+    distance = models.Distance.COSINE
+
+    def struct(self, point: StoredPoint, embedder: str) -> models.PointStruct:
+        """A point as it is written."""
+        return models.PointStruct(
+            id=point.id, vector=list(point.vector), payload={**point.payload, "embedder": embedder}
+        )
+
+    def search(
+        self, client: QdrantClient, name: str, vector: Vector, limit: int, filters: SearchFilters | None
+    ) -> Found:
+        """Cosine and payload of the nearest points that fit, nearest first."""
+        wanted = conditions_of(filters) if filters is not None else None
+        found = client.query_points(name, list(vector), query_filter=wanted, limit=limit, with_payload=True)
+        return [(point.score, point.payload or {}) for point in found.points]
+
+    def changed(self, ids: Sequence[str]) -> None:
+        """A server keeps its indexes itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What is filtered by, of one point."""
+
+    tier: Any
+    domain: Any
+    tags: tuple[Any, ...]
+    date: datetime | None
+
+
+class HeldPoints:
+    """Of the embedded store. Its models are made without validation, which knows of no arrays; the store does."""
+
+    distance = models.Distance.DOT
+
+    def __init__(self) -> None:
+        """Reads nothing before the first search that has a filter."""
+        self._facts: dict[str, _Facts] | None = None
+        self._stale: set[str] = set()
+
+    def struct(self, point: StoredPoint, embedder: str) -> models.PointStruct:
+        """A point as it is written."""
+        vector: Any = {_UNNAMED: np.asarray(point.vector, dtype=np.float32)}
+        payload = {**point.payload, "embedder": embedder}
+        return models.PointStruct.model_construct(id=point.id, vector=vector, payload=payload)
+
+    def search(
+        self, client: QdrantClient, name: str, vector: Vector, limit: int, filters: SearchFilters | None
+    ) -> Found:
+        """Cosine and payload of the nearest points that fit, nearest first."""
+        array = np.asarray(vector, dtype=np.float32)
+        if filters is None:
+            found = client.query_points(name, _query(array), limit=limit, with_payload=True)
+            return [(point.score, point.payload or {}) for point in found.points]
+        facts = self._known(client, name)
+        fitting = {point_id for point_id, its in facts.items() if _fits(its, filters)}
+        if len(fitting) ** 2 <= limit * len(facts):
+            scores = _compared(client, name, array, fitting, limit)
+        else:
+            scores = _nearest_of(client, name, array, fitting, limit, len(facts))
+        kept = {str(record.id): record.payload or {} for record in client.retrieve(name, list(scores))}
+        return [(score, kept[point_id]) for point_id, score in scores.items()]
+
+    def changed(self, ids: Sequence[str]) -> None:
+        """Their facts are read again at the next search, whether or not the change comes about."""
+        if self._facts is not None:
+            self._stale.update(ids)
+
+    def _known(self, client: QdrantClient, name: str) -> dict[str, _Facts]:
+        """What is filtered by, of all points."""
+        if self._facts is None:
+            self._facts, page = {}, None
+            while True:
+                records, page = client.scroll(name, limit=_PAGE, offset=page, with_payload=_KEYS)
+                self._facts |= _read(records)
+                if page is None:
+                    break
+        if self._stale:
+            for point_id in self._stale:
+                self._facts.pop(point_id, None)
+            self._facts |= _read(client.retrieve(name, list(self._stale), with_payload=_KEYS))
+            self._stale.clear()
+        return self._facts
+
+
+def _query(array: NDArray[np.float32]) -> models.NearestQuery:
+    nearest: Any = array
+    return models.NearestQuery.model_construct(nearest=nearest)
+
+
+def _compared(
+    client: QdrantClient, name: str, array: NDArray[np.float32], ids: Collection[str], limit: int
+) -> dict[str, float]:
+    """The nearest of a few points, each of them compared."""
+    if not ids:
+        return {}
+    records = client.retrieve(name, list(ids), with_payload=False, with_vectors=True)
+    scores = np.array([record.vector for record in records], dtype=np.float32) @ array
+    nearest = np.argsort(-scores, kind="stable")[:limit]
+    return {str(records[place].id): float(scores[place]) for place in nearest}
+
+
+def _nearest_of(
+    client: QdrantClient, name: str, array: NDArray[np.float32], ids: Collection[str], limit: int, total: int
+) -> dict[str, float]:
+    """The nearest of many points: the nearest of all are asked for, until enough of them are among these."""
+    asked = _MARGIN * limit * total // len(ids) + 1
+    while True:
+        nearest = client.query_points(name, _query(array), limit=asked, with_payload=False).points
+        among = [point for point in nearest if str(point.id) in ids]
+        if len(among) >= limit or asked >= total:
+            return {str(point.id): point.score for point in among[:limit]}
+        asked *= _MORE
+
+
+def _read(records: Sequence[models.Record]) -> dict[str, _Facts]:
+    return {str(record.id): _facts_of(record.payload or {}) for record in records}
+
+
+def _facts_of(payload: Mapping[str, Any]) -> _Facts:
+    outer, _, inner = TAGS.partition(".")
+    features = payload.get(outer)
+    tags = features.get(inner) if isinstance(features, Mapping) else ()
+    return _Facts(
+        payload.get(TIER),
+        payload.get(DOMAIN),
+        tuple(tags) if isinstance(tags, list | tuple) else (tags,),
+        _instant(payload.get(DATE)),
+    )
+
+
+def _fits(facts: _Facts, filters: SearchFilters) -> bool:
+    """The same as ``conditions_of`` asks of a server."""
+    if filters.tiers and facts.tier not in filters.tiers:
+        return False
+    if filters.domains and facts.domain not in domains_of(filters):
+        return False
+    if filters.tags and not any(tag in filters.tags for tag in facts.tags):
+        return False
+    if filters.date_from is None and filters.date_to is None:
+        return True
+    if facts.date is None or (filters.date_from is not None and facts.date < filters.date_from):
+        return False
+    return filters.date_to is None or facts.date < filters.date_to
+
+
+def _instant(value: object) -> datetime | None:
+    """A day begins at midnight; what names no zone is UTC, as Qdrant has it."""
+    if not isinstance(value, str):
+        return None
+    try:
+        instant = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
