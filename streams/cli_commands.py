@@ -14,6 +14,7 @@ from streams.cli_dlq import dlq
 from streams.cli_options import AsJson, Config
 from streams.cli_publish import publish
 from streams.cli_replay import replay
+from streams.cli_train import train
 from streams.settings import SettingsError, load_settings
 
 app = typer.Typer(
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.add_typer(dlq, name="dlq")
 app.command()(publish)
 app.add_typer(replay, name="replay")
+app.command()(train)
 
 
 def run_command_line(arguments: list[str]) -> int:

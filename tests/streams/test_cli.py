@@ -36,7 +36,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 def test_these_are_the_commands() -> None:
     assert set(COMMANDS) == {
         "broker", "config", "demo", "doctor", "estimate", "export", "generate", "graph", "lag", "publish", "run",
-        "tail", "top", "topics", "try", "version",
+        "tail", "top", "topics", "train", "try", "version",
     }  # fmt: skip
 
 
@@ -83,6 +83,10 @@ def test_the_help_names_every_command_and_no_argument_at_all_shows_it(
         (["tail"], "topic"),
         (["tail", "pages.scored.v1", "--max", "0"], "--max"),
         (["tail", "pages.scored.v1", "--from", "yesterday"], "yesterday"),
+        (["train"], "--out"),
+        (["train", "--out", "m", "--completed", "c.jsonl"], "--feedback"),
+        (["train", "--out", "m", "--features", "30"], "--features"),
+        (["train", "--out", "."], "in use"),
         (["broker", "--port", "many"], "--port"),
         (["config", "hide"], "hide"),
     ],

@@ -128,7 +128,7 @@ def _limits(report: TrainingReport, section: TrainingSection) -> list[str]:
     return [
         "- Presentation bias: what stands higher is clicked more, and what was never shown has no feedback. "
         f"{by_place:.1%} of the gain is of features that say where a result stood. {corrected}",
-        "- The figures above are of what was shown, in the order that was in force then; what was not shown is not in them.",
+        "- The figures above are of what was shown, as it was ordered then; what was not shown is not in them.",
         "- It is as good as its queries: other subjects, languages or sources need their own figures. Let it run in "
         "shadow first.",
     ]

@@ -145,7 +145,6 @@ class ServedLog:
     """Answers as they are read; of those nobody gave feedback on, nothing is kept."""
 
     feedback: FeedbackLog
-    columns: int
     events: int = 0
     left_out: Counter[LeftOut] = field(default_factory=Counter)
     _other_versions: Counter[str] = field(default_factory=Counter)
@@ -195,8 +194,6 @@ class ServedLog:
         if names is None or any(len(result.features or ()) != len(names) for result in served):
             self.left_out[LeftOut.OTHER_VERSION] += 1
             self._other_versions[version] += 1
-        elif len(names) < self.columns:
-            self.left_out[LeftOut.TOO_FEW_FEATURES] += 1
         else:
             served.sort(key=lambda result: result.rank)
             request = ServedRequest(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -37,6 +37,7 @@ FEATURES_VERSIONS = {TOTAL_FEATURES_PHASE_A: VERSION_PHASE_A, TOTAL_FEATURES_PHA
 class NotTrained(StrEnum):
     """Why there is no model."""
 
+    OTHER_VERSIONS = "other_versions"
     TOO_FEW_LABELS = "too_few_labels"
     TOO_FEW_QUERIES = "too_few_queries"
     NOTHING_TO_LEARN = "nothing_to_learn"
@@ -112,6 +113,7 @@ def train(
     seed: int,
     features: int | None = None,
     current: RankingModel | None = None,
+    skip_other_versions: bool = False,
 ) -> Trained | Refusal:
     """Trains a model and judges it.
 
@@ -121,15 +123,19 @@ def train(
         seed: Of the trees' draws, and of the intervals.
         features: 29 or 41; by the phase where None: 41 in the listwise one, 29 before (R-241, R-243).
         current: The model in force, to compare with.
+        skip_other_versions: Leave out answers whose features nobody here knows, instead of refusing.
 
     Raises:
         XgboostMissingError: It is not installed.
     """
+    if joined.other_versions and not skip_other_versions:
+        return _other_versions(joined)
+    features = features or features_of(section.phases.phase_of(joined.labelled))
+    joined = _wide_enough(joined, features)
     labelled = joined.labelled
     phase = section.phases.phase_of(labelled)
     if phase is None:
         return _too_few(labelled, section.phases.binary)
-    features = features or features_of(phase)
     split = split_groups(joined.requests, section.grades, section.held_out)
     to_judge = judged(split.held_out, section.grades.relevant)
     if refusal := _unfit(split.trained, to_judge, phase, section, labelled):
@@ -167,9 +173,25 @@ def train(
     return Trained(model, report)
 
 
-def features_of(phase: Phase) -> int:
+def features_of(phase: Phase | None) -> int:
     """How many features a phase takes unless told otherwise: only the listwise one grew by the trust block (R-241)."""
     return TOTAL_FEATURES_PHASE_C if phase is Phase.LISTWISE else TOTAL_FEATURES_PHASE_A
+
+
+def _wide_enough(joined: Joined, features: int) -> Joined:
+    requests = tuple(request for request in joined.requests if request.features.shape[1] >= features)
+    if not (narrow := len(joined.requests) - len(requests)):
+        return joined
+    return replace(joined, requests=requests, left_out={**joined.left_out, LeftOut.TOO_FEW_FEATURES: narrow})
+
+
+def _other_versions(joined: Joined) -> Refusal:
+    found = ", ".join(f"{version} ({count:,})" for version, count in joined.other_versions.items())
+    because = (
+        f"answers were served with features of a version that this Assay does not know: {found}; it knows "
+        f"{' and '.join(FEATURES_OF)}. Train with the Assay that served them, or leave them out: --skip-other-versions"
+    )
+    return Refusal(NotTrained.OTHER_VERSIONS, because, joined.labelled)
 
 
 def _too_few(labelled: int, needed: int) -> Refusal:

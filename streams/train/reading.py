@@ -1,0 +1,153 @@
+"""Feedback, and the answers it is about, off their topics or out of files, joined as they are read.
+
+Both are read to the end as it is now, feedback first: of the answers only those that somebody gave feedback on are
+kept, so memory is bounded by the feedback. Files hold bare events, or lines of ``assay tail --json`` or ``assay try``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from handlers.ranking.training.joining import FeedbackLog, Joined, ServedLog
+from schemas.event import Event, Provenance
+from schemas.outcome import Dead, DeadReason
+from schemas.ranking import RankingCompleted, RankingFeedback
+from streams.codec import decode, refusal, timestamp
+from streams.replay.source import read_range, standing_on
+from streams.settings import Settings
+from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK, RANKING_REQUESTED, Topic
+
+Progress = Callable[[Topic, int], AbstractContextManager[Callable[[int], None]]]
+"""Entered for a topic with its number of offsets, it gives out what is called with how many more were passed."""
+
+
+class Found(NamedTuple):
+    """Something that was read: where it stands, its identity, and the event, or why it is none."""
+
+    place: str
+    identity: str
+    at: datetime | None
+    event: Event | Dead
+
+
+class EmptyTopicError(Exception):
+    """There is nothing to read; the message says what to do."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """What has been read so far.
+
+    Attributes:
+        unreadable: Places of what is no such event, with the reason.
+    """
+
+    feedback: FeedbackLog = field(default_factory=FeedbackLog)
+    served: ServedLog = field(init=False)
+    unreadable: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.served = ServedLog(self.feedback)
+
+    def add(self, found: Found) -> None:
+        """Takes in one thing."""
+        if isinstance(found.event, RankingFeedback):
+            self.feedback.add(found.event, found.identity)
+        elif isinstance(found.event, RankingCompleted):
+            self.served.add(found.event, found.identity, found.at)
+        elif isinstance(found.event, Dead):
+            self.unreadable.append(f"{found.place}: {found.event.detail}")
+
+    def joined(self) -> Joined:
+        """What there is to train on."""
+        return self.served.joined()
+
+
+async def read_topics(settings: Settings, reading: Reading, progress: Progress) -> None:
+    """Reads both topics to the end as it is now.
+
+    Args:
+        settings: Where Kafka is, and the prefix.
+        reading: Takes in what is read.
+        progress: Told how far it is.
+
+    Raises:
+        EmptyTopicError: One of them is not there, or holds nothing.
+        KafkaError: The cluster can't be read.
+    """
+    topics = (RANKING_FEEDBACK, RANKING_COMPLETED)
+    standing = {its.topic: its.ranges for its in await standing_on(settings, [topic.name for topic in topics])}
+    for topic in topics:
+        if not sum(its.end - its.start for its in standing.get(topic.name, ())):
+            raise EmptyTopicError(_nothing_on(topic, settings.kafka.topic_prefix))
+    for topic in topics:
+        ranges = standing[topic.name]
+        with progress(topic, sum(its.end - its.start for its in ranges)) as advance:
+            async for record in read_range(settings, topic.name, ranges):
+                place = f"{record.topic}/{record.partition}/{record.offset}"
+                produced = timestamp(record.timestamp)
+                identity = Provenance.of(record.headers, place).identity
+                reading.add(Found(place, identity, produced, decode(topic, record.value, record.headers, produced)))
+                advance(1)
+
+
+def read_file(topic: Topic, path: Path, lines: Iterator[bytes | Dead]) -> Iterator[Found]:
+    """The events in the lines of a file.
+
+    Args:
+        topic: Whose events they are.
+        path: The file, for places.
+        lines: Its lines, or why one can't be held.
+    """
+    for number, line in enumerate(lines, 1):
+        place = f"{path}:{number}"
+        if isinstance(line, Dead):
+            yield Found(place, place, None, line)
+        elif line.strip():
+            yield from _of_line(topic, place, line)
+
+
+def _of_line(topic: Topic, place: str, line: bytes) -> Iterator[Found]:
+    try:
+        document: Any = from_json(line)
+    except ValueError as error:
+        yield Found(place, place, None, Dead(DeadReason.UNDECODABLE, str(error)))
+        return
+    if not isinstance(document, dict):
+        yield Found(place, place, None, Dead(DeadReason.INVALID, "no JSON object"))
+        return
+    tried = document.get("events")
+    for value in tried if isinstance(tried, list) else [document]:
+        if isinstance(value, dict) and (tried is None or value.get("topic") == topic.name):
+            yield _of_value(topic, place, value)
+
+
+def _of_value(topic: Topic, place: str, value: dict[str, Any]) -> Found:
+    """An event, bare or in an envelope; without an id of its own its content is its identity, as it is published."""
+    inner = value["value"] if "topic" in value and "value" in value else value
+    try:
+        event = topic.event.model_validate(inner)
+    except ValidationError as error:
+        return Found(place, place, None, refusal(error))
+    headers = value.get("headers") if inner is not value else None
+    given = headers.get("ce_id") if isinstance(headers, dict) else None
+    if not given and "offset" in value and inner is not value:
+        given = f"{value['topic']}/{value.get('partition')}/{value['offset']}"
+    return Found(place, str(given or sha256(event.to_json()).hexdigest()), None, event)
+
+
+def _nothing_on(topic: Topic, prefix: str) -> str:
+    if topic is RANKING_FEEDBACK:
+        todo = f"publish what people did with results: `assay publish {topic.name} feedback.jsonl`"
+    else:
+        todo = f"`assay run rank_results` answers what comes on {RANKING_REQUESTED.name}"
+    return f"there is nothing on {prefix}{topic.name}; {todo}"
