@@ -24,7 +24,7 @@ _NAN = math.nan
 _INTENTS = {Intent.SPECIFIC: 0.0, Intent.EXPLORATORY: 1.0, Intent.BALANCED: 2.0}
 _ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = 3.0e38
-"""What a foreign number is cut to: XGBoost refuses what is infinite as a float of 32 bits."""
+"""What a foreign number is cut to, so that it stays finite in the 32 bits in which trees compare."""
 
 
 def extract_features(

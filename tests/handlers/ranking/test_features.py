@@ -1,0 +1,339 @@
+"""Features: the base is what it always was, whatever is known of trust; what is unknown is missing and not 0."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.ranking.bm25 import Corpus
+from handlers.ranking.candidate import Candidate
+from handlers.ranking.features import extract_features
+from handlers.ranking.fusion import Fused, fuse
+from handlers.ranking.intent import read_query
+from handlers.ranking.manifest import (
+    FEATURES_OF,
+    NAMES,
+    TOTAL_FEATURES_PHASE_A,
+    TOTAL_FEATURES_PHASE_C,
+    VERSION_PHASE_A,
+    VERSION_PHASE_C,
+    Feature,
+)
+from handlers.ranking.sections import RankingSection
+from handlers.ranking.trees import ModelMismatchError, RankingModel
+from schemas.ranking import CandidateTrust, RankedResult
+from schemas.rules import Rules
+from tests.handlers.ranking.frozen.cases import Case, frozen_cases, frozen_model, frozen_scores, frozen_vectors
+from tests.handlers.ranking.models import manifest_of
+from tests.rules import shipped_rules
+
+
+class _Rules(Rules):
+    ranking: RankingSection
+
+
+SECTION = shipped_rules(_Rules).ranking
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+CASES = frozen_cases()
+TRUST = CandidateTrust(
+    source_tier=1,
+    has_doi=True,
+    citation_count=4,
+    external_links_count=7,
+    has_references_section=False,
+    has_headings=True,
+    has_statistics=False,
+    has_byline=True,
+    is_wire_report=False,
+    domain_is_academic=False,
+    domain_is_government=True,
+    word_count=1234,
+    schema_type="NewsArticle",
+    has_author=True,
+    has_date=True,
+)
+RAIN = Candidate(
+    url="https://news.example/rain",
+    title="Rain in the north",
+    text="It will rain in the north, the office said. " * 3,
+    passage="",
+    summary="Rain is coming.",
+    author=("Ann Lee",),
+    date="2026-11-20",
+    site_name="The News",
+    similarity=0.75,
+    position=0,
+)
+DRY = Candidate(url="https://a.example/d", title="A dry month", text="No drop fell.", passage="", position=1)
+FUSED = Fused(
+    vector=0.75,
+    bm25=4.5,
+    keyword_boost=0.1,
+    temporal_boost=0.05,
+    keyword_overlap=0.5,
+    exact_title=True,
+    score=0.8,
+    because=(),
+)
+
+
+def row_of(candidate: Candidate, text: str = "rain", now: datetime | None = NOW) -> dict[str, float]:
+    """The features of one candidate alone, by name."""
+    query = read_query(text, SECTION.intent)
+    [row] = extract_features(query, [candidate], [FUSED], None, [0], None, now).tolist()
+    return dict(zip(NAMES, row, strict=True))
+
+
+# --- the table -------------------------------------------------------------------------------------------------------
+
+
+def test_the_table_is_the_plans() -> None:
+    assert [feature.value for feature in Feature] == list(range(41))
+    assert (TOTAL_FEATURES_PHASE_A, TOTAL_FEATURES_PHASE_C, len(NAMES)) == (29, 41, 41)
+    assert {VERSION_PHASE_A: NAMES[:29], VERSION_PHASE_C: NAMES} == FEATURES_OF
+    assert NAMES[29:] == (
+        "trust_features_present",
+        "cts_score",
+        "source_tier",
+        "has_doi",
+        "citation_count",
+        "external_links_count",
+        "has_references_section",
+        "has_headings",
+        "has_statistics",
+        "has_byline",
+        "is_wire_report",
+        "domain_authority",
+    )
+    first = {
+        0: "query_length",
+        6: "document_length",
+        14: "vector_similarity",
+        21: "retrieval_position",
+        27: "mmr_score",
+    }
+    assert {column: NAMES[column] for column in first} == first
+    assert all(feature.meaning.endswith(".") and feature.missing for feature in Feature)
+
+
+# --- 29 features go on bit for bit -----------------------------------------------------------------------------------
+
+
+def test_base_features_are_what_they_were_when_the_frozen_model_was_trained() -> None:
+    for case, vectors in zip(CASES, frozen_vectors(), strict=True):
+        np.testing.assert_array_equal(case.features()[:, :TOTAL_FEATURES_PHASE_A], vectors)
+
+
+def test_a_model_of_29_features_gives_the_scores_it_gave() -> None:
+    model = frozen_model()
+    for case, scores in zip(CASES, frozen_scores(), strict=True):
+        for features in (case.features(), case.features(TRUST, 93), case.features(CandidateTrust(), 4)):
+            assert model.score(features).tolist() == scores, "equal to the last bit, whatever is known of trust"
+
+
+def test_the_frozen_files_would_tell_of_a_change_in_any_base_feature() -> None:
+    together = np.concatenate(frozen_vectors())
+    for column in range(TOTAL_FEATURES_PHASE_A):
+        assert len(set(together[:, column])) > 1, f"{NAMES[column]} is always the same"
+    assert set(frozen_model().booster.get_score()) == set(NAMES[:29]), "every one is asked for by some tree"
+    scores = [score for case in frozen_scores() for score in case]
+    for column in range(TOTAL_FEATURES_PHASE_A):
+        other = np.concatenate([case.features() for case in CASES])
+        other[:, column] = other[::-1, column] * 1.5 + 0.25
+        assert frozen_model().score(other).tolist() != scores, f"{NAMES[column]} changes no score"
+
+
+def test_a_model_of_29_features_under_a_manifest_of_41_is_refused() -> None:
+    text = frozen_model().model
+    with pytest.raises(ModelMismatchError, match="takes 29 features, the manifest has 41"):
+        RankingModel(manifest=manifest_of(text), model=text)
+
+
+# --- the block of trust ----------------------------------------------------------------------------------------------
+
+
+def test_what_is_known_of_trust_fills_the_block() -> None:
+    row = row_of(replace(RAIN, trust=TRUST, cts_score=81))
+    assert list(row.values())[29:] == [1, 81, 1, 1, 4, 7, 0, 1, 0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "trust", [None, CandidateTrust(), CandidateTrust(word_count=100, base_score=10, has_author=True)]
+)
+def test_without_trust_the_indicator_is_0_and_the_rest_missing(trust: CandidateTrust | None) -> None:
+    row = list(row_of(replace(RAIN, trust=trust)).values())
+    assert row[29] == 0.0
+    assert all(math.isnan(value) for value in row[30:])
+
+
+def test_a_score_alone_and_a_block_without_a_score_are_known_in_part() -> None:
+    alone = list(row_of(replace(RAIN, cts_score=0)).values())
+    assert alone[29:31] == [1.0, 0.0]
+    assert all(math.isnan(value) for value in alone[31:])
+    without = row_of(replace(RAIN, trust=TRUST))
+    assert without["trust_features_present"] == 1.0
+    assert math.isnan(without["cts_score"])
+
+
+@pytest.mark.parametrize(
+    ("academic", "government", "authority"),
+    [(True, None, 1.0), (None, True, 1.0), (False, None, 0.0), (False, False, 0.0), (True, True, 1.0)],
+)
+def test_authority_is_that_of_an_academy_or_a_government(
+    academic: bool | None, government: bool | None, authority: float
+) -> None:
+    trust = CandidateTrust(domain_is_academic=academic, domain_is_government=government)
+    assert row_of(replace(RAIN, trust=trust))["domain_authority"] == authority
+
+
+@given(st.builds(CandidateTrust), st.none() | st.integers(0, 100), st.sampled_from(CASES))
+def test_trust_changes_no_base_feature(trust: CandidateTrust, cts_score: int | None, case: Case) -> None:
+    with_trust, without = case.features(trust, cts_score), case.features()
+    np.testing.assert_array_equal(with_trust[:, :29], without[:, :29])
+
+
+# --- the document ----------------------------------------------------------------------------------------------------
+
+
+def test_a_document_is_told_by_its_own_fields() -> None:
+    row = row_of(RAIN)
+    assert list(row.values())[6:14] == [len(RAIN.text), 1.5, 1, 1, 1.0, 17, 15, 25]
+    bare = row_of(DRY)
+    assert math.isnan(bare["recency_days"])
+    assert list(bare.values())[8:11] == [0, 0, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("date", "days"),
+    [
+        ("2026-11-21T06:00:00Z", 0.25),
+        ("2026-11-21T12:00:00+06:00", 0.25),
+        ("2026-11-21T06:00:00", 0.25),
+        ("2025-11-21T12:00:00+00:00", 365.0),
+        ("2026-12-24", 0.0),
+        ("0001-01-01", 739940.5),
+    ],
+)
+def test_age_is_counted_in_days_from_when_it_was_asked(date: str, days: float) -> None:
+    row = row_of(replace(RAIN, date=date))
+    assert row["recency_days"] == days
+    assert row["has_date"] == 1.0
+    elsewhere = NOW.astimezone(timezone(timedelta(hours=8)))
+    assert row_of(replace(RAIN, date=date), now=elsewhere)["recency_days"] == days
+
+
+def test_without_a_clock_or_a_date_there_is_no_age() -> None:
+    unasked = row_of(RAIN, now=None)
+    assert math.isnan(unasked["recency_days"])
+    assert unasked["has_date"] == 1.0
+    for date in (None, "", "yesterday", "2026-13-45"):
+        row = row_of(replace(RAIN, date=date))
+        assert math.isnan(row["recency_days"])
+        assert row["has_date"] == 0.0
+
+
+# --- the stages before -----------------------------------------------------------------------------------------------
+
+
+def three(ranked: list[float | None] | None, order: list[int]) -> list[dict[str, float]]:
+    """Three candidates' features by name."""
+    candidates = [replace(RAIN, url=f"https://a.example/{position}", position=position) for position in range(3)]
+    fused = [replace(FUSED, score=score) for score in (0.5, 1.0, 0.25)]
+    rows = extract_features(read_query("rain", SECTION.intent), candidates, fused, ranked, order, [0.3, 0.2, 0.1], NOW)
+    return [dict(zip(NAMES, row, strict=True)) for row in rows.tolist()]
+
+
+def test_before_a_judge_has_ranked_the_fused_order_counts() -> None:
+    rows = three(None, [1, 0, 2])
+    assert [row["ranking_position"] for row in rows] == [1, 0, 2]
+    assert [row["retrieval_position"] for row in rows] == [0, 1, 2]
+    assert [row["position_change"] for row in rows] == [-1, 1, 0]
+    assert [row["ranking_percentile"] for row in rows] == [0.5, 1.0, 0.0]
+    assert [row["relative_score"] for row in rows] == [0.5, 1.0, 0.25]
+    assert all(math.isnan(row["model_score"]) for row in rows)
+    assert [row["mmr_score"] for row in rows] == [0.3, 0.2, 0.1]
+
+
+def test_after_a_judge_its_scores_count_and_who_was_not_shown_has_none() -> None:
+    rows = three([0.4, 0.8, None], [1, 0, 2])
+    assert [row["model_score"] for row in rows[:2]] == [0.4, 0.8]
+    assert [row["relative_score"] for row in rows[:2]] == [0.5, 1.0]
+    assert math.isnan(rows[2]["model_score"])
+    assert math.isnan(rows[2]["relative_score"])
+
+
+def test_a_judge_who_finds_nothing_good_divides_by_nothing() -> None:
+    assert [row["relative_score"] for row in three([0.0, 0.0, 0.0], [0, 1, 2])] == [0.0, 0.0, 0.0]
+
+
+def test_without_a_preview_feature_27_is_0() -> None:
+    assert row_of(RAIN)["mmr_score"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "intent"), [('"rain of 1931" who 2026', 0.0), ("overview of rain", 1.0), ("rain near the coast", 2.0)]
+)
+def test_the_intent_is_a_number(text: str, intent: float) -> None:
+    assert row_of(RAIN, text)["intent"] == intent
+
+
+def test_a_query_is_counted() -> None:
+    row = list(row_of(RAIN, 'who said "rain again" in 2026').values())[:6]
+    assert row[0] == 29
+    assert row[1:5] == [6, 1, 1, 1]
+
+
+def test_real_stages_fill_every_base_feature() -> None:
+    query = read_query("rain in the north", SECTION.intent)
+    candidates = (RAIN, DRY)
+    fused = fuse(candidates, Corpus(candidates, SECTION.bm25), query, NOW, SECTION.bm25)
+    rows = extract_features(query, candidates, fused, (0.9, 0.1), (0, 1), (1.0, 0.2), NOW)
+    assert not np.isnan(rows[0, :29]).any()
+    assert rows[0, Feature.BM25_SCORE] > rows[1, Feature.BM25_SCORE]
+    assert rows[0, Feature.COMBINED_SCORE] == fused[0].score
+    assert {NAMES[column] for column in np.flatnonzero(np.isnan(rows[1, :29]))} == {"recency_days", "vector_similarity"}
+
+
+# --- extremes --------------------------------------------------------------------------------------------------------
+
+
+def test_of_no_candidates_there_is_a_table_without_rows() -> None:
+    assert extract_features(read_query("rain", SECTION.intent), [], [], None, [], None, NOW).shape == (0, 41)
+
+
+def test_foreign_numbers_beyond_all_bounds_stay_numbers() -> None:
+    wild = replace(
+        RAIN, similarity=1e308, trust=CandidateTrust(citation_count=10**400, external_links_count=-(10**400))
+    )
+    query = read_query("rain", SECTION.intent)
+    rows = extract_features(query, [wild], [replace(FUSED, vector=1e308)], [1e308], [0], None, NOW)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isfinite(rows.astype(np.float32)[0, [14, 33, 34]]).all()
+        assert frozen_model().score(rows).shape == (1,)
+
+
+def test_features_survive_the_way_through_an_event() -> None:
+    [row] = CASES[0].features(TRUST)[:1].tolist()
+    served = tuple(None if value != value else value for value in row)
+    result = RankedResult.model_validate(
+        {
+            "rank": 1,
+            "url": "https://a.example",
+            "title": "",
+            "score": 1.0,
+            "trust_label": "LOW",
+            "_reasoning_metadata": {"trust_label": "LOW", "label_source": "fallback"},
+            "features": served,
+        }
+    )
+    features = json.loads(result.model_dump_json(by_alias=True))["features"]
+    np.testing.assert_array_equal(np.array(features, dtype=np.float64), row)
