@@ -13,7 +13,19 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from schemas.event import Event
-from schemas.outcome import Ask, Dead, DeadReason, Drop, DropReason, Need, Outcome, Reply, Retry
+from schemas.outcome import (
+    Ask,
+    Dead,
+    DeadReason,
+    Drop,
+    DropReason,
+    Need,
+    Outcome,
+    Reply,
+    Retry,
+    SearchVectors,
+    VectorsUnavailable,
+)
 from streams.clock import SystemClock
 from streams.codec import decode
 from streams.pipeline.breaker import ClosedBreaker
@@ -74,7 +86,7 @@ class HandlerTrial:
         retry = retry_of(handler, settings.processing.retries)
         clock = SystemClock()
         self._runner = runner
-        self._world = _World(settings)
+        self._world = _World(settings, reads_index=handler.lane == "query")
         self._handler = handler
         self.rules = settings.rules(handler.rules)
         breaker = ClosedBreaker(settings.processing.breaker, clock)
@@ -102,22 +114,39 @@ class HandlerTrial:
 class _World:
     """The pipeline's world, made only when a handler asks: the HTTP client is not imported before."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, reads_index: bool) -> None:
         self._settings = settings
+        self._reads_index = reads_index
         self._live: Any = None
 
     async def answer(self, need: Need, run: str | None) -> Reply:
+        if self._reads_index and isinstance(need, SearchVectors) and (missing := self._missing_index()):
+            return VectorsUnavailable(missing)
         if self._live is None:
             from streams.telemetry.logs import configure_logs
             from streams.world import LiveWorld
 
             # Standard output is for answers alone; structlog writes there until it is told otherwise.
             configure_logs(self._settings.logs.level, self._settings.logs.format)
-            # A trial changes no index: it has an empty one of its own, in memory, for as long as it runs.
-            index = self._settings.index.model_copy(update={"url": "", "path": None})
-            self._live = LiveWorld(self._settings.model_copy(update={"index": index}))
+            settings = self._settings
+            if not self._reads_index:
+                # A trial changes no index: it has an empty one of its own, in memory, for as long as it runs.
+                index = settings.index.model_copy(update={"url": "", "path": None})
+                settings = settings.model_copy(update={"index": index})
+            self._live = LiveWorld(settings)
         reply: Reply = await self._live.answer(need, run)
         return reply
+
+    def _missing_index(self) -> str:
+        """Why no index can be read, found out without opening one, for that would make it; "" where there is one."""
+        index = self._settings.index
+        if index.url or (index.path is not None and (index.path / "meta.json").is_file()):
+            return ""
+        where = f"at {index.path.resolve()}" if index.path is not None else "in memory"
+        return (
+            f"there is no index {where}: name one with ASSAY_INDEX__PATH or ASSAY_INDEX__URL,"
+            " or give the request candidates of its own"
+        )
 
     async def aclose(self) -> None:
         if self._live is not None:

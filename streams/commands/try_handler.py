@@ -88,8 +88,9 @@ def _refused(outcome: Drop | Retry | Dead) -> tuple[str, bool]:
     """The line of an outcome without events."""
     if isinstance(outcome, Dead):
         return _dead_line(outcome), True
-    kind = "drop" if isinstance(outcome, Drop) else "retry"
-    return json.dumps({"outcome": kind, "reason": outcome.reason, "events": []}), False
+    if isinstance(outcome, Drop):
+        return json.dumps({"outcome": "drop", "reason": outcome.reason, "events": []}), False
+    return dumped({"outcome": "retry", "reason": outcome.reason, "detail": outcome.detail, "events": []}), False
 
 
 def _answer_step(step: Step, line: bytes) -> tuple[str, bool]:
