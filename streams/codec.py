@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from schemas.event import Envelope, Event
 from schemas.outcome import Dead, DeadReason
 from schemas.pages import CrawledPage, ScoredPage
+from schemas.ranking import RankingRequested
 from streams.topology import TOPIC_BYTES, Topic
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -50,7 +51,8 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
         topic: Where the record stands.
         value: The record's value; None is a tombstone, which no topic of Assay has a use for.
         headers: Raw headers; a page that travels raw has its address in ``assay_url``.
-        produced_at: The record's timestamp, which stands in for a page's missing ``fetched_at``.
+        produced_at: The record's timestamp, which stands in for a page's missing ``fetched_at`` and for the time of a
+            query that does not say when it was asked.
     """
     if value is None:
         why = _texts(headers).get(UNREADABLE_HEADER)
@@ -69,6 +71,9 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
     if isinstance(event, CrawledPage | ScoredPage):
         fetched_at = _in_utc(event.fetched_at) or produced_at
         return event if fetched_at is event.fetched_at else event.model_copy(update={"fetched_at": fetched_at})
+    if isinstance(event, RankingRequested):
+        asked_at = _in_utc(event.requested_at) or produced_at
+        return event if asked_at is event.requested_at else event.model_copy(update={"requested_at": asked_at})
     return event
 
 
