@@ -19,6 +19,24 @@ class RoleSection(Section):
     max_sources: int = Field(ge=1, le=100, description="Sources that are shown at most, the most trusted first.")
 
 
+class CautionSection(Section):
+    """How a sentence is worded that rests on LOW sources alone (R-255)."""
+
+    words: tuple[str, ...] = Field(description="A sentence that has one of these is cautious already; any language.")
+    zh: str = Field(min_length=1, max_length=100, description="Put before a Chinese sentence that has none.")
+    en: str = Field(min_length=1, max_length=100, description="Put before any other sentence that has none.")
+
+
+class AnswerSection(Section):
+    """How an answer is made of sources."""
+
+    tries: int = Field(ge=1, le=5, description="How often a role is asked whose reply is not in its protocol.")
+    max_findings: int = Field(ge=1, le=100, description="Findings of the analyst that count, the first ones.")
+    max_sentences: int = Field(ge=1, le=100, description="Sentences of an answer at most.")
+    max_characters: int = Field(ge=50, le=5000, description="Of a finding, a remark or a sentence.")
+    caution: CautionSection = Field(description="Wording of what only LOW sources say.")
+
+
 class ReasoningSection(Section):
     """How contexts are written. From which score on a label holds is in ``trust_labels`` alone (R-256)."""
 
@@ -28,3 +46,4 @@ class ReasoningSection(Section):
     analyst: RoleSection = Field(description="Finds what the sources say.")
     critic: RoleSection = Field(description="Holds the findings against the sources.")
     writer: RoleSection = Field(description="Writes the answer.")
+    answer: AnswerSection = Field(description="How `assay answer` makes an answer of sources.")
