@@ -13,6 +13,7 @@ from pydantic_settings import EnvSettingsSource
 from rich.console import Console
 from rich.text import Text
 
+from streams.ranking_model import manifest_path
 from streams.settings import Settings, config_dir, load_settings, read_layers, read_yaml
 
 Action = Literal["show", "schema"]
@@ -66,6 +67,9 @@ def keys_in_force(overlay: Path | None) -> list[Key]:
     environment = EnvSettingsSource(Settings)()
     above = [(str(overlay), read_yaml(overlay))] if overlay else []
     below = [(str(path), layer) for path, layer in reversed(read_layers(config_dir()))]
+    if settings.ranking_model:
+        model = {"ranking_model": settings.ranking_model.model_dump(mode="json")}
+        above.insert(0, (str(manifest_path(settings.ranking.trees.model)), model))
 
     def origin(path: tuple[str, ...]) -> str:
         found = next((name for name, layer in above if _has(layer, path)), None)
