@@ -32,6 +32,8 @@ from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.observer import Observer
 from streams.pipeline.subscription import Subscription, subscriptions
 from streams.pipeline.work import Work
+from streams.query.engine import RANKING_HANDLER, QueryEngine
+from streams.query.route import QueryRoute
 from streams.settings import Settings, load_settings
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracers import make_tracer
@@ -79,6 +81,7 @@ class Application:
         world = world or self._own_world
         self.groups = tuple(group for handler in handlers for group in self._groups(handler, chance, world))
         self.health = Health(self.groups, settings, self._clock, self.metrics)
+        self._queries = self._query_route(world, chance)
         self.broker = IntakeBroker(settings, self.groups, self.registry)
         self.asgi = AsgiFastStream(
             self.broker,
@@ -86,6 +89,7 @@ class Application:
                 ("/metrics", make_asgi_app(self.registry)),
                 ("/healthz", probe(self.health.alive)),
                 ("/readyz", probe(self.health.ready)),
+                ("/query", self._queries),
                 *asyncapi_routes(settings.kafka.topic_prefix),
             ],
             logger=None,
@@ -119,7 +123,8 @@ class Application:
     async def drain(self) -> None:
         """Lets every group finish; called before the consumers close, while commits still work."""
         await self.health.stop()
-        await asyncio.gather(*(group.stop(self.settings.pipeline.drain_seconds) for group in self.groups))
+        budget = self.settings.pipeline.drain_seconds
+        await asyncio.gather(self._queries.drain(budget), *(group.stop(budget) for group in self.groups))
         self.drained = True
 
     async def caught_up(self) -> bool:
@@ -132,6 +137,13 @@ class Application:
     def _open_models(self) -> None:
         if not self.settings.llm.offline and any(group.handler.asks_models for group in self.groups):
             self._own_world.open_models()
+
+    def _query_route(self, world: World, chance: Chance) -> QueryRoute:
+        """Queries over HTTP, where this process ranks anyway, or may be the only one that can read the index."""
+        settings = self.settings
+        here = any(group.handler.name in (RANKING_HANDLER, "index_page") for group in self.groups)
+        engine = QueryEngine(settings, world, self._clock, chance, self.metrics, "http") if here else None
+        return QueryRoute(engine, settings.query, settings.http.token.get_secret_value())
 
     def _groups(self, handler: Handler, chance: Chance, world: World) -> list[ConsumerGroup]:
         """The handler's group and those of its retry topics, which share its circuit breaker."""

@@ -1,4 +1,4 @@
-"""The application's HTTP answers on a port of their own: /metrics, /healthz, /readyz."""
+"""The application's HTTP answers on a port of their own: /metrics, /healthz, /readyz, /query."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class HttpServer:
             listener = self._listen()
             host, port = listener.getsockname()[:2]
             self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-            config = uvicorn.Config(self._asgi, lifespan="off", log_config=None, access_log=False)
+            # Who asks is who is at the other end, whatever a header says.
+            config = uvicorn.Config(self._asgi, lifespan="off", log_config=None, access_log=False, proxy_headers=False)
             self._server = _Uvicorn(config)
             self._task = asyncio.create_task(self._server.serve(sockets=[listener]), name="http")
         return self

@@ -150,7 +150,9 @@ class LiveWorld:
             index = self._settings.index
             embedder = make_embedder(index.embedder)
             store = QdrantStore(index, embedder.name, embedder.dimensions)
-            self._indexer = IndexWorker(store, embedder, SystemClock(), index.count_seconds, self._show)
+            # Counting a large index takes seconds, which nobody waits for who has nowhere to show it.
+            show = None if self._metrics is None else self._show
+            self._indexer = IndexWorker(store, embedder, SystemClock(), index.count_seconds, show)
             beside = store.beside(index.utterances)
             self._utterances = IndexWorker(beside, embedder, SystemClock(), index.count_seconds)
         return self._indexer

@@ -22,16 +22,15 @@ from schemas.outcome import (
 )
 from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageNote, StageOutcome
 from streams.query.engine import QueryEngine, Refusal
-from streams.settings import load_settings
 from streams.telemetry.metrics import Metrics
 from tests.streams.doubles import START, VirtualClock
-from tests.streams.query.toys import Answers, completed, ranked, ranker
+from tests.streams.query.toys import Answers, completed, ranked, ranker, settings_with
 
 REQUEST = RankingRequested(request_id="q1", query="which secret")
 
 
 def engine(decide: Any = None, world: Any = None, metrics: Metrics | None = None, **query: Any) -> QueryEngine:
-    settings = load_settings(query=query)
+    settings = settings_with(**query)
     handler = ranker(decide)
     return QueryEngine(settings, world or Answers(), VirtualClock(), lambda: 0.5, metrics, "http", handler)
 

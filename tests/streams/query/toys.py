@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from schemas.outcome import Ask, Emit, Need, Outcome, Reply, SearchVectors, VectorsReply
@@ -18,8 +19,20 @@ from schemas.ranking import (
     StageOutcome,
 )
 from schemas.rules import Rules
+from streams.query.settings import QuerySettings
+from streams.settings import Settings, load_settings
 from streams.topology import RANKING_COMPLETED, RANKING_REQUESTED, Handler
 from tests.streams.doubles import handler_of
+
+
+def settings_with(**query: Any) -> Settings:
+    """The shipped configuration with other bounds of queries; read once, for it is long."""
+    return _shipped().model_copy(update={"query": QuerySettings(**query)})
+
+
+@cache
+def _shipped() -> Settings:
+    return load_settings()
 
 
 class Answers:

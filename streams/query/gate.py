@@ -1,0 +1,92 @@
+"""Who may ask an application over HTTP: this machine alone, or whoever has the token.
+
+In: a request's head as ASGI has it. Out: None, or the status and words it is refused with. Without a token only a peer
+on loopback may ask, and only for itself: what a proxy on this machine passes on, what a web page in a browser here
+sends, and a name that somebody's DNS points at 127.0.0.1 (rebinding) all look local and are not. With a token
+everybody needs it, this machine as well: behind a proxy nobody could tell the two apart.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable
+from ipaddress import IPv6Address, ip_address
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+_PASSED_ON = frozenset({b"forwarded", b"via", b"x-real-ip", b"x-client-ip", b"true-client-ip", b"cf-connecting-ip"})
+"""Headers of proxies, beside all that begin with ``x-forwarded-``."""
+_SAME_SITE = frozenset({b"same-origin", b"none"})
+"""What a browser says of a request that no other site has caused."""
+
+
+class Refused(NamedTuple):
+    """Why a request is not looked at."""
+
+    status: int
+    detail: str
+
+
+def refuse(peer: str | None, headers: Headers, token: str) -> Refused | None:
+    """Whether a request may not be answered.
+
+    Args:
+        peer: The address at the other end of the connection; None for a socket file.
+        headers: As ASGI has them, names in lower case.
+        token: What has to be shown; "" where only this machine may ask.
+
+    Returns:
+        None, or 401 for a missing or wrong token, and 403 where there is none and the request comes from elsewhere.
+    """
+    headers = list(headers)
+    if token:
+        return None if _shows(headers, token) else Refused(401, "a token is needed: Authorization: Bearer TOKEN")
+    if peer is None or not is_loopback(peer):
+        return Refused(403, "only this machine may ask; set ASSAY_HTTP__TOKEN to let others in with it")
+    if any(name in _PASSED_ON or name.startswith(b"x-forwarded-") for name, _ in headers):
+        return Refused(403, "a proxy has passed this on; set ASSAY_HTTP__TOKEN to let others in with it")
+    hosts = [value for name, value in headers if name == b"host"]
+    if len(hosts) != 1 or not is_loopback(_host(hosts[0])):
+        return Refused(403, "ask 127.0.0.1 or localhost by that name; others need ASSAY_HTTP__TOKEN")
+    for name, value in headers:
+        if (name == b"sec-fetch-site" and value not in _SAME_SITE) or (name == b"origin" and not _is_local(value)):
+            return Refused(403, "a web page of another site may not ask")
+    return None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or an address is this machine's own."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def _shows(headers: list[tuple[bytes, bytes]], token: str) -> bool:
+    shown = [value for name, value in headers if name == b"authorization"]
+    if len(shown) != 1:
+        return False
+    scheme, _, value = shown[0].partition(b" ")
+    right = hmac.compare_digest(value.strip(), token.encode())
+    return scheme.lower() == b"bearer" and right
+
+
+def _host(value: bytes) -> str:
+    """The name or address of a Host header, without its port."""
+    try:
+        return urlsplit(f"//{value.decode('ascii')}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_local(origin: bytes) -> bool:
+    try:
+        return is_loopback(urlsplit(origin.decode("ascii")).hostname or "")
+    except ValueError:
+        return False

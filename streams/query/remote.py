@@ -1,0 +1,92 @@
+"""Queries put to an application over HTTP: to the one that owns the embedded index, or to any that is named."""
+
+from __future__ import annotations
+
+import json
+from typing import get_args
+from urllib.parse import urlsplit
+
+import httpx2
+
+from schemas.ranking import RankingCompleted, RankingRequested
+from streams.query.engine import Refusal
+from streams.telemetry.queries import RefusalReason
+
+_CONNECT_SECONDS = 5.0
+_MARGIN_SECONDS = 5.0
+"""Longer than the application's own limit, so that it is the one to say that it took too long."""
+_LARGEST_BYTES = 64 * 1024 * 1024
+
+
+class RemoteQueries:
+    """Asks an application."""
+
+    def __init__(self, url: str, token: str, seconds: float, hint: str = "") -> None:
+        """Opens nothing.
+
+        Args:
+            url: Of the application, with or without ``/query``.
+            token: What it wants to be shown; "" for nothing.
+            seconds: The application's own limit for a query.
+            hint: Said where nobody answers: what else there is to do.
+        """
+        self.url = url.rstrip("/").removesuffix("/query") + "/query"
+        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+        self._timeout = httpx2.Timeout(seconds + _MARGIN_SECONDS, connect=_CONNECT_SECONDS)
+        self._hint = hint
+
+    async def answer(self, request: RankingRequested) -> RankingCompleted | Refusal:
+        """The results, or why there are none."""
+        headers = {"content-type": "application/json", **self._headers}
+        try:
+            async with (
+                httpx2.AsyncClient(timeout=self._timeout, trust_env=False) as client,
+                client.stream("POST", self.url, content=request.to_json(), headers=headers) as response,
+            ):
+                body = bytearray()
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > _LARGEST_BYTES:
+                        return Refusal("failed", f"what {self.url} answers is longer than any answer of Assay")
+                return self._read(response, bytes(body))
+        except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
+            why = str(error) or type(error).__name__
+            return Refusal("unavailable", f"nobody answers at {self.url} ({why}){self._hint}")
+
+    def _read(self, response: httpx2.Response, body: bytes) -> RankingCompleted | Refusal:
+        status = response.status_code
+        if status == 200:
+            try:
+                return RankingCompleted.model_validate_json(body)
+            except ValueError:
+                return Refusal("failed", f"what answers at {self.url} is no Assay of this version")
+        reason, detail = _said(body)
+        if status in (401, 403):
+            return Refusal("failed", f"{self.url} refuses: {detail or status} (ASSAY_HTTP__TOKEN is what is shown)")
+        if status == 404:
+            return Refusal("failed", f"{self.url}: {detail or 'nobody there answers queries'}")
+        if reason is None:
+            return Refusal("failed", f"{self.url} answers with status {status}: {detail or 'no reason given'}")
+        after = response.headers.get("retry-after", "")
+        return Refusal(reason, detail, float(after) if after.isascii() and after.isdigit() else None)
+
+
+def check_address(url: str) -> str | None:
+    """Why a text is no address of an application; None where it is one."""
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    return None if good else f"{url!r} is no address such as http://127.0.0.1:8080"
+
+
+def _said(body: bytes) -> tuple[RefusalReason | None, str]:
+    """Reason and detail of a refusal; a reason that is none of ours is None."""
+    try:
+        said = json.loads(body)
+        reason, detail = said["reason"], str(said["detail"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None, ""
+    known: tuple[RefusalReason, ...] = get_args(RefusalReason)
+    return next((one for one in known if one == reason), None), detail[:1000]

@@ -1,0 +1,80 @@
+import json
+
+import pytest
+
+from schemas.ranking import RankingFilters, RankingRequested
+from streams.query.requests import read_body, read_query_string
+
+
+def test_a_body_is_the_event_of_the_topic_and_may_leave_its_id_out() -> None:
+    body = {
+        "query": "台北 展覽",
+        "filters": {"tier": "A"},
+        "candidates": [{"url": "https://a.example/", "content": "x"}],
+    }
+    first, second = (read_body(json.dumps(body).encode()) for _ in range(2))
+    assert isinstance(first, RankingRequested)
+    assert isinstance(second, RankingRequested)
+    assert first.request_id != second.request_id
+    assert first.filters == RankingFilters(tiers=("A",))
+    assert first.candidates is not None
+    named = read_body(b'{"query": "x", "request_id": "mine"}')
+    assert isinstance(named, RankingRequested)
+    assert named.request_id == "mine"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "no JSON"),
+        (b"{", "no JSON"),
+        (b"\xff\xfe", "no JSON"),
+        (b"[" * 100_000, "no JSON"),
+        (b"[]", "JSON object"),
+        (b'"x"', "JSON object"),
+        (b"{}", "query: Field required"),
+        (b'{"query": ""}', "query"),
+        (b'{"query": "x", "limit": 0}', "limit"),
+        (b'{"query": "x", "limit": NaN}', "limit"),
+        (b'{"query": "a\\u0000b"}', "NUL"),
+        (b'{"query": "\\ud800"}', "Invalid JSON"),
+        (b'{"query": "x", "request_id": 3}', "request_id"),
+        (b'{"query": "x", "candidates": [{"title": "no address"}]}', "candidates.0.url"),
+        (b'{"query": "x", "filters": {"tiers": ["D"]}}', "filters.tiers"),
+    ],
+)
+def test_a_body_that_is_no_request_is_told_why(body: bytes, said: str) -> None:
+    answer = read_body(body)
+    assert isinstance(answer, str)
+    assert said in answer
+
+
+def test_a_query_string_holds_what_fits_into_one() -> None:
+    text = b"q=how+tall+%E5%8F%B0&limit=3&tier=A&tier=B&domain=gov.uk&tag=news&since=2025-01-01&until=2025-02-01"
+    request = read_query_string(text + b"&request_id=r")
+    assert isinstance(request, RankingRequested)
+    assert (request.query, request.limit, request.request_id) == ("how tall 台", 3, "r")
+    assert request.filters == RankingFilters(
+        tiers=("A", "B"), domains=("gov.uk",), tags=("news",), date_from="2025-01-01", date_to="2025-02-01"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"", "q is missing"),
+        (b"limit=3", "q is missing"),
+        (b"q=x&q=y", "given twice"),
+        (b"q=x&since=1&since=2", "given twice"),
+        (b"q=x&colour=red", "'colour'"),
+        (b"q=x&limit=many", "limit"),
+        (b"q=%ff", "can't be read"),
+        (b"q=\xff", "can't be read"),
+        (b"q", "query"),
+        (b"&".join([b"tag=x"] * 101), "can't be read"),
+    ],
+)
+def test_a_query_string_that_is_no_request_is_told_why(text: bytes, said: str) -> None:
+    answer = read_query_string(text)
+    assert isinstance(answer, str)
+    assert said in answer

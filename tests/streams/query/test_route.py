@@ -1,0 +1,222 @@
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from schemas.outcome import Dead, DeadReason, Emit, Need, Outcome, Reply, Retry, RetryReason
+from schemas.ranking import RankingCompleted, RankingRequested
+from streams.http import HttpServer
+from streams.query.engine import QueryEngine
+from streams.query.route import QueryRoute
+from streams.settings import HttpSettings
+from tests.streams.query.toys import Answers, completed, ranked, ranker, settings_with
+
+URL = "/query"
+
+
+class Gated(Answers):
+    """A world that keeps everybody waiting until it is opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+        self.given_up = asyncio.Event()
+        self._asked = asyncio.Semaphore(0)
+
+    async def answer(self, need: Need, run: str | None) -> Reply:
+        reply = await super().answer(need, run)
+        self._asked.release()
+        try:
+            await self.gate.wait()
+        except asyncio.CancelledError:
+            self.given_up.set()
+            raise
+        return reply
+
+    async def asked(self, times: int) -> None:
+        """Waits until so many more have asked."""
+        for _ in range(times):
+            await self._asked.acquire()
+
+
+@asynccontextmanager
+async def served(route: QueryRoute) -> AsyncIterator[httpx.AsyncClient]:
+    async with (
+        HttpServer(route, HttpSettings(port=0)) as server,
+        httpx.AsyncClient(base_url=f"http://{server.address}", trust_env=False) as client,
+    ):
+        yield client
+
+
+def routed(decide: Any = None, world: Any = None, wants: str = "", **query: Any) -> QueryRoute:
+    settings = settings_with(**query)
+    engine = QueryEngine(settings, world or Answers(), via="http", handler=ranker(decide))
+    return QueryRoute(engine, settings.query, wants)
+
+
+async def test_a_posted_request_is_answered_with_the_event() -> None:
+    async with served(routed()) as client:
+        answer = await client.post(URL, json={"query": "how tall", "request_id": "r1"})
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+    event = RankingCompleted.model_validate_json(answer.content)
+    assert (event.request_id, event.query, len(event.results)) == ("r1", "how tall", 2)
+    assert answer.json()["results"][0]["_reasoning_metadata"]["trust_label"] == "HIGH"
+    assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_a_query_string_is_answered_as_well() -> None:
+    async with served(routed()) as client:
+        answer = await client.get(URL, params={"q": "how tall", "limit": 2})
+    assert (answer.status_code, answer.json()["query"]) == (200, "how tall")
+
+
+async def test_candidates_may_come_in_the_body() -> None:
+    def decide(request: RankingRequested) -> Outcome:
+        given = request.candidates or ()
+        return Emit((completed(request, *(ranked(1 + rank, url=one.url) for rank, one in enumerate(given))),))
+
+    body = {"query": "x", "candidates": [{"url": "https://b.example/", "title": "B", "content": "text"}]}
+    async with served(routed(decide)) as client:
+        answer = await client.post(URL, json=body)
+    assert [result["url"] for result in answer.json()["results"]] == ["https://b.example/"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "reason", "wait"),
+    [
+        (Dead(DeadReason.INVALID, "date_from is no date"), 400, "invalid", None),
+        (Dead(DeadReason.HANDLER_BUG, "oops"), 500, "failed", None),
+        (Retry(RetryReason.UNAVAILABLE, "Qdrant is down"), 503, "unavailable", "5"),
+        (Retry(RetryReason.RATE_LIMITED, "the model is busy", 2.2), 503, "unavailable", "3"),
+    ],
+)
+async def test_what_went_wrong_is_a_status_a_reason_and_when_to_come_again(
+    outcome: Outcome, status: int, reason: str, wait: str | None
+) -> None:
+    async with served(routed(lambda _: outcome)) as client:
+        answer = await client.get(URL, params={"q": "x"})
+    assert (answer.status_code, answer.json()["reason"]) == (status, reason)
+    assert answer.json()["detail"]
+    assert answer.headers.get("retry-after") == wait
+
+
+async def test_wrong_requests_are_told_what_is_wrong() -> None:
+    async with served(routed(max_bytes=2000)) as client:
+        told = {
+            "no query": await client.post(URL, json={"limit": 3}),
+            "no JSON": await client.post(URL, content=b"{", headers={"content-type": "application/json"}),
+            "a form": await client.post(URL, data={"query": "x"}),
+            "no kind": await client.post(URL, content=b'{"query": "x"}'),
+            "too large": await client.post(URL, json={"query": "x" * 3000}),
+            "too large, in parts": await client.post(
+                URL, content=_parts(b'{"query": "', b"x" * 3000), headers={"content-type": "application/json"}
+            ),
+            "no q": await client.get(URL),
+            "another method": await client.delete(URL),
+        }
+    assert {name: answer.status_code for name, answer in told.items()} == {
+        "no query": 400,
+        "no JSON": 400,
+        "a form": 415,
+        "no kind": 415,
+        "too large": 413,
+        "too large, in parts": 413,
+        "no q": 400,
+        "another method": 405,
+    }
+    assert all(answer.json()["detail"] for answer in told.values())
+    assert told["another method"].headers["allow"] == "GET, POST"
+
+
+async def _parts(*parts: bytes) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
+
+
+async def test_who_may_not_ask_is_told_so_before_anything_else() -> None:
+    world = Answers()
+    async with served(routed(world=world)) as client:
+        rebound = await client.get(URL, params={"q": "x"}, headers={"host": "evil.example"})
+        passed_on = await client.get(URL, params={"q": "x"}, headers={"x-forwarded-for": "127.0.0.1"})
+    async with served(routed(world=world, wants="t0ken")) as client:
+        nothing = await client.get(URL, params={"q": "x"})
+        wrong = await client.get(URL, params={"q": "x"}, headers={"authorization": "Bearer nope"})
+        assert not world.needs
+        right = await client.get(URL, params={"q": "x"}, headers={"authorization": "Bearer t0ken"})
+    assert [answer.status_code for answer in (rebound, passed_on, nothing, wrong, right)] == [403, 403, 401, 401, 200]
+    assert nothing.headers["www-authenticate"] == "Bearer"
+
+
+async def test_an_application_that_can_not_answer_says_so() -> None:
+    async with served(QueryRoute(None, settings_with().query, "")) as client:
+        answer = await client.get(URL, params={"q": "x"})
+    assert (answer.status_code, answer.json()["reason"]) == (404, "not_here")
+    assert "rank_results" in answer.json()["detail"]
+
+
+async def test_above_the_bound_others_are_turned_away_at_once() -> None:
+    world = Gated()
+    async with served(routed(world=world, parallel=2)) as client:
+        waiting = [asyncio.create_task(client.get(URL, params={"q": "x"})) for _ in range(2)]
+        await world.asked(2)
+        third = await client.get(URL, params={"q": "x"})
+        world.gate.set()
+        answers = await asyncio.gather(*waiting)
+    assert (third.status_code, third.json()["reason"], third.headers["retry-after"]) == (503, "busy", "1")
+    assert [answer.status_code for answer in answers] == [200, 200]
+
+
+async def test_a_query_has_a_time_limit() -> None:
+    async with served(routed(world=Gated(), seconds=0.05)) as client:
+        answer = await client.get(URL, params={"q": "x"})
+    assert (answer.status_code, answer.json()["reason"]) == (503, "timeout")
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+    async def never() -> AsyncIterator[bytes]:
+        yield b'{"query": "x'
+        await asyncio.sleep(5)
+
+    async with served(routed(seconds=0.1)) as client:
+        answer = await client.post(URL, content=never(), headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()["reason"]) == (503, "timeout")
+
+
+async def test_who_hangs_up_is_no_longer_worked_for() -> None:
+    world = Gated()
+    async with served(routed(world=world)) as client:
+        asking = asyncio.create_task(client.get(URL, params={"q": "x"}))
+        await world.asked(1)
+        asking.cancel()
+        await asyncio.wait({asking})
+        async with asyncio.timeout(5):
+            await world.given_up.wait()
+
+
+async def test_stopping_finishes_what_is_under_way_and_takes_no_more() -> None:
+    world = Gated()
+    route = routed(world=world)
+    async with served(route) as client:
+        asking = asyncio.create_task(client.get(URL, params={"q": "x"}))
+        await world.asked(1)
+        draining = asyncio.create_task(route.drain(5))
+        await asyncio.sleep(0.01)
+        late = await client.get(URL, params={"q": "y"})
+        world.gate.set()
+        assert (await asking).status_code == 200
+        await draining
+    assert (late.status_code, late.json()["reason"]) == (503, "unavailable")
+
+
+async def test_stopping_does_not_wait_for_ever() -> None:
+    world = Gated()
+    route = routed(world=world)
+    async with served(route) as client:
+        asking = asyncio.create_task(client.get(URL, params={"q": "x"}))
+        await world.asked(1)
+        await route.drain(0.05)
+        answer = await asking
+    assert (answer.status_code, answer.json()["detail"]) == (503, "the application is stopping")
