@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from handlers.claims.wording import cut
-from handlers.ranking.tokens import tokenize
+from handlers.page.text import count_words
+from handlers.results.coverage import coverage, query_terms
 
 _MOST_SENTENCES = 5
 _OF_ONE_SOURCE = 2
@@ -19,7 +20,7 @@ _OF_THE_BEST = 0.6
 """Share of the best sentence's words that another one must have."""
 _LEAST_COVERED = 0.3
 """Share of the query's words below which nothing was said of the matter."""
-_LEAST_TOKENS = 4
+_LEAST_WORDS = 4
 
 
 def analyst(facts: Mapping[str, Any]) -> str:
@@ -60,8 +61,7 @@ def writer(facts: Mapping[str, Any]) -> str:
 
 
 def _quoted(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    terms = frozenset(tokenize(facts["query"]))
-    terms = terms.difference(*map(tokenize, facts["ignored"])) or terms
+    terms = query_terms(facts["query"], frozenset(facts["ignored"])) or query_terms(facts["query"], frozenset())
     scored = [
         (number, text, covered)
         for source in facts["sources"]
@@ -75,23 +75,19 @@ def _quoted(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"text": text, "sources": sorted(set(numbers))} for text, numbers in found.items()][:_MOST_SENTENCES]
 
 
-def _best(source: Mapping[str, Any], terms: frozenset[str], longest: int) -> Sequence[tuple[int, str, float]]:
+def _best(source: Mapping[str, Any], terms: Sequence[str], longest: int) -> Sequence[tuple[int, str, float]]:
     """The best sentences of one source, in the order of the text."""
-    numbered = [
-        (place, text, len(terms.intersection(tokens)) / len(terms))
-        for place, (text, tokens) in enumerate(_sentences(source["passage"], longest))
-        if terms
-    ]
+    sentences = enumerate(_sentences(source["passage"], longest))
+    numbered = [(place, text, coverage(terms, text)) for place, text in sentences]
     chosen = sorted(sorted(numbered, key=lambda one: (-one[2], one[0]))[:_OF_ONE_SOURCE])
     return [(source["number"], text, covered) for _, text, covered in chosen]
 
 
-def _sentences(passage: str, longest: int) -> Iterator[tuple[str, list[str]]]:
+def _sentences(passage: str, longest: int) -> Iterator[str]:
     for raw in cut(passage):
         text = _on_one_line(raw)
-        tokens = tokenize(text)
-        if len(tokens) >= _LEAST_TOKENS and len(text) <= longest:
-            yield text, tokens
+        if len(text) <= longest and count_words(text) >= _LEAST_WORDS:
+            yield text
 
 
 def _on_one_line(text: str) -> str:

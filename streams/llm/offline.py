@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from handlers.offline import decontextualize_claim, evaluate_retrieval, evaluate_search, judge_relevance, rank_results
+from handlers.offline import (
+    answer_query,
+    decontextualize_claim,
+    evaluate_retrieval,
+    evaluate_search,
+    judge_relevance,
+    rank_results,
+)
 from schemas.llm import CallOutcome, LlmCall
 from schemas.outcome import AskModel, ModelFailed, ModelReply
 from streams.llm.answers import Kept, reply_of
@@ -15,11 +22,14 @@ Judge = Callable[[Mapping[str, Any]], str]
 """Facts in, a reply in the task's own protocol out."""
 
 OFFLINE_JUDGES: Mapping[str, Judge] = {
+    "analyst": answer_query.analyst,
+    "critic": answer_query.critic,
     "decontextualize_claim": decontextualize_claim.answer,
     "evaluate_retrieval": evaluate_retrieval.answer,
     "evaluate_search": evaluate_search.answer,
     "judge_relevance": judge_relevance.answer,
     "rank_results": rank_results.answer,
+    "writer": answer_query.writer,
 }
 """The judge of each task."""
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from handlers.claims.quality import parse_score
 from handlers.judge_relevance import read_word
 from handlers.ranking.judge import read_ranking_reply
+from handlers.reasoning.replies import read_findings, read_sentences, read_verdicts
 from handlers.results.judge_reply import read_retrieval_reply
 from handlers.search.reply import read_search_reply
 from schemas.event import MAX_ITEMS
@@ -29,6 +30,8 @@ def _is_ranking_reply(need: AskModel, completion: Completion) -> bool:
 
 
 PROTOCOLS: Mapping[str, Callable[[AskModel, Completion], bool]] = {
+    "analyst": lambda _, completion: read_findings(completion.text) is not None,
+    "critic": lambda need, completion: read_verdicts(completion.text, len(need.facts["findings"])) is not None,
     "decontextualize_claim": lambda need, completion: (
         bool(need.tools and completion.tool_calls) or parse_score(completion.text) is not None
     ),
@@ -36,6 +39,7 @@ PROTOCOLS: Mapping[str, Callable[[AskModel, Completion], bool]] = {
     "evaluate_search": lambda _, completion: read_search_reply(completion.text) is not None,
     "judge_relevance": lambda _, completion: read_word(completion.text) is not RelevanceOutcome.UNPARSED,
     "rank_results": _is_ranking_reply,
+    "writer": lambda _, completion: read_sentences(completion.text) is not None,
 }
 """The protocol of each task."""
 
