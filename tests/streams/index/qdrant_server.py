@@ -79,10 +79,11 @@ class QdrantServer:
                     selected = models.PointIdsList(points=body["points"])
                     return client.delete(name, selected).model_dump(mode="json")
                 case "POST", "/points/count":
-                    wanted = models.Filter.model_validate(body["filter"]) if body.get("filter") else None
-                    return {"count": client.count(name, wanted).count}
+                    return {"count": client.count(name, _filter_of(body)).count}
                 case "POST", "/points/query":
-                    hits = client.query_points(name, body["query"]["nearest"], limit=body["limit"])
+                    hits = client.query_points(
+                        name, body["query"]["nearest"], query_filter=_filter_of(body), limit=body["limit"]
+                    )
                     return hits.model_dump(mode="json")
                 case "POST", "/points/scroll":
                     records, _ = client.scroll(name, limit=body["limit"])
@@ -127,3 +128,7 @@ class QdrantServer:
                 pass
 
         return Handler
+
+
+def _filter_of(body: dict[str, Any]) -> models.Filter | None:
+    return models.Filter.model_validate(body["filter"]) if body.get("filter") else None

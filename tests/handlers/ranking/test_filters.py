@@ -1,0 +1,143 @@
+"""Filters: read as people write them, refused with words that help, and held against candidates."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.ranking.candidate import Candidate
+from handlers.ranking.filters import BadFilter, fits, on_sites, read_filters
+from handlers.trust.labels import Thresholds
+from schemas.outcome import SearchFilters
+from schemas.ranking import CandidateTrust, RankingFilters
+
+TIERS = Thresholds(70, 40)
+
+
+def day(year: int, month: int = 1, day: int = 1, hour: int = 0) -> datetime:
+    return datetime(year, month, day, hour, tzinfo=UTC)
+
+
+def candidate(**fields: Any) -> Candidate:
+    values: dict[str, Any] = {
+        "url": "https://news.example.com/a",
+        "title": "",
+        "text": "",
+        "passage": "",
+        "position": 0,
+    }
+    return Candidate(**(values | fields))
+
+
+def read(**fields: Any) -> SearchFilters:
+    filters = read_filters(RankingFilters.model_validate(fields))
+    assert isinstance(filters, SearchFilters)
+    return filters
+
+
+def test_no_filters_are_none() -> None:
+    assert read_filters(RankingFilters()) is None
+    assert read_filters(RankingFilters(date_from=" ", date_to="")) is None
+    assert fits(candidate(), None, TIERS)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "after"),
+    [
+        ("2024-02-28", day(2024, 2, 28), day(2024, 2, 29)),
+        ("2024-12-31", day(2024, 12, 31), day(2025)),
+        ("20240503", day(2024, 5, 3), day(2024, 5, 4)),
+        ("2024-12", day(2024, 12), day(2025)),
+        ("2024", day(2024), day(2025)),
+        ("2024-05-03T08:00", day(2024, 5, 3, 8), day(2024, 5, 3, 8).replace(microsecond=1)),
+        ("2024-05-03T08:00:00+08:00", day(2024, 5, 3), day(2024, 5, 3).replace(microsecond=1)),
+    ],
+)
+def test_days_months_and_years_count_whole(text: str, first: datetime, after: datetime) -> None:
+    assert read(date_from=text).date_from == first
+    assert read(date_to=text).date_to == after
+
+
+@pytest.mark.parametrize(
+    "text", ["yesterday", "2024-13-01", "2024-02-30", "03/05/2024", "9999-12-31", "2024-00", "x" * 40]
+)
+def test_what_is_no_date_is_told(text: str) -> None:
+    for key in ("date_from", "date_to"):
+        bad = read_filters(RankingFilters.model_validate({key: text}))
+        assert isinstance(bad, BadFilter)
+        assert bad.detail.startswith(f"{key}: {text!r} is no date; write")
+
+
+def test_a_span_that_ends_before_it_begins_is_told() -> None:
+    bad = read_filters(RankingFilters(date_from="2024-05-03", date_to="2024-05-02"))
+    assert bad == BadFilter("date_from 2024-05-03 is after date_to 2024-05-02")
+    assert read(date_from="2024-05-03", date_to="2024-05-03").date_to == day(2024, 5, 4)
+
+
+@pytest.mark.parametrize(
+    ("written", "site"),
+    [
+        ("Example.COM", "example.com"),
+        ("www.example.com", "example.com"),
+        ("https://www.example.com:8443/path?q=1", "example.com"),
+        ("*.example.co.uk", "example.co.uk"),
+        ("news.example.com", "news.example.com"),
+        ("www.gov.uk", "www.gov.uk"),
+        ("localhost", "localhost"),
+        ("127.0.0.1:8000", "127.0.0.1"),
+    ],
+)
+def test_domains_are_read_as_people_write_them(written: str, site: str) -> None:
+    assert read(domain=written).domains == (site,)
+
+
+@pytest.mark.parametrize(
+    ("written", "said"), [("gov.tw", "suffix that many share"), ("", "no domain"), ("://", "no domain")]
+)
+def test_what_is_no_domain_is_told(written: str, said: str) -> None:
+    bad = read_filters(RankingFilters(domains=(written,)))
+    assert isinstance(bad, BadFilter)
+    assert said in bad.detail
+
+
+def test_within_a_list_one_value_is_enough_and_all_lists_must_hold() -> None:
+    filters = read(tier=["A", "B"], tag="News", domain=["example.com", "other.example"], date_from="2024")
+    trust = CandidateTrust(domain_tags=("news",))
+    good = candidate(cts_score=70, trust=trust, date="2024-05-03")
+    assert fits(good, filters, TIERS)
+    for lacking in (
+        candidate(cts_score=39, trust=trust, date="2024-05-03"),
+        candidate(cts_score=None, trust=trust, date="2024-05-03"),
+        candidate(cts_score=70, trust=CandidateTrust(domain_tags=("blog",)), date="2024-05-03"),
+        candidate(cts_score=70, trust=None, date="2024-05-03"),
+        candidate(cts_score=70, trust=trust, date="2023-12-31"),
+        candidate(cts_score=70, trust=trust, date=None),
+        candidate(cts_score=70, trust=trust, date="soon"),
+        candidate(cts_score=70, trust=trust, date="2024-05-03", url="https://elsewhere.example/"),
+    ):
+        assert not fits(lacking, filters, TIERS)
+
+
+def test_the_last_day_counts_whole() -> None:
+    filters = read(date_to="2024-05-03")
+    assert fits(candidate(date="2024-05-03"), filters, TIERS)
+    assert fits(candidate(date="2024-05-03T23:59:59Z"), filters, TIERS)
+    assert fits(candidate(date="2024-05-04T07:00:00+08:00"), filters, TIERS)
+    assert not fits(candidate(date="2024-05-04"), filters, TIERS)
+
+
+def test_hosts_are_below_their_domain_and_never_beside_it() -> None:
+    assert on_sites("https://a.b.example.com/x", ("b.example.com",))
+    assert not on_sites("https://notexample.com/", ("example.com",))
+    assert not on_sites("no address", ("example.com",))
+    assert on_sites("no address", ())
+
+
+@given(st.text(max_size=40))
+def test_whatever_is_written_is_read_or_told(text: str) -> None:
+    text = text.replace("\x00", "")
+    read_filters(RankingFilters.model_validate({"date_from": text, "domains": [text], "tags": [text]}))

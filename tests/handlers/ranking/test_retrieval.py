@@ -1,0 +1,189 @@
+"""Points and given results become candidates, one a document; what is odd in a payload is None and never an error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.index_page import IndexPageRules
+from handlers.indexing.points import points_of
+from handlers.ranking.retrieval import BadFilter, merge_hits, search_for, take_given
+from handlers.ranking.sections import RetrievalSection
+from schemas.outcome import SearchFilters, SearchVectors, VectorHit
+from schemas.ranking import CandidateTrust, RankingCandidate, RankingRequested
+from tests.handlers.indexing.pages import scored_page
+from tests.rules import shipped_rules
+
+SECTION = RetrievalSection(points=100, documents=20, candidates=50, passages=2, max_characters=300)
+RULES = shipped_rules(IndexPageRules)
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = [
+    "url",
+    "document_id",
+    "domain",
+    "title",
+    "date",
+    "author",
+    "site_name",
+    "language",
+    "tier",
+    "cts_score",
+    "trust_label",
+    "trust_features",
+    "kind",
+    "ordinal",
+    "text",
+]
+
+
+def hit(score: float, url: str = "https://a.example/1", text: str = "", **payload: Any) -> VectorHit:
+    return VectorHit(score, {"url": url, "text": text, **payload})
+
+
+def asked(**fields: Any) -> RankingRequested:
+    return RankingRequested.model_validate({"request_id": "r", "query": "rain in May", **fields})
+
+
+def test_a_request_becomes_a_search_with_its_filters() -> None:
+    assert search_for(asked(), SECTION) == SearchVectors("documents", "rain in May", 100, None, 20)
+    need = search_for(asked(filters={"tier": "A"}, limit=30), SECTION)
+    assert need == SearchVectors("documents", "rain in May", 100, SearchFilters(tiers=("A",)), 30)
+    assert isinstance(search_for(asked(filters={"date_to": "soon"}), SECTION), BadFilter)
+
+
+def test_points_of_a_page_become_one_candidate_with_all_that_is_known() -> None:
+    page = scored_page("A", "Rain fell on the mill. The river rose.\nThe miller left at night.", language="en")
+    points = points_of(page, RULES.tiered_indexing, RULES.index_points)
+    [found] = merge_hits([VectorHit(0.5 - 0.1 * n, point.payload) for n, point in enumerate(points)], SECTION)
+    assert (found.url, found.title, found.date, found.domain) == (page.url, "A title", "2026-02-03", "news.example")
+    assert (found.cts_score, found.similarity, found.position, found.language) == (80, 0.5, 0, "en")
+    assert found.trust is not None
+    assert (found.trust.source_tier, found.trust.base_score, found.trust.cts_score) == (1, 40, 80)
+    # The article's embedding and its first chunk are of the same sentences.
+    assert found.text.count("Rain fell on the mill.") == 1
+    assert found.text.count("The miller left at night.") == 1
+
+
+def test_the_best_passages_stand_first_and_no_more_than_were_asked_for() -> None:
+    hits = [hit(0.1, text="Third."), hit(0.9, text="First. And more."), hit(0.5, text="Second.\nOn two lines.")]
+    [found] = merge_hits(hits, SECTION)
+    assert found.passage == "First. And more."
+    assert found.text == "First. And more.\nSecond. On two lines."
+    assert found.similarity == 0.9
+
+
+def test_sentences_are_said_once() -> None:
+    [found] = merge_hits(
+        [hit(0.9, text="雨下了。河水漲了。"), hit(0.8, text="河水漲了。磨坊關了。"), hit(0.7, text="雨下了。")], SECTION
+    )
+    assert found.text == "雨下了。河水漲了。\n磨坊關了。"
+
+
+def test_texts_are_cut() -> None:
+    [found] = merge_hits([hit(0.9, text="x" * 5000)], SECTION)
+    assert len(found.text) == len(found.passage) == SECTION.max_characters
+
+
+def test_two_spellings_of_an_address_are_one_document() -> None:
+    hits = [
+        hit(0.9, "https://A.example:443/1?b=2&a=1#top", "One."),
+        hit(0.8, "https://a.example/1?a=1&b=2&utm_source=x", "Two.", title="Known", cts_score=55),
+        hit(0.7, "https://a.example/2", "Other."),
+    ]
+    first, second = merge_hits(hits, SECTION)
+    assert (first.text, first.title, first.cts_score) == ("One.\nTwo.", "Known", 55)
+    assert (second.url, second.position) == ("https://a.example/2", 1)
+
+
+def test_score_and_features_are_of_one_reading_of_a_page() -> None:
+    old = hit(0.9, cts_score=20)
+    new = hit(0.8, cts_score=80, trust_features={"source_tier": 1})
+    [found] = merge_hits([old, new], SECTION)
+    assert (found.cts_score, found.trust) == (20, None)
+    [found] = merge_hits([hit(0.9), new], SECTION)
+    assert (found.cts_score, found.trust) == (80, CandidateTrust(source_tier=1))
+
+
+def test_old_points_have_no_score() -> None:
+    [found] = merge_hits([VectorHit(0.4, {"url": "https://a.example/old", "text": "Old.", "title": "Old"})], SECTION)
+    assert (found.cts_score, found.trust, found.date, found.words) == (None, None, None, 1)
+    assert found.domain == "a.example"
+
+
+@pytest.mark.parametrize(
+    ("payload", "score"),
+    [
+        ({"cts_score": "80"}, None),
+        ({"cts_score": True}, None),
+        ({"cts_score": 101}, None),
+        ({"cts_score": float("nan")}, None),
+        ({"cts_score": 69.9}, 69),
+        ({"cts_score": None, "trust_features": {"cts_score": 33}}, 33),
+        ({"trust_features": {"cts_score": 300}}, None),
+        ({"trust_features": {"source_tier": 9, "cts_score": 33}}, None),
+        ({"trust_features": "HIGH"}, None),
+        ({"trust_features": {}}, None),
+    ],
+)
+def test_odd_scores_are_none(payload: dict[str, Any], score: int | None) -> None:
+    [found] = merge_hits([hit(0.4, **payload)], SECTION)
+    assert found.cts_score == score
+
+
+def test_no_more_documents_than_configured() -> None:
+    hits = [hit(n / 100, f"https://a.example/{n}") for n in range(90)]
+    found = merge_hits(hits, SECTION)
+    assert len(found) == 50
+    assert [candidate.url for candidate in found[:2]] == ["https://a.example/89", "https://a.example/88"]
+    assert [candidate.position for candidate in found] == list(range(50))
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(KEYS), ANY_JSON), max_size=5))
+def test_no_payload_is_an_error(payloads: list[dict[str, Any]]) -> None:
+    found = merge_hits([VectorHit(0.1, {"url": "https://a.example/", **payload}) for payload in payloads], SECTION)
+    assert len({candidate.url for candidate in found}) == len(found)
+    for candidate in found:
+        assert candidate.cts_score is None or 0 <= candidate.cts_score <= 100
+
+
+def given_one(url: str = "https://a.example/1", **fields: Any) -> RankingCandidate:
+    return RankingCandidate.model_validate({"url": url, **fields})
+
+
+def test_given_results_keep_their_order_unless_all_have_scores() -> None:
+    some = [given_one(f"https://a.example/{n}", score=score) for n, score in enumerate((0.1, None, 0.9))]
+    assert [found.similarity for found in take_given(some, SECTION)] == [0.1, None, 0.9]
+    scored = [given_one(f"https://a.example/{n}", score=score) for n, score in enumerate((0.1, 12.5, 0.9))]
+    assert [found.similarity for found in take_given(scored, SECTION)] == [12.5, 0.9, 0.1]
+
+
+def test_given_results_are_merged_cut_and_keep_what_is_known_of_their_trust() -> None:
+    trust = {"source_tier": 2, "cts_score": 61, "word_count": 900, "schema_type": "Report"}
+    first, second = take_given(
+        [
+            given_one(title=" T ", content="One.", author=["A", " "], date="May 3, 2024", site_name=" S "),
+            given_one("https://b.example/", content="y" * 9000, trust_features=trust),
+            given_one("https://a.example/1#part", content="Two. One.", summary="Sum.", cts_score=7),
+        ],
+        SECTION,
+    )
+    assert (first.title, first.text, first.author, first.date) == ("T", "One.\nTwo.", ("A",), "2024-05-03")
+    assert (first.site_name, first.summary, first.cts_score, first.words) == ("S", "Sum.", 7, 2)
+    assert (second.cts_score, second.words, second.schema_type) == (61, 900, "Report")
+    assert len(second.text) == SECTION.max_characters
+
+
+def test_a_given_result_without_text_shows_its_summary() -> None:
+    [found] = take_given([given_one(summary="In short.")], SECTION)
+    assert (found.text, found.passage) == ("", "In short.")
+
+
+def test_no_given_result_is_left_out() -> None:
+    assert len(take_given([given_one(f"https://a.example/{n}") for n in range(200)], SECTION)) == 200

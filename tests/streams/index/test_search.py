@@ -1,0 +1,236 @@
+"""Searches with filters: embedded and on a server alike, over pages that were indexed and over older points."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handlers.index_page import IndexPageRules
+from handlers.indexing.points import document_id_of, points_of
+from handlers.ranking.filters import read_filters
+from handlers.ranking.retrieval import merge_hits
+from handlers.ranking.sections import RetrievalSection
+from schemas.outcome import IndexDocument, IndexReply, SearchFilters, SearchVectors, VectorHit, VectorsReply
+from schemas.pages import ScoredPage, TrustFeatures
+from schemas.ranking import RankingFilters
+from streams.clock import SystemClock
+from streams.index.hashed_ngrams import HashedNgrams, hash_ngrams
+from streams.index.ports import StoredPoint
+from streams.index.qdrant import QdrantStore
+from streams.index.settings import IndexSettings
+from streams.index.worker import IndexWorker
+from tests.handlers.indexing.pages import scored_page
+from tests.rules import shipped_rules
+from tests.streams.index.qdrant_server import QdrantServer
+
+RULES = shipped_rules(IndexPageRules)
+SECTION = RetrievalSection(points=50, documents=5, candidates=50, passages=3, max_characters=2000)
+RAIN = "Heavy rain fell on the old mill for {n} days. The river rose over its banks. The miller left at night."
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Library:
+    """Pages of several publishers, indexed as ``index_page`` would have it, and points that an older writer left."""
+
+    def __init__(self, settings: IndexSettings) -> None:
+        self.embedder = HashedNgrams(128)
+        self.store = QdrantStore(settings, self.embedder.name, 128)
+        self.worker = IndexWorker(self.store, self.embedder, SystemClock(), 30.0)
+
+    async def put(self, page: ScoredPage, day: int = 0) -> IndexReply:
+        points = points_of(page, RULES.tiered_indexing, RULES.index_points)
+        document = IndexDocument(document_id_of(page.url), points, START + timedelta(days=day))
+        reply = await self.worker.index(document, None)
+        assert isinstance(reply, IndexReply)
+        return reply
+
+    async def put_old(self, number: int, **payload: Any) -> None:
+        text = RAIN.format(n=number)
+        kept = {"url": f"https://old.example/{number}", "title": "Old", "text": text, "kind": "chunk", **payload}
+        point = StoredPoint(f"{number:08}-0000-5000-8000-000000000000", hash_ngrams(text, 128), kept)
+        await self.store.write([point])
+
+    async def ask(self, limit: int = 50, documents: int = 0, **filters: Any) -> tuple[VectorHit, ...]:
+        wanted = read_filters(RankingFilters.model_validate(filters))
+        assert wanted is None or isinstance(wanted, SearchFilters)
+        reply = await self.worker.search(SearchVectors("documents", "rain on the mill", limit, wanted, documents))
+        assert isinstance(reply, VectorsReply)
+        return reply.hits
+
+    async def urls(self, **filters: Any) -> set[str]:
+        return {candidate.url for candidate in merge_hits(await self.ask(**filters), SECTION)}
+
+
+@pytest.fixture(params=["memory", "files", "server"])
+async def library(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Library]:
+    with ExitStack() as stack:
+        settings: dict[str, Any] = {"path": tmp_path / "index" if request.param == "files" else None}
+        if request.param == "server":
+            settings = {"url": stack.enter_context(QdrantServer().listening()).url}
+        made = Library(IndexSettings(**settings))
+        yield made
+        await made.worker.aclose()
+
+
+def page(tier: Any, url: str, date: str | None, *tags: str) -> ScoredPage:
+    trust = TrustFeatures(source_tier=1, base_score=40, cts_score=50, domain_tags=tags)
+    return scored_page(tier, RAIN.format(n=len(url)), url=url, date=date, trust_features=trust)
+
+
+GOV = "https://www.weather.gov.tw/news/1"
+NEWS = "https://edition.daily.example.com/rain"
+BLOG = "https://blog.example.org/rain?p=1"
+
+
+async def fill(library: Library) -> None:
+    await library.put(page("A", GOV, "2024-05-03", "government"))
+    await library.put(page("B", NEWS, "2024-05-03T23:30:00-05:00", "news"))
+    await library.put(page("C", BLOG, None, "blog", "news"))
+    await library.put_old(1)
+    await library.put_old(2, domain="old.example", cts_score=None, trust_features=None, tier=None, date=None)
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({}, {GOV, NEWS, BLOG, "https://old.example/1", "https://old.example/2"}),
+        ({"tier": "A"}, {GOV}),
+        ({"tier": ["A", "C"]}, {GOV, BLOG}),
+        ({"tag": "news"}, {NEWS, BLOG}),
+        ({"tag": ["government", "academic"]}, {GOV}),
+        ({"domain": "example.com"}, {NEWS}),
+        ({"domain": "daily.example.com"}, {NEWS}),
+        ({"domain": "weekly.example.com"}, set()),
+        ({"domain": ["weather.gov.tw", "blog.example.org"]}, {GOV, BLOG}),
+        ({"domain": "old.example"}, {"https://old.example/2"}),
+        ({"date_from": "2024-05-04"}, {NEWS}),
+        ({"date_to": "2024-05-03"}, {GOV}),
+        ({"date_from": "2024-05-03", "date_to": "2024-05-04"}, {GOV, NEWS}),
+        ({"date_from": "2024-05-03T00:00:01Z", "date_to": "2024-05-04T04:30:00Z"}, {NEWS}),
+        ({"date_from": "2025"}, set()),
+        ({"tier": ["A", "B"], "tag": "news", "domain": "example.com", "date_from": "2024"}, {NEWS}),
+    ],
+)
+async def test_filters_hold_everywhere_alike(library: Library, filters: dict[str, Any], found: set[str]) -> None:
+    await fill(library)
+    assert await library.urls(**filters) == found
+
+
+async def test_what_was_indexed_comes_back_and_old_points_have_no_score(library: Library) -> None:
+    await fill(library)
+    found = {candidate.url: candidate for candidate in merge_hits(await library.ask(), SECTION)}
+    assert (found[GOV].cts_score, found[GOV].date, found[GOV].domain) == (80, "2024-05-03", "weather.gov.tw")
+    trust = found[GOV].trust
+    assert trust is not None
+    assert trust.domain_tags == ("government",)
+    assert "The river rose over its banks." in found[GOV].text
+    for number in (1, 2):
+        old = found[f"https://old.example/{number}"]
+        assert (old.cts_score, old.trust, old.date) == (None, None, None)
+        assert old.passage.startswith("Heavy rain fell")
+
+
+async def test_a_filter_sees_what_was_written_amended_and_removed_since(library: Library) -> None:
+    await fill(library)
+    assert await library.urls(tier="C") == {BLOG}
+    await library.put(page("C", GOV, "2024-05-03"), day=1)
+    await library.put(page("C", "https://c.example.org/", "2024-05-03"))
+    assert await library.urls(tier="C") == {BLOG, GOV, "https://c.example.org/"}
+    assert await library.urls(tier="A") == set()
+    first = points_of(page("C", BLOG, None), RULES.tiered_indexing, RULES.index_points)[0].id
+    await library.store.amend(first, {"tier": "B"})
+    assert await library.urls(tier="B") == {NEWS, BLOG}
+    await library.store.remove([first])
+    assert await library.urls(tier="B") == {NEWS}
+
+
+async def test_a_store_with_nothing_in_it_finds_nothing(library: Library) -> None:
+    assert await library.ask() == ()
+    assert await library.ask(tier="A", date_from="2024") == ()
+
+
+async def test_scores_are_cosines_nearest_first(library: Library) -> None:
+    await fill(library)
+    for hits in (await library.ask(), await library.ask(tier=["A", "B", "C"])):
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+        for hit in hits:
+            title = hit.payload["title"] + "\n" if hit.payload["title"] != "Old" else ""
+            a, b = hash_ngrams("rain on the mill", 128), hash_ngrams(title + str(hit.payload["text"]), 128)
+            assert hit.score == pytest.approx(sum(x * y for x, y in zip(a, b, strict=True)), abs=2e-4)
+
+
+async def test_a_long_page_crowds_out_no_other(library: Library) -> None:
+    text = "\n".join(f"Rain on the mill, rain on the mill, number {n}. {'Rain on the mill. ' * 20}" for n in range(60))
+    assert (
+        await library.put(scored_page("A", text, url="https://long.example/", title="Rain on the mill"))
+    ).written > 50
+    for number in range(6):
+        await library.put(page("C", f"https://short.example/{number}", None))
+    few = await library.ask(limit=20)
+    assert {hit.payload["url"] for hit in few} == {"https://long.example/"}
+    enough = await library.ask(limit=20, documents=5)
+    assert len({hit.payload["url"] for hit in enough}) >= 5
+
+
+async def test_many_and_few_that_fit_are_found_as_by_looking_at_each() -> None:
+    """Whether few points fit, or many, near the query or far from it: the embedded store finds the nearest of them."""
+    chance = random.Random(5)
+    library = Library(IndexSettings(path=None))
+    vectors: dict[str, tuple[list[float], dict[str, Any]]] = {}
+    for number in range(1500):
+        text = " ".join(chance.choices(("rain", "mill", "river", "stone", "tax", "vote", "law", "choir"), k=6))
+        # Of tier A are the points that are far from the query, of tier C some of all.
+        tier = "C" if chance.random() < 0.1 else "B" if "rain" in text or "mill" in text else "A"
+        url = f"https://site{number % 7}.example/{number}"
+        payload = {"url": url, "domain": f"site{number % 7}.example", "tier": tier, "text": f"{text} {number}"}
+        vectors[url] = (hash_ngrams(payload["text"], 128), payload)
+        await library.store.write([StoredPoint(document_id_of(url), vectors[url][0], payload)])
+    query = hash_ngrams("rain on the mill", 128)
+    for filters in (
+        SearchFilters(tiers=("A",)),
+        SearchFilters(tiers=("B",)),
+        SearchFilters(tiers=("A", "B")),
+        SearchFilters(tiers=("C",), domains=("site1.example",)),
+        SearchFilters(domains=("site1.example", "site2.example", "site3.example", "site4.example")),
+    ):
+        for limit in (1, 40, 400):
+            fitting = [
+                sum(x * y for x, y in zip(query, vector, strict=True))
+                for vector, payload in vectors.values()
+                if (not filters.tiers or payload["tier"] in filters.tiers)
+                and (not filters.domains or payload["domain"] in filters.domains)
+            ]
+            expected = sorted(fitting, reverse=True)[:limit]
+            found = [score for score, _ in await library.store.search(query, limit, filters)]
+            assert found == pytest.approx(expected, abs=1e-5)
+    await library.worker.aclose()
+
+
+async def test_files_of_lists_and_cosines_are_read_as_before(tmp_path: Path) -> None:
+    """What an earlier version wrote: vectors as lists, in a collection that measures them."""
+    from qdrant_client import QdrantClient, models
+
+    client = QdrantClient(path=str(tmp_path))
+    client.create_collection("documents", models.VectorParams(size=128, distance=models.Distance.COSINE))
+    text = RAIN.format(n=3)
+    kept = {"url": GOV, "text": text, "tier": "A", "embedder": "hashed-ngrams-128"}
+    client.upsert(
+        "documents", [models.PointStruct(id=document_id_of(GOV), vector=hash_ngrams(text, 128), payload=kept)]
+    )
+    client.close()
+    library = Library(IndexSettings(path=tmp_path))
+    await library.put(page("B", NEWS, None))
+    assert await library.urls() == {GOV, NEWS}
+    assert await library.urls(tier="A") == {GOV}
+    [hit] = await library.ask(tier="A")
+    assert 0 < hit.score <= 1
+    await library.worker.aclose()
+    again = Library(IndexSettings(path=tmp_path))
+    assert await again.urls(tier=["A", "B"]) == {GOV, NEWS}
+    await again.worker.aclose()
