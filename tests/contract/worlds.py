@@ -51,7 +51,7 @@ def generous(need: Need) -> Reply:
     if isinstance(need, AskModel):
         return answer_offline(need)
     if isinstance(need, SearchVectors):
-        return VectorsReply((VectorHit(0.9, {"source_id": "talk", "text": need.text}),))
+        return _documents(need) if need.collection == "documents" else _utterances(need)
     if isinstance(need, IndexDocument):
         return IndexReply(len(need.points), len(need.points), 0, False, "maker")
     return PagesReply(tuple(_page(url) for url in need.urls))
@@ -92,6 +92,34 @@ def decide(handler: Handler, event: Event, rules: Rules, world: World) -> Outcom
         replies.append(world(answer.need))
         answer = handler.read(event, tuple(replies), rules)
     return answer
+
+
+def _utterances(need: SearchVectors) -> VectorsReply:
+    return VectorsReply((VectorHit(0.9, {"source_id": "talk", "text": need.text}),))
+
+
+def _documents(need: SearchVectors) -> VectorsReply:
+    """Points as they are written today, as they were written before there were trust scores, and as nobody writes them."""
+    new = {
+        "document_id": "1",
+        "url": "https://news.example/walk",
+        "domain": "news.example",
+        "title": need.text,
+        "date": "2025-10-04",
+        "author": ["Ada Lind"],
+        "site_name": "The News",
+        "language": "en",
+        "tier": "A",
+        "cts_score": 83,
+        "trust_label": "HIGH",
+        "trust_features": {"source_tier": 2, "base_score": 25, "domain_tags": ["news"], "has_author": True},
+        "kind": "chunk",
+        "ordinal": 0,
+        "text": f"{need.text}: the walk follows the river to the old mill.",
+    }
+    old = {"url": "https://old.example/mill", "title": "The old mill", "text": "Soup at the mill."}
+    odd = {"url": 7, "title": None, "text": ["x"], "cts_score": "high", "trust_features": []}
+    return VectorsReply((VectorHit(0.9, new), VectorHit(0.7, old), VectorHit(0.2, odd)))
 
 
 def _page(url: str, body: bytes | None = None) -> FetchedPage:

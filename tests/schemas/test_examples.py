@@ -12,6 +12,7 @@ from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.pages import CrawledPage, ScoredPage
+from schemas.ranking import RankingCompleted, RankingFeedback, RankingRequested
 from schemas.relevance import (
     RelevanceJudged,
     RelevanceRequested,
@@ -43,11 +44,15 @@ EVENTS: dict[str, type[Event]] = {
     "claims.evaluated.v1": ClaimEvaluated,
     "utterances.recorded.v1": UtteranceRecorded,
     "utterances.indexed.v1": UtteranceIndexed,
+    "ranking.requested.v1": RankingRequested,
+    "ranking.completed.v1": RankingCompleted,
+    "ranking.feedback.v1": RankingFeedback,
     "replays.v1": ReplayPlan,
 }
 FILES = sorted(EXAMPLES.glob("*/*.json"))
 NAMES = [f"{path.parent.name}/{path.stem}" for path in FILES]
 
+MAPS = {"stage_scores"}
 NEEDED = {
     "pages.crawled.v1": {"url"},
     "pages.scored.v1": {"url", "trust_features", "tier", "trust_label", "config_version"},
@@ -74,6 +79,11 @@ NEEDED = {
     "claims.evaluated.v1": {"claim_id", "status", "band", "promotable", "config_version"},
     "utterances.recorded.v1": {"utterance_id", "text", "source_id"},
     "utterances.indexed.v1": {"utterance_id", "source_id", "change", "embedder", "config_version"},
+    "ranking.requested.v1": {"request_id", "query"},
+    "ranking.completed.v1": {
+        "request_id", "query", "intent", "stages", "notes", "results", "context", "config_version",
+    },
+    "ranking.feedback.v1": {"request_id", "url"},
     "replays.v1": {"plan", "run", "state", "stages", "created_at", "updated_at"},
 }  # fmt: skip
 
@@ -226,9 +236,10 @@ def unknown(given: Any, written: Any) -> list[str]:
 
 
 def with_unknown(value: Any) -> Any:
-    """The value with a field of tomorrow in every object."""
+    """The value with a field of tomorrow in every object; a map has no fields, what stands in it is of one kind."""
     if isinstance(value, dict):
-        return {name: with_unknown(inner) for name, inner in value.items()} | {"fieldOfTomorrow": {"a": [1]}}
+        inside = {name: inner if name in MAPS else with_unknown(inner) for name, inner in value.items()}
+        return inside | {"fieldOfTomorrow": {"a": [1]}}
     if isinstance(value, list):
         return [with_unknown(inner) for inner in value]
     return value
