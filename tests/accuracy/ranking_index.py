@@ -1,7 +1,7 @@
 """An index of labelled pages, made as in production: each page scored, its points by its tier, a store in memory.
 
-Documents and an embedder's settings go in; what comes out answers vector searches, once each, and remembers how long
-each took: the stages that come after a search are measured many times with the same one.
+Documents and an embedder's settings go in; what comes out answers vector searches, once each, and remembers what each
+took: the stages that come after a search are measured many times with the same one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import base64
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import process_time
 
 from handlers.index_page import IndexPageRules, index_page
 from handlers.score_page import ScorePageRules, score_page
@@ -41,12 +41,12 @@ class RankingIndex:
     _found: dict[SearchVectors, tuple[VectorsReply, float]] = field(default_factory=dict)
 
     async def search(self, need: SearchVectors) -> tuple[VectorsReply, float]:
-        """What is nearest, and the seconds that the first such search took."""
+        """What is nearest, and the seconds of CPU that the first such search took."""
         if need not in self._found:
-            began = perf_counter()
+            began = process_time()
             reply = await self.world.answer(need, None)
             assert isinstance(reply, VectorsReply), reply
-            self._found[need] = reply, perf_counter() - began
+            self._found[need] = reply, process_time() - began
         return self._found[need]
 
     def tiers(self) -> str:
