@@ -13,6 +13,7 @@ from typer.exceptions import TyperException
 from streams.cli_dlq import dlq
 from streams.cli_options import AsJson, Config
 from streams.cli_publish import publish
+from streams.cli_query import query
 from streams.cli_replay import replay
 from streams.cli_train import train
 from streams.settings import SettingsError, load_settings
@@ -28,6 +29,7 @@ app = typer.Typer(
 app.add_typer(dlq, name="dlq")
 app.command()(publish)
 app.add_typer(replay, name="replay")
+app.command()(query)
 app.command()(train)
 
 

@@ -16,7 +16,7 @@ from itertools import count
 from typing import Protocol
 
 from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Outcome, Retry
-from schemas.ranking import RankingCompleted, RankingRequested
+from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageOutcome
 from streams.clock import Clock, SystemClock
 from streams.pipeline.breaker import ClosedBreaker
 from streams.pipeline.decide import Chance, Decider, World, retry_of
@@ -147,7 +147,13 @@ def _answer(outcome: Outcome) -> RankingCompleted | Refusal:
     match outcome:
         case Emit(events):
             completed = next((event for event in events if isinstance(event, RankingCompleted)), None)
-            return completed or Refusal("failed", "the query came to no results event: a bug")
+            if completed is None:
+                return Refusal("failed", "the query came to no event with results: a bug")
+            # A record's answer tells it in an event; who is here can be told that the request can't be meant.
+            for note in completed.notes:
+                if note.stage is StageName.RETRIEVAL and note.outcome is StageOutcome.FAILED:
+                    return Refusal("invalid", note.because)
+            return completed
         case Retry(_, detail, after_seconds):
             return Refusal("unavailable", detail or "what the query needs can't be reached", after_seconds)
         case Dead(reason, detail):

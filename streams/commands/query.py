@@ -1,0 +1,208 @@
+"""``assay query``: a query put to the index, or to candidates from a file, and why each result is where it is.
+
+Examples:
+    assay query "carbon tax" --tier A --since 2025-01-01
+    echo 台北 展覽 | assay query - --json
+    assay query "carbon tax" --candidates pages.jsonl --without mmr
+    assay query "carbon tax" --prompt analyst
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from uuid import uuid4
+
+from pydantic import SecretStr, ValidationError
+from rich.console import Console
+
+from handlers.reasoning.context import order_sources
+from handlers.reasoning.roles import role_messages
+from schemas.ranking import MAX_CANDIDATES, MAX_QUERY_CHARACTERS, RankingCompleted, RankingRequested
+from streams.codec import refusal
+from streams.commands.query_screen import print_results, printable
+from streams.entries import UNREADABLE, explain, opened
+from streams.query.access import NoQueriesError, open_queries
+from streams.query.engine import Refusal
+from streams.query.remote import RemoteQueries
+from streams.settings import Settings
+from streams.telemetry.logs import configure_logs
+from streams.topology import TOPIC_BYTES
+
+Role = Literal["analyst", "critic", "writer"]
+_LONGEST_INPUT = 4 * MAX_QUERY_CHARACTERS + 1
+"""Bytes of standard input: more are no query that is answered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryOptions:
+    """What is asked, of whom, and what of the answer is shown."""
+
+    text: str
+    limit: int | None = None
+    tiers: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    since: str | None = None
+    until: str | None = None
+    candidates: Path | None = None
+    without: frozenset[str] = frozenset()
+    no_model: bool = False
+    context: bool = False
+    prompt: Role | None = None
+    app: str = ""
+    as_json: bool = False
+
+
+def run_query(settings: Settings, options: QueryOptions) -> int:
+    """Asks and shows.
+
+    Args:
+        settings: The configuration.
+        options: What, of whom, and how.
+
+    Returns:
+        0, also where nothing was found; 1 where nobody could answer; 2 for a request that can't be meant.
+    """
+    # Whoever reads the answer does not want the log beside it, unless he asked for it.
+    level = settings.logs.level if "level" in settings.logs.model_fields_set else "error"
+    configure_logs(level, settings.logs.format)
+    request = _request(options)
+    if isinstance(request, str):
+        return _tell(request, 2)
+    settings = _switched(settings, options)
+    began = time.monotonic()
+    try:
+        with _waiting(options.as_json):
+            answer, place = asyncio.run(_ask(settings, options, request))
+    except NoQueriesError as error:
+        return _tell(str(error), 1)
+    if isinstance(answer, Refusal):
+        again = f" (again in {answer.after_seconds:g} s)" if answer.after_seconds else ""
+        return _tell(answer.detail + again, 2 if answer.reason == "invalid" else 1)
+    _show(answer, settings, options, time.monotonic() - began, place)
+    return 0
+
+
+async def _ask(
+    settings: Settings, options: QueryOptions, request: RankingRequested
+) -> tuple[RankingCompleted | Refusal, str]:
+    """The answer, and who gave it; "" for this process."""
+    given = request.candidates is not None
+    async with open_queries(settings, app=options.app, own_candidates=given) as queries:
+        place = queries.url if isinstance(queries, RemoteQueries) else ""
+        if place and (options.without or options.no_model):
+            why = f"--without and --no-model are for this process, and {place} has the index; leave them out"
+            return Refusal("invalid", why), place
+        return await queries.answer(request), place
+
+
+def _request(options: QueryOptions) -> RankingRequested | str:
+    """The request, or what is wrong with it."""
+    text = options.text
+    if text == "-":
+        raw = sys.stdin.buffer.read(_LONGEST_INPUT)
+        text = raw.decode("utf-8", "replace")
+    text = text.strip()
+    if not text:
+        return "the query is empty: say what is looked for"
+    candidates: list[Any] | None = None
+    if options.candidates is not None:
+        read = _candidates(options.candidates)
+        if isinstance(read, str):
+            return read
+        candidates = read
+    filters = {
+        "tiers": options.tiers,
+        "domains": options.domains,
+        "tags": options.tags,
+        "date_from": options.since,
+        "date_to": options.until,
+    }
+    value: dict[str, Any] = {"request_id": str(uuid4()), "query": text, "limit": options.limit, "filters": filters}
+    try:
+        return RankingRequested.model_validate({**value, "candidates": candidates})
+    except ValidationError as error:
+        return refusal(error).detail
+
+
+def _candidates(path: Path) -> list[Any] | str:
+    """Candidates of a file: a JSON array, or one a line; answers of ``assay try`` give their events."""
+    try:
+        with opened(path) as source:
+            content = source.read(TOPIC_BYTES + 1)
+    except UNREADABLE as error:
+        return f"{path}: {explain(error)}"
+    if len(content) > TOPIC_BYTES:
+        return f"{path}: more than {TOPIC_BYTES} bytes of candidates; give fewer"
+    found: list[Any] = []
+    try:
+        if content.lstrip().startswith(b"["):
+            found = json.loads(content)
+        else:
+            for line in content.splitlines():
+                found += _of_line(json.loads(line)) if line.strip() else []
+    except (ValueError, RecursionError):
+        return f'{path}: not JSON; one candidate a line is needed, {{"url": …, "title": …, "content": …}}'
+    if len(found) > MAX_CANDIDATES:
+        return f"{path}: {len(found)} candidates, {MAX_CANDIDATES} at most"
+    return found
+
+
+def _of_line(value: Any) -> list[Any]:
+    if isinstance(value, Mapping) and isinstance(value.get("events"), list) and "outcome" in value:
+        return [event["value"] for event in value["events"] if isinstance(event, Mapping) and "value" in event]
+    return [value]
+
+
+def _switched(settings: Settings, options: QueryOptions) -> Settings:
+    """The settings with the stages left out that are not wanted (R-257)."""
+    ranking, reasoning = settings.ranking, settings.reasoning
+    off: dict[str, Any] = {}
+    for stage, section in (("bm25", "bm25"), ("ranking", "model_ranking"), ("mmr", "mmr")):
+        if stage in options.without:
+            off[section] = getattr(ranking, section).model_copy(update={"enabled": False})
+    if "trees" in options.without:
+        off["trees"] = ranking.trees.model_copy(update={"mode": "off"})
+    if "reasoning" in options.without:
+        reasoning = reasoning.model_copy(update={"enabled": False})
+    llm = settings.llm
+    if options.no_model:
+        llm = llm.model_copy(update={"base_url": "", "api_key": SecretStr("")})
+    ranking = ranking.model_copy(update=off)
+    return settings.model_copy(update={"ranking": ranking, "reasoning": reasoning, "llm": llm})
+
+
+def _show(answer: RankingCompleted, settings: Settings, options: QueryOptions, seconds: float, place: str) -> None:
+    if options.prompt is not None:
+        sources = order_sources(answer.results)
+        messages = role_messages(options.prompt, answer.query, sources, (), settings.reasoning, settings.prompts)
+        if options.as_json:
+            print(json.dumps([{"role": one.role, "content": one.content} for one in messages], ensure_ascii=False))
+        else:
+            print("\n\n".join(f"--- {one.role} ---\n{printable(one.content)}" for one in messages))
+    elif options.as_json:
+        print(answer.to_json().decode())
+    elif options.context:
+        print(printable(answer.context))
+    else:
+        print_results(answer, seconds, place)
+
+
+def _waiting(as_json: bool) -> Any:
+    """Shows on a terminal that something is going on."""
+    if as_json or not sys.stderr.isatty():
+        return nullcontext()
+    return Console(stderr=True).status("asking …")
+
+
+def _tell(problem: str, status: int) -> int:
+    print(f"assay query: {' '.join(printable(problem).split())}", file=sys.stderr)
+    return status
