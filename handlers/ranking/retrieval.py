@@ -29,6 +29,8 @@ __all__ = ["BadFilter", "fits", "merge_hits", "read_filters", "search_for", "tak
 _SENTENCE_END = re.compile(r"(?<=[。！？；])|(?<=[.!?…])\s+|\n+")
 _NO_SPACE = ("。", "！", "？", "；")
 _MAX_AUTHORS = 20
+_OF_THE_PAGE = ("title", "author", "date", "site_name", "language", "cts_score", "trust_features")
+"""Keys that the points of one reading of a page have in common: most need no second look."""
 
 
 def search_for(request: RankingRequested, section: RetrievalSection) -> SearchVectors | BadFilter:
@@ -50,28 +52,21 @@ def merge_hits(hits: Sequence[VectorHit], section: RetrievalSection) -> tuple[Ca
     Two spellings of an address are one document. What a point lacks, or holds in a form that it can't have, is None.
     """
     documents: dict[str, _Document] = {}
+    spelled: dict[str, str] = {}
     for hit in sorted(hits, key=lambda hit: -hit.score):
         payload = hit.payload
         url = _text(payload.get("url"))
         if not url:
             continue
-        found = Candidate(
-            url=url,
-            title=_text(payload.get("title")),
-            text="",
-            passage="",
-            summary=_text(payload.get("text")) if payload.get("kind") == SUMMARY else "",
-            author=_names(payload.get("author")),
-            date=_date(payload.get("date")),
-            domain=_text(payload.get("domain")) or registrable_domain(host_of(url)),
-            site_name=_text(payload.get("site_name")) or None,
-            language=_text(payload.get("language")) or None,
-            similarity=hit.score,
-            position=0,
-            trust=(trust := _trust(payload.get("trust_features"))),
-            cts_score=_score(payload.get("cts_score"), trust),
-        )
-        _join(documents, found, _text(payload.get("text")))
+        key = spelled.get(url) or spelled.setdefault(url, canonical_url(url) or url)
+        document = documents.get(key)
+        if document is None:
+            document = documents[key] = _Document(_candidate(url, hit), payload)
+        elif any(payload.get(name) != document.payload.get(name) for name in _OF_THE_PAGE):
+            document.best = _filled(document.best, _candidate(url, hit))
+        if payload.get("kind") == SUMMARY and not document.best.summary:
+            document.best = replace(document.best, summary=_text(payload.get("text")))
+        document.passages.append(_text(payload.get("text")))
     return _finished(list(documents.values())[: section.candidates], section)
 
 
@@ -100,38 +95,58 @@ def take_given(candidates: Sequence[RankingCandidate], section: RetrievalSection
             trust=trust,
             cts_score=_score(candidate.cts_score, trust),
         )
-        _join(documents, found, candidate.content)
+        document = documents.setdefault(canonical_url(found.url) or found.url, _Document(found))
+        if document.best is not found:
+            document.best = _filled(document.best, found)
+        document.passages.append(candidate.content)
     return _finished(list(documents.values()), section)
 
 
 @dataclass(slots=True)
 class _Document:
-    """A candidate in the making: its best point, and the passages of all its points, best first."""
+    """A candidate in the making: its best point, that point's payload, and the passages of all points, best first."""
 
     best: Candidate
+    payload: Mapping[str, Any] = field(default_factory=dict)
     passages: list[str] = field(default_factory=list)
 
 
-def _join(documents: dict[str, _Document], found: Candidate, passage: str) -> None:
-    """Adds a point to its document; what the better points of it did not say, it may."""
-    document = documents.setdefault(canonical_url(found.url) or found.url, _Document(found))
-    best = document.best
-    if best is not found:
-        # Score and features are of one reading of the page, or they contradict each other.
-        knows_trust = best if best.cts_score is not None or best.trust is not None else found
-        document.best = replace(
-            best,
-            title=best.title or found.title,
-            summary=best.summary or found.summary,
-            author=best.author or found.author,
-            date=best.date or found.date,
-            site_name=best.site_name or found.site_name,
-            language=best.language or found.language,
-            cts_score=knows_trust.cts_score,
-            trust=knows_trust.trust,
-        )
-    if passage.strip():
-        document.passages.append(passage)
+def _candidate(url: str, hit: VectorHit) -> Candidate:
+    """What a point says of its page."""
+    payload = hit.payload
+    trust = _trust(payload.get("trust_features"))
+    return Candidate(
+        url=url,
+        title=_text(payload.get("title")),
+        text="",
+        passage="",
+        author=_names(payload.get("author")),
+        date=_date(payload.get("date")),
+        domain=_text(payload.get("domain")) or registrable_domain(host_of(url)),
+        site_name=_text(payload.get("site_name")) or None,
+        language=_text(payload.get("language")) or None,
+        similarity=hit.score,
+        position=0,
+        trust=trust,
+        cts_score=_score(payload.get("cts_score"), trust),
+    )
+
+
+def _filled(best: Candidate, found: Candidate) -> Candidate:
+    """What the better point of a page did not say, another one may."""
+    # Score and features are of one reading of the page, or they contradict each other.
+    knows_trust = best if best.cts_score is not None or best.trust is not None else found
+    return replace(
+        best,
+        title=best.title or found.title,
+        summary=best.summary or found.summary,
+        author=best.author or found.author,
+        date=best.date or found.date,
+        site_name=best.site_name or found.site_name,
+        language=best.language or found.language,
+        cts_score=knows_trust.cts_score,
+        trust=knows_trust.trust,
+    )
 
 
 def _finished(documents: Sequence[_Document], section: RetrievalSection) -> tuple[Candidate, ...]:
