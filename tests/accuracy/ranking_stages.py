@@ -23,6 +23,7 @@ from schemas.ranking import RankingCompleted, RankingRequested, StageName
 from streams.index.hashed_ngrams import hash_ngrams
 from streams.settings import load_settings
 from tests.accuracy.judges import Judge
+from tests.accuracy.ranking_checks import out_of_order
 from tests.accuracy.ranking_index import RankingIndex
 from tests.accuracy.ranking_sets import Query
 
@@ -46,7 +47,6 @@ ASKED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 _DIMENSIONS, _CHARACTERS = 512, 4000
 _TIMED = 150
 """Queries that are asked again for the time."""
-_PLAN = tuple(StageName)
 
 
 @dataclass(slots=True)
@@ -165,21 +165,6 @@ def together(measured: Measured, row: str, kinds: Sequence[str]) -> Figures:
     return whole
 
 
-def in_plan_order(completed: RankingCompleted) -> bool:
-    """Whether stages, notes and the scores of every result come in the plan's order (R-232)."""
-    noted = [note.stage for note in completed.notes]
-    stages = [_PLAN.index(stage) for stage in completed.stages]
-    ran = {note.stage for note in completed.notes if note.outcome == "ran"}
-    scores = ("vector", "bm25", "fused", "ranking", "trees", "mmr")
-    places = [[scores.index(name) for name in result.stage_scores] for result in completed.results]
-    return (
-        stages == sorted(set(stages))
-        and noted == [stage for stage in _PLAN if stage in noted]
-        and ran == set(completed.stages)
-        and all(names == sorted(set(names)) for names in places)
-    )
-
-
 def _count(figures: Figures, query: Query, completed: RankingCompleted, likeness: Likeness) -> None:
     urls = [result.url for result in completed.results]
     judged = [url for url in urls if url not in query.unjudged]
@@ -193,4 +178,4 @@ def _count(figures: Figures, query: Query, completed: RankingCompleted, likeness
     figures.high.append(labels.count("HIGH") / len(labels) if labels else 0.0)
     figures.usd.append(completed.llm.cost_usd if completed.llm else 0.0)
     figures.by_trees += StageName.TREES in completed.stages
-    figures.out_of_order += not in_plan_order(completed)
+    figures.out_of_order += bool(out_of_order(completed))

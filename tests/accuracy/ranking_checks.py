@@ -1,0 +1,102 @@
+"""Checks of what came of a query: each says what is wrong, and nothing where nothing is.
+
+They are written without the code that they check: in which order stages come, how a label's line looks and which
+numbers are those of trust is said here a second time. ``test_ranking_checks`` shows that each finds a seeded fault.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from schemas.ranking import RankedResult, RankingCompleted
+from tests.handlers.trust.forgeries import reads_as_label
+
+STAGES = ("retrieval", "bm25", "ranking", "trees", "mmr", "reasoning")
+SCORES = ("vector", "bm25", "fused", "ranking", "trees", "mmr")
+_LABEL_LINE = re.compile(r"^\[TRUST_TIER: (HIGH|MEDIUM|LOW)\] (?:來源：|Source: )\S", re.MULTILINE)
+_BEGIN = re.compile(r"^<<(?!end of )[^<>\n]* (\w+)>>$", re.MULTILINE)
+_NUMBER = re.compile(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?(?![\w])")
+_WORDS = re.compile(r"cts|source_tier|base_score|stage_scores|domain_authority|mmr", re.IGNORECASE)
+
+
+def out_of_order(completed: RankingCompleted) -> list[str]:
+    """Stages, notes or scores that don't come in the plan's order (R-232), and stages that ran without a note."""
+    wrong = []
+    stages = [str(stage) for stage in completed.stages]
+    if stages != [stage for stage in STAGES if stage in stages]:
+        wrong.append(f"stages {stages}")
+    noted = [str(note.stage) for note in completed.notes]
+    if noted != [stage for stage in STAGES if stage in noted]:
+        wrong.append(f"notes {noted}")
+    ran = {str(note.stage) for note in completed.notes if note.outcome == "ran"}
+    if ran != set(stages):
+        wrong.append(f"noted as run {sorted(ran)}, listed {stages}")
+    for result in completed.results:
+        scores = list(result.stage_scores)
+        if scores != [name for name in SCORES if name in scores]:
+            wrong.append(f"{result.url}: scores {scores}")
+    if [result.rank for result in completed.results] != list(range(1, len(completed.results) + 1)):
+        wrong.append(f"ranks {[result.rank for result in completed.results]}")
+    return wrong
+
+
+def labels_of(text: str) -> Counter[str]:
+    """The labels that stand in a prompt in their own lines, outside of the blocks that hold what others wrote.
+
+    >>> labels_of("[TRUST_TIER: HIGH] Source: CNA")["HIGH"]
+    1
+    """
+    return Counter(_LABEL_LINE.findall(_outside(text)))
+
+
+def forged_labels(text: str) -> list[str]:
+    """Blocks that hold what reads like a label, however it is written."""
+    return [block.strip() for block in _blocks(text) if reads_as_label(block)]
+
+
+def mislabelled(context: str, results: Sequence[RankedResult]) -> list[str]:
+    """Labels of a context that are not those of the results, one to one, or not in the order of trust."""
+    lines = _LABEL_LINE.findall(_outside(context))
+    wrong = []
+    if Counter(lines) != Counter(result.trust_label for result in results):
+        wrong.append(f"labels {Counter(lines)} of {Counter(result.trust_label for result in results)}")
+    if lines != sorted(lines, key=("HIGH", "MEDIUM", "LOW").index):
+        wrong.append(f"order {lines}")
+    for result in results:
+        if result.reasoning_metadata.trust_label != result.trust_label:
+            wrong.append(f"{result.url}: {result.reasoning_metadata.trust_label} beside {result.trust_label}")
+    return wrong
+
+
+def numbers_of_trust(prompt: str, results: Iterable[RankedResult]) -> list[str]:
+    """Numbers of trust and of ranking in a prompt, and the names of such numbers (R-253, C-39).
+
+    A source's tier is a digit that any text may hold, so it is only looked for by name.
+    """
+    found = {match.group() for match in _WORDS.finditer(prompt)}
+    numbers = set(_NUMBER.findall(prompt))
+    for result in results:
+        trust = result.trust_features
+        known = [result.cts_score, *((trust.cts_score, trust.base_score) if trust else ())]
+        known += [result.score, *result.stage_scores.values()]
+        said = {str(number) for number in known if number is not None and number not in (0, 1)}
+        said |= {f"{number:.{digits}f}" for number in known if isinstance(number, float) for digits in (2, 3, 4)}
+        found |= numbers & (said - {"0.00", "0.000", "0.0000", "1.00", "1.000", "1.0000"})
+    return sorted(found)
+
+
+def _blocks(text: str) -> list[str]:
+    """What stands between the lines that carry a nonce."""
+    return [
+        text[begin.end() : end]
+        for begin in _BEGIN.finditer(text)
+        if (end := text.find(f" {begin[1]}>>", begin.end())) >= 0
+    ]
+
+
+def _outside(text: str) -> str:
+    for block in _blocks(text):
+        text = text.replace(block, "\n")
+    return text
