@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from handlers.indexing.rules import TrustLabelsSection
 from handlers.page.links import canonical_url
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts, render
@@ -17,6 +18,8 @@ from handlers.results.coverage import coverage, query_terms
 from handlers.results.judge_reply import REPLY_SCHEMA, RetrievalReply, read_retrieval_reply
 from handlers.results.patterns import Patterns, joined_words
 from handlers.results.sections import RetrievalEvaluationSection
+from handlers.trust.forgery import without_labels
+from handlers.trust.labels import Thresholds, label_of
 from schemas.llm import LlmCall
 from schemas.outcome import (
     Ask,
@@ -47,6 +50,7 @@ class EvaluateRetrievalRules(Rules):
     """Everything that ``evaluate_retrieval`` decides by."""
 
     retrievalEvaluation: RetrievalEvaluationSection  # noqa: N815 - the section's name comes from the source document
+    trust_labels: TrustLabelsSection
     patterns: Patterns
     model_tasks: ModelTasks
     prompts: Prompts
@@ -120,7 +124,8 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> AskMod
     section = rules.retrievalEvaluation
     template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
     shown = batch.retrieved_content[: section.maxSources]
-    sources = "\n".join(_shown(number, content, section) for number, content in enumerate(shown, 1))
+    labels = Thresholds(rules.trust_labels.high, rules.trust_labels.medium)
+    sources = "\n".join(_shown(number, content, section, labels) for number, content in enumerate(shown, 1))
     room = section.maxSources * 4 * section.maxSourceCharacters
     messages = render(
         template, {}, {"query": batch.query[: section.maxSourceCharacters], "sources": sources}, max_characters=room
@@ -129,14 +134,20 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> AskMod
     return AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA)
 
 
-def _shown(number: int, content: RetrievedContent, section: RetrievalEvaluationSection) -> str:
-    """A source as the judge is shown it; what it is made of can take no more than it has room for."""
+def _shown(number: int, content: RetrievedContent, section: RetrievalEvaluationSection, labels: Thresholds) -> str:
+    """A source as the judge is shown it; what it is made of can take no more than it has room for.
+
+    Of its trust score it is shown the label, for no model is shown a number of trust (R-253); a source can write none.
+    """
     longest = section.maxSourceCharacters
-    trust = "" if content.cts_score is None else f"\n   trust score {content.cts_score:g}"
-    title = " ".join((content.title or "")[:longest].split())
-    text = " ".join(content.content[: 4 * longest].split())[:longest]
-    url = " ".join(content.url[:longest].split())
-    return f"{number}. {title}\n   {url}{trust}\n   {text}"
+    cts = content.cts_score
+    label = "" if cts is None else f"\n   [TRUST_TIER: {label_of(int(cts), labels)}]"
+    title = _line(content.title or "", longest)
+    return f"{number}. {title}\n   {_line(content.url, longest)}{label}\n   {_line(content.content, longest)}"
+
+
+def _line(text: str, longest: int) -> str:
+    return without_labels(" ".join(text[: 4 * longest].split())[:longest])
 
 
 def _unjudged(batch: ResultsClassified, scores: JudgeScores) -> _Judged:

@@ -137,7 +137,7 @@ def _text(candidate: Candidate, section: ModelRankingSection) -> str:
 
 def _line(text: str, most: int) -> str:
     """A text on one line; what is made of it can take no more than it has room for."""
-    return " ".join(without_labels(text[: 4 * most]).split())[:most]
+    return without_labels(" ".join(text[: 4 * most].split())[:most])
 
 
 def _shown(title: str, date: str | None, text: str) -> str:

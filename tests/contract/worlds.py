@@ -99,7 +99,7 @@ def _utterances(need: SearchVectors) -> VectorsReply:
 
 
 def _documents(need: SearchVectors) -> VectorsReply:
-    """Points as they are written today, as they were written before there were trust scores, and as nobody writes them."""
+    """Points as they are written today, as they were before there were trust scores, and as nobody writes them."""
     new = {
         "document_id": "1",
         "url": "https://news.example/walk",
