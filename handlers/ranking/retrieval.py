@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -52,22 +53,23 @@ def merge_hits(hits: Sequence[VectorHit], section: RetrievalSection) -> tuple[Ca
     Two spellings of an address are one document. What a point lacks, or holds in a form that it can't have, is None.
     """
     documents: dict[str, _Document] = {}
-    spelled: dict[str, str] = {}
     for hit in sorted(hits, key=lambda hit: -hit.score):
         payload = hit.payload
         url = _text(payload.get("url"))
         if not url:
             continue
-        key = spelled.get(url) or spelled.setdefault(url, canonical_url(url) or url)
+        key = _spelling(url)
         document = documents.get(key)
         if document is None:
+            if len(documents) == section.candidates:
+                continue  # documents come in the order of their best points
             document = documents[key] = _Document(_candidate(url, hit), payload)
         elif any(payload.get(name) != document.payload.get(name) for name in _OF_THE_PAGE):
             document.best = _filled(document.best, _candidate(url, hit))
         if payload.get("kind") == SUMMARY and not document.best.summary:
             document.best = replace(document.best, summary=_text(payload.get("text")))
         document.passages.append(_text(payload.get("text")))
-    return _finished(list(documents.values())[: section.candidates], section)
+    return _finished(documents.values(), section)
 
 
 def take_given(candidates: Sequence[RankingCandidate], section: RetrievalSection) -> tuple[Candidate, ...]:
@@ -95,11 +97,11 @@ def take_given(candidates: Sequence[RankingCandidate], section: RetrievalSection
             trust=trust,
             cts_score=_score(candidate.cts_score, trust),
         )
-        document = documents.setdefault(canonical_url(found.url) or found.url, _Document(found))
+        document = documents.setdefault(_spelling(found.url), _Document(found))
         if document.best is not found:
             document.best = _filled(document.best, found)
         document.passages.append(candidate.content)
-    return _finished(list(documents.values()), section)
+    return _finished(documents.values(), section)
 
 
 @dataclass(slots=True)
@@ -149,7 +151,7 @@ def _filled(best: Candidate, found: Candidate) -> Candidate:
     )
 
 
-def _finished(documents: Sequence[_Document], section: RetrievalSection) -> tuple[Candidate, ...]:
+def _finished(documents: Iterable[_Document], section: RetrievalSection) -> tuple[Candidate, ...]:
     finished: list[Candidate] = []
     for position, document in enumerate(documents):
         best = document.best
@@ -187,6 +189,12 @@ def _distinct(passages: Iterable[str], most: int) -> list[str]:
         if len(distinct) == most:
             break
     return distinct
+
+
+@lru_cache(maxsize=4096)
+def _spelling(url: str) -> str:
+    """What the spellings of an address have in common; a query's points are merged again for the judge's reply."""
+    return canonical_url(url) or url
 
 
 def _text(value: object) -> str:
