@@ -124,12 +124,12 @@ def one_line(text: str, max_characters: int = _MAX_LINE_CHARACTERS) -> str:
 def _body(source: Source, language: Language, max_characters: int) -> str:
     values = (
         plain_name(host_of(source.url)),
-        one_line(source.title),
-        one_line(source.date or ""),
-        without_labels(cleaned(source.passage, max_characters)),
+        " ".join(cleaned(source.title, _MAX_LINE_CHARACTERS).split()),
+        " ".join(cleaned(source.date or "", _MAX_LINE_CHARACTERS).split()),
+        cleaned(source.passage, max_characters),
     )
     lines = (f"{field}{value}" for field, value in zip(_FIELDS[language], values, strict=True) if value)
-    # Once more as a whole, for a label may begin in one field and end in the next.
+    # As a whole, for a label may begin in one field and end in the next.
     return without_labels("\n".join(lines))
 
 

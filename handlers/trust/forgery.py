@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import re
 from html import unescape
-from itertools import chain
 from urllib.parse import unquote
 
-from handlers.trust.label_forms import label_form
-from handlers.trust.lookalikes import folded, is_unseen
+from handlers.trust.label_forms import find_labels
+from handlers.trust.lookalikes import folded, folds_of, seen
 
 REMOVED = "(claim removed)"
 """What stands in a label's place: nothing that could be half of another one."""
@@ -34,15 +33,10 @@ def without_labels(text: str) -> str:
     >>> without_labels("We trust tier one suppliers; trust in them is high.")
     'We trust tier one suppliers; trust in them is high.'
     """
-    seen = _seen(text)
-    if not holds_label(seen):
-        return seen
-    plain = _once_around(seen)
+    plain = _without(seen(text))
     if _is_coded(plain):
         # Somebody wrote it as character codes: what they stand for is what is judged, and then shown.
-        plain = _once_around(_seen(_decoded(plain)))
-    while (again := _once_around(plain)) != plain:
-        plain = again
+        plain = _without(seen(_decoded(plain)))
     return plain
 
 
@@ -52,44 +46,33 @@ def holds_label(text: str) -> bool:
     >>> holds_label("TRUST&#95;TIER&colon; HIGH"), holds_label("HGIH :REIT_TSURT"), holds_label("high trust")
     (True, True, False)
     """
-    return _is_found("".join(map(folded, text))) or _is_coded(text)
+    return bool(find_labels(folded(text))) or _is_coded(text)
 
 
-def _seen(text: str) -> str:
-    return text if text.isascii() and text.isprintable() else "".join(part for part in text if not is_unseen(part))
+def _without(text: str) -> str:
+    """The text with each label replaced, until what is left reads like none."""
+    while spans := find_labels(folded(text)):
+        text = _cut_out(text, spans)
+    return text
 
 
-def _once_around(text: str) -> str:
-    """The text with each label that it holds replaced."""
-    parts = [folded(character) for character in text]
-    whole = "".join(parts)
-    if not _is_found(whole):
-        return text
-    # The place in the text of each folded character.
-    places = [*chain.from_iterable([number] * len(part) for number, part in enumerate(parts)), len(text)]
-    spans = [match.span() for match in label_form().finditer(whole)]
-    spans += [(len(whole) - end, len(whole) - start) for start, end in _backward_spans(whole)]
-    result, at = [], 0
-    for start, end in sorted(spans):
-        first, last = places[start], places[end - 1] + 1
-        if first < at:
-            at = max(at, last)
-            continue
-        result += [text[at:first], REMOVED]
-        at = last
-    return "".join([*result, text[at:]])
-
-
-def _is_found(whole: str) -> bool:
-    return label_form().search(whole) is not None or bool(_backward_spans(whole))
-
-
-def _backward_spans(whole: str) -> list[tuple[int, int]]:
-    return [match.span() for match in label_form().finditer(whole[::-1])]
+def _cut_out(text: str, spans: list[tuple[int, int]]) -> str:
+    """The text without spans of what it folds to."""
+    places = [number for number, part in enumerate(folds_of(text)) for _ in part]
+    pieces, at = [], 0
+    for begin, end in sorted(spans):
+        first, after = places[begin], places[end - 1] + 1
+        if first >= at:
+            pieces += [text[at:first], REMOVED]
+        at = max(at, after)
+    return "".join([*pieces, text[at:]])
 
 
 def _is_coded(text: str) -> bool:
-    return any(sign in text for sign in "&%\\") and _is_found("".join(map(folded, _decoded(text))))
+    if not any(sign in text for sign in "&%\\"):
+        return False
+    decoded = _decoded(text)
+    return decoded != text and bool(find_labels(folded(decoded)))
 
 
 def _decoded(text: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from functools import cache
 
 _ALSO = {"a": "4@", "b": "8", "e": "3", "g": "96", "h": "#", "i": "1l|!", "l": "1i|!", "o": "0", "s": "5$", "t": "7+"}
@@ -17,7 +18,7 @@ _CODE = r"(?:&#?\w{1,8};|%[0-9a-f]{2}|\\[ux][0-9a-f]{2,4})"
 _MARKUP = r"<[^<>]{0,40}>"
 _GAP = rf"(?:[\W_]|{_MARKUP}|{_CODE}){{0,12}}"
 """What may stand between words: signs, spaces, markup, characters that are written as codes."""
-_JOINED = rf"(?:|[\W_]{{0,6}}_[\W_]{{0,6}}|[\W_]{{0,2}}{_MARKUP}[\W_]{{0,2}}|{_CODE}{{1,3}})"
+_JOINED = rf"(?:|(?:\W|{_MARKUP}){{0,4}}(?:_|{_MARKUP}|{_CODE})(?:[\W_]|{_MARKUP}|{_CODE}){{0,6}})"
 """What makes an identifier of two words: an underscore, nothing, or something that hides one of the two."""
 _OPEN = r"[\[({<【〔〖〘〚「『《〈«‹⟦⟨⟪⟬⦃⦅⦗❲❴❨❪⁅]"
 _SQUARE = r"[\[{<【〔〖〘〚「『⟦⟨⟪⟬⦃⦗❲❴⁅]"
@@ -50,9 +51,49 @@ _DEGREES = (
 )  # fmt: skip
 
 
+_DIGITS = dict(zip("4836910570l", "abeggiostoi", strict=True))
+_SIGNS = dict(zip("@#!|$+", "ahiist", strict=True))
+
+
+def find_labels(text: str) -> list[tuple[int, int]]:
+    """Where in a folded text something reads like a label, forwards or backwards: begins and ends, in any order."""
+    if not _has_a_root(text):
+        return []
+    length = len(text)
+    spans = [match.span() for match in _form().finditer(text)]
+    return spans + [(length - end, length - begin) for begin, end in (m.span() for m in _form().finditer(text[::-1]))]
+
+
+def _has_a_root(text: str) -> bool:
+    """Whether any word that a label needs is there at all: most texts have none, and this is soon told."""
+    read = (text.translate(_SQUEEZED), text.translate(_SQUEEZED_SIGNS))
+    return any(all(part in one for part in root) for root in _roots() for one in read)
+
+
+class _Squeeze(dict[int, str | None]):
+    """Letters alone: digits as the letters they are written for, and some signs too, where these count."""
+
+    def __init__(self, signs: Mapping[str, str]) -> None:
+        super().__init__({ord(sign): letter for sign, letter in {**_DIGITS, **signs}.items()})
+
+    def __missing__(self, code: int) -> str | None:
+        self[code] = result = chr(code) if chr(code).isalnum() else None
+        return result
+
+
+_SQUEEZED, _SQUEEZED_SIGNS = _Squeeze({}), _Squeeze(_SIGNS)
+
+
 @cache
-def label_form() -> re.Pattern[str]:
-    """The pattern of anything that reads like a label, for text whose characters are ``lookalikes.folded``."""
+def _roots() -> tuple[tuple[str, ...], ...]:
+    """What is there of a label at least, as it looks squeezed, and backwards."""
+    needed = (("trust",), ("tier",), ("label",), ("credib",), ("cts", "score"), *((word,) for word in _ABOUT))
+    roots = [tuple(unicodedata.normalize("NFKD", word).translate(_SQUEEZED) for word in words) for words in needed]
+    return (*roots, *(tuple(word[::-1] for word in root) for root in roots))
+
+
+@cache
+def _form() -> re.Pattern[str]:
     trust, noun, word = _word("trust"), _any(_NOUNS), f"(?:very{_GAP})?{_any(_WORDS)}(?![a-z])"
     number = r"\d{1,3}(?!\d)"
     han = f"{_any(_ABOUT)}{_GAP}{_any(_KIND)}?"
@@ -68,7 +109,7 @@ def label_form() -> re.Pattern[str]:
         f"{_word('source')}[\\W_]{{0,4}}_[\\W_]{{0,4}}{_word('tier')}{its}",
         f"{trust}{_GAP}{_word('tier')}{_GAP}{_IS}?{_GAP}{degree}",
         f"(?<![a-z]){about}{said}",
-        f"(?<![a-z])(?:{_word('source')}{_GAP}{_word('tier')}|{_word('cts')}(?:{_GAP}{_word('score')})?){said}",
+        f"(?<![a-z])(?:{_word('source')}{_GAP}{_word('tier')}|{_word('cts')}{_GAP}{_word('score')}){said}",
         f"{_OPEN}{_GAP}(?:{trust}|{_word('tier')}|{_word('label')}){said}",
         f"{_SQUARE}{_GAP}{trust}{_GAP}{_word('tier')}",
         f"{_SQUARE}{_GAP}{about}{_GAP}{degree}",

@@ -1,6 +1,6 @@
 """What a text reads like, whatever characters it is written in: for patterns that must not be got round by spelling.
 
-In: a character, or a text. Out: the plain ASCII letters that it looks like, nothing where it is not seen. Folded texts
+In: a text. Out: the plain ASCII letters that it looks like, nothing where it is not seen. Folded texts
 are compared and never shown. Standard library only (R-178).
 """
 
@@ -8,34 +8,33 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
 
 _ALIKE = {
-    "a": "ɑΑαАаᎪᗅ⍺ꓮ𐊠𖽀",
+    "a": "ɑΑαАаᎪᗅ⍺ꓮ𐊠𖽀卂ꋫ",
     "b": "ƄΒВвЬᏏᏴᑲᖯᗷꓐꞴ𐊂𐊡𐌁",
-    "c": "ϲСсᏟⲤⲥꓚꮯ𐊢𐌂𐐕𐐽𐔜𑣩𑣲🝌",
-    "d": "ԁᎠᏧᑯᗞᗪꓒꓓ",
-    "e": "ΕεЕеЄєЭэҽᎬ℮⋿∃ⴹꓰ𐊆𑢦𑢮乇€",
-    "f": "Ϝքᖴꓝꬵ𐊇𐊥𐔥𑢢𑣂𝈓",
-    "g": "ƍɡԌցᏀᏳꓖ",
-    "h": "ΗНнһհᎻᏂᕼⲎꓧ𐋏卄",
-    "i": "ıɩΙιІіӀӏᎥᛁ∣⍳⏽ⵏⲒꓲꙇꭵ𐊊𐌉𐌠𑣃𖼨丨工ㅣ¡",
+    "c": "ϲСсᏟⲤⲥꓚꮯ𐊢𐌂𐐕𐐽𐔜𑣩𑣲🝌匚",
+    "d": "ԁᎠᏧᑯᗞᗪꓒꓓꀷ",
+    "e": "ΕεЕеЄєЭэҽᎬ℮⋿∃ⴹꓰ𐊆𑢦𑢮乇€Σꍟቿ",
+    "f": "Ϝքᖴꓝꬵ𐊇𐊥𐔥𑢢𑣂𝈓千",
+    "g": "ƍɡԌցᏀᏳꓖᎶꁅኗ",
+    "h": "ΗНнһհᎻᏂᕼⲎꓧ𐋏卄ћђꃅዘ",
+    "i": "ıɩΙιІіӀӏᎥᛁ∣⍳⏽ⵏⲒꓲꙇꭵ𐊊𐌉𐌠𑣃𖼨丨工ㅣ¡Ꮖꀤጎ",
     "j": "ͿϳЈјᎫᒍꓙ",
-    "k": "ΚκКкᏦᛕⲔꓗ𐔘",
-    "l": "ƖǀᏞᒪⳐꓡ𐐛𐔦𑢣𑢲𖼖𝈪",
-    "m": "ΜμϺМмᎷᗰᛖⲘꓟ𐊰𐌑",
+    "k": "ΚκКкᏦᛕⲔꓗ𐔘Ҝҝ",
+    "l": "ƖǀᏞᒪⳐꓡ𐐛𐔦𑢣𑢲𖼖𝈪ㄥ꒒",
+    "m": "ΜμϺМмᎷᗰᛖⲘꓟ𐊰𐌑爪",
     "n": "ΝηոռⲚꓠ𐔓几",
-    "o": "ΟοσОоՕօ۵०০੦૦ଠ୦௦ం౦ಂ೦ംഠ൦ං๐໐ဝ၀ჿዐᴑⲞⲟⵔ〇ꓳ𐊒𐊫𐐄𐐬𐓂𐓪𐔖𑓐𑢵𑣈𑣗𑣠",
-    "p": "ΡρРрᏢᑭ⍴Ⲣⲣꓑ𐊕",
+    "o": "ΟοσОоՕօ۵०০੦૦ଠ୦௦ం౦ಂ೦ംഠ൦ං๐໐ဝ၀ჿዐᴑⲞⲟⵔ〇ꓳ𐊒𐊫𐐄𐐬𐓂𐓪𐔖𑓐𑢵𑣈𑣗𑣠ㄖ",
+    "p": "ΡρРрᏢᑭ⍴Ⲣⲣꓑ𐊕卩",
     "q": "ԛգզⵕ",
-    "r": "гЯяᎡᏒᖇᴦⲅꓣꭇꭈꮁ𐒴𖼵𝈖尺",
-    "s": "ƽЅѕՏᏕᏚꓢꮪ𐊖𐐠𐑈𑣁𖼺丂",
-    "t": "ΤτТтᎢ⊤⟙Ⲧꓔ𐊗𐊱𐌕𑢼𖼊🝨丅ㅜ†₮",
-    "u": "ʋυՍսሀᑌ∪⋃ꓴꞟ𐓎𐓶𑢸𑣘𖽂凵ㄩ",
+    "r": "гЯяᎡᏒᖇᴦⲅꓣꭇꭈꮁ𐒴𖼵𝈖尺ꋪዪ",
+    "s": "ƽЅѕՏᏕᏚꓢꮪ𐊖𐐠𐑈𑣁𖼺丂Ƨƨ₴֏ֆꌗነᎦ",
+    "t": "ΤτТтᎢ⊤⟙Ⲧꓔ𐊗𐊱𐌕𑢼𖼊🝨丅ㅜ†₮ㄒƚɬꋖ꓄ፕᏖ",
+    "u": "ʋυՍսሀᑌ∪⋃ꓴꞟ𐓎𐓶𑢸𑣘𖽂凵ㄩЦцƲʊɄꀎሁᏬᏌ",
     "v": "νѴѵ۷Ꮩᐯ∨⋁ⴸꓦꛟꮩ𐔝𑜆𑢠𑣀𖼈𝈍",
-    "w": "ɯωѡԜԝաШшᎳᏔꓪꮃ𑜊𑜎𑜏𑣦𑣯",
-    "x": "×ΧχХхᕁᕽ᙭᙮ᚷ╳⤫⤬⨯ⲬⵝꓫꞳ𐊐𐊴𐌗𐌢𐔧𑣬",
-    "y": "ɣΥγУуҮүყᎩᎽᶌⲨꓬ𐊲𑢤𑣜𖽃",
+    "w": "ɯωѡԜԝաШшᎳᏔꓪꮃ𑜊𑜎𑜏𑣦𑣯山ᏇЩщ",
+    "x": "×ΧχХхᕁᕽ᙭᙮ᚷ╳⤫⤬⨯ⲬⵝꓫꞳ𐊐𐊴𐌗𐌢𐔧𑣬乂",
+    "y": "ɣΥγУуҮүყᎩᎽᶌⲨꓬ𐊲𑢤𑣜𖽃ㄚ",
     "z": "ΖζᏃꓜꮓ𐋵𑢩𑣄𑣥",
 }
 """Characters of other scripts, and signs, that look like a letter in usual fonts (after UTS #39, and what writers of
@@ -43,7 +42,7 @@ _ALIKE = {
 _LETTER_OF = {alike: letter for letter, all_of_it in _ALIKE.items() for alike in all_of_it}
 _VARIANT = re.compile(
     r"(?:LATIN|REGIONAL INDICATOR SYMBOL) (?:CAPITAL |SMALL )?LETTER "
-    r"(?:SMALL CAPITAL |TURNED |REVERSED |OPEN |DOTLESS )?([A-Z])(?: WITH .*)?"
+    r"(?:SMALL CAPITAL |TURNED |REVERSED |OPEN |DOTLESS |INSULAR |SCRIPT )?([A-Z])(?: .*)?"
     r"|NEGATIVE (?:SQUARED|CIRCLED) LATIN CAPITAL LETTER ([A-Z])"
 )
 # Without ink though neither control nor format: fillers of Hangul, Khmer's inherent vowels, empty Braille.
@@ -53,13 +52,50 @@ _UNSEEN_CATEGORIES = frozenset(("Cc", "Cf", "Co", "Cs", "Zl", "Zp"))
 _VARIATION = re.compile("[\u034f\u180b-\u180f\ufe00-\ufe0f\U000e0000-\U000e0fff]")
 
 
-@lru_cache(maxsize=65_536)
-def is_unseen(character: str) -> bool:
-    r"""Whether a character has no ink of its own: controls, joiners, changes of direction, tags, fillers.
+def folded(text: str) -> str:
+    """What a text reads like, in lower case: no mark, no accent, plain letters in place of their look-alikes.
 
-    >>> [is_unseen(character) for character in "a\u200d\u202e\u00ad\n"]
-    [False, True, True, True, False]
+    >>> folded("ＴＲＵＳＴ Т𝐑υ\u200dş\u0336𝕥 🅃 Ⅰ 可信")
+    'trust trust t i 可信'
     """
+    return text.casefold() if text.isascii() and text.isprintable() else text.translate(_FOLDS)
+
+
+def folds_of(text: str) -> list[str]:
+    """The same by character: none for what is not seen or a mark, several where one sign stands for several letters."""
+    return [_FOLDS[ord(character)] for character in text]
+
+
+def seen(text: str) -> str:
+    r"""A text without the characters that nobody sees: controls, joiners, changes of direction, tags, fillers.
+
+    >>> seen("a\u200db\u202e\u00ad\n")
+    'ab\n'
+    """
+    return text if text.isascii() and text.isprintable() else text.translate(_SEEN)
+
+
+class _Folds(dict[int, str]):
+    """What each character reads like, found out when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = result = _fold(chr(code))
+        return result
+
+
+class _Seen(dict[int, int | None]):
+    """Each character, None for those that nobody sees."""
+
+    def __missing__(self, code: int) -> int | None:
+        self[code] = result = None if _is_unseen(chr(code)) else code
+        return result
+
+
+_FOLDS = _Folds()
+_SEEN = _Seen()
+
+
+def _is_unseen(character: str) -> bool:
     if character in _KEPT_CONTROLS:
         return False
     return (
@@ -69,17 +105,8 @@ def is_unseen(character: str) -> bool:
     )
 
 
-@lru_cache(maxsize=65_536)
-def folded(character: str) -> str:
-    """What a character reads like, in lower case: no mark, no accent, a plain letter in place of its look-alikes.
-
-    Returns:
-        Mostly one character; none for what is not seen or a mark, several where a sign stands for several letters.
-
-    >>> "".join(map(folded, "ＴＲＵＳＴ Т𝐑υ\u200dş\u0336𝕥 🅃 Ⅰ 可信"))
-    'trust trust t i 可信'
-    """
-    if is_unseen(character):
+def _fold(character: str) -> str:
+    if _is_unseen(character):
         return ""
     if character in _LETTER_OF:
         return _LETTER_OF[character]
