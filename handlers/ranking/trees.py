@@ -54,7 +54,7 @@ class RankingModel(Section):
             features: Candidates x 41 (``extract_features``); a model of 29 features is shown the first 29.
 
         Raises:
-            ModelMismatchError: XGBoost is not installed.
+            ModelMismatchError: As for ``booster``.
         """
         import numpy as np
 
@@ -64,9 +64,21 @@ class RankingModel(Section):
         scores: NDArray[np.float32] = self.booster.inplace_predict(shown, validate_features=False)
         return scores
 
+    def ready(self) -> None:
+        """Makes it ready to be asked, so that the first query need not wait for that.
+
+        Raises:
+            ModelMismatchError: As for ``booster``.
+        """
+        _ = self.booster
+
     @cached_property
     def booster(self) -> Booster:
-        """The model ready to be asked, made when it is first wanted (half a second, nearly all of it the import)."""
+        """The model ready to be asked, made when it is first wanted: half a second, nearly all of it for the import.
+
+        Raises:
+            ModelMismatchError: XGBoost is not installed, or can't read the model after all.
+        """
         try:
             from xgboost import Booster
         except ImportError:
@@ -74,7 +86,11 @@ class RankingModel(Section):
                 "ranking.trees needs XGBoost: pip install 'assay[rank]', or set ranking.trees.mode to off"
             ) from None
         booster = Booster({"nthread": 1})
-        booster.load_model(bytearray(self.model.encode()))
+        try:
+            booster.load_model(bytearray(self.model.encode()))
+        except ValueError as error:
+            said = str(error).partition("\n")[0]
+            raise _mismatch(self.manifest, f"XGBoost can't read the model file ({said})") from None
         return booster
 
 

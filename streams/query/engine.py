@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
 
+from handlers.ranking.trees import ModelMismatchError
 from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Outcome, Retry
 from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageOutcome
 from streams.clock import Clock, SystemClock
 from streams.pipeline.breaker import ClosedBreaker
 from streams.pipeline.decide import Chance, Decider, World, retry_of
-from streams.settings import Settings
+from streams.settings import Settings, SettingsError
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.queries import QueryTelling, RefusalReason, Via
 from streams.topology import Handler, handler_named
@@ -79,11 +80,16 @@ class QueryEngine:
             handler: The one of the topology that ranks, by default.
 
         Raises:
-            SettingsError: Sections of the configuration don't go together.
+            SettingsError: Sections of the configuration don't go together, or its trees can't be asked.
         """
         handler = handler or handler_named(RANKING_HANDLER)
         if handler is None:
             raise LookupError(f"the topology has no handler {RANKING_HANDLER}")
+        if settings.ranking_model:
+            try:
+                settings.ranking_model.ready()
+            except ModelMismatchError as error:
+                raise SettingsError(str(error)) from None
         self._clock = clock or SystemClock()
         self._limits = settings.query
         self._telling = QueryTelling(metrics, via)

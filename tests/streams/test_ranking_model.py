@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import subprocess
@@ -15,9 +16,11 @@ from handlers.ranking.manifest import NAMES
 from handlers.ranking.trees import ModelMismatchError, RankingModel
 from schemas.rules import Rules
 from streams.cli import main
+from streams.query.engine import QueryEngine
 from streams.ranking_model import SHIPPED_MANIFEST, manifest_path, read_ranking_model
 from streams.settings import SettingsError, load_settings
 from tests.handlers.ranking.models import generated_model
+from tests.streams.query.toys import Answers
 
 
 @pytest.fixture
@@ -175,6 +178,21 @@ def test_the_configuration_shows_the_manifest_and_not_the_trees(
     }
     assert "ranking_model.model" not in shown
     assert len(json.dumps({key: value for key, value in shown.items() if key.startswith("ranking_model")})) < 4000
+
+
+def test_who_answers_queries_makes_the_model_ready_before_the_first(folder: Path) -> None:
+    settings = load_settings(**trees(folder, "on"))
+    assert settings.ranking_model is not None
+    assert "booster" not in vars(settings.ranking_model)
+    QueryEngine(settings, Answers())
+    assert "booster" in vars(settings.ranking_model)
+    document = json.loads((folder / "model.json").read_text("utf-8"))
+    del document["learner"]["gradient_booster"]["model"]["trees"]
+    damaged = json.dumps(document)
+    (folder / "model.json").write_text(damaged, "utf-8")
+    changed(folder, sha256=hashlib.sha256(damaged.encode()).hexdigest())
+    with pytest.raises(SettingsError, match="XGBoost can't read the model file"):
+        QueryEngine(load_settings(**trees(folder, "on")), Answers())
 
 
 def test_reading_settings_costs_no_xgboost(folder: Path) -> None:

@@ -142,6 +142,15 @@ def test_without_xgboost_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) 
         model.score(ROWS)
 
 
+def test_a_model_whose_trees_are_damaged_is_refused_before_it_is_asked() -> None:
+    document = json.loads(MODEL_41.model)
+    del document["learner"]["gradient_booster"]["model"]["trees"]
+    damaged = json.dumps(document)
+    model = RankingModel(manifest=manifest_of(damaged), model=damaged)
+    with pytest.raises(ModelMismatchError, match="XGBoost can't read the model file"):
+        model.ready()
+
+
 def test_a_model_is_read_without_numpy_and_xgboost() -> None:
     """Settings hold a model; most commands never ask it, and their start must not cost what these two cost."""
     program = "import sys, handlers.ranking.trees; sys.exit(bool({'numpy', 'xgboost'} & sys.modules.keys()))"
