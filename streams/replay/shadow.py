@@ -81,8 +81,12 @@ async def drop_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
 
 
 def with_own_index(settings: Settings, plan: ReplayPlan) -> Settings:
-    """The settings with collections of the plan, and, embedded, a folder of its own: one process owns a folder."""
-    if plan.target is ReplayTarget.LIVE:
+    """The settings with collections of the plan, and, embedded, a folder of its own: one process owns a folder.
+
+    A plan that ranks and indexes nothing searches what is there: in collections of its own it would find nothing.
+    """
+    lanes = {handler_of(stage).lane for stage in plan.stages}
+    if plan.target is ReplayTarget.LIVE or ("query" in lanes and "index" not in lanes):
         return settings
     return settings.model_copy(update={"index": _own_index(settings.index, plan.plan)})
 

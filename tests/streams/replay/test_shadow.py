@@ -49,3 +49,13 @@ def test_a_shadow_never_writes_to_the_live_index() -> None:
     assert own.path == Path("/data/index_replay_again")
     live, _ = plan("index_page", settings, live=True)
     assert with_own_index(settings, live) is settings
+
+
+def test_a_shadow_of_rankings_searches_the_live_index() -> None:
+    settings = load_settings(index={"url": "http://127.0.0.1:1"})
+    made, handler = plan("rank_results", settings)
+    assert with_own_index(settings, made) is settings
+    assert set(routes(made, handler, made.stages[0].rewritten)) == {
+        "ranking.completed.v1",
+        "ranking.requested.v1.assay.rank_results.dlq",
+    }
