@@ -1,0 +1,249 @@
+import asyncio
+import gc
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageNote, StageOutcome
+from streams.commands import query_screen
+from streams.commands.query import QueryOptions, run_query
+from streams.commands.query_screen import print_results, printable
+from streams.http import HttpServer
+from streams.query.engine import QueryEngine
+from streams.query.route import QueryRoute
+from streams.settings import HttpSettings, Settings
+from streams.world import LiveWorld
+from tests.streams.query.indexes import BLOG, GOV, NEWS, fill, settings_at
+from tests.streams.query.toys import completed, ranked
+
+LEAKS = pytest.mark.filterwarnings("ignore:Exception ignored in.*FileIO:pytest.PytestUnraisableExceptionWarning")
+"""The Qdrant client forgets its lock file where somebody else has the lock."""
+Shown = Callable[..., tuple[int, str, str]]
+TEXT = "when does the river bridge open"
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Settings:
+    settings = settings_at(tmp_path)
+    asyncio.run(fill(settings))
+    return settings
+
+
+@pytest.fixture
+def ask(capsys: pytest.CaptureFixture[str]) -> Shown:
+    """Runs the command: its status and what it wrote."""
+
+    def run(settings: Settings, text: str = TEXT, **options: Any) -> tuple[int, str, str]:
+        status = run_query(settings, QueryOptions(text=text, **options))
+        shown = capsys.readouterr()
+        return status, shown.out, shown.err
+
+    return run
+
+
+def event(out: str) -> RankingCompleted:
+    return RankingCompleted.model_validate_json(out)
+
+
+def test_results_have_label_title_place_score_and_reasons(filled: Settings, ask: Shown) -> None:
+    status, out, err = ask(filled)
+    assert (status, err) == (0, "")
+    assert out.startswith("intent   ")
+    assert "stages   retrieval > bm25 > ranking > mmr > reasoning" in out
+    assert "trees off" in out
+    first = out[out.index("\n1 ") : out.index("\n2 ")]
+    for part in ("HIGH", "The river bridge opens in March", "www.dot.gov.tw", "2026-02-03", "CTS 83", GOV):
+        assert part in first
+    assert "MEDIUM" in out
+    assert "LOW" in out
+    assert "3 results in " in out
+    assert "judged by the offline judge, $0.0000" in out
+
+
+def test_what_pages_say_of_themselves_moves_no_cursor(filled: Settings, ask: Shown) -> None:
+    for options in ({}, {"context": True}, {"prompt": "analyst"}):
+        _, out, _ = ask(filled, **options)
+        assert "bridge" in out
+        assert all(sign.isprintable() or sign == "\n" for sign in out)
+
+
+def test_json_is_the_event(filled: Settings, ask: Shown) -> None:
+    status, out, _ = ask(filled, as_json=True, limit=2)
+    assert (status, out.count("\n")) == (0, 1)
+    answer = event(out)
+    assert answer.query == TEXT
+    assert answer.stages == (
+        StageName.RETRIEVAL,
+        StageName.BM25,
+        StageName.RANKING,
+        StageName.MMR,
+        StageName.REASONING,
+    )
+    assert [result.rank for result in answer.results] == [1, 2]
+    assert list(answer.results[0].stage_scores) == ["vector", "bm25", "fused", "ranking", "mmr"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"tiers": ("A",)}, {GOV}),
+        ({"tiers": ("A", "B")}, {GOV, NEWS}),
+        ({"domains": ("blog.example",)}, {BLOG}),
+        ({"since": "2026-01-01"}, {GOV, NEWS}),
+        ({"until": "2026-01-01"}, set()),
+    ],
+)
+def test_filters_hold(filled: Settings, ask: Shown, options: dict[str, Any], expected: set[str]) -> None:
+    _, out, _ = ask(filled, as_json=True, **options)
+    assert {result.url for result in event(out).results} == expected
+
+
+def test_no_results_say_what_to_do(filled: Settings, ask: Shown) -> None:
+    status, out, _ = ask(filled, tags=("government",))
+    assert status == 0
+    assert "no results" in out
+    assert "--tier" in out
+
+
+@pytest.mark.parametrize("stage", ["bm25", "ranking", "mmr", "reasoning"])
+def test_every_stage_can_be_left_out(filled: Settings, ask: Shown, stage: str) -> None:
+    _, out, _ = ask(filled, as_json=True, without=frozenset({stage}))
+    answer = event(out)
+    assert StageName(stage) not in answer.stages
+    assert [note.outcome for note in answer.notes if note.stage == stage] == [StageOutcome.OFF]
+    assert answer.results[0].url == GOV
+
+
+def test_without_a_model_the_offline_judge_answers(filled: Settings, ask: Shown) -> None:
+    llm = filled.llm.model_copy(update={"base_url": "http://127.0.0.1:9/v1", "model": "small"})
+    _, out, _ = ask(filled.model_copy(update={"llm": llm}), as_json=True, no_model=True)
+    call = event(out).llm
+    assert call is not None
+    assert call.judged_by == "offline"
+
+
+def test_the_context_and_the_prompts_have_labels_and_no_number_of_trust(filled: Settings, ask: Shown) -> None:
+    _, out, _ = ask(filled, context=True)
+    assert out.count("[TRUST_TIER: HIGH]") == 1
+    assert out.index("[TRUST_TIER: HIGH]") < out.index("[TRUST_TIER: MEDIUM]") < out.index("[TRUST_TIER: LOW]")
+    _, out, _ = ask(filled, prompt="analyst", as_json=True)
+    messages = json.loads(out)
+    assert {message["role"] for message in messages} == {"system", "user"}
+    text = " ".join(message["content"] for message in messages)
+    assert "[TRUST_TIER: HIGH] Source:" in text
+    assert not any(number in text for number in ("83", "59"))
+
+
+def test_the_query_may_come_on_standard_input(filled: Settings, ask: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{TEXT}\n".encode())))
+    _, out, _ = ask(filled, "-", as_json=True)
+    assert event(out).query == TEXT
+
+
+def test_candidates_come_from_a_file_in_several_forms(tmp_path: Path, ask: Shown) -> None:
+    settings = settings_at(tmp_path)
+    one, two = ({"url": f"https://a.example/{n}", "title": "Bridge", "content": f"bridge {n}"} for n in range(2))
+    answered = {"outcome": "emit", "reason": "", "events": [{"topic": "t", "key": "k", "value": two}]}
+    forms = {
+        "lines": json.dumps(one) + "\n\n" + json.dumps(two) + "\n",
+        "array": json.dumps([one, two], indent=1),
+        "answers of a trial": json.dumps(one) + "\n" + json.dumps(answered),
+    }
+    for name, text in forms.items():
+        file = tmp_path / "candidates"
+        file.write_text(text)
+        _, out, _ = ask(settings, candidates=file, as_json=True)
+        assert {result.url for result in event(out).results} == {one["url"], two["url"]}, name
+    status, out, _ = ask(settings, candidates=file, tiers=("A",))
+    assert status == 0
+    assert "None of the candidates fits" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "content", "said"),
+    [
+        (" \n", {}, None, "the query is empty"),
+        ("x" * 4001, {}, None, "query: "),
+        ("x", {"tiers": ("D",)}, None, "filters.tiers"),
+        ("x", {"since": "soon"}, "[]", "date_from"),
+        ("x", {}, "{", "not JSON"),
+        ("x", {}, '{"title": "no address"}', "candidates.0.url"),
+        ("x", {}, "[" + ", ".join(['{"url": "https://a.example/"}'] * 201) + "]", "200 at most"),
+        ("x", {"candidates": Path("/nowhere/at/all")}, None, "No such file"),
+    ],
+)
+def test_a_request_that_can_not_be_meant_is_told_in_a_line(
+    tmp_path: Path, ask: Shown, text: str, options: dict[str, Any], content: str | None, said: str
+) -> None:
+    if content is not None:
+        (tmp_path / "candidates").write_text(content)
+        options = {**options, "candidates": tmp_path / "candidates"}
+    status, out, err = ask(settings_at(tmp_path), text, **options)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+def test_without_an_index_one_line_says_what_to_do_and_nothing_is_made(tmp_path: Path, ask: Shown) -> None:
+    status, out, err = ask(settings_at(tmp_path))
+    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert "assay run" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+@LEAKS
+async def test_an_index_that_an_application_has_is_asked_for_there(tmp_path: Path, ask: Shown) -> None:
+    settings = settings_at(tmp_path)
+    await fill(settings)
+    owner = LiveWorld(settings)
+    await owner.open_index()
+    route = QueryRoute(QueryEngine(settings, owner), settings.query, "")
+    try:
+        async with HttpServer(route, HttpSettings(port=0)) as server:
+            port = int(server.address.rpartition(":")[2])
+            there = settings.model_copy(update={"http": settings.http.model_copy(update={"port": port})})
+            status, out, err = await asyncio.to_thread(ask, there)
+            assert (status, err) == (0, "")
+            assert f"answered by http://127.0.0.1:{port}/query" in out
+            status, _, err = await asyncio.to_thread(ask, there, without=frozenset({"mmr"}))
+            assert status == 2
+            assert "leave them out" in err
+        status, _, err = await asyncio.to_thread(ask, there)
+        assert (status, err.count("\n")) == (1, 1)
+        assert "another process owns the index" in err
+        assert "ASSAY_HTTP__PORT" in err
+    finally:
+        await owner.aclose()
+        gc.collect()  # the forgotten files go now, and not in the middle of another test
+
+
+def test_it_fits_eighty_columns_with_wide_characters_and_a_long_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=80, highlight=False, soft_wrap=True)
+    monkeypatch.setattr(query_screen, "table_console", lambda _: console)
+    request = RankingRequested(request_id="q", query="展覽")
+    long = ranked(1, title="台北市立美術館" * 12, url="https://a.example/" + "x" * 200, because=["有兩個字" * 20])
+    old = ranked(
+        2, trust_label="LOW", cts_score=None, _reasoning_metadata={"trust_label": "LOW", "label_source": "fallback"}
+    )
+    print_results(completed(request, long, old), 0.1, "")
+    table = out.getvalue().partition("\n\n")[2].partition("\n\n")[0]
+    assert max(cell_len(line) for line in table.splitlines()) <= 80
+    assert "LOW*" in table
+    assert "* the page has no score" in table
+
+
+def test_a_stage_that_failed_is_told_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = StageNote(stage=StageName.RANKING, outcome=StageOutcome.FAILED, because="time-out after 20 s")
+    request = RankingRequested(request_id="q", query="x")
+    print_results(completed(request, ranked(1), notes=(failed,)), 0.1, "")
+    assert "ranking failed: time-out after 20 s" in capsys.readouterr().out
+
+
+def test_nothing_but_lines_is_left_of_control_characters() -> None:
+    assert printable("a\x1b[2Jb\r\nc\u202ed\u200be\x00\t") == "a\ufffd[2Jb\ufffd\nc\ufffdd\ufffde\ufffd\ufffd"

@@ -1,0 +1,121 @@
+import gc
+import os
+from pathlib import Path
+
+import pytest
+
+from schemas.ranking import RankingCandidate, RankingCompleted, RankingRequested
+from streams.query.access import NoQueriesError, application_url, open_queries
+from streams.query.engine import QueryEngine
+from streams.query.remote import RemoteQueries
+from streams.settings import HttpSettings
+from streams.world import LiveWorld
+from tests.streams.index.qdrant_server import QdrantServer
+from tests.streams.query.indexes import GOV, fill, settings_at
+
+REQUEST = RankingRequested(request_id="q", query="when does the river bridge open")
+
+
+async def test_an_embedded_index_that_is_free_is_read_and_given_back(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path)
+    await fill(settings)
+    for _ in range(2):
+        async with open_queries(settings) as queries:
+            answer = await queries.answer(REQUEST)
+        assert isinstance(answer, RankingCompleted)
+        assert answer.results[0].url == GOV
+        assert answer.results[0].cts_score == 83
+
+
+async def test_where_there_is_no_index_none_is_made(tmp_path: Path) -> None:
+    with pytest.raises(NoQueriesError, match=r"no index at .*index yet: .*ASSAY_INDEX__PATH"):
+        async with open_queries(settings_at(tmp_path)):
+            pass
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index" / "meta.json").write_text("{}")
+    with pytest.raises(NoQueriesError, match="no index"):
+        async with open_queries(settings_at(tmp_path)):
+            pass
+
+
+@pytest.mark.filterwarnings("ignore:Exception ignored in.*FileIO:pytest.PytestUnraisableExceptionWarning")
+async def test_an_index_that_somebody_has_is_asked_for_at_the_application(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path, port=18080)
+    await fill(settings)
+    owner = LiveWorld(settings)
+    await owner.open_index()
+    try:
+        async with open_queries(settings) as queries:
+            assert isinstance(queries, RemoteQueries)
+            assert queries.url == "http://127.0.0.1:18080/query"
+    finally:
+        await owner.aclose()
+        gc.collect()  # the file that the Qdrant client forgot goes now, and not in the middle of another test
+
+
+async def test_an_index_in_memory_is_that_of_the_application(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path)
+    memory = settings.model_copy(update={"index": settings.index.model_copy(update={"path": None})})
+    async with open_queries(memory) as queries:
+        assert isinstance(queries, RemoteQueries)
+
+
+async def test_candidates_of_ones_own_need_no_index(tmp_path: Path) -> None:
+    async with open_queries(settings_at(tmp_path), own_candidates=True) as queries:
+        assert isinstance(queries, QueryEngine)
+        given = (RankingCandidate(url="https://a.example/", content="The bridge opens."),)
+        answer = await queries.answer(REQUEST.model_copy(update={"candidates": given}))
+    assert isinstance(answer, RankingCompleted)
+    assert [result.url for result in answer.results] == ["https://a.example/"]
+    assert os.listdir(tmp_path) == []
+
+
+async def test_an_application_that_is_named_is_asked_whatever_there_is_here(tmp_path: Path) -> None:
+    async with open_queries(settings_at(tmp_path), app="http://assay.example:1") as queries:
+        assert isinstance(queries, RemoteQueries)
+    with pytest.raises(NoQueriesError, match="no address"):
+        async with open_queries(settings_at(tmp_path), app="assay.example"):
+            pass
+
+
+async def test_an_index_of_another_embedder_is_told(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path)
+    await fill(settings)
+    embedder = settings.index.embedder.model_copy(update={"dimensions": 64})
+    other = settings.model_copy(update={"index": settings.index.model_copy(update={"embedder": embedder})})
+    with pytest.raises(NoQueriesError, match="ASSAY_INDEX__COLLECTION"):
+        async with open_queries(other):
+            pass
+
+
+async def test_a_server_is_searched_directly(tmp_path: Path) -> None:
+    with QdrantServer().listening() as server:
+        settings = settings_at(tmp_path)
+        there = settings.model_copy(update={"index": settings.index.model_copy(update={"url": server.url})})
+        await fill(there)
+        async with open_queries(there) as queries:
+            answer = await queries.answer(REQUEST)
+    assert isinstance(answer, RankingCompleted)
+    assert answer.results[0].url == GOV
+
+
+async def test_a_server_that_is_down_is_told(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path)
+    nowhere = settings.model_copy(update={"index": settings.index.model_copy(update={"url": "http://127.0.0.1:9"})})
+    with pytest.raises(NoQueriesError, match="Qdrant"):
+        async with open_queries(nowhere):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8080"),
+        ("0.0.0.0", "http://127.0.0.1:8080"),
+        ("::1", "http://[::1]:8080"),
+        ("localhost", "http://localhost:8080"),
+    ],
+)
+def test_an_application_is_asked_from_this_machine(host: str, url: str) -> None:
+    assert application_url(HttpSettings(host=host)) == url
