@@ -27,6 +27,7 @@ from handlers.ranking.manifest import VERSION_PHASE_C
 from handlers.ranking.retrieval import merge_hits, search_for, take_given
 from handlers.ranking.sections import RankingSection
 from handlers.ranking.trees import RankingModel
+from handlers.ranking.underway import Begun, Underway
 from handlers.reasoning.context import language_of, order_sources, write_context
 from handlers.reasoning.sections import ReasoningSection
 from handlers.results.patterns import Patterns, joined_words
@@ -94,6 +95,11 @@ class RankResultsRules(Rules):
         """Who is in which tier, for the labels of candidates without a score."""
         return self.source_rules.with_tiers(self.source_tiers)
 
+    @cached_property
+    def underway(self) -> Underway:
+        """Queries that wait for a judge."""
+        return Underway()
+
 
 def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome | Ask:
     """Asks the index for candidates; where some came along, goes on with those that fit the filters (R-230, R-232).
@@ -103,8 +109,9 @@ def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome 
     """
     if request.candidates is None:
         search = search_for(request, rules.ranking.retrieval)
-        return _nothing(request, search.detail, rules) if isinstance(search, BadFilter) else Ask(search)
-    return _given(request, None, rules)
+        if not isinstance(search, BadFilter):
+            return Ask(search)
+    return _go_on(_begin(request, None, rules), None, rules)
 
 
 def read_ranking(request: RankingRequested, replies: tuple[Reply, ...], rules: RankResultsRules) -> Outcome | Ask:
@@ -118,42 +125,47 @@ def read_ranking(request: RankingRequested, replies: tuple[Reply, ...], rules: R
     if isinstance(last, ModelUnavailable):
         return Retry(RetryReason.UNAVAILABLE, last.detail, last.after_seconds)
     reply = last if isinstance(last, ModelReply | ModelFailed) else None
-    if request.candidates is not None:
-        return _given(request, reply, rules)
-    found = next(reply for reply in replies if isinstance(reply, VectorsReply))
-    candidates = merge_hits(found.hits, rules.ranking.retrieval)
-    because = f"{len(found.hits)} points of {len(candidates)} documents"
-    return _rank(request, candidates, _note(StageName.RETRIEVAL, StageOutcome.RAN, because), reply, rules)
+    found = next((reply for reply in replies if isinstance(reply, VectorsReply)), None)
+    begun = rules.underway.take(request, found) or _begin(request, found, rules)
+    return _go_on(begun, reply, rules)
 
 
-def _given(request: RankingRequested, reply: ModelReply | ModelFailed | None, rules: RankResultsRules) -> Outcome | Ask:
-    """The candidates of the request; the filters hold for them too."""
+def _begin(request: RankingRequested, found: VectorsReply | None, rules: RankResultsRules) -> Begun:
+    # What counts words takes half a second to load, which no other handler's process should have to wait for.
+    from handlers.ranking.stages import weigh
+
+    candidates, outcome, because = _candidates(request, found, rules)
+    weighed = weigh(request.query, candidates, request.requested_at, rules.ranking, rules.stop_words)
+    return Begun(request, found, _note(StageName.RETRIEVAL, outcome, because), weighed)
+
+
+def _candidates(
+    request: RankingRequested, found: VectorsReply | None, rules: RankResultsRules
+) -> tuple[tuple[Candidate, ...], StageOutcome, str]:
+    """What is to be ranked, and what the retrieval did; the filters hold for candidates that came along too."""
+    section = rules.ranking.retrieval
+    if found is not None:
+        merged = merge_hits(found.hits, section)
+        return merged, StageOutcome.RAN, f"{len(found.hits)} points found, of {len(merged)} documents"
     filters = read_filters(request.filters)
     if isinstance(filters, BadFilter):
-        return _nothing(request, filters.detail, rules)
-    given = take_given(request.candidates or (), rules.ranking.retrieval)
-    candidates = tuple(candidate for candidate in given if fits(candidate, filters, rules.tiers))
+        return (), StageOutcome.FAILED, filters.detail
+    given = take_given(request.candidates or (), section)
+    fitting = tuple(candidate for candidate in given if fits(candidate, filters, rules.tiers))
     because = f"{len(given)} candidates came along"
-    if len(candidates) < len(given):
-        because += f", {len(candidates)} of them fit the filters"
-    return _rank(request, candidates, _note(StageName.RETRIEVAL, StageOutcome.SKIPPED, because), reply, rules)
+    if len(fitting) < len(given):
+        because += f", {len(fitting)} of them fit the filters"
+    return fitting, StageOutcome.SKIPPED, because
 
 
-def _rank(
-    request: RankingRequested,
-    candidates: tuple[Candidate, ...],
-    retrieved: StageNote,
-    reply: ModelReply | ModelFailed | None,
-    rules: RankResultsRules,
-) -> Outcome | Ask:
-    # What counts words takes half a second to load, which no other handler's process should have to wait for.
+def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResultsRules) -> Outcome | Ask:
+    """The stages from the judge on."""
     from handlers.ranking import stages
 
     section, model = rules.ranking, rules.ranking_model
-    weighed = stages.weigh(request.query, candidates, request.requested_at, section, rules.stop_words)
-    standing = weighed.standing
-    if not candidates:
-        return _completed(request, weighed, stages.nothing_to_rank(standing), retrieved, rules)
+    weighed, standing = begun.weighed, begun.weighed.standing
+    if not weighed.candidates:
+        return _completed(begun, stages.nothing_to_rank(standing), rules)
     if reply is not None:
         standing = stages.after_judge(standing, reply, section.model_ranking)
     elif not section.model_ranking.enabled:
@@ -161,28 +173,23 @@ def _rank(
     elif (sure := stages.sure_without_judge(weighed, section, model)) is not None:
         standing = stages.skip_judge(standing, StageOutcome.SKIPPED, f"the trees are sure without it: {sure:.3g}")
     else:
-        shown = [candidates[place] for place in standing.order[: section.model_ranking.candidates]]
+        rules.underway.keep(begun)
+        shown = [weighed.candidates[place] for place in standing.order[: section.model_ranking.candidates]]
         return Ask(ask_judge(shown, weighed.query, rules.prompts[TASK], rules.model_tasks[TASK], section.model_ranking))
     standing = stages.after_trees(weighed, standing, section.trees, model)
-    standing = stages.after_diversity(weighed, standing, section, request.limit or section.limit)
-    return _completed(request, weighed, standing, retrieved, rules)
-
-
-def _nothing(request: RankingRequested, because: str, rules: RankResultsRules) -> Outcome | Ask:
-    """The answer to a request that can't be meant as it is written."""
-    return _rank(request, (), _note(StageName.RETRIEVAL, StageOutcome.FAILED, because), None, rules)
+    standing = stages.after_diversity(weighed, standing, section, begun.request.limit or section.limit)
+    return _completed(begun, standing, rules)
 
 
 def _note(stage: StageName, outcome: StageOutcome, because: str) -> StageNote:
     return StageNote(stage=stage, outcome=outcome, because=because)
 
 
-def _completed(
-    request: RankingRequested, weighed: Weighed, standing: Standing, retrieved: StageNote, rules: RankResultsRules
-) -> Emit:
+def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Emit:
+    request, weighed = begun.request, begun.weighed
     results = tuple(_result(weighed, standing, rank, rules) for rank in range(1, len(standing.order) + 1))
     context, reasoned = _context(request.query, results, rules.reasoning)
-    notes = (retrieved, *standing.notes, reasoned)
+    notes = (begun.retrieved, *standing.notes, reasoned)
     completed = RankingCompleted(
         request_id=request.request_id,
         query=request.query,

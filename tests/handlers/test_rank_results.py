@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
@@ -72,10 +72,14 @@ def rules(**changes: dict[str, Any]) -> RankResultsRules:
     reasoning = changes.pop("reasoning", {})
     for name, values in changes.items():
         wire[name] |= values
-    section = RankingSection.model_validate(wire)
-    return RULES.model_copy(
-        update={"ranking": section, "reasoning": RULES.reasoning.model_copy(update=reasoning), "ranking_model": None}
+    return with_sections(
+        ranking=RankingSection.model_validate(wire), reasoning=RULES.reasoning.model_copy(update=reasoning)
     )
+
+
+def with_sections(under: RankResultsRules = RULES, **sections: Any) -> RankResultsRules:
+    """Rules with whole sections replaced; made anew, so that nothing is remembered from the others."""
+    return RankResultsRules.model_validate({name: getattr(under, name) for name in type(under).model_fields} | sections)
 
 
 def replied(text: str, judged_by: str = "model") -> ModelReply:
@@ -340,7 +344,7 @@ def test_every_stage_has_a_switch(changes: dict[str, Any], off: StageName, key: 
 
 
 def with_model(under: RankResultsRules) -> RankResultsRules:
-    return under.model_copy(update={"ranking_model": generated_model()})
+    return with_sections(under, ranking_model=generated_model())
 
 
 def test_with_every_stage_on_the_scores_come_in_the_order_of_the_stages() -> None:
@@ -438,13 +442,24 @@ def test_the_request_says_how_many_results_it_wants() -> None:
     assert len(completed(run(request(limit=50))).results) == 4
 
 
+def test_what_was_reckoned_before_the_judge_was_asked_is_taken_up_and_changes_nothing() -> None:
+    under, asked = rules(), request()
+    answer = rank_results(asked, under)
+    assert isinstance(answer, Ask)
+    assert isinstance(answer.need, AskModel)
+    reply = replied(scored(0.2, 0.9))
+    first = read_ranking(asked, (reply,), under)
+    assert read_ranking(asked, (reply,), under) == first
+    assert read_ranking(request(), (reply,), rules()) == first
+
+
 def test_reasons_are_in_words() -> None:
     event = completed(run(request()))
     assert "4 of 4 words in the text" in event.results[0].because or event.results[0].because
     assert all(result.because for result in event.results)
 
 
-TEXT = st.characters(exclude_characters="\0", exclude_categories=("Cs",))
+TEXT = st.characters(exclude_characters="\0", codec="utf-8")
 CANDIDATE = st.fixed_dictionaries(
     {
         "url": st.from_regex(r"https://[a-c]\.example/[a-e]", fullmatch=True),
@@ -456,6 +471,7 @@ CANDIDATE = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(
     candidates=st.lists(CANDIDATE, max_size=12),
     limit=st.none() | st.integers(1, 12),
