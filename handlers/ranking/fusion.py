@@ -6,6 +6,7 @@ parts of its score and why in words. No model and nothing learnt: this order sta
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ class Fused:
     Attributes:
         vector: Similarity as the retriever gave it; None where unknown.
         bm25: As Robertson has it, not normalised; 0 where BM25 is off.
-        keyword_boost: Added for keywords in the title.
+        keyword_boost: Added for keywords in the title, and for words that stand together as they were asked.
         temporal_boost: Added for what is new, where that is wanted.
         keyword_overlap: Share of the keywords in title or text, 0 to 1.
         exact_title: Whether the title is what was asked for.
@@ -70,33 +71,32 @@ def fuse(
     """
     if not candidates:
         return ()
-    nearness = _nearness(candidates)
-    words = corpus.scores(query.keywords) if section.enabled else np.zeros(len(candidates))
-    top = float(words.max())
-    weight = section.weight if top > 0 else 0.0
-    overlap, in_title = corpus.overlap(query.keywords), corpus.title_overlap(query.keywords)
+    nearness, overlap = _nearness(candidates), corpus.overlap(query.keywords)
     nearest = int(np.argmax(nearness))
-    fused = []
-    for place, candidate in enumerate(candidates):
-        exact = is_exact_title(candidate.title, query.folded)
-        keyword = section.keyword_boost * float(in_title[place]) if section.enabled else 0.0
-        temporal = _temporal(candidate.date, query, now, section) if section.enabled else 0.0
-        score = (1 - weight) * float(nearness[place]) + weight * (float(words[place]) / top if top > 0 else 0.0)
-        score += keyword + temporal + (section.exact_title_boost if exact and section.enabled else 0.0)
-        because = _because(exact, float(overlap[place]), len(query.keywords), temporal > 0, place == nearest, candidate)
-        fused.append(
-            Fused(
-                vector=candidate.similarity,
-                bm25=float(words[place]),
-                keyword_boost=keyword,
-                temporal_boost=temporal,
-                keyword_overlap=float(overlap[place]),
-                exact_title=exact,
-                score=score,
-                because=because,
-            )
+    if not section.enabled:
+        nothing = _Words(bm25=0.0, share=0.0, keyword_boost=0.0, temporal_boost=0.0, exact_title=False, together=False)
+        words, weight = [nothing] * len(candidates), 0.0
+    else:
+        words = _words(candidates, corpus, query, now, section)
+        # Where no candidate has any of the words, the vectors know more than nobody.
+        weight = section.weight if any(each.bm25 > 0 for each in words) else 0.0
+    return tuple(
+        Fused(
+            vector=candidate.similarity,
+            bm25=of_words.bm25,
+            keyword_boost=of_words.keyword_boost,
+            temporal_boost=of_words.temporal_boost,
+            keyword_overlap=float(overlap[place]),
+            exact_title=of_words.exact_title,
+            score=(1 - weight) * float(nearness[place])
+            + weight * of_words.share
+            + of_words.keyword_boost
+            + of_words.temporal_boost
+            + (section.exact_title_boost if of_words.exact_title else 0.0),
+            because=_because(candidate, of_words, float(overlap[place]), query, place == nearest),
         )
-    return tuple(fused)
+        for place, (candidate, of_words) in enumerate(zip(candidates, words, strict=True))
+    )
 
 
 def is_exact_title(title: str, folded_query: str) -> bool:
@@ -119,19 +119,54 @@ def is_exact_title(title: str, folded_query: str) -> bool:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """What the words say of one candidate: ``share`` is its BM25 as a share of the best one's."""
+
+    bm25: float
+    share: float
+    keyword_boost: float
+    temporal_boost: float
+    exact_title: bool
+    together: bool
+
+
+def _words(
+    candidates: Sequence[Candidate], corpus: Corpus, query: ReadQuery, now: datetime | None, section: Bm25Section
+) -> list[_Words]:
+    scores = corpus.scores(query.keywords)
+    best = float(scores.max()) or 1.0
+    in_title = corpus.title_overlap(query.keywords)
+    together = corpus.phrases(query.phrases or query.neighbours)
+    return [
+        _Words(
+            bm25=float(scores[place]),
+            share=float(scores[place]) / best,
+            keyword_boost=section.keyword_boost * float(in_title[place])
+            + section.phrase_boost * float(together[place]),
+            temporal_boost=_temporal(candidate.date, query, now, section),
+            exact_title=is_exact_title(candidate.title, query.folded),
+            together=bool(together[place] == 1.0),
+        )
+        for place, candidate in enumerate(candidates)
+    ]
+
+
 def _nearness(candidates: Sequence[Candidate]) -> NDArray[np.float64]:
-    """What the retriever says, 0 to 1 within the candidates: its scores, else its order."""
-    known = [candidate.similarity for candidate in candidates if candidate.similarity is not None]
-    if not known:
+    """What the retriever says, 0 to 1 within the candidates: its scores, else its order.
+
+    Embedders and foreign retrievers have scales of their own, so only where a score lies between the least and the
+    greatest counts.
+    """
+    scores = np.array([math.nan if each.similarity is None else each.similarity for each in candidates])
+    known = np.isfinite(scores)
+    if not known.any():
         places = np.array([candidate.position for candidate in candidates], dtype=np.float64)
         return np.asarray(1.0 - places / (places.max() + 1.0), dtype=np.float64)
-    least, span = min(known), max(known) - min(known)
-    return np.array(
-        [
-            0.0 if candidate.similarity is None else (candidate.similarity - least) / span if span > 0 else 1.0
-            for candidate in candidates
-        ]
-    )
+    # Halved, for the span of what a foreign retriever says may be more than a float holds.
+    scores = np.where(known, scores, scores[known].min()) / 2
+    span = scores.max() - scores.min()
+    return np.asarray((scores - scores.min()) / span if span > 0 else known, dtype=np.float64)
 
 
 def _temporal(date: str | None, query: ReadQuery, now: datetime | None, section: Bm25Section) -> float:
@@ -153,15 +188,17 @@ def age_in_days(date: str | None, now: datetime) -> float | None:
 
 
 def _because(
-    exact: bool, overlap: float, keywords: int, recent: bool, nearest: bool, candidate: Candidate
+    candidate: Candidate, of_words: _Words, overlap: float, query: ReadQuery, nearest: bool
 ) -> tuple[str, ...]:
-    signs = []
-    if exact:
+    signs, asked = [], len(query.keywords)
+    if of_words.exact_title:
         signs.append("title is the query")
-    if keywords:
-        signs.append(f"{round(overlap * keywords)} of {keywords} words in the text")
+    if asked:
+        signs.append(f"{round(overlap * asked)} of {asked} words in the text")
+    if of_words.together:
+        signs.append("has the quoted phrase" if query.phrases else "has the words side by side")
     if nearest:
         signs.append("nearest by vector" if candidate.similarity is not None else "first of the retriever")
-    if recent:
+    if of_words.temporal_boost > 0:
         signs.append("recent")
     return tuple(signs)

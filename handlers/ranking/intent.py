@@ -7,7 +7,7 @@ the signs it was told by. Rules of thumb over the query alone, in all languages 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from handlers.ranking.sections import IntentSection
@@ -19,6 +19,7 @@ _QUOTED = re.compile(r"[\"“”„«「『《〈]([^\"“”„«»「」『』
 _NUMBERS = re.compile(r"(?:[A-Za-z]+-?)?\d+(?:[.,:/-]?\d+)*%?")
 _NAMES = re.compile(r"(?<=[^\W_] )(?:[A-Z]\w+|[A-Z]{2,}\b)")
 _MOST_WORDS_NAMED = 3
+_MOST_PAIRS = 32
 _OVERVIEW = 3
 _LONG_TWICE = 2
 
@@ -34,6 +35,7 @@ class ReadQuery:
         words: Without overlaps.
         keywords: Tokens that say something of the subject, each once; all of them where there are only stop words.
         phrases: Those in quotation marks, folded.
+        neighbours: Words that stand side by side, two and two, folded; at most the first 32 pairs.
         numbers: Numbers, years, and names with digits, as written.
         question_words: Of the list, those found.
         wants_news: Whether what is new is wanted.
@@ -50,6 +52,7 @@ class ReadQuery:
     question_words: tuple[str, ...]
     wants_news: bool
     intent: IntentNote
+    neighbours: tuple[str, ...] = ()
 
 
 def read_query(query: str, section: IntentSection, stop_words: frozenset[str] = frozenset()) -> ReadQuery:
@@ -61,19 +64,20 @@ def read_query(query: str, section: IntentSection, stop_words: frozenset[str] = 
         stop_words: Words that say nothing of the subject, in all languages, lower case.
     """
     folded = fold(query)
-    tokens = tuple(tokenize(query))
+    tokens, words = tuple(tokenize(query)), tuple(words_of(query))
     keywords = tuple(dict.fromkeys(token for token in tokens if token not in stop_words))
     return ReadQuery(
         text=query,
         folded=folded,
         tokens=tokens,
-        words=tuple(words_of(query)),
+        words=words,
         keywords=keywords or tuple(dict.fromkeys(tokens)),
         phrases=_quoted(query),
         numbers=_numbers(query),
         question_words=_found(folded, section.question_words),
         wants_news=bool(_found(folded, section.temporal_words)),
         intent=detect_intent(query, section),
+        neighbours=_neighbours(folded, words),
     )
 
 
@@ -112,6 +116,17 @@ def detect_intent(query: str, section: IntentSection) -> IntentNote:
 
 def _quoted(query: str) -> tuple[str, ...]:
     return tuple(phrase for phrase in map(fold, _QUOTED.findall(query)) if phrase)
+
+
+def _neighbours(folded: str, words: Sequence[str]) -> tuple[str, ...]:
+    pairs: dict[str, None] = {}
+    before, end = 0, 0
+    for number, word in enumerate(words[: _MOST_PAIRS + 1]):
+        start = folded.index(word, end)
+        if number:
+            pairs[folded[before : start + len(word)]] = None
+        before, end = start, start + len(word)
+    return tuple(pairs)
 
 
 def _numbers(query: str) -> tuple[str, ...]:

@@ -11,12 +11,11 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-import rjieba
-
 MAX_CHARACTERS = 100_000
 """Of a text that is read."""
 _MAX_TOKEN = 64
 _PIECE = 500
+_SHORTEST_NOUN = 3
 
 # Letters, digits and the marks that go with them: vowel signs are no letters to ``\w``, yet parts of words.
 _MARKS = (
@@ -53,8 +52,12 @@ def tokenize(text: str) -> list[str]:
     >>> tokenize("立法院的卓榮泰")
     ['立法', '法院', '立法院', '的卓', '卓榮', '榮泰']
     """
-    folded = fold(text)
-    return _divided(folded, overlapping=True) if _UNDIVIDED.search(folded) else folded.split()
+    return divide(fold(text))
+
+
+def divide(folded: str) -> list[str]:
+    """The tokens of a text that is folded already."""
+    return _divided(folded, overlapping=True) if is_undivided(folded) else folded.split()
 
 
 def words_of(text: str) -> list[str]:
@@ -64,7 +67,7 @@ def words_of(text: str) -> list[str]:
     ['立法院', 'passed', 'it']
     """
     folded = fold(text)
-    return _divided(folded, overlapping=False) if _UNDIVIDED.search(folded) else folded.split()
+    return _divided(folded, overlapping=False) if is_undivided(folded) else folded.split()
 
 
 def fold(text: str) -> str:
@@ -88,6 +91,34 @@ def fold(text: str) -> str:
     return folded
 
 
+def forms_of(token: str) -> tuple[str, ...]:
+    """A token and what it may be in the other number, by the endings of English nouns (Harman 1991, the S stemmer).
+
+    The query's words are looked up in both; documents keep theirs as they are.
+
+    >>> forms_of("cities"), forms_of("dog"), forms_of("glass")
+    (('cities', 'city', 'citie'), ('dog', 'dogs'), ('glass', 'glasses'))
+    """
+    if len(token) < _SHORTEST_NOUN or not (token.isascii() and token.isalpha()):
+        return (token,)
+    if token.endswith("ies"):
+        return token, f"{token[:-3]}y", token[:-1]
+    if token.endswith(("ss", "x", "ch", "sh", "us", "is")):
+        return token, f"{token}es"
+    if token.endswith("es"):
+        return token, token[:-1], token[:-2]
+    if token.endswith("s"):
+        return (token, token[:-1]) if len(token) > _SHORTEST_NOUN else (token,)
+    if token.endswith("y") and token[-2] not in "aeiou":
+        return token, f"{token[:-1]}ies"
+    return token, f"{token}s"
+
+
+def is_undivided(text: str) -> bool:
+    """Whether a folded text is, in part, of a script that puts no spaces between words."""
+    return _UNDIVIDED.search(text) is not None
+
+
 def _divided(folded: str, *, overlapping: bool) -> list[str]:
     if _ONLY_HAN.fullmatch(folded):
         return _han_words(folded, overlapping=overlapping)
@@ -108,6 +139,8 @@ def _han_words(text: str, *, overlapping: bool) -> list[str]:
     The dictionary alone decides: guessing words from their characters (HMM) cuts the same name differently from one
     sentence to the next.
     """
+    import rjieba  # its dictionary takes a third of a second to load, and most queries need none
+
     words: Iterable[str] = rjieba.cut_for_search(text, False) if overlapping else rjieba.cut(text, False)
     tokens: list[str] = []
     unknown = ""
