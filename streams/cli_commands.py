@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 from typer.exceptions import TyperException
 
+from streams.cli_answer import answer
 from streams.cli_dlq import dlq
 from streams.cli_options import AsJson, Config
 from streams.cli_publish import publish
@@ -30,6 +31,7 @@ app.add_typer(dlq, name="dlq")
 app.command()(publish)
 app.add_typer(replay, name="replay")
 app.command()(query)
+app.command()(answer)
 app.command()(train)
 
 

@@ -74,10 +74,10 @@ def run_query(settings: Settings, options: QueryOptions) -> int:
     # Whoever reads the answer does not want the log beside it, unless he asked for it.
     level = settings.logs.level if "level" in settings.logs.model_fields_set else "error"
     configure_logs(level, settings.logs.format)
-    request = _request(options)
+    request = request_of(options)
     if isinstance(request, str):
         return _tell(request, 2)
-    settings = _switched(settings, options)
+    settings = switched(settings, options)
     began = time.monotonic()
     try:
         with _waiting(options.as_json):
@@ -104,7 +104,7 @@ async def _ask(
         return await queries.answer(request), place
 
 
-def _request(options: QueryOptions) -> RankingRequested | str:
+def request_of(options: QueryOptions) -> RankingRequested | str:
     """The request, or what is wrong with it."""
     text = options.text
     if text == "-":
@@ -162,7 +162,7 @@ def _of_line(value: Any) -> list[Any]:
     return [value]
 
 
-def _switched(settings: Settings, options: QueryOptions) -> Settings:
+def switched(settings: Settings, options: QueryOptions) -> Settings:
     """The settings with the stages left out that are not wanted (R-257)."""
     ranking, reasoning = settings.ranking, settings.reasoning
     off: dict[str, Any] = {}
