@@ -11,6 +11,7 @@ from handlers.page.links import registrable_domain
 from schemas.outcome import SearchFilters
 
 TIER, DOMAIN, TAGS, DATE = "tier", "domain", "trust_features.domain_tags", "date"
+TIERS = ("A", "B", "C")
 
 
 def conditions_of(filters: SearchFilters) -> models.Filter:

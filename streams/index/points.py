@@ -7,13 +7,14 @@ Embedded, the client keeps what it is given, and looks at every point for every 
   twice the width that a search needs.
 - Vectors have length 1, so their product is their cosine; told that this is wanted, the client does not measure each of
   them anew at every search.
-- A filter costs it 12 microseconds a point, 90 with a date. So what is filtered by is read once for each point and kept
-  here. Where few points fit, they alone are compared with the query; where many do, the nearest of all points are asked
-  for without a filter, and there are enough among them.
+- A filter costs it 12 microseconds a point, 90 with a date. So what is filtered and counted by is read once for each
+  point and kept here. Where few points fit, they alone are compared with the query; where many do, the nearest of all
+  points are asked for without a filter, and there are enough among them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,14 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
+from handlers.indexing.write_plan import MEMORY
 from schemas.outcome import SearchFilters
-from streams.index.conditions import DATE, DOMAIN, TAGS, TIER, conditions_of, domains_of
-from streams.index.ports import StoredPoint, Vector
+from streams.index.conditions import DATE, DOMAIN, TAGS, TIER, TIERS, conditions_of, domains_of
+from streams.index.ports import StoreCounts, StoredPoint, Vector
 
 Found = list[tuple[float, dict[str, Any]]]
 _UNNAMED = ""
 """The name of a point's only vector."""
-_KEYS = [TIER, DOMAIN, TAGS, DATE]
+_KEYS = [MEMORY, TIER, DOMAIN, TAGS, DATE]
+_ONE_MEMORY = models.IsEmptyCondition(is_empty=models.PayloadField(key=MEMORY))
 _PAGE = 20_000
 _MARGIN = 2
 """How many more points are asked for than the share of those that fit would need."""
@@ -57,6 +60,10 @@ class PointAccess(Protocol):
         """Cosine and payload of the nearest points that fit, nearest first."""
         ...
 
+    def count(self, client: QdrantClient, name: str) -> StoreCounts:
+        """Counts points, and documents by tier: each has one point that remembers."""
+        ...
+
     def changed(self, ids: Sequence[str]) -> None:
         """Is told which points were written, amended or removed."""
         ...
@@ -81,16 +88,30 @@ class ServedPoints:
         found = client.query_points(name, list(vector), query_filter=wanted, limit=limit, with_payload=True)
         return [(point.score, point.payload or {}) for point in found.points]
 
+    def count(self, client: QdrantClient, name: str) -> StoreCounts:
+        """Counts points, and documents by tier: each has one point that remembers.
+
+        A server knows its number of points without counting. What fits a filter it could only guess from how often
+        each key has its value, as if a point's tier told nothing of its kind; so documents are counted.
+        """
+
+        def documents(tier: str) -> int:
+            of_tier = models.FieldCondition(key=TIER, match=models.MatchValue(value=tier))
+            return client.count(name, models.Filter(must=[of_tier], must_not=[_ONE_MEMORY])).count
+
+        return StoreCounts(client.count(name, exact=False).count, {tier: documents(tier) for tier in TIERS})
+
     def changed(self, ids: Sequence[str]) -> None:
         """A server keeps its indexes itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What is filtered by, of one point."""
+    """What is filtered by, of one point, and whether it is the one of its document that remembers."""
 
-    tier: Any
-    domain: Any
+    remembers: bool
+    tier: str
+    domain: str
     tags: tuple[Any, ...]
     date: datetime | None
 
@@ -101,7 +122,7 @@ class HeldPoints:
     distance = models.Distance.DOT
 
     def __init__(self) -> None:
-        """Reads nothing before the first search that has a filter."""
+        """Reads nothing before the first search that has a filter, or the first count."""
         self._facts: dict[str, _Facts] | None = None
         self._stale: set[str] = set()
 
@@ -127,6 +148,12 @@ class HeldPoints:
             scores = _nearest_of(client, name, array, fitting, limit, len(facts))
         kept = {str(record.id): record.payload or {} for record in client.retrieve(name, list(scores))}
         return [(score, kept[point_id]) for point_id, score in scores.items()]
+
+    def count(self, client: QdrantClient, name: str) -> StoreCounts:
+        """Counts points, and documents by tier: each has one point that remembers."""
+        facts = self._known(client, name)
+        tiers = Counter(its.tier for its in facts.values() if its.remembers)
+        return StoreCounts(len(facts), {tier: tiers[tier] for tier in TIERS})
 
     def changed(self, ids: Sequence[str]) -> None:
         """Their facts are read again at the next search, whether or not the change comes about."""
@@ -189,8 +216,9 @@ def _facts_of(payload: Mapping[str, Any]) -> _Facts:
     features = payload.get(outer)
     tags = features.get(inner) if isinstance(features, Mapping) else ()
     return _Facts(
-        payload.get(TIER),
-        payload.get(DOMAIN),
+        bool(payload.get(MEMORY)),
+        str(payload.get(TIER)),
+        str(payload.get(DOMAIN)),
         tuple(tags) if isinstance(tags, list | tuple) else (tags,),
         _instant(payload.get(DATE)),
     )

@@ -17,7 +17,6 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
-from handlers.indexing.write_plan import MEMORY
 from schemas.outcome import SearchFilters
 from streams.index.points import HeldPoints, PointAccess, ServedPoints
 from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError, StoreCounts, StoredPoint, Vector
@@ -35,7 +34,6 @@ _FILTERED = {
     "date": models.PayloadSchemaType.DATETIME,
 }
 """Keys of the payload that searches filter by; a server keeps an index for each."""
-_ONE_MEMORY = models.IsEmptyCondition(is_empty=models.PayloadField(key=MEMORY))
 _NOT_FOUND = 404
 Result = TypeVar("Result")
 
@@ -117,22 +115,9 @@ class QdrantStore:
         return await self._call(lambda client: self._access.search(client, name, vector, limit, filters))
 
     async def count(self) -> StoreCounts:
-        """Counts points, and documents by tier: each has one point that remembers.
-
-        A server knows its number of points without counting. What fits a filter it could only guess from how often
-        each key has its value, as if a point's tier told nothing of its kind; so documents are counted.
-        """
+        """Counts points, and documents by tier."""
         name = self._settings.collection
-
-        def documents(client: QdrantClient, tier: str) -> int:
-            of_tier = models.FieldCondition(key="tier", match=models.MatchValue(value=tier))
-            return client.count(name, models.Filter(must=[of_tier], must_not=[_ONE_MEMORY])).count
-
-        return await self._call(
-            lambda client: StoreCounts(
-                client.count(name, exact=False).count, {tier: documents(client, tier) for tier in "ABC"}
-            )
-        )
+        return await self._call(lambda client: self._access.count(client, name))
 
     async def aclose(self) -> None:
         """Closes connections and files."""
