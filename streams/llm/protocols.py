@@ -26,7 +26,8 @@ def _is_retrieval_reply(need: AskModel, completion: Completion) -> bool:
 
 
 def _is_ranking_reply(need: AskModel, completion: Completion) -> bool:
-    return read_ranking_reply(completion.text, len(need.facts["passages"])) is not None
+    shown = need.facts.get("passages")
+    return read_ranking_reply(completion.text, len(shown) if isinstance(shown, list) else MAX_ITEMS) is not None
 
 
 PROTOCOLS: Mapping[str, Callable[[AskModel, Completion], bool]] = {

@@ -11,6 +11,7 @@ from handlers.classify_results import ClassifyResultsRules, classify_results
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.event import Event
 from schemas.outcome import Ask, AskModel, Emit, Outcome, Reply, Retry, RetryReason, SearchVectors, VectorsReply
+from schemas.ranking import RankingCompleted, RankingRequested, StageName
 from schemas.relevance import RelevanceJudged, RelevanceRequested
 from schemas.retrieval import RetrievalBatch, RetrievalEvaluated
 from schemas.rules import Rules
@@ -22,6 +23,7 @@ EXAMPLES = Path(__file__).parents[3] / "schemas" / "examples"
 BATCH = RetrievalBatch.model_validate_json((EXAMPLES / "retrieval.batches.v1" / "gaming_headset.json").read_bytes())
 SOURCE = RelevanceRequested.model_validate_json((EXAMPLES / "relevance.requested.v1" / "shared_care.json").read_bytes())
 CLAIM = ExtractedClaim.model_validate_json((EXAMPLES / "claims.extracted.v1" / "stands_alone.json").read_bytes())
+QUERY = RankingRequested.model_validate_json((EXAMPLES / "ranking.requested.v1" / "steering.json").read_bytes())
 GOOD: Mapping[str, str] = {
     "judge_relevance": "Relevant",
     "evaluate_retrieval": json.dumps(
@@ -37,6 +39,7 @@ GOOD: Mapping[str, str] = {
         }
     ),
     "decontextualize_claim": "0.7",
+    "rank_results": json.dumps({"scores": [{"number": 1, "score": 0.7}]}),
 }
 """A reply within the protocol of each task."""
 TASKS = tuple(GOOD)
@@ -67,6 +70,8 @@ def input_of(task: str, number: int = 0) -> Event:
         case "decontextualize_claim":
             text = f"{CLAIM.claim_text} ({number})"
             return CLAIM.model_copy(update={"claim_id": f"claim-{number}", "claim_text": text})
+        case "rank_results":
+            return QUERY.model_copy(update={"request_id": f"query-{number}", "query": f"{QUERY.query} {number}"})
     wanted = f"{BATCH.query} {number}"
     batch = BATCH.model_copy(update={"batch_id": f"batch-{number}", "query": wanted, "goal": wanted})
     if task == "evaluate_search":
@@ -121,4 +126,8 @@ def word_of(event: Event) -> str:
             return f"{event.outcome} {event.score_source}"
         case RetrievalEvaluated():
             return str(event.score_source)
+        case RankingCompleted():
+            [note] = [note for note in event.notes if note.stage is StageName.RANKING]
+            assert len(event.results) == len(QUERY.candidates or ())
+            return str(note.outcome)
     return ""

@@ -1,7 +1,8 @@
 """Every task under every fault, through the real gateway: what becomes of the input, as a table.
 
 A gate that lets nothing through but the very word, numbers that are counted where a judge fails, a claim without a
-score rather than with an invented one, and nothing decided while nobody can be asked.
+score rather than with an invented one, an order that stands without the judge, and nothing decided while nobody can be
+asked.
 """
 
 from __future__ import annotations
@@ -22,55 +23,55 @@ from tests.streams.llm.model_server import ANSWERED, FAULTS, Wire, model_server,
 from tests.streams.llm.questions import HASTY, gateway_at, question
 
 MATRIX = """
-fault                 judge_relevance   evaluate_retrieval   evaluate_search    decontextualize_claim
+fault                 judge_relevance   evaluate_retrieval   evaluate_search    decontextualize_claim    rank_results
 
-slow                  unparsed          fallback             malformed rubric   success
-odd usage             unparsed          fallback             malformed rubric   success
+slow                  unparsed          fallback             malformed rubric   success                  failed
+odd usage             unparsed          fallback             malformed rubric   success                  failed
 
-hangs                 timeout           fallback             failed rubric      model_failed
-hangs in the body     timeout           fallback             failed rubric      model_failed
-drips                 timeout           fallback             failed rubric      model_failed
+hangs                 timeout           fallback             failed rubric      model_failed             failed
+hangs in the body     timeout           fallback             failed rubric      model_failed             failed
+drips                 timeout           fallback             failed rubric      model_failed             failed
 
-429                   waits             waits                waits              waits
-429, retry soon       waits             waits                waits              waits
-429, retry later      waits             waits                waits              waits
-429, retry some day   waits             waits                waits              waits
-401                   waits             waits                waits              waits
+429                   waits             waits                waits              waits                    waits
+429, retry soon       waits             waits                waits              waits                    waits
+429, retry later      waits             waits                waits              waits                    waits
+429, retry some day   waits             waits                waits              waits                    waits
+401                   waits             waits                waits              waits                    waits
 
-400                   error             fallback             failed rubric      model_failed
-400, half a pair      error             fallback             failed rubric      model_failed
-500                   error             fallback             failed rubric      model_failed
-500, half a pair      error             fallback             failed rubric      model_failed
-503                   error             fallback             failed rubric      model_failed
-resets                error             fallback             failed rubric      model_failed
-truncated body        error             fallback             failed rubric      model_failed
-oversized body        error             fallback             failed rubric      model_failed
-oversized error       error             fallback             failed rubric      model_failed
-no JSON               error             fallback             failed rubric      model_failed
-no JSON at all        error             fallback             failed rubric      model_failed
-deep JSON             error             fallback             failed rubric      model_failed
-JSON null             error             fallback             failed rubric      model_failed
-wrong schema          error             fallback             failed rubric      model_failed
-wrong types           error             fallback             failed rubric      model_failed
-NaN body              error             fallback             failed rubric      model_failed
-refusal               error             fallback             failed rubric      model_failed
-content filter        error             fallback             failed rubric      model_failed
+400                   error             fallback             failed rubric      model_failed             failed
+400, half a pair      error             fallback             failed rubric      model_failed             failed
+500                   error             fallback             failed rubric      model_failed             failed
+500, half a pair      error             fallback             failed rubric      model_failed             failed
+503                   error             fallback             failed rubric      model_failed             failed
+resets                error             fallback             failed rubric      model_failed             failed
+truncated body        error             fallback             failed rubric      model_failed             failed
+oversized body        error             fallback             failed rubric      model_failed             failed
+oversized error       error             fallback             failed rubric      model_failed             failed
+no JSON               error             fallback             failed rubric      model_failed             failed
+no JSON at all        error             fallback             failed rubric      model_failed             failed
+deep JSON             error             fallback             failed rubric      model_failed             failed
+JSON null             error             fallback             failed rubric      model_failed             failed
+wrong schema          error             fallback             failed rubric      model_failed             failed
+wrong types           error             fallback             failed rubric      model_failed             failed
+NaN body              error             fallback             failed rubric      model_failed             failed
+refusal               error             fallback             failed rubric      model_failed             failed
+content filter        error             fallback             failed rubric      model_failed             failed
 
-empty choices         unparsed          fallback             failed rubric      model_failed
-empty text            unparsed          fallback             failed rubric      model_failed
-null text             unparsed          fallback             failed rubric      model_failed
-cut off               unparsed          fallback             failed rubric      model_failed
+empty choices         unparsed          fallback             failed rubric      model_failed             failed
+empty text            unparsed          fallback             failed rubric      model_failed             failed
+null text             unparsed          fallback             failed rubric      model_failed             failed
+cut off               unparsed          fallback             failed rubric      model_failed             failed
 
-NaN                   unparsed          fallback             malformed rubric   malformed
-two numbers           unparsed          fallback             malformed rubric   malformed
-out of range          unparsed          fallback             malformed rubric   malformed
-bold                  relevant          fallback             malformed rubric   malformed
-irrelevant            irrelevant        fallback             malformed rubric   malformed
-prose                 unparsed          fallback             malformed rubric   malformed
-half JSON             unparsed          fallback             malformed rubric   malformed
-tool storm            unparsed          fallback             malformed rubric   malformed
-unknown tool          unparsed          fallback             malformed rubric   malformed
-bad tool arguments    unparsed          fallback             malformed rubric   malformed
+NaN                   unparsed          fallback             malformed rubric   malformed                failed
+two numbers           unparsed          fallback             malformed rubric   malformed                failed
+out of range          unparsed          fallback             malformed rubric   malformed                failed
+bold                  relevant          fallback             malformed rubric   malformed                failed
+irrelevant            irrelevant        fallback             malformed rubric   malformed                failed
+prose                 unparsed          fallback             malformed rubric   malformed                failed
+half JSON             unparsed          fallback             malformed rubric   malformed                failed
+tool storm            unparsed          fallback             malformed rubric   malformed                failed
+unknown tool          unparsed          fallback             malformed rubric   malformed                failed
+bad tool arguments    unparsed          fallback             malformed rubric   malformed                failed
 """
 """What becomes of an input: the outcome that its event names, and whose score it has. ``waits``: it is tried again."""
 
@@ -79,6 +80,7 @@ BEHAVED = {
     "evaluate_retrieval": "model",
     "evaluate_search": "judged model",
     "decontextualize_claim": "success",
+    "rank_results": "ran",
 }
 ENDLESS = ("hangs", "hangs in the body", "drips")
 """Those that come to their end by the deadline."""
