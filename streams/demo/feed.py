@@ -10,6 +10,7 @@ from datetime import datetime
 from schemas.claims import ExtractedClaim, UtteranceRecorded
 from schemas.event import Event
 from schemas.pages import CrawledPage
+from schemas.ranking import RankingRequested
 from schemas.relevance import SnippetsRequested
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from streams.demo.sample_web import page
@@ -28,7 +29,7 @@ _PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4
 
 
 def events(now: datetime) -> list[Event]:
-    """Everything that is fed, in this order."""
+    """Everything that is fed at once, in this order; ``queries`` come when it is done."""
     return [*pages(now), *batches(), *utterances(), *claims(), *snippet_requests()]
 
 
@@ -181,6 +182,14 @@ def snippet_requests() -> list[SnippetsRequested]:
                 f"{CALENDAR}/event/members-preview",
             ),
         )
+    ]
+
+
+def queries() -> list[RankingRequested]:
+    """Questions to the index: one that a ministry answers, and one in Chinese."""
+    return [
+        RankingRequested(request_id="reservoir", query="How full was the Shimen reservoir in November 2026?", limit=3),
+        RankingRequested(request_id="bookshop", query="老屋變身社區書房", limit=3),
     ]
 
 

@@ -7,7 +7,7 @@ import contextlib
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -103,9 +103,14 @@ async def run(
         stack.push_async_callback(lambda: _close(application.stop()))
         await application.start()
         say("handlers are running")
-        feeding = asyncio.create_task(_feed(settings, pages, demo))
+        feeding = asyncio.create_task(_feed(settings, feed.events(datetime.now(UTC)), pages, demo))
         try:
-            if await _until_settled(demo, feeding, stop, show):
+            settled = await _until_settled(demo, feeding, stop, show)
+            if settled:
+                # Before that, what they find would depend on who was faster.
+                feeding = asyncio.create_task(_feed(settings, feed.queries(), None, demo))
+                settled = await _until_settled(demo, feeding, stop, show)
+            if settled:
                 await watch.catch_up()
                 show(demo)
                 tell(demo)
@@ -169,12 +174,12 @@ def _for_demo(settings: Settings, address: str, folder: Path) -> Settings:
     return settings.model_copy(update={"fetch": fetch, "index": index, "llm": llm})
 
 
-async def _feed(settings: Settings, pages: Path | None, demo: Demo) -> None:
-    """Publishes what the sample has for every handler, then the folder of real pages."""
+async def _feed(settings: Settings, events: Sequence[Event], pages: Path | None, demo: Demo) -> None:
+    """Publishes events, then the folder of real pages."""
     producer = make_producer(settings.kafka, None, "assay.demo")
     await producer.start()
     try:
-        for event in feed.events(datetime.now(UTC)):
+        for event in events:
             await _send(producer, settings, _record(event))
             demo.fed += 1
         if pages is not None:

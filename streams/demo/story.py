@@ -10,12 +10,14 @@ from handlers.results.sections import Dimensions
 from schemas.dead import DeadLetter
 from schemas.extraction import ExtractionCompleted
 from schemas.pages import ScoredPage
+from schemas.ranking import RankingCompleted
 from schemas.relevance import SnippetsCompleted
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
 from streams.demo.screen import TIER_STYLE, TYPE_STYLE
 from streams.demo.tally import Tally
 
+LABEL_STYLE = {"HIGH": "bold green", "MEDIUM": "bold yellow", "LOW": "bold red"}
 _REASONS = 3
 """Of a result; the event has them all."""
 _SHORT = {
@@ -46,6 +48,9 @@ def tell_decisions(console: Console, tally: Tally, least: Dimensions) -> None:
     _section(console, f"Can the claim stand alone?  {_judges(tally)}")
     for claim_id in tally.claims_evaluated:
         _tell_claim(console, tally, claim_id)
+    _section(console, f"What does the index know of it, and how far can that be trusted?  {_judges(tally)}")
+    for answer in tally.queries.values():
+        _tell_query(console, answer)
     _section(console, "What could not be used?")
     for letter in tally.dead:
         _tell_dead(console, letter)
@@ -160,6 +165,16 @@ def _tell_claim(console: Console, tally: Tally, claim_id: str) -> None:
     style = "bold green" if verdict.promotable else "bold yellow"
     _line(console, 0, Text.assemble((f"{score} ", style), f"{verdict.band.value:9}{why}"))
     _line(console, 15, claim.claim_text if claim else claim_id, "dim")
+
+
+def _tell_query(console: Console, answer: RankingCompleted) -> None:
+    _line(
+        console, 0, Text.assemble(("“", "dim"), (answer.query, "bold"), (f"”  {answer.intent.intent.lower()}", "dim"))
+    )
+    for result in answer.results:
+        head = Text.assemble((f"{result.trust_label:6} ", LABEL_STYLE[result.trust_label]), f"{result.score:.2f}  ")
+        _address(console, 2, head, result.title or result.url, "")
+        _line(console, 4, f"because {'; '.join(result.because[:_REASONS])}", "dim")
 
 
 def _tell_dead(console: Console, letter: DeadLetter) -> None:

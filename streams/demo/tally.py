@@ -17,6 +17,7 @@ from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.llm import LlmCall
 from schemas.pages import ScoredPage
+from schemas.ranking import RankingCompleted
 from schemas.relevance import SnippetsCompleted, SourceOutcome
 from schemas.retrieval import ResultsClassified, ResultType, RetrievalEvaluated
 from schemas.search import SearchEvaluated
@@ -45,6 +46,7 @@ class Tally:
         self.claims_evaluated: dict[str, ClaimEvaluated] = {}
         self.utterances: dict[str, UtteranceIndexed] = {}
         self.snippets: dict[str, SnippetsCompleted] = {}
+        self.queries: dict[str, RankingCompleted] = {}
         self.needed: list[ExtractionNeeded] = []
         self.completed: list[ExtractionCompleted] = []
         self.dead: list[DeadLetter] = []
@@ -74,6 +76,8 @@ class Tally:
                 self.utterances[event.utterance_id] = event
             case SnippetsCompleted():
                 self.snippets[event.request_id] = event
+            case RankingCompleted():
+                self.queries[event.request_id] = event
             case ExtractionNeeded():
                 self.needed.append(event)
             case ExtractionCompleted():
@@ -161,6 +165,7 @@ class Tally:
             "sources_tried": tried,
             "sources_relevant": relevant,
             "utterances_indexed": len(self.utterances),
+            "queries_answered": sum(bool(answer.results) for answer in self.queries.values()),
             "judged_by": {judge: self.judges[judge] for judge in ("offline", "model")},
             "cost_usd": None if self.cost_usd is None else round(self.cost_usd, 6),
             "dead_letters": len(self.dead),

@@ -43,6 +43,7 @@ def test_the_whole_job_is_done_and_every_input_accounted_for(
         "sources_tried",
         "sources_relevant",
         "utterances_indexed",
+        "queries_answered",
         "judged_by",
         "cost_usd",
         "dead_letters",
@@ -61,6 +62,7 @@ def test_the_whole_job_is_done_and_every_input_accounted_for(
     assert 0 < figures["searches_satisfied"] < figures["searches_evaluated"]
     assert 0 < figures["claims_promotable"] < figures["claims_evaluated"]
     assert 0 < figures["sources_relevant"] < figures["sources_tried"]
+    assert figures["queries_answered"] == 2
     assert figures["judged_by"]["offline"] > figures["judged_by"]["model"] == figures["cost_usd"] == 0
     assert list(figures["handlers"]) == [handler.name for handler in HANDLERS]
     for balance in figures["handlers"].values():
@@ -78,6 +80,8 @@ def test_the_story_names_what_was_skipped_and_what_died(
     assert "- robots: http://kalender.aarhus-guide.example/event/members-preview" in story
     assert "dead letter unreadable_page in score_page" in story
     assert "tier A" in story
+    question = story.index("“How full was the Shimen reservoir in November 2026?”")
+    assert "HIGH" in story[question:].splitlines()[1]
     assert "offline judge" in story
     assert "none lost, none counted twice" in story
     assert "Retrieved content is mostly aggregator pages (1/1)" in story

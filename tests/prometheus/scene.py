@@ -186,7 +186,7 @@ def _fails_once(handler: Handler) -> Handler:
 async def _work(place: Installation, application: Application, model: ModelServer) -> None:
     """Rounds of what the demonstration feeds, of pages and of records that are none; then an outage of the model."""
     for number in range(ROUNDS):
-        await _feed(place, [_another(event, number) for event in feed.events(datetime.now(UTC))])
+        await _feed(place, [_another(event, number) for event in (*feed.events(datetime.now(UTC)), *feed.queries())])
         for handler in HANDLERS:
             await place.feed([(b"broken", b"{")], handler.consumes.name)
         await place.feed([page(number * PAGES_A_ROUND + each) for each in range(PAGES_A_ROUND)])

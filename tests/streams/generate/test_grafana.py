@@ -25,6 +25,7 @@ def test_there_is_a_dashboard_for_each_thing_that_is_watched() -> None:
         "handlers",
         "trust",
         "results",
+        "queries",
         "models",
         "fetching",
         "replays",

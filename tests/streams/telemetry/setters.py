@@ -10,6 +10,7 @@ from streams.telemetry.metric_defs import METRICS
 _STREAMS = Path(__file__).parents[3] / "streams"
 ELSEWHERE = {
     "assay_search_judge_drift": "pipeline/observer.py",
+    "assay_query_trees_agreement": "telemetry/queries.py",
     "assay_replay_records_total": "replay/",
     "assay_replay_remaining_records": "replay/",
     "assay_replay_cost_usd_total": "replay/",
@@ -21,8 +22,8 @@ ELSEWHERE = {
     "assay_group_members": "commands/lag",
     "assay_topic_dead_letters": "commands/lag",
 }
-"""What no worker shows in a demonstration, and the code that sets it: where a model judges searches, in replays, and in
-`assay lag --serve`."""
+"""What no worker shows in a demonstration, and the code that sets it: where a model judges searches, where trees
+re-rank in shadow, in replays, and in `assay lag --serve`."""
 
 
 def setters() -> dict[str, set[str]]:
