@@ -61,7 +61,7 @@ def test_a_model_is_written_that_can_be_loaded(
 
 def test_the_same_data_gives_the_same_bytes(files: dict[str, Path], tmp_path: Path) -> None:
     for name in ("one", "two"):
-        assert run_train(load_settings(), TrainOptions(out=tmp_path / name, as_json=True, **files)) == 0
+        assert run_train(load_settings(), of(tmp_path / name, files, as_json=True)) == 0
     for name in ("manifest.json", "model.json", "card.md"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 

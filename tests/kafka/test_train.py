@@ -1,0 +1,158 @@
+"""From queries to a better order, on a real Kafka: served, judged by their readers, trained on, in shadow, then on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handlers.ranking.manifest import VERSION_PHASE_C, Feature
+from schemas.ranking import RankingCompleted
+from streams.topology import HANDLERS, RANKING_COMPLETED, RANKING_FEEDBACK, RANKING_REQUESTED
+from tests.kafka.installation import Installation, installed
+
+pytestmark = pytest.mark.kafka
+RANK_RESULTS = next(handler for handler in HANDLERS if handler.name == "rank_results")
+SUBJECTS = ("bridges", "ferries", "tunnels", "harbours", "lighthouses", "canals")
+RESULTS = 10
+
+
+def request(number: int, run: str) -> tuple[bytes, bytes]:
+    """A query with candidates that all hold as much of it; some, by chance, have an author."""
+    chance = random.Random(number)
+    subject = f"{SUBJECTS[number % len(SUBJECTS)]} of town {number}"
+    candidates = []
+    for place in range(RESULTS):
+        written = chance.random() < 0.4
+        candidates.append(
+            {
+                "url": f"https://a.example/{number}/{place}{'/signed' if written else ''}",
+                "title": f"Page {place} on {subject}",
+                "content": f"What there is to say of {subject}, part {chance.randrange(1000)}.",
+                "score": chance.random(),
+                "author": ["Lin Mei"] if written else [],
+            }
+        )
+    name = f"{run}-{number}"
+    event = {"request_id": name, "query": f"What about {subject}?", "candidates": candidates}
+    return name.encode(), json.dumps(event).encode()
+
+
+def feedback(answers: Sequence[RankingCompleted], start: int = 0) -> list[tuple[bytes, bytes]]:
+    """What readers of a certain taste do: they stay with what is signed, and leave the rest at once."""
+    return [
+        (
+            answer.request_id.encode(),
+            json.dumps(
+                {
+                    "request_id": answer.request_id,
+                    "url": result.url,
+                    **({"clicked": True, "dwell_ms": 45_000} if is_signed(result.url) else {"clicked": False}),
+                }
+            ).encode(),
+        )
+        for answer in answers[start:]
+        for result in answer.results
+    ]
+
+
+def is_signed(url: str) -> bool:
+    return url.endswith("/signed")
+
+
+async def answered(assay: Installation, requests: range, run: str) -> list[RankingCompleted]:
+    """The answers to some queries."""
+    await assay.feed([request(number, run) for number in requests], topic=RANKING_REQUESTED.name)
+    await assay.drain(RANK_RESULTS)
+    records = await assay.read(RANKING_COMPLETED.name)
+    answers = [RankingCompleted.model_validate_json(record.value) for record in records]
+    return sorted((a for a in answers if a.request_id.startswith(f"{run}-")), key=lambda a: a.request_id)
+
+
+async def answered_with(
+    assay: Installation, requests: range, run: str, trees: dict[str, Any]
+) -> list[RankingCompleted]:
+    """The same under another section ``trees``, from a configuration that is loaded anew."""
+    kafka = assay.settings.kafka
+    names = (kafka.bootstrap_servers, kafka.topic_prefix)
+    other = await installed(*names, (RANK_RESULTS,), ranking={"trees": trees})
+    return await answered(other, requests, run)
+
+
+async def train(assay: Installation, out: Path, *options: str) -> tuple[int, str, str]:
+    """``assay train`` as a user runs it."""
+    kafka = assay.settings.kafka
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", "from streams.cli import main; main()", "train", "--out", str(out), *options),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=os.environ
+        | {"ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers, "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix},
+    )
+    said, told = await process.communicate()
+    return process.returncode or 0, said.decode(), told.decode()
+
+
+def signed_first(answers: Sequence[RankingCompleted]) -> float:
+    """Share of the queries whose first result is signed."""
+    return sum(is_signed(answer.results[0].url) for answer in answers) / len(answers)
+
+
+async def test_what_readers_liked_is_learned_shown_in_shadow_and_then_put_in_force(
+    kafka: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    assay = await installed(kafka, topic_prefix, (RANK_RESULTS,))
+    out = tmp_path / "model"
+    status, _, told = await train(assay, out)
+    assert (status, "there is nothing on" in told, "assay publish" in told) == (2, True, True), told
+
+    served = await answered(assay, range(60), "served")
+    assert len(served) == 60
+    assert {answer.features_version for answer in served} == {VERSION_PHASE_C}
+    assert all(len(result.features or ()) == len(Feature) for answer in served for result in answer.results)
+    given = feedback(served)
+    await assay.feed(given[:400], topic=RANKING_FEEDBACK.name, transactional=True)
+    status, _, told = await train(assay, out)
+    assert (status, "100 are missing" in told) == (1, True), told
+    assert not out.exists()
+
+    await assay.feed([*given[400:], (b"?", b"no json")], topic=RANKING_FEEDBACK.name)
+    status, said, told = await train(assay, out, "--json")
+    assert status == 0, told
+    assert "left out: " in told
+    report = json.loads(said)
+    assert (report["labelled"], report["requests"], report["phase"], report["features"]) == (600, 60, "binary", 29)
+    assert report["unreadable"] == 1
+    assert next(iter(report["importance"])) == "has_author"
+    against_served = report["compared"][0]
+    assert against_served["order"] == "order as served"
+    assert against_served["difference"]["verdict"] == "better"
+
+    new = range(100, 112)
+    trees = {"mode": "off", "model": str(out / "manifest.json"), "confidence": 0.5}
+    before = await answered(assay, new, "off")
+    shadow = await answered_with(assay, new, "shadow", {**trees, "mode": "shadow"})
+    force = await answered_with(assay, new, "on", {**trees, "mode": "on"})
+
+    assert [[r.url for r in a.results] for a in shadow] == [[r.url for r in a.results] for a in before]
+    for answer in shadow:
+        assert answer.trees is not None
+        assert answer.trees.model == f"feedback {report['model']['version']}"
+        assert answer.trees.agreement is not None
+        assert "trees" not in answer.stages
+        assert all(result.stage_scores["trees"] is not None for result in answer.results)
+    assert signed_first(before) < 0.8
+    assert signed_first(force) == 1.0
+    assert all("trees" in answer.stages for answer in force)
+
+    status, said, told = await train(assay, tmp_path / "next", "--seed", "2", "--json")
+    assert status == 0, told
+    status, _, told = await train(assay, out)
+    assert (status, "in use" in told) == (2, True)
