@@ -1,0 +1,40 @@
+"""A judge's scores and the fused ones together: orders that must hold whatever the judge says."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.ranking.judge import combine, read_ranking_reply
+
+FUSED = st.lists(st.floats(0, 1.8), min_size=1, max_size=20).map(lambda scores: sorted(scores, reverse=True))
+
+
+@given(fused=FUSED, shown=st.integers(0, 20), weight=st.floats(0, 1), data=st.data())
+def test_what_was_not_shown_keeps_its_order_below_all_that_was(
+    fused: list[float], shown: int, weight: float, data: st.DataObject
+) -> None:
+    shown = min(shown, len(fused))
+    judged = data.draw(st.dictionaries(st.integers(1, max(shown, 1)), st.floats(0, 1), max_size=shown))
+    combined = combine(fused, judged if shown else {}, shown, weight)
+    assert len(combined) == len(fused)
+    rest = combined[shown:]
+    assert list(rest) == sorted(rest, reverse=True)
+    if shown and rest:
+        assert min(combined[:shown]) >= rest[0] - 1e-9
+
+
+@given(fused=FUSED, weight=st.floats(0, 1))
+def test_a_judge_that_says_nothing_changes_nothing_among_those_it_was_shown(fused: list[float], weight: float) -> None:
+    assert combine(fused, {}, len(fused), weight) == pytest.approx(fused)
+
+
+def test_at_the_ends_of_the_weight_one_of_them_decides_alone() -> None:
+    assert combine((0.9, 0.1), {1: 0.0, 2: 1.0}, 2, 1.0) == (0.0, 1.0)
+    assert combine((0.9, 0.1), {1: 0.0, 2: 1.0}, 2, 0.0) == (0.9, 0.1)
+
+
+@given(st.text() | st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists).map(repr))
+def test_no_text_makes_the_reader_raise(text: str) -> None:
+    assert read_ranking_reply(text, 3) is None
