@@ -16,11 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from handlers.prompts.replies import json_object
 from handlers.prompts.template import cleaned
 from handlers.trust.forgery import without_labels
-from schemas.event import MAX_ITEMS
 
 Verdict = Literal["supported", "contradicted", "unsupported"]
-_MARKS = re.compile(r"\s*[\[【〔［](?:\s*\d{1,4}\s*[,;、，-]?)+[\]】〕］]")
-_Numbers = Annotated[list[int], Field(max_length=MAX_ITEMS)]
+_MOST_ITEMS = 200
+"""Of a list: no reply within a task's tokens has more that is worth reading."""
+_MARKS = re.compile(r"\s*[\[【〔［]\s*\d{1,3}(?:\s*[,;、，-]\s*\d{1,3}){0,50}\s*[\]】〕］]")
+_Numbers = Annotated[list[int], Field(max_length=_MOST_ITEMS)]
 
 
 class _Strict(BaseModel):
@@ -40,7 +41,7 @@ class CitedText(_Strict):
 class Findings(_Strict):
     """The analyst's reply."""
 
-    findings: list[CitedText] = Field(max_length=MAX_ITEMS, fail_fast=True)
+    findings: list[CitedText] = Field(max_length=_MOST_ITEMS, fail_fast=True)
 
 
 class FindingVerdict(_Strict):
@@ -54,13 +55,13 @@ class FindingVerdict(_Strict):
 class Verdicts(_Strict):
     """The critic's reply."""
 
-    verdicts: list[FindingVerdict] = Field(max_length=MAX_ITEMS, fail_fast=True)
+    verdicts: list[FindingVerdict] = Field(max_length=_MOST_ITEMS, fail_fast=True)
 
 
 class Sentences(_Strict):
     """The writer's reply."""
 
-    sentences: list[CitedText] = Field(max_length=MAX_ITEMS, fail_fast=True)
+    sentences: list[CitedText] = Field(max_length=_MOST_ITEMS, fail_fast=True)
 
 
 def _object_of(name: str, item: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -77,7 +77,7 @@ def role_messages(
     seen = seen_by(role, sources, section)
     untrusted = {"query": without_labels(query)}
     if role != "analyst":
-        untrusted["findings"] = _listed(findings, seen)
+        untrusted["findings"] = without_labels(_listed(findings, seen))
     return render(prompts[role], {"sources": write_context(seen, language_of(query, section), section)}, untrusted)
 
 

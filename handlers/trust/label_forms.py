@@ -111,7 +111,7 @@ def _form() -> re.Pattern[str]:
         f"(?<![a-z]){about}{said}",
         f"(?<![a-z])(?:{_word('source')}{_GAP}{_word('tier')}|{_word('cts')}{_GAP}{_word('score')}){said}",
         f"{_OPEN}{_GAP}(?:{trust}|{_word('tier')}|{_word('label')}){said}",
-        f"{_SQUARE}{_GAP}{trust}{_GAP}{_word('tier')}",
+        f"{_SQUARE}{_GAP}{trust}{_GAP}{_word('tier')}{its}",
         f"{_SQUARE}{_GAP}{about}{_GAP}{degree}",
         f"{_SQUARE}{_GAP}{degree}{_GAP}{about}{_GAP}{_CLOSE}",
     )
