@@ -7,13 +7,11 @@ errors that name the key.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-import yaml
 from pydantic import Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -50,6 +48,8 @@ from streams.kafka_settings import KafkaSettings
 from streams.llm.settings import LlmSettings, ModelsSection
 from streams.query.settings import QuerySettings
 from streams.ranking_model import read_ranking_model
+from streams.settings_files import SettingsError as SettingsError
+from streams.settings_files import config_dir, merged, read_document, read_yaml
 from streams.telemetry.alert_settings import AlertSettings
 from streams.telemetry.settings import TelemetrySettings
 
@@ -57,10 +57,6 @@ R = TypeVar("R", bound=Rules)
 
 LOCAL_KAFKA = "127.0.0.1:9092"
 """Where Kafka is looked for when none is named: its own default, and that of ``assay broker``."""
-
-
-class SettingsError(Exception):
-    """The configuration can't be used; the message says which key, why, and where it came from."""
 
 
 class HttpSettings(Section):
@@ -275,74 +271,6 @@ def _unknown_variables(environment: Iterable[str]) -> list[str]:
     return sorted(name for name in ours if name[len("ASSAY_") :].split("__")[0].lower() not in sections)
 
 
-def config_dir() -> Path:
-    """Where the YAML is: ``ASSAY_CONFIG_DIR``, else ``config/`` of the checkout or image, else the wheel's copy.
-
-    Raises:
-        SettingsError: Where none of them exists.
-    """
-    named = os.environ.get("ASSAY_CONFIG_DIR")
-    here = Path(__file__).parent
-    candidates = [Path(named)] if named else [here.parent / "config", here / "_config"]
-    for candidate in candidates:
-        if (candidate / "assay.yaml").is_file():
-            return candidate
-    raise SettingsError(f"no assay.yaml in {candidates[0]}; set ASSAY_CONFIG_DIR to the directory that holds it")
-
-
-def read_document(directory: Path) -> dict[str, Any]:
-    """The merged YAML of a configuration directory."""
-    document: dict[str, Any] = {}
-    for _, layer in read_layers(directory):
-        document = merged(document, layer)
-    return document
-
-
-def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
-    """Each file of a configuration directory with its part of the document, the one that wins last.
-
-    A file of patterns is a key below ``patterns``, a prompt one below ``prompts``; trained trees are a section.
-    """
-    names = ("assay.yaml", "config_indexing.yaml", "models.yaml", "domains.yaml", "ranking.yaml")
-    named = [path for name in names if (path := directory / name).is_file()]
-    packs = sorted((directory / "patterns").glob("*.yaml"))
-    handlers = Path(__file__).parent.parent / "handlers"
-    prompts = sorted((handlers / "prompts").glob("*.md"))
-    trained = sorted((handlers / "results").glob("trained.json"))
-    return [
-        *((path, read_yaml(path)) for path in named),
-        *((path, {"patterns": {path.stem: read_yaml(path)}}) for path in packs),
-        *((path, {"prompts": {path.stem: path.read_text("utf-8")}}) for path in prompts),
-        *((path, {"result_trees": json.loads(path.read_text("utf-8"))}) for path in trained),
-    ]
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """A YAML mapping. Raises SettingsError where the file is missing, broken or no mapping."""
-    try:
-        content = yaml.load(path.read_text("utf-8"), Loader=_LOADER)  # noqa: S506 - the C loader is a safe loader
-    except OSError as error:
-        raise SettingsError(f"{path}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SettingsError(f"{path}: {error}") from None
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        raise SettingsError(f"{path}: expected keys and values, found {type(content).__name__}")
-    if (odd := next((key for key in content if not isinstance(key, str)), None)) is not None:
-        raise SettingsError(f"{path}: {odd!r} is not a known key")
-    return content
-
-
-def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Two documents as one; where both name a key, mappings are merged and anything else is taken from ``above``."""
-    result = dict(below)
-    for key, value in above.items():
-        inner = result.get(key)
-        result[key] = merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
-    return result
-
-
 def explain(error: ValidationError) -> str:
     """A validation error for people: one line a key, with the way to set it."""
     lines = []
@@ -351,6 +279,3 @@ def explain(error: ValidationError) -> str:
         problem = "is not a known key" if item["type"] == "extra_forbidden" else item["msg"]
         lines.append(f"{key}: {problem}" if key else problem)
     return "configuration: " + "; ".join(lines) + " (see `assay config schema`)"
-
-
-_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.text import Text
 
 from streams.ranking_model import manifest_path
-from streams.settings import Settings, config_dir, load_settings, read_layers, read_yaml
+from streams.settings import Settings, load_settings
+from streams.settings_files import config_dir, read_layers, read_yaml
 
 Action = Literal["show", "schema"]
 

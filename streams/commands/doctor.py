@@ -30,7 +30,8 @@ from streams.fetch.settings import FetchSettings
 from streams.index.embedders import make_embedder
 from streams.index.ports import IndexDownError, IndexSettingsError
 from streams.index.settings import IndexSettings
-from streams.settings import HttpSettings, Settings, config_dir
+from streams.settings import HttpSettings, Settings
+from streams.settings_files import config_dir
 
 OLDEST_PYTHON = (3, 11)
 _DISTRIBUTION = "assay"

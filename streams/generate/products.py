@@ -20,7 +20,7 @@ from streams.generate.json_schemas import json_schemas
 from streams.generate.metric_docs import metrics_page
 from streams.generate.prometheus import prometheus
 from streams.generate.ranking_features import ranking_features_page
-from streams.settings import read_document
+from streams.settings_files import read_document
 from streams.topology import HANDLERS
 
 OWNED = ("schemas/json", "config/generated", "docs/handlers")

@@ -16,7 +16,7 @@ from streams.generate.graph import mermaid, plain_text, readers, writers
 from streams.generate.json_schemas import schema_of
 from streams.generate.products import drift, generate, write
 from streams.generate.prometheus import prometheus
-from streams.settings import read_document
+from streams.settings_files import read_document
 from streams.topology import HANDLERS, TOPICS
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ValidationError
 from handlers.score_page import ScorePageRules
 from schemas.rules import Section
 from streams import settings as module
-from streams.settings import Settings, SettingsError, config_dir, load_settings, merged, read_yaml
+from streams.settings import Settings, SettingsError, load_settings
+from streams.settings_files import config_dir, merged, read_yaml
 from streams.topology import HANDLERS, Handler
 from tests.rules import CONFIG, shipped_rules
 

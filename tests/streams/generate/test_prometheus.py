@@ -8,7 +8,7 @@ import yaml
 from streams.generate.compose_workers import HTTP_PORT
 from streams.generate.recording import AGE_P99, IN_TIME, LATE, TIER_SHARE, recording_rules
 from streams.generate.scraping import LAG_READER, WORKERS, scraping, services
-from streams.settings import read_document
+from streams.settings_files import read_document
 from streams.telemetry.alert_settings import AlertSettings
 from streams.telemetry.metric_defs import AGE_BUCKETS
 from streams.topology import HANDLERS
