@@ -14,6 +14,7 @@ import pytest
 
 from schemas.claims import ClaimEvaluated
 from schemas.event import Event
+from schemas.ranking import RankingCompleted
 from schemas.relevance import RelevanceJudged
 from schemas.retrieval import RetrievalEvaluated
 from schemas.search import SearchEvaluated
@@ -35,6 +36,7 @@ OUTPUTS: Mapping[str, tuple[str, type[Event]]] = {
     "evaluate_retrieval": ("retrieval.evaluated.v1", RetrievalEvaluated),
     "evaluate_search": ("search.evaluated.v1", SearchEvaluated),
     "decontextualize_claim": ("claims.evaluated.v1", ClaimEvaluated),
+    "rank_results": ("ranking.completed.v1", RankingCompleted),
 }
 
 
