@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from handlers.score_page import ScorePageRules
 from schemas.rules import Section
-from streams import settings as module
+from streams import settings_files as module
 from streams.settings import Settings, SettingsError, load_settings
 from streams.settings_files import config_dir, merged, read_yaml
 from streams.topology import HANDLERS, Handler
@@ -205,7 +205,7 @@ def test_a_checkout_has_its_files_beside_the_package_and_a_wheel_within(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert config_dir() == CONFIG
-    monkeypatch.setattr(module, "__file__", str(tmp_path / "streams" / "settings.py"))
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "streams" / "settings_files.py"))
     with pytest.raises(SettingsError, match=r"no assay\.yaml"):
         config_dir()
     shutil.copytree(CONFIG, tmp_path / "streams" / "_config")
