@@ -171,7 +171,9 @@ def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResu
     elif not section.model_ranking.enabled:
         standing = stages.skip_judge(standing, StageOutcome.OFF, "model_ranking.enabled is false")
     elif (sure := stages.sure_without_judge(weighed, section, model)) is not None:
-        standing = stages.skip_judge(standing, StageOutcome.SKIPPED, f"the trees are sure without it: {sure:.3g}")
+        standing = stages.skip_judge(
+            standing, StageOutcome.SKIPPED, f"the trees are sure without it, their confidence is {sure:.3g}"
+        )
     else:
         rules.underway.keep(begun)
         shown = [weighed.candidates[place] for place in standing.order[: section.model_ranking.candidates]]

@@ -178,12 +178,14 @@ def after_trees(weighed: Weighed, standing: Standing, trees: TreesSection, model
     note = TreesNote(model=name, features=len(model.manifest.features), confidence=round(confidence, 6))
     standing = replace(standing, stage_scores={**standing.stage_scores, "trees": scores}, trees=note)
     if trees.mode == "shadow":
-        because = f"{name} scored and changed nothing; it is sure to {confidence:.3g}"
+        because = f"{name} scored and changed nothing; its confidence is {confidence:.3g}"
         return _noted(standing, StageName.TREES, StageOutcome.SHADOW, because)
     if confidence < trees.confidence:
-        because = f"{name} scored and changed nothing: sure to {confidence:.3g}, and {trees.confidence:g} is wanted"
+        because = (
+            f"{name} scored and changed nothing: confidence is {confidence:.3g}, {trees.confidence:g} is wanted"
+        )
         return _noted(standing, StageName.TREES, StageOutcome.SHADOW, because)
-    ran = _noted(standing, StageName.TREES, StageOutcome.RAN, f"{name} is sure to {confidence:.3g}")
+    ran = _noted(standing, StageName.TREES, StageOutcome.RAN, f"by {name}; its confidence is {confidence:.3g}")
     return replace(ran, order=_by(scores, standing.order), scores=scores)
 
 
