@@ -139,9 +139,10 @@ class Application:
             self._own_world.open_models()
 
     def _query_route(self, world: World, chance: Chance) -> QueryRoute:
-        """Queries over HTTP, where this process ranks anyway, or may be the only one that can read the index."""
+        """Queries over HTTP, where this process ranks anyway, or is the only one that can read an embedded index."""
         settings = self.settings
-        here = any(group.handler.name in (RANKING_HANDLER, "index_page") for group in self.groups)
+        owner = not settings.index.url and any(group.handler.needs_index for group in self.groups)
+        here = owner or any(group.handler.name == RANKING_HANDLER for group in self.groups)
         engine = QueryEngine(settings, world, self._clock, chance, self.metrics, "http") if here else None
         return QueryRoute(engine, settings.query, settings.http.token.get_secret_value())
 

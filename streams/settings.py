@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariableError
@@ -69,6 +69,14 @@ class HttpSettings(Section):
         default=SecretStr(""),
         description="Who asks /query shows it (Authorization: Bearer …); without one only this machine may ask.",
     )
+
+    @field_validator("token")
+    @classmethod
+    def _travels_in_a_header(cls, token: SecretStr) -> SecretStr:
+        secret = token.get_secret_value()
+        if not secret.isascii() or not secret.isprintable() or " " in secret:
+            raise ValueError("a token is of ASCII letters, digits and signs, without spaces")
+        return token
 
 
 class LogSettings(Section):

@@ -59,7 +59,7 @@ class QueryRoute:
             extra = [(b"www-authenticate", b"Bearer")] if refused.status == 401 else []
             await _say(send, refused.status, "forbidden", refused.detail, extra)
         elif self._queries is None:
-            detail = "this application answers no queries: run rank_results or index_page in it"
+            detail = "this application answers no queries: it neither runs rank_results nor owns an embedded index"
             await _say(send, 404, "not_here", detail)
         elif self._stopping:
             await _refuse(send, Refusal("unavailable", "the application is stopping", _SOON_SECONDS))

@@ -94,3 +94,20 @@ async def test_an_asgi_server_finds_the_application_where_none_is_named_at_the_l
     assert served[0].kafka.bootstrap_servers == LOCAL_KAFKA
     with pytest.raises(AttributeError, match="no_such_name"):
         module.no_such_name  # noqa: B018
+
+
+async def test_who_ranks_or_owns_an_embedded_index_answers_queries(settings: Settings) -> None:
+    served = settings.model_copy(update={"index": settings.index.model_copy(update={"url": "http://qdrant.invalid"})})
+    for configured, names, status in [
+        (settings, {"rank_results"}, 400),
+        (settings, {"index_page"}, 400),
+        (settings, {"score_page"}, 404),
+        (served, {"rank_results"}, 400),
+        (served, {"index_page"}, 404),
+    ]:
+        application = Application(configured, [handler for handler in HANDLERS if handler.name in names])
+        async with (
+            HttpServer(application.asgi, HttpSettings(port=0)) as server,
+            httpx.AsyncClient(base_url=f"http://{server.address}", trust_env=False) as client,
+        ):
+            assert (await client.get("/query")).status_code == status, (names, configured.index.url)

@@ -3,7 +3,7 @@ import pytest
 from streams.query.gate import is_loopback, refuse
 
 HOST = (b"host", b"127.0.0.1:8080")
-TOKEN = "s3cret-\u00fc"
+TOKEN = "s3cret-token"
 SHOWN = f"Bearer {TOKEN}".encode()
 
 
@@ -67,9 +67,10 @@ def test_with_a_token_everybody_shows_it(peer: str | None) -> None:
     assert status(peer, HOST, token=TOKEN) == 401
 
 
-@pytest.mark.parametrize(
-    "shown", [b"", b"Bearer", b"Bearer ", b"Bearer s3cret", b"Basic " + SHOWN[7:], SHOWN + b"x", SHOWN[7:], SHOWN[:-1]]
-)
+WRONG = [b"", b"Bearer", b"Bearer ", b"Bearer s3cret", b"Basic " + SHOWN[7:], SHOWN + b"x", SHOWN[7:], SHOWN[:-1]]
+
+
+@pytest.mark.parametrize("shown", [*WRONG, SHOWN + b"\xc3\xbc"])
 def test_a_wrong_token_is_none(shown: bytes) -> None:
     assert status("127.0.0.1", HOST, (b"authorization", shown), token=TOKEN) == 401
 
