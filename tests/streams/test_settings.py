@@ -217,7 +217,7 @@ def test_a_checkout_has_its_files_beside_the_package_and_a_wheel_within(
 
 @pytest.mark.parametrize("token", ["two words", "schlüssel", "line\n"])
 def test_a_token_that_no_header_can_carry_is_refused_without_showing_it(token: str) -> None:
-    with pytest.raises(SettingsError, match="http.token") as refused:
+    with pytest.raises(SettingsError, match=r"http\.token") as refused:
         load_settings(http={"token": token})
     assert token.strip() not in str(refused.value)
 
