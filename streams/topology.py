@@ -552,7 +552,7 @@ HANDLERS: tuple[Handler, ...] = (
         retry_later=(10, 60),  # somebody waits: an answer that comes later still is of little use
         replay="paid",
         rounds=2,  # the index, and a judge
-        slo_seconds=15,
+        slo_seconds=10,
     ),
 )
 

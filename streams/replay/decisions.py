@@ -22,6 +22,7 @@ from schemas.documents import DocumentIndexed
 from schemas.event import Event, Provenance
 from schemas.extraction import ExtractionCompleted
 from schemas.pages import ScoredPage
+from schemas.ranking import RankingCompleted
 from schemas.relevance import RelevanceJudged, SnippetsCompleted
 from schemas.replays import ReplaySelection, TopicRanges
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
@@ -44,6 +45,7 @@ DECISION_FIELDS: Mapping[type[Event], str] = {
     SnippetsCompleted: "failure",
     ClaimEvaluated: "status",
     UtteranceIndexed: "change",
+    RankingCompleted: "notes.outcome",  # of any stage: failed for a judge that failed
 }
 """Of each event that is a decision, the field that ``--outcome VALUE`` means, by its name on the wire."""
 

@@ -47,7 +47,7 @@ def test_a_kafka_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.Monk
 
 def test_groups_that_nobody_runs_or_that_are_late_are_told() -> None:
     [well] = judge_groups([lag(), lag("index_page", records=5, seconds=90), lag("fetch_page", members=0)])
-    assert (well.state, well.detail) == ("ok", "2 of 10 handlers run, nobody is late")
+    assert (well.state, well.detail) == ("ok", "2 of 11 handlers run, nobody is late")
     [stopped] = judge_groups([lag(records=1, members=0), lag("index_page")])
     assert (stopped.state, stopped.todo) == ("warn", "`assay run score_page`")
     [late] = judge_groups([lag(records=7, seconds=90)])
