@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,19 +89,19 @@ class Corpus:
 
         A word that one candidate alone has makes it longer and likens it to none, so it needs no column.
         """
-        size = len(self._counts)
-        having = Counter(token for counts in self._counts for token in counts)
-        columns = {token: column for column, token in enumerate(token for token, n in having.items() if n > 1)}
-        idf_of = {token: np.log1p((size - n + 0.5) / (n + 0.5)) for token, n in having.items()}
-        vectors = np.zeros((size, len(columns)))
+        having = Counter(chain.from_iterable(self._counts))
+        place_of = dict(zip(having, range(len(having)), strict=True))
+        size, have = len(self._counts), np.array(list(having.values()), dtype=np.float64)
+        idf = np.log1p((size - have + 0.5) / (have + 0.5))
+        column_of = np.where(have > 1, np.cumsum(have > 1) - 1, -1)
+        vectors = np.zeros((size, int(np.count_nonzero(have > 1))))
         lengths = np.zeros(size)
         for row, counts in enumerate(self._counts):
-            idf = np.fromiter(map(idf_of.__getitem__, counts), np.float64, len(counts))
-            weights = (1 + np.log(np.fromiter(counts.values(), np.float64, len(counts)))) * idf
+            places = np.fromiter(map(place_of.__getitem__, counts), np.int64, len(counts))
+            weights = np.log1p(np.fromiter(counts.values(), np.float64, len(counts))) * idf[places]
             lengths[row] = np.sqrt(weights @ weights)
-            places = np.fromiter((columns.get(token, -1) for token in counts), np.int64, len(counts))
-            shared = places >= 0
-            vectors[row, places[shared]] = weights[shared]
+            columns = column_of[places]
+            vectors[row, columns[columns >= 0]] = weights[columns >= 0]
         vectors /= np.maximum(lengths, _TINY)[:, None]
         cosine = np.clip(vectors @ vectors.T, 0.0, 1.0)
         np.fill_diagonal(cosine, 1.0)

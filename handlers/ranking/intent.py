@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from handlers.ranking.sections import IntentSection
 from handlers.ranking.tokens import fold, tokenize, words_of
@@ -17,9 +18,9 @@ from schemas.ranking import Intent, IntentNote
 
 _QUOTED = re.compile(r"[\"“”„«「『《〈]([^\"“”„«»「」『』《》〈〉]{2,200})[\"“”»」』》〉]")
 _NUMBERS = re.compile(r"(?:[A-Za-z]+-?)?\d+(?:[.,:/-]?\d+)*%?")
-_NAMES = re.compile(r"(?<=[^\W_] )(?:[A-Z]\w+|[A-Z]{2,}\b)")
 _MOST_WORDS_NAMED = 3
 _MOST_PAIRS = 32
+_LONG_ENOUGH = 4
 _OVERVIEW = 3
 _LONG_TWICE = 2
 
@@ -93,7 +94,7 @@ def detect_intent(query: str, section: IntentSection) -> IntentNote:
         specific.append((2, f"a quoted phrase ({quoted[0]})"))
     if numbers := _numbers(query):
         specific.append((1, f"a number ({numbers[0]})"))
-    if names := _NAMES.findall(query):
+    if names := _names(query):
         specific.append((1, f"a name ({' '.join(names[:_MOST_WORDS_NAMED])})"))
     if asked := _found(folded, section.specific_words):
         specific.append((1, f"asks for one thing ({asked[0]})"))
@@ -103,7 +104,7 @@ def detect_intent(query: str, section: IntentSection) -> IntentNote:
     open_: list[tuple[int, str]] = []
     if wide := _found(folded, section.exploratory_words):
         open_.append((_OVERVIEW, f"asks for an overview ({wide[0]})"))
-    elif count <= section.short_words and not specific:
+    elif 0 < count <= section.short_words and not specific:
         open_.append((1, "few words" if count > 1 else "one word"))
     balance = sum(points for points, _ in specific) - sum(points for points, _ in open_)
     signs = ", ".join(sign for _, sign in (*specific, *open_))
@@ -131,6 +132,15 @@ def _neighbours(folded: str, words: Sequence[str]) -> tuple[str, ...]:
 
 def _numbers(query: str) -> tuple[str, ...]:
     return tuple(_NUMBERS.findall(query))
+
+
+def _names(query: str) -> list[str]:
+    """Words with a capital in the middle of a sentence; none where all words have one, for then it says nothing."""
+    words = query.split()
+    if not any(word.islower() and len(word) >= _LONG_ENOUGH for word in words):
+        return []
+    inside = (word.rstrip(".,;:!?") for before, word in pairwise(words) if before[-1].isalnum())
+    return [word for word in inside if word[:1].isupper() and len(word) > 1 and word.isalpha()]
 
 
 def _found(folded: str, words: Iterable[str]) -> tuple[str, ...]:
