@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import process_time
 
 from handlers.index_page import IndexPageRules, index_page
@@ -20,6 +20,8 @@ from streams.index.settings import EmbedderSettings
 from streams.settings import Settings, load_settings
 from streams.world import LiveWorld
 from tests.accuracy.ranking_sets import Document
+
+_OF_TRUST = ("cts_score", "trust_features", "trust_label")
 
 
 @dataclass(slots=True)
@@ -63,8 +65,16 @@ class RankingIndex:
         await self.world.aclose()
 
 
-async def build(documents: Iterable[Document], embedder: EmbedderSettings | None = None) -> RankingIndex:
-    """Scores and indexes the documents; the embedder is the default one unless another is given."""
+async def build(
+    documents: Iterable[Document], embedder: EmbedderSettings | None = None, *, with_trust: bool = True
+) -> RankingIndex:
+    """Scores and indexes the documents.
+
+    Args:
+        documents: Of the index.
+        embedder: The default one unless another is given.
+        with_trust: Without it the points are as they were before there was a trust score.
+    """
     settings = _in_memory(embedder or EmbedderSettings())
     index = RankingIndex(settings.index.embedder.kind, LiveWorld(settings))
     score, points = settings.rules(ScorePageRules), settings.rules(IndexPageRules)
@@ -79,11 +89,18 @@ async def build(documents: Iterable[Document], embedder: EmbedderSettings | None
         step = index_page(page, points)
         assert isinstance(step, Ask)
         assert isinstance(step.need, IndexDocument)
-        reply = await index.world.answer(step.need, None)
+        need = step.need if with_trust else _of_before(step.need)
+        reply = await index.world.answer(need, None)
         assert isinstance(reply, IndexReply), reply
         index.name, index.points = reply.embedder, index.points + reply.points
         index.pages[document.url] = page
     return index
+
+
+def _of_before(need: IndexDocument) -> IndexDocument:
+    kept = ({key: value for key, value in point.payload.items() if key not in _OF_TRUST} for point in need.points)
+    points = (replace(point, payload=payload) for point, payload in zip(need.points, kept, strict=True))
+    return replace(need, points=tuple(points))
 
 
 def _in_memory(embedder: EmbedderSettings) -> Settings:

@@ -89,16 +89,16 @@ def rules_of(section: Mapping[str, Any], **others: Any) -> RankResultsRules:
 
 
 async def measure(
-    index: RankingIndex, queries: Sequence[Query], rows: Mapping[str, Mapping[str, Any]], judge: Judge
+    index: RankingIndex, queries: Sequence[Query], rows: Mapping[str, RankResultsRules], judge: Judge
 ) -> Measured:
-    """Asks every query under the configuration of every row; some of them again, as a user would, for the time.
+    """Asks every query under the rules of every row; some of them again, as a user would, for the time.
 
     A context changes no order, and one of so many results as recall needs is more than anybody asks for.
     """
     measured: Measured = defaultdict(Figures)
     likeness = Likeness(index)
-    for row, section in rows.items():
-        rules, served = rules_of(section, reasoning={"enabled": False}), rules_of(section)
+    for row, served in rows.items():
+        rules = served.model_copy(update={"reasoning": served.reasoning.model_copy(update={"enabled": False})})
         for query in queries:
             completed, _ = await answer(index, query.text, rules, judge)
             _count(measured[query.kind, row], query, completed, likeness)
