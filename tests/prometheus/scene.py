@@ -43,6 +43,8 @@ PAGES_A_ROUND = 10
 REPLAYED_A_SECOND = 40.0
 BROKEN = "decontextualize_claim"
 """Whose model has the outage."""
+TREES = Path(__file__).parents[1] / "handlers" / "ranking" / "frozen"
+"""Whose agreement is seen while they re-rank in shadow."""
 SCRAPES_SECONDS = 4.0
 """So that Prometheus has seen how things ended."""
 
@@ -157,6 +159,7 @@ async def _place(kafka: str, prefix: str, folder: Path, stack: AsyncExitStack) -
         model_tasks={task: {"model": task} for task in GOOD},
         models={"limits": {"default": {"price_in": 1.0, "price_out": 2.0, "requests_per_minute": 60_000}}},
         processing={"breaker": {"first_seconds": 0.5, "max_seconds": 1.0}},
+        ranking={"trees": {"mode": "shadow", "model": str(TREES)}},
     )
     return place, model
 

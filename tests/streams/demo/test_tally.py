@@ -11,10 +11,12 @@ from schemas.claims import ClaimBand, ClaimEvaluated, ClaimStatus
 from schemas.documents import DocumentIndexed, IndexChange
 from schemas.llm import CallOutcome, LlmCall
 from schemas.pages import Tier
+from schemas.ranking import RankingRequested
 from schemas.retrieval import ResultCounts, ResultsClassified
 from streams.demo.account import Trace
 from streams.demo.tally import Tally
 from tests.rules import shipped_rules
+from tests.streams.query.toys import completed, ranked
 
 TIERS = shipped_rules(IndexPageRules).tiered_indexing
 
@@ -108,3 +110,12 @@ def test_points_are_those_of_each_documents_newest_version_beside_the_estimate()
     assert tally.index_points() == 7
     assert tally.estimate().points_with_articles == 12
     assert tally.estimate().full_chunks == 20
+
+
+def test_a_query_is_answered_where_it_has_results() -> None:
+    tally = new_tally()
+    for number, results in enumerate([[ranked(1)], []]):
+        request = RankingRequested(request_id=str(number), query="q")
+        tally.see(completed(request, *results), Trace(str(number)))
+    assert len(tally.queries) == 2
+    assert tally.summary({}, 1.0)["queries_answered"] == 1
