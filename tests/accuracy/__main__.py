@@ -53,10 +53,12 @@ PARTS = (
     "searches",
     "retrieval",
     "attacks",
+    "ranking",
 )
 JUDGED = {"claims", "relevance", "searches", "retrieval", "attacks"}
 RESULTS = {"results", "listings"}
-"""Parts that ask judges; their figures stand in a place of their own."""
+RANKING = {"ranking"}
+"""Parts whose figures stand in places of their own: of judges, of result types, of queries."""
 _OF_PAGES = {"dates", "authors", "text", "features"}
 
 
@@ -108,16 +110,20 @@ def main(arguments: list[str] | None = None) -> int:
     print(typed)
     if judged := asyncio.run(judging.measure(parts & JUDGED, options.most_cases, options.most_usd)):
         print(judged)
+    if ranked := asyncio.run(judging.measure_ranking(options.most_cases, options.most_usd)) if parts & RANKING else "":
+        print(ranked)
     for tally in run.tallies if options.misses else ():
         print(table.misses(tally, options.misses))
     if options.json:
         options.json.write_text(json.dumps(run.data(), indent=1, ensure_ascii=False) + "\n", "utf-8")
-    if options.write and parts - JUDGED - RESULTS:
+    if options.write and parts - JUDGED - RESULTS - RANKING:
         table.write(f"{heading}\n{run.text()}", table.FIGURES)
     if options.write and parts >= RESULTS:
         table.write(typed, table.RESULT_FIGURES)
     if options.write and parts >= JUDGED:
         table.write(judged, table.JUDGED_FIGURES)
+    if options.write and ranked:
+        table.write(ranked, table.RANKING_FIGURES)
     return 1 if raised else 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Set
 
 from streams.settings import Settings, load_settings
 from tests import labelled
-from tests.accuracy import attacks, claims, relevance, retrieval, searches, table
+from tests.accuracy import attacks, claims, ranking, relevance, retrieval, searches, table
 from tests.accuracy.goals import Goal
 from tests.accuracy.judges import bill_table, judges
 
@@ -41,3 +41,17 @@ async def measure(parts: Set[str], most_cases: int, most_usd: float, settings: S
             lines, goals = [*lines, *own, ""], [*goals, *reached]
     head = [table.goals_table(goals, "Goals of judges")] if goals else []
     return "\n".join([*head, *lines, bills])
+
+
+async def measure_ranking(most_cases: int, most_usd: float, settings: Settings | None = None) -> str:
+    """The tables of queries, which have a place of their own; "" where no set is here.
+
+    Args:
+        most_cases: Queries of each set that a model is asked about.
+        most_usd: What all of its answers may cost together.
+        settings: As the configuration and the environment say, by default.
+    """
+    settings = settings or load_settings()
+    async with judges(settings, most_cases, most_usd) as some:
+        lines, goals = await ranking.run(some, settings)
+        return "\n".join([table.goals_table(goals, "Goals of queries"), *lines, bill_table(some)]) if goals else ""
