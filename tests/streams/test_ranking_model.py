@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -203,3 +204,11 @@ def test_reading_settings_costs_no_xgboost(folder: Path) -> None:
         "sys.exit('xgboost' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_the_shipped_model_fits(tmp_path: Path) -> None:
+    model = read_ranking_model("shipped")
+    assert len(model.manifest.features) == 41
+    copy = tmp_path / "copy"
+    shutil.copytree(SHIPPED_MANIFEST.parent, copy)
+    assert read_ranking_model(str(copy)) == model
