@@ -82,7 +82,15 @@ def run_train(settings: Settings, options: TrainOptions) -> int:
     tell("train", f"{joined.labelled:,} labelled results of {len(joined.requests):,} requests")
     current, why = _current(settings)
     try:
-        made = train(joined, settings.training, options.seed, options.features, current, options.skip_other_versions)
+        made = train(
+            joined,
+            settings.training,
+            options.seed,
+            settings.ranking.trees.confidence,
+            options.features,
+            current,
+            options.skip_other_versions,
+        )
     except XgboostMissingError as error:
         tell("train", str(error))
         return 1
@@ -155,6 +163,7 @@ def _as_json(made: Trained, options: TrainOptions, reading: Reading, why: str | 
         "left_out": {str(reason): count for reason, count in report.left_out.items() if count},
         "unreadable": len(reading.unreadable),
         "metrics": asdict(report.measures),
+        "where_sure": {"confidence": report.confidence, "share": report.sure, "metrics": asdict(report.where_sure)},
         "compared": [
             {
                 "order": rival.name,
@@ -188,6 +197,7 @@ def _show(made: Trained, options: TrainOptions, why: str | None) -> None:
     for name, measures, difference in rows_of(report):
         table.add_row(name, *(f"{value:.3f}" for value in figures(measures)), difference)
     console.print(table)
+    console.print(f"sure of its first result in {report.sure:.1%} (ranking.trees.confidence {report.confidence:g})")
     if why:
         console.print(f"not compared with the model in force: {why}", markup=False)
     console.print()

@@ -13,6 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from handlers.ranking.manifest import (
     FEATURES_OF,
@@ -28,7 +29,7 @@ from handlers.ranking.training.growing import grow
 from handlers.ranking.training.joining import Joined, LeftOut
 from handlers.ranking.training.judging import Difference, Measures, compare, judged, measure, ndcgs, ordered_grades
 from handlers.ranking.training.sections import TrainingSection
-from handlers.ranking.trees import RankingModel
+from handlers.ranking.trees import RankingModel, confidence_of
 
 FEATURES_VERSIONS = {TOTAL_FEATURES_PHASE_A: VERSION_PHASE_A, TOTAL_FEATURES_PHASE_C: VERSION_PHASE_C}
 """Of a model that takes so many."""
@@ -79,6 +80,9 @@ class TrainingReport:
         trained: Requests and different queries that were trained on.
         held_out: The same of those held out; ``judged`` of them tell one order from another.
         grades: How often each grade occurs, 0 to 4.
+        confidence: From which on the trees' order counts, as it was configured.
+        sure: Share of the held-out requests in which they are that sure of their first result.
+        where_sure: Measures of what would be shown: their order where they are sure, elsewhere the one that was served.
         rivals: The order as served, and the model in force where there is one.
     """
 
@@ -95,6 +99,9 @@ class TrainingReport:
     grades: tuple[int, ...]
     left_out: Mapping[LeftOut, int]
     measures: Measures
+    confidence: float
+    sure: float
+    where_sure: Measures
     rivals: tuple[Rival, ...]
     importance: tuple[tuple[str, float], ...]
 
@@ -111,6 +118,7 @@ def train(
     joined: Joined,
     section: TrainingSection,
     seed: int,
+    confidence: float,
     features: int | None = None,
     current: RankingModel | None = None,
     skip_other_versions: bool = False,
@@ -121,6 +129,7 @@ def train(
         joined: What was served and what was done with it.
         section: How.
         seed: Of the trees' draws, and of the intervals.
+        confidence: From which on the trees' order counts (``ranking.trees.confidence``).
         features: 29 or 41; by the phase where None: 41 in the listwise one, 29 before (R-241, R-243).
         current: The model in force, to compare with.
         skip_other_versions: Leave out answers whose features nobody here knows, instead of refusing.
@@ -143,11 +152,13 @@ def train(
     grown = grow(split.trained, FEATURES_OF[FEATURES_VERSIONS[features]], phase, section, seed)
     period = _period(joined)
     model = RankingModel(manifest=_manifest(grown.model, phase, features, joined, period), model=grown.model)
-    own = _orders(model, to_judge)
+    scored = _scored(model, to_judge)
+    own = _ordered(to_judge, scored)
+    sure = [confidence_of(scores.tolist(), phase) >= confidence for scores in scored]
     served = [group.grades.tolist() for group in to_judge]
     orders = {"order as served": served}
     if current is not None and all(group.features.shape[1] >= len(current.manifest.features) for group in to_judge):
-        orders[f"{current.manifest.name} {current.manifest.version}"] = _orders(current, to_judge)
+        orders[f"{current.manifest.name} {current.manifest.version}"] = _ordered(to_judge, _scored(current, to_judge))
     relevant = section.grades.relevant
     everything = (*split.trained, *split.held_out)
     report = TrainingReport(
@@ -164,6 +175,9 @@ def train(
         grades=tuple(sum(int((group.grades == grade).sum()) for group in everything) for grade in range(5)),
         left_out=joined.left_out,
         measures=measure(own, relevant),
+        confidence=confidence,
+        sure=sum(sure) / len(sure),
+        where_sure=measure([mine if is_ else was for mine, was, is_ in zip(own, served, sure, strict=True)], relevant),
         rivals=tuple(
             Rival(name, measure(theirs, relevant), compare(ndcgs(own), ndcgs(theirs), section.bootstrap, seed))
             for name, theirs in orders.items()
@@ -227,8 +241,12 @@ def _unfit(
     return None
 
 
-def _orders(model: RankingModel, groups: Sequence[Group]) -> list[list[int]]:
-    return [ordered_grades(group, model.score(group.features.astype(np.float64))) for group in groups]
+def _scored(model: RankingModel, groups: Sequence[Group]) -> list[NDArray[np.float32]]:
+    return [model.score(group.features.astype(np.float64)) for group in groups]
+
+
+def _ordered(groups: Sequence[Group], scored: Sequence[NDArray[np.float32]]) -> list[list[int]]:
+    return [ordered_grades(group, scores) for group, scores in zip(groups, scored, strict=True)]
 
 
 def _counted(groups: Sequence[Group]) -> tuple[int, int]:

@@ -20,13 +20,13 @@ SECTION = load_settings().training
 
 
 def trained(data: Joined, **how: object) -> Trained:
-    made = train(data, SECTION, 1, **how)  # type: ignore[arg-type]
+    made = train(data, SECTION, 1, 0.8, **how)  # type: ignore[arg-type]
     assert isinstance(made, Trained), made
     return made
 
 
 def refused(data: Joined, **how: object) -> Refusal:
-    made = train(data, SECTION, 1, **how)  # type: ignore[arg-type]
+    made = train(data, SECTION, 1, 0.8, **how)  # type: ignore[arg-type]
     assert isinstance(made, Refusal)
     return made
 
@@ -77,7 +77,7 @@ def test_the_same_data_and_seed_give_the_same_bytes_and_another_seed_another_mod
     one, again = trained(joined(iter(some))), trained(joined(iter(some[::-1])))
     assert one.model.model == again.model.model
     assert write_card(one, SECTION) == write_card(again, SECTION)
-    other = train(joined(iter(some)), SECTION, 2)
+    other = train(joined(iter(some)), SECTION, 2, 0.8)
     assert isinstance(other, Trained)
     assert other.model.model != one.model.model
 
@@ -167,13 +167,27 @@ def test_a_model_of_41_is_not_held_against_answers_of_29() -> None:
     assert [rival.name for rival in report.rivals] == ["order as served"]
 
 
+def test_what_would_be_shown_lies_between_the_order_as_served_and_that_of_the_trees() -> None:
+    data = joined(world(200))
+    shown = {}
+    for confidence in (0.0, 0.8, 1.0):
+        made = train(data, SECTION, 1, confidence)
+        assert isinstance(made, Trained)
+        shown[confidence] = made.report
+    always, some, never = shown.values()
+    assert (always.sure, always.where_sure) == (1.0, always.measures)
+    assert (never.sure, never.where_sure) == (0.0, never.rivals[0].measures)
+    assert 0 < some.sure < 1
+    assert never.where_sure.ndcg_at_10 < some.where_sure.ndcg_at_10 < always.where_sure.ndcg_at_10
+
+
 def test_position_bias_counts_good_results_further_down_more() -> None:
     data = joined(world(60))
-    corrected = train(data, SECTION.model_copy(update={"position_bias": 1.0}), 1)
+    corrected = train(data, SECTION.model_copy(update={"position_bias": 1.0}), 1, 0.8)
     assert isinstance(corrected, Trained)
     assert corrected.model.model != trained(data).model.model
     many = joined(world(200))
-    estimated = train(many, SECTION.model_copy(update={"position_bias": 1.0}), 1)
+    estimated = train(many, SECTION.model_copy(update={"position_bias": 1.0}), 1, 0.8)
     assert isinstance(estimated, Trained)
     assert estimated.model.model != trained(many).model.model
     assert "was weighed by rank" in write_card(corrected, SECTION.model_copy(update={"position_bias": 1.0}))
