@@ -99,24 +99,29 @@ def fuse(
     )
 
 
-def is_exact_title(title: str, folded_query: str) -> bool:
-    """Whether a title is what was asked for, but for case, punctuation and a site's name beside it.
+def is_exact_title(title: str, query: str) -> bool:
+    """Whether a title is what was asked for, but for case, punctuation and a site's name beside either of them.
 
     >>> is_exact_title("Rain in Taipei! - The Site", "rain in taipei")
     True
+    >>> is_exact_title("Rain in Taipei", "Snow in Taipei")
+    False
     """
-    if not folded_query:
+    folded_title, folded_query = fold(title), fold(query)
+    if not folded_title or not folded_query:
         return False
-    if fold(title) == folded_query:
-        return True
-    parts = [part for part in map(fold, _SEPARATOR.split(title)) if part]
-    if len(parts) < 2:
-        return False
-    # What is left out has to be the lesser part, so that a site's name alone is no title.
-    return any(
-        " ".join(kept) == folded_query and len(folded_query) > len(left_out)
-        for kept, left_out in ((parts[:-1], parts[-1]), (parts[1:], parts[0]))
+    return (
+        folded_title == folded_query
+        or folded_query in _without_site(title, folded_title)
+        or folded_title in _without_site(query, folded_query)
     )
+
+
+def _without_site(title: str, folded: str) -> tuple[str, ...]:
+    """A title without its last and without its first part, where that is the lesser one: a site's name is no title."""
+    parts = [part for part in map(fold, _SEPARATOR.split(title)) if part]
+    kept = (" ".join(parts[:-1]), " ".join(parts[1:])) if len(parts) > 1 else ()
+    return tuple(part for part in kept if 2 * len(part) > len(folded))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,14 +143,14 @@ def _words(
     best = float(scores.max()) or 1.0
     in_title = corpus.title_overlap(query.keywords)
     together = corpus.phrases(query.phrases or query.neighbours)
+    for_together = section.phrase_boost if query.phrases else section.neighbour_boost
     return [
         _Words(
             bm25=float(scores[place]),
             share=float(scores[place]) / best,
-            keyword_boost=section.keyword_boost * float(in_title[place])
-            + section.phrase_boost * float(together[place]),
+            keyword_boost=section.keyword_boost * float(in_title[place]) + for_together * float(together[place]),
             temporal_boost=_temporal(candidate.date, query, now, section),
-            exact_title=is_exact_title(candidate.title, query.folded),
+            exact_title=is_exact_title(candidate.title, query.text),
             together=bool(together[place] == 1.0),
         )
         for place, candidate in enumerate(candidates)

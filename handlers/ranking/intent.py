@@ -21,6 +21,7 @@ _NUMBERS = re.compile(r"(?:[A-Za-z]+-?)?\d+(?:[.,:/-]?\d+)*%?")
 _MOST_WORDS_NAMED = 3
 _MOST_PAIRS = 32
 _LONG_ENOUGH = 4
+_WORDS_OF_A_TITLE = 3
 _OVERVIEW = 3
 _LONG_TWICE = 2
 
@@ -85,7 +86,8 @@ def read_query(query: str, section: IntentSection, stop_words: frozenset[str] = 
 def detect_intent(query: str, section: IntentSection) -> IntentNote:
     """What a query is after, and the signs it was told by.
 
-    Signs of who wants one thing: quotation marks, numbers, names, words such as "who", many words. Signs of who wants
+    Signs of who wants one thing: quotation marks, numbers, names, capitals as of a title, words such as "who", many
+    words. Signs of who wants
     an overview: words such as "overview" and "best", which outweigh the others, and few words without any other sign.
     """
     folded, count = fold(query), len(words_of(query))
@@ -96,6 +98,8 @@ def detect_intent(query: str, section: IntentSection) -> IntentNote:
         specific.append((1, f"a number ({numbers[0]})"))
     if names := _names(query):
         specific.append((1, f"a name ({' '.join(names[:_MOST_WORDS_NAMED])})"))
+    if _is_written_as_title(query):
+        specific.append((1, "written as a title"))
     if asked := _found(folded, section.specific_words):
         specific.append((1, f"asks for one thing ({asked[0]})"))
     if count >= section.long_words:
@@ -141,6 +145,12 @@ def _names(query: str) -> list[str]:
         return []
     inside = (word.rstrip(".,;:!?") for before, word in pairwise(words) if before[-1].isalnum())
     return [word for word in inside if word[:1].isupper() and len(word) > 1 and word.isalpha()]
+
+
+def _is_written_as_title(query: str) -> bool:
+    """Whether all words but small ones have a capital, which few type and many paste."""
+    long = [word for word in query.split() if len(word) >= _LONG_ENOUGH]
+    return len(long) >= _WORDS_OF_A_TITLE and all(word[0].isupper() for word in long) and not query.isupper()
 
 
 def _found(folded: str, words: Iterable[str]) -> tuple[str, ...]:

@@ -35,9 +35,10 @@ class Bm25Section(Section):
     title_weight: float = Field(ge=0, le=20, description="How often a word of the title counts.")
     weight: float = Field(ge=0, le=1, description="Of BM25 in the fused score; the vectors have the rest.")
     keyword_boost: float = Field(ge=0, le=1, description="Added for all of the query's keywords in the title.")
-    phrase_boost: float = Field(
-        ge=0, le=1, description="Added where all quoted phrases, else all neighbouring words, stand as they were asked."
+    neighbour_boost: float = Field(
+        ge=0, le=1, description="Added where all neighbouring words of a query without quotes stand together."
     )
+    phrase_boost: float = Field(ge=0, le=1, description="Added where all quoted phrases stand word for word.")
     exact_title_boost: float = Field(ge=0, le=2, description="Added where the title is what was asked for.")
     temporal_boost: float = Field(ge=0, le=1, description="Added for a document of today where the query wants news.")
     half_life_days: float = Field(gt=0, description="After which half of it is left.")

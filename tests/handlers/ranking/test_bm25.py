@@ -1,0 +1,108 @@
+"""BM25 over a handful of candidates: never negative, whatever they have, and as Robertson has it."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handlers.ranking.bm25 import Corpus
+from handlers.ranking.candidate import Candidate
+from handlers.ranking.sections import Bm25Section, RankingSection
+from schemas.rules import Rules
+from tests.rules import shipped_rules
+
+
+class _Rules(Rules):
+    ranking: RankingSection
+
+
+SECTION = shipped_rules(_Rules).ranking.bm25
+
+
+def candidate(text: str, title: str = "", place: int = 0) -> Candidate:
+    return Candidate(url=f"https://a.example/{place}", title=title, text=text, passage=text, position=place)
+
+
+def corpus(*texts: str, section: Bm25Section = SECTION) -> Corpus:
+    return Corpus([candidate(text, place=place) for place, text in enumerate(texts)], section)
+
+
+def test_it_is_the_formula() -> None:
+    section = SECTION.model_copy(update={"k1": 1.2, "b": 0.75})
+    scores = corpus("rain rain sun", "sun", section=section).scores(["rain"])
+    idf = log(1 + (2 - 1 + 0.5) / (1 + 0.5))
+    assert scores[0] == pytest.approx(idf * 2 * 2.2 / (2 + 1.2 * (1 - 0.75 + 0.75 * 3 / 2)))
+    assert scores[1] == 0
+
+
+def test_the_rarer_word_counts_more() -> None:
+    scores = corpus("rain storm", "rain wind", "rain wind", "sun").scores(["storm", "wind"])
+    assert scores[0] > scores[1] == scores[2] > scores[3] == 0
+
+
+def test_a_word_of_the_title_counts_as_often_as_the_section_says() -> None:
+    section = SECTION.model_copy(update={"title_weight": 3.0})
+    in_title = Corpus([candidate("sun", "rain"), candidate("wind")], section)
+    in_text = Corpus([candidate("sun rain rain rain"), candidate("wind")], section)
+    assert in_title.scores(["rain"]) == pytest.approx(in_text.scores(["rain"]))
+
+
+def test_one_thing_and_many_of_it_are_found_by_either() -> None:
+    assert (corpus("two cities", "a city", "a town").scores(["city"]) > 0).tolist() == [True, True, False]
+    assert (corpus("two cities", "a city", "a town").scores(["cities"]) > 0).tolist() == [True, True, False]
+
+
+def test_shares_of_words_and_phrases() -> None:
+    read = Corpus([candidate("the boats race", "Rain in May"), candidate("wind")], SECTION)
+    assert read.overlap(["boat", "rain", "snow"]).tolist() == [pytest.approx(2 / 3), 0]
+    assert read.title_overlap(["boat", "rain"]).tolist() == [0.5, 0]
+    assert read.phrases(["boats race", "rain in", "boat"]).tolist() == [pytest.approx(2 / 3), 0]
+    # The title's last word and the text's first stand side by side in no text.
+    assert read.phrases(["may the"]).tolist() == [0, 0]
+    assert read.phrases([]).tolist() == [0, 0]
+
+
+def test_phrases_of_chinese_need_no_spaces() -> None:
+    assert corpus("昨天立法院三讀通過", "立法院").phrases(["立法院三讀"]).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("texts", [(), ("",), ("", ""), ("rain",), ("rain", "rain")])
+def test_few_and_empty_candidates(texts: tuple[str, ...]) -> None:
+    read = corpus(*texts)
+    scores = read.scores(["rain", "sun"])
+    assert scores.shape == (len(texts),)
+    assert (scores >= 0).all()
+    assert all(score > 0 for score, text in zip(scores, texts, strict=True) if text)
+    assert read.scores([]).tolist() == [0] * len(texts)
+    assert read.likeness().shape == (len(texts), len(texts))
+
+
+def test_likeness_tells_copies_from_others() -> None:
+    likeness = corpus("rain in the harbour town", "rain in the harbour town", "a boat race", "").likeness()
+    assert likeness[0, 1] == pytest.approx(1.0)
+    assert likeness[0, 2] == 0
+    assert likeness[3].tolist() == [0, 0, 0, 1]
+
+
+@settings(deadline=None)  # the first Chinese text loads the dictionary
+@given(st.lists(st.text(alphabet="ab 台北雨", max_size=30), max_size=8), st.lists(st.sampled_from(["a", "b", "台北"])))
+def test_figures_stay_in_their_bounds(texts: list[str], wanted: list[str]) -> None:
+    read = corpus(*texts)
+    likeness = read.likeness()
+    assert np.isfinite(read.scores(wanted)).all()
+    assert (read.scores(wanted) >= 0).all()
+    assert ((likeness >= 0) & (likeness <= 1)).all()
+    assert np.allclose(likeness, likeness.T)
+    assert np.allclose(np.diag(likeness), 1)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.1, 20.0])
+def test_any_weight_of_the_title_gives_figures(weight: float) -> None:
+    section = SECTION.model_copy(update={"title_weight": weight})
+    read = Corpus([candidate("sun", "rain"), candidate("", "rain"), candidate("rain")], section)
+    assert np.isfinite(read.scores(["rain"])).all()
+    assert ((read.likeness() >= 0) & (read.likeness() <= 1)).all()

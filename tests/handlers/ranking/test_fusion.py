@@ -1,0 +1,189 @@
+"""Fusion: words and vectors together, each switched off alone, and every part of a score is told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handlers.ranking.bm25 import Corpus
+from handlers.ranking.candidate import Candidate
+from handlers.ranking.fusion import Fused, age_in_days, fuse, is_exact_title
+from handlers.ranking.intent import read_query
+from handlers.ranking.sections import Bm25Section, RankingSection
+from schemas.ranking import CandidateTrust
+from schemas.rules import Rules
+from tests.rules import shipped_rules
+
+
+class _Rules(Rules):
+    ranking: RankingSection
+
+
+RANKING = shipped_rules(_Rules).ranking
+SECTION = RANKING.bm25
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+
+
+def candidate(place: int, title: str = "", text: str = "", **fields: Any) -> Candidate:
+    return Candidate(url=f"https://a.example/{place}", title=title, text=text, passage=text, position=place, **fields)
+
+
+def fused(
+    query: str, candidates: Sequence[Candidate], section: Bm25Section = SECTION, now: datetime | None = NOW
+) -> tuple[Fused, ...]:
+    return fuse(candidates, Corpus(candidates, section), read_query(query, RANKING.intent), now, section)
+
+
+def best(scored: Sequence[Fused]) -> int:
+    return max(range(len(scored)), key=lambda place: scored[place].score)
+
+
+def test_words_bring_up_what_vectors_put_second() -> None:
+    found = [
+        candidate(0, "Harbours of the north", "Ships and sea.", similarity=0.50),
+        candidate(1, "Tide tables", "The tide tables of the harbour.", similarity=0.48),
+        candidate(2, "Cooking", "A soup.", similarity=0.10),
+    ]
+    assert best(fused("tide tables", found)) == 1
+    off = SECTION.model_copy(update={"enabled": False})
+    assert best(fused("tide tables", found, off)) == 0
+
+
+def test_switched_off_the_vectors_decide_alone() -> None:
+    found = [candidate(0, "Tide", similarity=0.2), candidate(1, similarity=0.4), candidate(2, similarity=0.3)]
+    scored = fused("tide today", found, SECTION.model_copy(update={"enabled": False}))
+    assert [round(each.score, 3) for each in scored] == [0.0, 1.0, 0.5]
+    assert all(each.bm25 == each.keyword_boost == each.temporal_boost == 0 for each in scored)
+
+
+def test_a_score_is_the_sum_of_its_parts() -> None:
+    found = [
+        candidate(0, "Tide tables", "tide", similarity=0.5, date=NOW.isoformat()),
+        candidate(1, "Rain", similarity=0.1),
+    ]
+    first, second = fused("latest tide tables", found)
+    assert first.vector == 0.5
+    assert first.temporal_boost == pytest.approx(SECTION.temporal_boost)
+    assert first.score == pytest.approx(1.0 + first.keyword_boost + first.temporal_boost)
+    assert second.score == 0
+    assert second.bm25 == second.keyword_overlap == 0
+
+
+def test_why_is_said_in_words() -> None:
+    found = [
+        candidate(0, "Tide tables | The Coast", "x", similarity=0.1, date="2026-03-09"),
+        candidate(1, "Coast", 'So "high tide tables" it says', similarity=0.9),
+    ]
+    assert fused("tide tables", found)[0].because == (
+        "title is the query",
+        "2 of 2 words in the text",
+        "has the words side by side",
+    )
+    assert fused("news of tides", found)[0].because == ("1 of 3 words in the text", "recent")
+    assert fused('"high tide"', found)[1].because == (
+        "2 of 2 words in the text",
+        "has the quoted phrase",
+        "nearest by vector",
+    )
+    unscored = [replace(each, similarity=None) for each in found]
+    assert "first of the retriever" in fused("tide tables", unscored)[0].because
+
+
+def test_a_quoted_phrase_beats_its_scattered_words() -> None:
+    found = [
+        candidate(0, text="Water was high, and the tide at the high bridge was low water."),
+        candidate(1, text="The low bridge stood at high tide, said they of the water board."),
+    ]
+    assert best(fused('bridge "high tide"', found)) == 1
+
+
+@pytest.mark.parametrize(
+    ("title", "query", "exact"),
+    [
+        ("Rain in Taipei!", "rain in taipei", True),
+        ("Rain in Taipei – The Post", "Rain in Taipei", True),
+        ("The Post | Rain in Taipei today", "rain in taipei today", True),
+        ("Rain in Taipei", "Rain in Taipei today - Post", False),
+        ("Rain in Taipei", "Rain in Taipei - The Post", True),
+        ("台北大雨特報｜海岸日報", "臺北大雨特報", True),
+        ("Rain in Taipei - The Coast Post", "the coast post", False),
+        ("Rain in Taipei", "rain", False),
+        ("Rain in Taipei - Post", "Rain in Taipei - Mail", False),
+        ("", "", False),
+        ("?", "!", False),
+    ],
+)
+def test_titles_are_the_query_but_for_the_site(title: str, query: str, exact: bool) -> None:
+    assert is_exact_title(title, query) is exact
+
+
+def test_what_is_new_is_put_up_only_where_news_are_wanted() -> None:
+    found = [candidate(place, text="tide", date=(NOW - timedelta(days=place * 7)).isoformat()) for place in range(3)]
+    wanted = fused("latest tide", found)
+    assert wanted[0].temporal_boost > wanted[1].temporal_boost > wanted[2].temporal_boost > 0
+    assert wanted[1].temporal_boost == pytest.approx(SECTION.temporal_boost * 0.5 ** (7 / SECTION.half_life_days))
+    assert not any(each.temporal_boost for each in fused("tide", found))
+    assert not any(each.temporal_boost for each in fused("latest tide", found, now=None))
+
+
+@pytest.mark.parametrize(
+    ("date", "age"),
+    [
+        (None, None),
+        ("soon", None),
+        ("2026-03-10", 0.5),
+        ("2026-03-10T12:00:00", 0.0),
+        ("2026-03-10T12:00:00+08:00", 8 / 24),
+        ("2027-01-01", 0.0),
+    ],
+)
+def test_ages_are_days_and_never_less_than_none(date: str | None, age: float | None) -> None:
+    assert age_in_days(date, NOW) == (age if age is None else pytest.approx(age))
+
+
+@pytest.mark.parametrize(
+    "scores", [[1e308, -1e308, 0.0], [math.nan, 0.2, 0.1], [math.inf, 1.0, 0.5], [-3.0, -2.0, -9.0]]
+)
+def test_foreign_scores_of_any_scale_are_taken(scores: list[float]) -> None:
+    scored = fused("tide", [candidate(place, similarity=score) for place, score in enumerate(scores)])
+    assert all(0 <= each.score <= 1 for each in scored)
+    known = [score if math.isfinite(score) else -math.inf for score in scores]
+    assert best(scored) == known.index(max(known))
+
+
+def test_without_scores_the_retrievers_order_counts() -> None:
+    found = [candidate(place, text="tide") for place in range(3)]
+    assert [each.score for each in fused("tide", found)] == sorted(
+        (each.score for each in fused("tide", found)), reverse=True
+    )
+    assert all(each.vector is None for each in fused("tide", found))
+
+
+def test_without_candidates_there_is_nothing() -> None:
+    assert fused("tide", []) == ()
+
+
+def test_trust_changes_nothing() -> None:
+    found = [candidate(0, "Tide", "tide", similarity=0.3), candidate(1, "Rain", "tide", similarity=0.4)]
+    trusted = [replace(each, cts_score=90, trust=CandidateTrust(source_tier=1)) for each in found]
+    assert fused("tide", found) == fused("tide", trusted)
+
+
+@settings(deadline=None)  # the first Chinese text loads the dictionary
+@given(
+    st.text(max_size=60),
+    st.lists(st.tuples(st.text(max_size=40), st.text(max_size=80), st.none() | st.floats(-1, 1)), max_size=6),
+)
+def test_any_query_and_any_candidates(query: str, pages: list[tuple[str, str, float | None]]) -> None:
+    found = [candidate(place, title, text, similarity=score) for place, (title, text, score) in enumerate(pages)]
+    most = 1 + SECTION.keyword_boost + SECTION.phrase_boost + SECTION.exact_title_boost + SECTION.temporal_boost
+    for each in fused(query, found):
+        assert 0 <= each.score <= most + 1e-9
+        assert 0 <= each.keyword_overlap <= 1

@@ -1,0 +1,68 @@
+"""Diversity: the first stays first, copies go down, ties keep their order, and nothing is lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from handlers.ranking.mmr import diversify, weight_of
+from handlers.ranking.sections import RankingSection
+from schemas.ranking import Intent
+from schemas.rules import Rules
+from tests.rules import shipped_rules
+
+
+class _Rules(Rules):
+    ranking: RankingSection
+
+
+SECTION = shipped_rules(_Rules).ranking.mmr
+SCORES = st.lists(st.floats(-1e6, 1e6), max_size=12)
+
+
+def unlike(size: int) -> NDArray[np.float64]:
+    return np.eye(size)
+
+
+def order(chosen: tuple[tuple[int, float], ...]) -> list[int]:
+    return [index for index, _ in chosen]
+
+
+def test_a_copy_goes_below_what_says_something_else() -> None:
+    likeness = np.array([[1.0, 1.0, 0.1], [1.0, 1.0, 0.1], [0.1, 0.1, 1.0]])
+    chosen = diversify([1.0, 0.9, 0.6], likeness, 0.5, 3)
+    assert order(chosen) == [0, 2, 1]
+    assert chosen[0][1] == pytest.approx(0.5)
+    assert chosen[1][1] == pytest.approx(-0.05)
+
+
+def test_with_the_whole_weight_the_order_is_that_of_the_scores() -> None:
+    assert order(diversify([0.2, 0.9, 0.5], np.ones((3, 3)), 1.0, 3)) == [1, 2, 0]
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3, 1.0])
+def test_ties_keep_their_order(weight: float) -> None:
+    assert order(diversify([0.5] * 4, unlike(4), weight, 4)) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("scores", [[], [0.3]])
+def test_none_and_one(scores: list[float]) -> None:
+    assert order(diversify(scores, unlike(len(scores)), 0.5, 10)) == list(range(len(scores)))
+
+
+@given(SCORES, st.floats(0, 1), st.integers(0, 15))
+def test_the_most_relevant_is_first_and_nothing_comes_twice(scores: list[float], weight: float, most: int) -> None:
+    size = len(scores)
+    likeness = np.random.default_rng(size).random((size, size))
+    chosen = order(diversify(scores, (likeness + likeness.T) / 2, weight, most))
+    assert len(chosen) == min(size, most) == len(set(chosen))
+    assert not chosen or chosen[0] == int(np.argmax(scores))
+
+
+def test_who_wants_one_thing_gets_relevance_and_who_explores_gets_variety() -> None:
+    weights = [weight_of(intent, SECTION) for intent in (Intent.EXPLORATORY, Intent.BALANCED, Intent.SPECIFIC)]
+    assert weights == [SECTION.exploratory, SECTION.balanced, SECTION.specific]
+    assert weights == sorted(weights)
