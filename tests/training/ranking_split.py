@@ -17,8 +17,8 @@ from tests.accuracy.ranking_sets import Document, Query, RankingSet
 
 HELD_OUT = 0.5
 """Share of the sites."""
-HOSTS = ("a{}.gov.tw", "a{}.edu.tw", "{}.udn.com", "{}.cna.com.tw", "aa{}.com.tw", "aaaa{}.com")
-"""Two of each tier, the last two of none; nearly equal in length, which is a feature too."""
+HOSTS = ("pages{}.gov.tw", "pages{}.edu.tw", "page{}.udn.com", "p{}.cna.com.tw", "pages{}.com.tw", "allpages{}.com")
+"""Two of each tier, the last two of none; all of one length, which is a feature too."""
 
 
 def is_held_out_site(url: str) -> bool:

@@ -74,6 +74,7 @@ def test_no_site_is_on_both_sides_and_every_page_keeps_its_side_whatever_its_add
     assert len(grown.documents) + len(held.documents) == len({dealt(url) for url in urls}) == 120
     assert len(grown.queries) + len(held.queries) == 120
     assert 30 < len(held.documents) < 90
+    assert len({len(dealt(f"https://some.example/{number:03}")) for number in range(100)}) == 1
     for one, other in zip(urls[::2], urls[1::2], strict=True):
         assert is_held_out_site(one) is is_held_out_site(other)
 
