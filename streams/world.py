@@ -81,14 +81,17 @@ class LiveWorld:
             case AskModel():
                 return await self._judge(need)
 
-    async def open_index(self) -> None:
+    async def open_index(self, *, make: bool = True) -> None:
         """Opens the index now instead of with the first document.
+
+        Args:
+            make: Without it an index that is not there yet is an error, for who only reads.
 
         Raises:
             IndexSettingsError: It can't be used as it is configured.
             IndexDownError: It can't be reached now.
         """
-        await self._index_worker().open()
+        await self._index_worker().open(make=make)
 
     def open_models(self) -> None:
         """Makes the gateway now: its first question would wait for libraries longer than a judge may take (C-18)."""

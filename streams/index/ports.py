@@ -48,8 +48,8 @@ class StoreCounts:
 class VectorStore(Protocol):
     """Points with payloads, by id. Every method raises ``IndexDownError`` or ``IndexSettingsError``."""
 
-    async def open(self) -> None:
-        """Connects, and makes what is not there yet; else the first other call does."""
+    async def open(self, *, make: bool = True) -> None:
+        """Connects, and makes what is not there yet, or says that it isn't; else the first other call does."""
         ...
 
     async def read(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -10,9 +10,11 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
+import portalocker
 from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
@@ -128,8 +130,11 @@ class QdrantStore:
             await asyncio.get_running_loop().run_in_executor(self._threads, client.close)
         self._threads.shutdown(wait=False)
 
-    async def open(self) -> None:
+    async def open(self, *, make: bool = True) -> None:
         """Connects, and makes the collection where there is none.
+
+        Args:
+            make: Without it a missing collection is an error, for who only reads.
 
         Raises:
             IndexSettingsError: The embedded index belongs to another process, or the collection to another embedder.
@@ -137,10 +142,18 @@ class QdrantStore:
         """
         async with self._opening:
             if self._client is None:
-                self._client = await (self._connected() if self._owner is None else self._joined(self._owner))
+                self._client = await (self._connected(make) if self._owner is None else self._joined(self._owner))
 
-    async def _connected(self) -> QdrantClient:
-        return await self._guarded(lambda: self._opened(make=True))
+    async def _connected(self, make: bool) -> QdrantClient:
+        def opened() -> QdrantClient:
+            client = self._opened(make=make)
+            if not make and not client.collection_exists(self._settings.collection):
+                client.close()
+                where = self._settings.url or self._settings.path
+                raise IndexSettingsError(f"there is no collection {self._settings.collection!r} at {where} yet")
+            return client
+
+        return await self._guarded(opened)
 
     async def _joined(self, owner: QdrantStore) -> QdrantClient:
         return await owner._call(lambda client: self._prepared(client, make=True))
@@ -186,13 +199,17 @@ class QdrantStore:
             client = QdrantClient(":memory:")
         else:
             settings.path.mkdir(parents=True, exist_ok=True)
+            owned = IndexOwnedError(
+                f"another process owns the index at {settings.path}; name a Qdrant server for both "
+                "(ASSAY_INDEX__URL=http://…), or another folder (ASSAY_INDEX__PATH=…)"
+            )
+            # The client would find out too, and forget its lock file open.
+            if _is_locked(settings.path / ".lock"):
+                raise owned
             try:
                 client = QdrantClient(path=str(settings.path))
             except RuntimeError as error:
-                raise IndexOwnedError(
-                    f"another process owns the index at {settings.path}; name a Qdrant server for both "
-                    "(ASSAY_INDEX__URL=http://…), or another folder (ASSAY_INDEX__PATH=…)"
-                ) from error
+                raise owned from error
         try:
             return self._prepared(client, make=make)
         except BaseException:
@@ -231,3 +248,16 @@ class QdrantStore:
                 f"{self._embedder} with {self._dimensions}: name another collection (ASSAY_INDEX__COLLECTION=…) "
                 "and fill it again from pages.scored.v1"
             )
+
+
+def _is_locked(file: Path) -> bool:
+    """Whether another client has the lock of an embedded store."""
+    try:
+        with file.open("r+") as lock:
+            portalocker.lock(lock, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+            portalocker.unlock(lock)
+    except portalocker.exceptions.LockException:
+        return True
+    except OSError:
+        return False
+    return False

@@ -66,9 +66,12 @@ class IndexWorker:
         self._count_at = float("-inf")
         self._underway = KeyedLocks()
 
-    async def open(self) -> None:
-        """Opens the store now instead of with the first document, and counts what is there."""
-        await self._store.open()
+    async def open(self, *, make: bool = True) -> None:
+        """Opens the store now instead of with the first document, and counts what is there.
+
+        Without ``make`` a store that is not there yet is an error.
+        """
+        await self._store.open(make=make)
         await self._count()
 
     async def index(self, document: IndexDocument, run: str | None) -> IndexReply | IndexUnavailable:

@@ -78,7 +78,7 @@ async def _owner(settings: Settings, world: LiveWorld) -> str:
                 "with --app"
             )
     try:
-        await world.open_index()
+        await world.open_index(make=False)
     except IndexOwnedError:
         return f": another process owns the index at {index.path}{otherwise}"
     except (IndexDownError, IndexSettingsError) as error:

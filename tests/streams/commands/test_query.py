@@ -1,5 +1,4 @@
 import asyncio
-import gc
 import io
 import json
 from collections.abc import Callable
@@ -22,8 +21,6 @@ from streams.world import LiveWorld
 from tests.streams.query.indexes import BLOG, GOV, NEWS, fill, settings_at
 from tests.streams.query.toys import completed, ranked
 
-LEAKS = pytest.mark.filterwarnings("ignore:Exception ignored in.*FileIO:pytest.PytestUnraisableExceptionWarning")
-"""The Qdrant client forgets its lock file where somebody else has the lock."""
 Shown = Callable[..., tuple[int, str, str]]
 TEXT = "when does the river bridge open"
 
@@ -196,7 +193,6 @@ def test_without_an_index_one_line_says_what_to_do_and_nothing_is_made(tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
-@LEAKS
 async def test_an_index_that_an_application_has_is_asked_for_there(tmp_path: Path, ask: Shown) -> None:
     settings = settings_at(tmp_path)
     await fill(settings)
@@ -219,7 +215,6 @@ async def test_an_index_that_an_application_has_is_asked_for_there(tmp_path: Pat
         assert "ASSAY_HTTP__PORT" in err
     finally:
         await owner.aclose()
-        gc.collect()  # the forgotten files go now, and not in the middle of another test
 
 
 def test_it_fits_eighty_columns_with_wide_characters_and_a_long_address(monkeypatch: pytest.MonkeyPatch) -> None:

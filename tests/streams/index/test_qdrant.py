@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import traceback
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 import pytest
 
 from handlers.indexing.write_plan import MEMORY
-from streams.index.ports import IndexDownError, IndexSettingsError, StoredPoint
+from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError, StoredPoint
 from streams.index.qdrant import QdrantStore
 from streams.index.settings import IndexSettings
 from tests.streams.index.qdrant_server import QdrantServer
@@ -73,16 +71,19 @@ async def test_files_are_there_for_the_next_process(tmp_path: Path) -> None:
 async def test_two_copies_can_not_own_the_same_files(tmp_path: Path) -> None:
     first, second = store(path=tmp_path), store(path=tmp_path)
     await first.open()
-    with pytest.raises(IndexSettingsError, match="another process owns the index") as raised:
+    with pytest.raises(IndexOwnedError, match="another process owns the index"):
         await second.open()
-    # What holds the forgotten file goes now, and not in the middle of another test.
-    assert raised.value.__cause__ is not None
-    traceback.clear_frames(raised.value.__cause__.__traceback__)
-    del raised
-    gc.collect()
-    await second.aclose()
     await first.aclose()
-    gc.collect()
+    await second.open()
+    await second.aclose()
+
+
+async def test_who_only_reads_makes_no_collection(tmp_path: Path) -> None:
+    reader = store(path=tmp_path)
+    with pytest.raises(IndexSettingsError, match="no collection"):
+        await reader.open(make=False)
+    await reader.open()
+    await reader.aclose()
 
 
 async def test_a_collection_of_another_embedder_is_not_mixed_with_ours(tmp_path: Path) -> None:

@@ -1,4 +1,3 @@
-import gc
 import os
 from pathlib import Path
 
@@ -39,7 +38,6 @@ async def test_where_there_is_no_index_none_is_made(tmp_path: Path) -> None:
             pass
 
 
-@pytest.mark.filterwarnings("ignore:Exception ignored in.*FileIO:pytest.PytestUnraisableExceptionWarning")
 async def test_an_index_that_somebody_has_is_asked_for_at_the_application(tmp_path: Path) -> None:
     settings = settings_at(tmp_path, port=18080)
     await fill(settings)
@@ -51,7 +49,6 @@ async def test_an_index_that_somebody_has_is_asked_for_at_the_application(tmp_pa
             assert queries.url == "http://127.0.0.1:18080/query"
     finally:
         await owner.aclose()
-        gc.collect()  # the file that the Qdrant client forgot goes now, and not in the middle of another test
 
 
 async def test_an_index_in_memory_is_that_of_the_application(tmp_path: Path) -> None:
@@ -98,6 +95,16 @@ async def test_a_server_is_searched_directly(tmp_path: Path) -> None:
             answer = await queries.answer(REQUEST)
     assert isinstance(answer, RankingCompleted)
     assert answer.results[0].url == GOV
+
+
+async def test_a_server_without_the_collection_is_told_and_none_is_made(tmp_path: Path) -> None:
+    with QdrantServer().listening() as server:
+        settings = settings_at(tmp_path)
+        there = settings.model_copy(update={"index": settings.index.model_copy(update={"url": server.url})})
+        with pytest.raises(NoQueriesError, match="no collection 'documents'"):
+            async with open_queries(there):
+                pass
+        assert not server.client.collection_exists("documents")
 
 
 async def test_a_server_that_is_down_is_told(tmp_path: Path) -> None:
