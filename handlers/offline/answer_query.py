@@ -27,8 +27,8 @@ def analyst(facts: Mapping[str, Any]) -> str:
     """The sentences that have most of the query's words, those of the most trusted sources first.
 
     Args:
-        facts: ``query``; ``ignored``, its words that say nothing of its subject; ``sources``, each with ``number`` and
-            ``passage``, the most trusted first; ``max_characters`` of a sentence.
+        facts: ``query``; ``ignored``, its words that say nothing of its subject; ``sources``, each with ``number``,
+            ``title`` and ``passage``, the most trusted first; ``max_characters`` of a sentence.
 
     >>> asked = {"query": "when did the dam close", "ignored": ["the", "did", "when"], "max_characters": 100}
     >>> asked["sources"] = [{"number": 1, "passage": "Rain fell all over. The dam had to close in May."}]
@@ -77,7 +77,9 @@ def _quoted(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _best(source: Mapping[str, Any], terms: Sequence[str], longest: int) -> Sequence[tuple[int, str, float]]:
     """The best sentences of one source, in the order of the text."""
-    sentences = enumerate(_sentences(source["passage"], longest))
+    # A page's text often begins with its heading, which is no part of the first sentence.
+    passage = source["passage"].removeprefix(source.get("title") or "")
+    sentences = enumerate(_sentences(passage, longest))
     numbered = [(place, text, coverage(terms, text)) for place, text in sentences]
     chosen = sorted(sorted(numbered, key=lambda one: (-one[2], one[0]))[:_OF_ONE_SOURCE])
     return [(source["number"], text, covered) for _, text, covered in chosen]

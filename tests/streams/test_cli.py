@@ -35,7 +35,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 
 def test_these_are_the_commands() -> None:
     assert set(COMMANDS) == {
-        "broker", "config", "demo", "doctor", "estimate", "export", "generate", "graph", "lag", "publish", "query",
+        "answer", "broker", "config", "demo", "doctor", "estimate", "export", "generate", "graph", "lag", "publish", "query",
         "run", "tail", "top", "topics", "train", "try", "version",
     }  # fmt: skip
 
