@@ -64,7 +64,7 @@ def merge_hits(hits: Sequence[VectorHit], section: RetrievalSection) -> tuple[Ca
             if len(documents) == section.candidates:
                 continue  # documents come in the order of their best points
             document = documents[key] = _Document(_candidate(url, hit), payload)
-        elif any(payload.get(name) != document.payload.get(name) for name in _OF_THE_PAGE):
+        elif [*map(payload.get, _OF_THE_PAGE)] != [*map(document.payload.get, _OF_THE_PAGE)]:
             document.best = _filled(document.best, _candidate(url, hit))
         if payload.get("kind") == SUMMARY and not document.best.summary:
             document.best = replace(document.best, summary=_text(payload.get("text")))
