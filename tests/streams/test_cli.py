@@ -35,8 +35,8 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 
 def test_these_are_the_commands() -> None:
     assert set(COMMANDS) == {
-        "answer", "broker", "config", "demo", "doctor", "estimate", "export", "generate", "graph", "lag", "publish", "query",
-        "run", "tail", "top", "topics", "train", "try", "version",
+        "answer", "broker", "config", "demo", "doctor", "estimate", "export", "generate", "graph", "lag", "publish",
+        "query", "run", "tail", "top", "topics", "train", "try", "version",
     }  # fmt: skip
 
 
