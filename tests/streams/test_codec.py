@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from schemas.event import Envelope, Event
 from schemas.outcome import Dead, DeadReason
 from schemas.pages import CrawledPage
+from schemas.ranking import RankingRequested
 from schemas.retrieval import RetrievalBatch
 from streams.codec import MAX_DETAIL, Headers, OutputRecord, decode, encode, timestamp
-from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES, TOPIC_BYTES, TOPICS, Topic
+from streams.topology import PAGES_CRAWLED, RANKING_REQUESTED, RETRIEVAL_BATCHES, TOPIC_BYTES, TOPICS, Topic
 
 EXAMPLES = Path(__file__).parents[2] / "schemas" / "examples"
 GOLDEN = [
@@ -164,6 +165,18 @@ def test_an_instant_without_a_zone_is_meant_as_utc() -> None:
     assert event.fetched_at is not None
     assert event.fetched_at.utcoffset() == timedelta(0)
     assert event.fetched_at < NOON
+
+
+def test_a_query_was_asked_when_it_says_so_else_when_its_record_was_written() -> None:
+    def asked(text: str, produced_at: datetime | None) -> datetime | None:
+        value = f'{{"request_id":"r","query":"q","requested_at":{text}}}'.encode()
+        event = decode(RANKING_REQUESTED, value, (), produced_at)
+        assert isinstance(event, RankingRequested)
+        return event.requested_at
+
+    assert asked("null", NOON) == NOON
+    assert asked("null", None) is None
+    assert asked('"2024-05-06T07:08:09"', NOON) == datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
 
 
 def test_a_tombstone_is_refused_and_says_so() -> None:

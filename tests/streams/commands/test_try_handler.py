@@ -1,5 +1,6 @@
 """``assay try`` as people run it: a process of its own, lines in, lines out."""
 
+import asyncio
 import base64
 import json
 import os
@@ -10,7 +11,13 @@ from typing import Any
 
 import pytest
 
+from handlers.index_page import IndexPageRules, index_page
+from schemas.outcome import Ask
+from streams.settings import load_settings
 from streams.topology import HANDLERS, TOPIC_BYTES
+from streams.world import LiveWorld
+from tests.handlers.indexing.pages import scored_page
+from tests.rules import shipped_rules
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "schemas" / "examples"
@@ -321,3 +328,40 @@ def test_trying_imports_no_client_of_kafka_of_a_model_or_of_the_web() -> None:
     answer, imported = done.stdout.splitlines()
     assert json.loads(answer)["outcome"] == "emit"
     assert imported == b"[]"
+
+
+# --- queries ---------------------------------------------------------------------------------------------------------
+
+QUERY = b'{"request_id":"q","query":"boat race"}'
+
+
+def test_candidates_that_come_along_are_ranked_without_an_index(assay: Any, tmp_path: Path) -> None:
+    given = QUERY[:-1] + b',"candidates":[{"url":"https://a.example/1","title":"Boat race","content":"It is on."}]}'
+    [answer] = answers(assay("try", "rank_results", given=given))
+    [event] = answer["events"]
+    assert event["topic"] == "ranking.completed.v1"
+    assert event["value"]["stages"] == ["bm25", "ranking", "mmr", "reasoning"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_query_reads_the_index_that_is_there(assay: Any, tmp_path: Path) -> None:
+    async def fill(folder: Path) -> None:
+        page = scored_page("A", "The boat race starts at noon.", url="https://a.example/1", title="Boat race")
+        world = LiveWorld(load_settings(index={"path": folder}))
+        asked = index_page(page, shipped_rules(IndexPageRules))
+        assert isinstance(asked, Ask)
+        await world.answer(asked.need, None)
+        await world.aclose()
+
+    asyncio.run(fill(tmp_path / "index"))
+    [answer] = answers(assay("try", "rank_results", given=QUERY, ASSAY_INDEX__PATH=str(tmp_path / "index")))
+    [event] = answer["events"]
+    assert event["value"]["stages"][0] == "retrieval"
+    assert [result["cts_score"] for result in event["value"]["results"]] == [80]
+
+
+def test_a_query_without_an_index_says_where_there_is_none_and_makes_none(assay: Any, tmp_path: Path) -> None:
+    [answer] = answers(assay("try", "rank_results", given=QUERY))
+    assert (answer["outcome"], answer["reason"], answer["events"]) == ("retry", "unavailable", [])
+    assert f"there is no index at {tmp_path / '.assay' / 'index'}" in answer["detail"]
+    assert list(tmp_path.iterdir()) == []
