@@ -48,7 +48,7 @@ def tell_decisions(console: Console, tally: Tally, least: Dimensions) -> None:
     _section(console, f"Can the claim stand alone?  {_judges(tally)}")
     for claim_id in tally.claims_evaluated:
         _tell_claim(console, tally, claim_id)
-    _section(console, f"What does the index know of it, and how far can that be trusted?  {_judges(tally)}")
+    _section(console, f"What does the index say, and how far can it be trusted?  {_judges(tally)}")
     for answer in tally.queries.values():
         _tell_query(console, answer)
     _section(console, "What could not be used?")
