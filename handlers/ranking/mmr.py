@@ -34,22 +34,31 @@ def diversify(
     >>> [index for index, _ in diversify([3, 2, 1], np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]]), 0.5, 3)]
     [0, 2, 1]
     """
-    relevance = _relevance(scores)
+    raw = np.asarray(scores, dtype=np.float64)
+    relevance = _relevance(raw)
     nearest = np.zeros(len(relevance))
     open_ = np.ones(len(relevance), dtype=bool)
     chosen: list[tuple[int, float]] = []
     for _ in range(min(most, len(relevance))):
         worth = weight * relevance - (1 - weight) * nearest
         # The first is the most relevant at any weight.
-        index = int(np.argmax(np.where(open_, worth if chosen else relevance, -np.inf)))
+        index = int(np.argmax(np.where(open_, worth if chosen else raw, -np.inf)))
         chosen.append((index, float(worth[index])))
         open_[index] = False
         nearest = np.maximum(nearest, likeness[index])
     return tuple(chosen)
 
 
-def weight_of(intent: Intent, section: MmrSection) -> float:
-    """The weight of relevance for an intent."""
+def weight_of(intent: Intent, section: MmrSection, *, named: bool = False) -> float:
+    """The weight of relevance for an intent.
+
+    Args:
+        intent: What the query was taken to be after.
+        section: The weights.
+        named: Whether a candidate's title is the query. Then one thing was wanted, however the query reads.
+    """
+    if named:
+        return max(section.specific, section.exploratory, section.balanced)
     weights = {
         Intent.SPECIFIC: section.specific,
         Intent.EXPLORATORY: section.exploratory,
@@ -58,9 +67,8 @@ def weight_of(intent: Intent, section: MmrSection) -> float:
     return weights[intent]
 
 
-def _relevance(scores: Sequence[float]) -> NDArray[np.float64]:
-    values = np.asarray(scores, dtype=np.float64)
-    if not values.size:
-        return values
-    least, span = values.min(), values.max() - values.min()
-    return np.asarray((values - least) / span if span > 0 else np.ones_like(values), dtype=np.float64)
+def _relevance(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    if not scores.size:
+        return scores
+    least, span = scores.min(), scores.max() - scores.min()
+    return np.asarray((scores - least) / span if span > 0 else np.ones_like(scores), dtype=np.float64)

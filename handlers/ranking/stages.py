@@ -101,7 +101,7 @@ def weigh(
     likeness = corpus.likeness()
     preview = None
     if section.mmr.enabled:
-        weight = weight_of(query.intent.intent, section.mmr)
+        weight = weight_of(query.intent.intent, section.mmr, named=_is_named(fused))
         preview = tuple(score for _, score in sorted(diversify(scores, likeness, weight, len(scores))))
     standing = Standing(_by(scores), scores, stage_scores, (note,))
     return Weighed(query, candidates, fused, likeness, standing, preview, now)
@@ -181,9 +181,7 @@ def after_trees(weighed: Weighed, standing: Standing, trees: TreesSection, model
         because = f"{name} scored and changed nothing; its confidence is {confidence:.3g}"
         return _noted(standing, StageName.TREES, StageOutcome.SHADOW, because)
     if confidence < trees.confidence:
-        because = (
-            f"{name} scored and changed nothing: confidence is {confidence:.3g}, {trees.confidence:g} is wanted"
-        )
+        because = f"{name} scored and changed nothing: confidence is {confidence:.3g}, {trees.confidence:g} is wanted"
         return _noted(standing, StageName.TREES, StageOutcome.SHADOW, because)
     ran = _noted(standing, StageName.TREES, StageOutcome.RAN, f"by {name}; its confidence is {confidence:.3g}")
     return replace(ran, order=_by(scores, standing.order), scores=scores)
@@ -198,11 +196,13 @@ def after_diversity(weighed: Weighed, standing: Standing, section: RankingSectio
     if not mmr.enabled:
         off = _noted(standing, StageName.MMR, StageOutcome.OFF, "mmr.enabled is false")
         return _compared(weighed, replace(off, order=standing.order[:most]), section, most)
-    weight = weight_of(intent, mmr)
+    named = _is_named(weighed.fused)
+    weight = weight_of(intent, mmr, named=named)
     chosen = _diversified(weighed, standing.order, standing.scores, weight, most)
     given = dict(chosen)
     scores = tuple(given.get(place) for place in range(len(standing.scores)))
-    because = f"relevance counts {weight:g}, likeness to what stands above {1 - weight:.3g}: the query is {intent}"
+    asked = "a title" if named else intent
+    because = f"relevance counts {weight:g}, likeness to what stands above {1 - weight:.3g}: the query is {asked}"
     ran = replace(
         _noted(standing, StageName.MMR, StageOutcome.RAN, because),
         order=tuple(place for place, _ in chosen),
@@ -210,6 +210,11 @@ def after_diversity(weighed: Weighed, standing: Standing, section: RankingSectio
         stage_scores={**standing.stage_scores, "mmr": scores},
     )
     return _compared(weighed, ran, section, most)
+
+
+def _is_named(fused: Sequence[Fused]) -> bool:
+    """Whether the query is the title of a candidate."""
+    return any(each.exact_title for each in fused)
 
 
 def _compared(weighed: Weighed, standing: Standing, section: RankingSection, most: int) -> Standing:
@@ -220,7 +225,7 @@ def _compared(weighed: Weighed, standing: Standing, section: RankingSection, mos
     scores = tuple(score or 0.0 for score in standing.stage_scores["trees"])
     order: Sequence[int] = _by(scores)[:most]
     if section.mmr.enabled:
-        weight = weight_of(weighed.query.intent.intent, section.mmr)
+        weight = weight_of(weighed.query.intent.intent, section.mmr, named=_is_named(weighed.fused))
         order = [place for place, _ in _diversified(weighed, _by(scores), scores, weight, most)]
     shared = len(set(order) & set(standing.order)) / len(standing.order)
     return replace(standing, trees=trees.model_copy(update={"agreement": round(shared, 4)}))

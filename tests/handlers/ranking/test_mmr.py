@@ -66,3 +66,4 @@ def test_who_wants_one_thing_gets_relevance_and_who_explores_gets_variety() -> N
     weights = [weight_of(intent, SECTION) for intent in (Intent.EXPLORATORY, Intent.BALANCED, Intent.SPECIFIC)]
     assert weights == [SECTION.exploratory, SECTION.balanced, SECTION.specific]
     assert weights == sorted(weights)
+    assert weight_of(Intent.EXPLORATORY, SECTION, named=True) == SECTION.specific
