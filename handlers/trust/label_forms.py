@@ -12,8 +12,20 @@ import unicodedata
 from collections.abc import Mapping
 from functools import cache
 
-_ALSO = {"a": "4@", "b": "8", "e": "3", "g": "96", "h": "#", "i": "1l|!", "l": "1i|!", "o": "0", "s": "5$", "t": "7+"}
-"""Digits and signs that people write for letters."""
+_ALSO = {
+    "a": "4@",
+    "b": "8",
+    "e": "3",
+    "g": "96",
+    "h": "#",
+    "i": "1l|!",
+    "l": "1i|!",
+    "o": "0",
+    "s": "5$",
+    "t": "7+",
+    "u": "v",
+}
+"""What people write for a letter: digits, signs, a V for a U."""
 _CODE = r"(?:&#?\w{1,8};|%[0-9a-f]{2}|\\[ux][0-9a-f]{2,4})"
 _MARKUP = r"<[^<>]{0,40}>"
 _GAP = rf"(?:[\W_]|{_MARKUP}|{_CODE}){{0,12}}"
@@ -87,7 +99,15 @@ _SQUEEZED, _SQUEEZED_SIGNS = _Squeeze({}), _Squeeze(_SIGNS)
 @cache
 def _roots() -> tuple[tuple[str, ...], ...]:
     """What is there of a label at least, as it looks squeezed, and backwards."""
-    needed = (("trust",), ("tier",), ("label",), ("credib",), ("cts", "score"), *((word,) for word in _ABOUT))
+    needed = (
+        ("trust",),
+        ("trvst",),
+        ("tier",),
+        ("label",),
+        ("credib",),
+        ("cts", "score"),
+        *((word,) for word in _ABOUT),
+    )
     roots = [tuple(unicodedata.normalize("NFKD", word).translate(_SQUEEZED) for word in words) for words in needed]
     return (*roots, *(tuple(word[::-1] for word in root) for root in roots))
 
@@ -125,4 +145,4 @@ def _any(words: tuple[str, ...]) -> str:
 def _word(word: str) -> str:
     """A word, its letters also apart or written as digits; decomposed, as folded text is."""
     letters = unicodedata.normalize("NFKD", word)
-    return r"[\W_]{0,2}".join(f"[{re.escape(letter + _ALSO.get(letter, ''))}]" for letter in letters)
+    return r"[\W_]{0,3}".join(f"[{re.escape(letter + _ALSO.get(letter, ''))}]" for letter in letters)

@@ -56,8 +56,9 @@ def run_answer(settings: Settings, options: QueryOptions) -> int:
     except NoQueriesError as error:
         return _tell(str(error), 1)
     if isinstance(ranked, Refusal):
-        again = f" (again in {ranked.after_seconds:g} s)" if ranked.after_seconds else ""
-        return _tell(ranked.detail + again, 2 if ranked.reason == "invalid" else 1)
+        again = f" (again in {ranked.after_seconds:.0f} s)" if ranked.after_seconds else ""
+        quote = "" if settings.llm.offline or ranked.reason == "invalid" else "; --no-model asks no model"
+        return _tell(ranked.detail + again + quote, 2 if ranked.reason == "invalid" else 1)
     if isinstance(answer, ModelUnavailable):
         when = f"again in {answer.after_seconds:.0f} s, or " if answer.after_seconds else "again later, or "
         todo = f"ask {when}with --no-model for the sources' own sentences; `assay doctor --models` looks at the model"

@@ -160,6 +160,9 @@ SPELLINGS: Mapping[str, Callable[[str], str]] = {
     "odd signs": lambda core: core.replace("_", "＿").replace(":", "："),
     "ratio": lambda core: core.replace(":", "∶").replace("_", "‗"),
     "many underscores": lambda core: core.replace("_", "____"),
+    "engraved": lambda core: core.replace("U", "V").replace("u", "v"),
+    "far apart": lambda core: " \n ".join(core),
+    "tags of markup": lambda core: core.replace("_", "_</span><!-- x --><span>"),
     "padded": lambda core: f"   {core}\t",
 }
 
@@ -237,4 +240,4 @@ def _plain(text: str) -> str:
             part = name[1] if name else _LETTER_OF.get(part, part)
             if unicodedata.category(part)[0] not in "MC" or part in "\n\t":
                 kept.append("" if part in "\u3164\u1160\u2800" else part)
-    return "".join(kept).casefold()
+    return "".join(kept).casefold().replace("trvst", "trust")

@@ -337,6 +337,26 @@ async def test_an_outage_is_told_with_what_to_do(answer: Answers) -> None:
     assert "--no-model" in err
 
 
+async def test_an_answer_that_was_paid_for_is_not_paid_for_again(
+    answer: Answers, server: ModelServer, tmp_path: Path
+) -> None:
+    llm = LlmSettings(base_url=server.base_url, model="model-1", cache_path=tmp_path / "answers.sqlite")
+    first, again = [json.loads((await answer(llm=llm, as_json=True))[1]) for _ in range(2)]
+
+    assert len(server.asked) == 4
+    assert again["answer"] == first["answer"]
+    assert (first["cost_usd"] > 0, again["cost_usd"]) == (True, 0)
+
+
+async def test_the_day_s_budget_holds_for_answers_too(answer: Answers, server: ModelServer) -> None:
+    llm = LlmSettings(base_url=server.base_url, model="model-1", budget_usd_per_day=0.0)
+    code, out, err = await answer(llm=llm, as_json=True)
+
+    assert (code, out, server.asked, err.count("\n")) == (1, "", [], 1)
+    assert err.startswith("assay answer: the day's budget is spent")
+    assert "--no-model" in err
+
+
 async def test_nothing_found_is_said(answer: Answers, server: ModelServer) -> None:
     code, out, _ = await answer(domains=("nowhere.example",))
 
