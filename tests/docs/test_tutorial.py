@@ -1,4 +1,4 @@
-"""The tutorial's commands, run in order in one shell on a real Kafka; what they print is what the page says they print.
+"""The commands of pages, run in order in one shell on a real Kafka; what they print is what the page says they print.
 
 A block that is to be run stands below ``<!-- run -->``, what it prints below ``<!-- prints -->``. There ``…`` stands
 for anything within a line, and alone on a line for any lines.
@@ -21,7 +21,7 @@ from streams.broker_files import cache_folder
 
 pytestmark = pytest.mark.kafka
 
-TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
+DOCS = Path(__file__).parents[2] / "docs"
 _BLOCK = re.compile(r"<!-- run -->\n```sh\n(.*?)\n```\n(?:<!-- prints -->\n```text\n(.*?)\n```\n)?", re.DOTALL)
 _END = "=== end of block"
 
@@ -56,9 +56,10 @@ def free_port() -> int:
 
 
 @pytest.mark.timeout(600)
-def test_what_the_tutorial_says_is_what_happens(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
-    steps = blocks(TUTORIAL.read_text("utf-8"))
-    assert len(steps) >= 12
+@pytest.mark.parametrize(("name", "least"), [("tutorial.md", 12), ("query.md", 5)])
+def test_what_a_page_says_is_what_happens(kafka: str, topic_prefix: str, tmp_path: Path, name: str, least: int) -> None:
+    steps = blocks((DOCS / name).read_text("utf-8"))
+    assert len(steps) >= least
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     environment = kept | {
         "HOME": str(tmp_path),
@@ -67,15 +68,18 @@ def test_what_the_tutorial_says_is_what_happens(kafka: str, topic_prefix: str, t
         "ASSAY_KAFKA__TOPIC_PREFIX": topic_prefix,
         "ASSAY_CACHE_DIR": str(cache_folder()),
         "ASSAY_HTTP__PORT": str(free_port()),
-        "CHECKOUT": str(TUTORIAL.parents[1]),
+        "CHECKOUT": str(DOCS.parent),
         "COLUMNS": "120",
     }
-    script = "set -e\n" + "".join(f"{step.commands}\necho '{_END}'\n" for step in steps)
+    # What a page has started ends with the shell, or nobody would learn why it stopped half way.
+    script = "set -e\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n" + "".join(
+        f"{step.commands}\necho '{_END}'\n" for step in steps
+    )
     ran = subprocess.run(["bash"], input=script, env=environment, cwd=tmp_path, capture_output=True, text=True)
     printed = ran.stdout.replace(topic_prefix, "").split(f"{_END}\n")
     for step, output in zip(steps, printed, strict=False):
         if step.prints is not None:
-            said = f"docs/tutorial.md:{step.line} printed\n{output}\ninstead of\n{step.prints}\n{ran.stderr[-2000:]}"
+            said = f"docs/{name}:{step.line} printed\n{output}\ninstead of\n{step.prints}\n{ran.stderr[-2000:]}"
             assert re.fullmatch(pattern(step.prints), output), said
     assert (ran.returncode, len(printed)) == (0, len(steps) + 1), f"{printed[-1]}\n{ran.stderr[-2000:]}"
     if promtool := shutil.which("promtool"):

@@ -11,12 +11,14 @@ from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
 from schemas.outcome import DeadReason, RetryReason, Stage
 from schemas.pages import ScoredPage
+from schemas.ranking import RankingRequested
 from schemas.relevance import RelevanceJudged, SnippetExtracted
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated, SearchScoreSource
 from streams.pipeline.observer import Observer
 from streams.telemetry.labels import Lane
 from streams.telemetry.metrics import Metrics
+from tests.streams.query.toys import completed, ranked
 
 EXAMPLES = Path(__file__).parents[3] / "schemas" / "examples"
 
@@ -240,3 +242,34 @@ def test_what_a_run_has_written_and_what_a_replay_reads_is_told_apart(group: Lan
     assert lanes == dict.fromkeys(("transactions_total", "consumer_lag_records", "breaker_open"), group)
     ages = registry.get_sample_value("assay_event_age_seconds_count", {"handler": "toy"})
     assert ages == (lane == "live"), "what is done again is as old as it is, and late for nobody"
+
+
+def test_queries_are_counted_with_their_time_their_labels_and_their_stages() -> None:
+    request = RankingRequested(request_id="q", query="x")
+    counted = told(completed(request, ranked(1), ranked(2, trust_label="LOW")))
+    assert counted == {
+        "assay_queries_total answered BALANCED kafka": 1,
+        "assay_query_seconds_count kafka": 1,
+        "assay_query_seconds_sum kafka": 0.25,
+        "assay_query_stages_total retrieval ran": 1,
+        "assay_query_stages_total bm25 ran": 1,
+        "assay_query_results_total HIGH score": 1,
+        "assay_query_results_total LOW score": 1,
+        "assay_query_high_share_count": 1,
+        "assay_query_high_share_sum": 0.5,
+    }
+
+
+def test_nobody_waits_for_a_query_that_is_replayed() -> None:
+    request = RankingRequested(request_id="q", query="x")
+    assert told(completed(request, ranked(1)), replayed=True) == {}
+
+
+def test_a_query_is_told_with_scores_and_labels_and_without_its_text() -> None:
+    request = RankingRequested(request_id="q", query="something private")
+    with structlog.testing.capture_logs() as logs:
+        told(completed(request, ranked(1, cts_score=83)))
+    [line] = [one for one in logs if one["log_level"] == "info"]
+    assert (line["event"], line["via"], line["request_id"]) == ("query answered", "kafka", "q")
+    assert (line["cts_scores"], line["trust_labels"], line["milliseconds"]) == ([83], ["HIGH"], 250)
+    assert "private" not in str(line)
