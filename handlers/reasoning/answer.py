@@ -215,6 +215,8 @@ class _Desk:
             numbers = ", ".join(map(str, sorted(set().union(*strange))[:_NUMBERS_TOLD]))
             self.left_out.append(f"{_many(len(strange), 'sentence')} cited a source that is not there ({numbers})")
         good.sort(key=lambda sentence: LABELS.index(labels[sentence.sources[0]]))
+        if (more := len(good) - self.section.max_sentences) > 0:
+            self.left_out.append(f"{_many(more, 'sentence')} more than an answer may have")
         return tuple(good[: self.section.max_sentences])
 
     def _sentence(self, text: str, numbers: Sequence[int], labels: dict[int, Any], language: Language) -> Sentence:

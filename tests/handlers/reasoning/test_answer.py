@@ -202,6 +202,14 @@ def test_a_sentence_without_a_source_that_is_there_is_left_out(rules: AnswerRule
     assert answer.left_out == (left_out,)
 
 
+def test_an_answer_has_an_end(rules: AnswerRules) -> None:
+    most = rules.reasoning.answer.max_sentences
+    answer = written(rules, *[(f"It rained for the {number}th time.", [1]) for number in range(most + 3)])
+
+    assert len(answer.sentences) == most
+    assert answer.left_out == ("3 sentences more than an answer may have",)
+
+
 def test_where_no_sentence_is_left_there_is_no_answer(rules: AnswerRules) -> None:
     answer = written(rules, ("In 2099.", [99]))
 
