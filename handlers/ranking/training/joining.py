@@ -209,8 +209,10 @@ class ServedLog:
 
 
 def as_floats(rows: Sequence[Sequence[float | None]]) -> NDArray[np.float32]:
-    """Features as they travel, as a matrix; what is missing is NaN."""
-    return np.array([[np.nan if value is None else value for value in row] for row in rows], dtype=np.float32)
+    """Features as they travel, as a matrix in the 32 bits in which trees compare; what is missing is NaN."""
+    largest = np.finfo(np.float32).max
+    table = np.array([[np.nan if value is None else value for value in row] for row in rows], dtype=np.float64)
+    return np.clip(table, -largest, largest).astype(np.float32)
 
 
 def _in_utc(instant: datetime | None) -> datetime | None:

@@ -38,6 +38,12 @@ def test_features_are_those_that_were_served_and_belong_to_their_result() -> Non
     assert (request.at, request.ranks, request.labelled) == (AT, (1, 2, 3), 1)
 
 
+def test_a_number_too_large_for_trees_is_the_largest_they_know() -> None:
+    served = log(given(clicked=True))
+    served.add(completed("r", [[1e300, -1e300, *row()[2:]]]), "a")
+    assert np.isfinite(served.joined().requests[0].features).all()
+
+
 def test_clicks_and_stays_add_up_and_the_last_grade_wins() -> None:
     served = log(
         given(clicked=False),
