@@ -106,16 +106,13 @@ class QueryEngine:
             request: Without ``requested_at`` it was asked now.
         """
         began = self._clock.monotonic()
-        answer: RankingCompleted | Refusal = Refusal("failed", "the query was given up")
-        try:
-            answer = await self._bounded(request)
-            return answer
-        finally:
-            seconds = self._clock.monotonic() - began
-            if isinstance(answer, Refusal):
-                self._telling.refused(request, answer.reason, answer.detail, seconds)
-            else:
-                self._telling.answered(answer, seconds)
+        answer = await self._bounded(request)
+        seconds = self._clock.monotonic() - began
+        if isinstance(answer, Refusal):
+            self._telling.refused(request, answer.reason, answer.detail, seconds)
+        else:
+            self._telling.answered(answer, seconds)
+        return answer
 
     async def _bounded(self, request: RankingRequested) -> RankingCompleted | Refusal:
         most = self._limits.parallel
