@@ -99,29 +99,16 @@ def fuse(
     )
 
 
-def is_exact_title(title: str, query: str) -> bool:
-    """Whether a title is what was asked for, but for case, punctuation and a site's name beside either of them.
-
-    >>> is_exact_title("Rain in Taipei! - The Site", "rain in taipei")
-    True
-    >>> is_exact_title("Rain in Taipei", "Snow in Taipei")
-    False
-    """
-    folded_title, folded_query = fold(title), fold(query)
-    if not folded_title or not folded_query:
-        return False
-    return (
-        folded_title == folded_query
-        or folded_query in _without_site(title, folded_title)
-        or folded_title in _without_site(query, folded_query)
-    )
-
-
-def _without_site(title: str, folded: str) -> tuple[str, ...]:
-    """A title without its last and without its first part, where that is the lesser one: a site's name is no title."""
-    parts = [part for part in map(fold, _SEPARATOR.split(title)) if part]
-    kept = (" ".join(parts[:-1]), " ".join(parts[1:])) if len(parts) > 1 else ()
-    return tuple(part for part in kept if 2 * len(part) > len(folded))
+def age_in_days(date: str | None, now: datetime) -> float | None:
+    """Days since a document's date, at least 0; None where it has none that can be read. Without a zone it is UTC."""
+    if date is None:
+        return None
+    try:
+        then = datetime.fromisoformat(date)
+    except ValueError:
+        return None
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    return max(0.0, ((now if now.tzinfo else now.replace(tzinfo=UTC)) - then).total_seconds() / _DAY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +130,7 @@ def _words(
     best = float(scores.max()) or 1.0
     in_title = corpus.title_overlap(query.keywords)
     together = corpus.phrases(query.phrases or query.neighbours)
+    without_site = _without_site(query.text, query.folded)
     for_together = section.phrase_boost if query.phrases else section.neighbour_boost
     return [
         _Words(
@@ -150,11 +138,28 @@ def _words(
             share=float(scores[place]) / best,
             keyword_boost=section.keyword_boost * float(in_title[place]) + for_together * float(together[place]),
             temporal_boost=_temporal(candidate.date, query, now, section),
-            exact_title=is_exact_title(candidate.title, query.text),
+            exact_title=_is_title(candidate.title, query.folded, without_site),
             together=bool(together[place] == 1.0),
         )
         for place, candidate in enumerate(candidates)
     ]
+
+
+def _is_title(title: str, folded_query: str, query_without_site: tuple[str, ...]) -> bool:
+    """Whether a title is what was asked for, but for case, punctuation and a site's name beside either of them."""
+    folded = fold(title)
+    if not folded or not folded_query:
+        return False
+    if folded == folded_query or folded in query_without_site:
+        return True
+    return folded_query in folded and folded_query in _without_site(title, folded)
+
+
+def _without_site(title: str, folded: str) -> tuple[str, ...]:
+    """A title without its last and without its first part, where that is the lesser one: a site's name is no title."""
+    parts = [part for part in map(fold, _SEPARATOR.split(title)) if part]
+    kept = (" ".join(parts[:-1]), " ".join(parts[1:])) if len(parts) > 1 else ()
+    return tuple(part for part in kept if 2 * len(part) > len(folded))
 
 
 def _nearness(candidates: Sequence[Candidate]) -> NDArray[np.float64]:
@@ -178,18 +183,6 @@ def _temporal(date: str | None, query: ReadQuery, now: datetime | None, section:
     if now is None or not query.wants_news or (age := age_in_days(date, now)) is None:
         return 0.0
     return float(section.temporal_boost * 0.5 ** (age / section.half_life_days))
-
-
-def age_in_days(date: str | None, now: datetime) -> float | None:
-    """Days since a document's date, at least 0; None where it has none that can be read. Without a zone it is UTC."""
-    if date is None:
-        return None
-    try:
-        then = datetime.fromisoformat(date)
-    except ValueError:
-        return None
-    then = then if then.tzinfo else then.replace(tzinfo=UTC)
-    return max(0.0, ((now if now.tzinfo else now.replace(tzinfo=UTC)) - then).total_seconds() / _DAY)
 
 
 def _because(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from handlers.ranking.bm25 import Corpus
 from handlers.ranking.candidate import Candidate
-from handlers.ranking.fusion import Fused, age_in_days, fuse, is_exact_title
+from handlers.ranking.fusion import Fused, age_in_days, fuse
 from handlers.ranking.intent import read_query
 from handlers.ranking.sections import Bm25Section, RankingSection
 from schemas.ranking import CandidateTrust
@@ -121,7 +121,7 @@ def test_a_quoted_phrase_beats_its_scattered_words() -> None:
     ],
 )
 def test_titles_are_the_query_but_for_the_site(title: str, query: str, exact: bool) -> None:
-    assert is_exact_title(title, query) is exact
+    assert fused(query, [candidate(0, title)])[0].exact_title is exact
 
 
 def test_what_is_new_is_put_up_only_where_news_are_wanted() -> None:
