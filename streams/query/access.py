@@ -81,7 +81,10 @@ async def _owner(settings: Settings, world: LiveWorld) -> str:
         await world.open_index(make=False)
     except IndexOwnedError:
         return f": another process owns the index at {index.path}{otherwise}"
-    except (IndexDownError, IndexSettingsError) as error:
+    except IndexDownError as error:
+        where = f"is the server at {index.url} up, and is that its address (ASSAY_INDEX__URL)?" if index.url else ""
+        raise NoQueriesError(f"the index can't be read: {error} {where}".rstrip()) from error
+    except IndexSettingsError as error:
         raise NoQueriesError(str(error)) from error
     return ""
 

@@ -110,7 +110,7 @@ async def test_a_server_without_the_collection_is_told_and_none_is_made(tmp_path
 async def test_a_server_that_is_down_is_told(tmp_path: Path) -> None:
     settings = settings_at(tmp_path)
     nowhere = settings.model_copy(update={"index": settings.index.model_copy(update={"url": "http://127.0.0.1:9"})})
-    with pytest.raises(NoQueriesError, match="Qdrant"):
+    with pytest.raises(NoQueriesError, match="ASSAY_INDEX__URL"):
         async with open_queries(nowhere):
             pass
 
