@@ -28,9 +28,7 @@ def print_results(answer: RankingCompleted, seconds: float, place: str) -> None:
         place: The application that answered; "" for this process.
     """
     console = table_console(_COLUMNS)
-    intent = answer.intent
-    console.print(_line(("intent   ", "dim"), (str(intent.intent), "bold"), f": {printable(intent.because)}"))
-    console.print(_stages(answer))
+    console.print(_head(answer))
     if answer.results:
         console.print()
         console.print(_table(answer.results))
@@ -39,7 +37,7 @@ def print_results(answer: RankingCompleted, seconds: float, place: str) -> None:
     else:
         _advise(console, answer)
     console.print()
-    console.print(_line(_summary(answer, seconds, place)))
+    console.print(Text(_summary(answer, seconds, place)))
 
 
 def printable(text: str) -> str:
@@ -77,18 +75,22 @@ def _result(result: RankedResult) -> Text:
     return Text("\n").join([Text(text, style=style) for text, style in lines if text])
 
 
-def _stages(answer: RankingCompleted) -> Text:
-    """Those that ran, in order with what they did, and then the others with why not."""
-    ran = " > ".join(str(stage) for stage in answer.stages) or "none"
-    line = _line(("stages   ", "dim"), (ran, "bold"))
+def _head(answer: RankingCompleted) -> Table:
+    """The intent, and the stages: those that ran, in order, and then what each did, or why it did not."""
+    table = Table.grid(padding=(0, 3, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(ratio=1)
+    intent, ran = answer.intent, " > ".join(answer.stages) or "none"
+    table.add_row("intent", Text.assemble((str(intent.intent), "bold"), f": {_cut(intent.because)}"))
+    table.add_row("stages", Text(ran, style="bold"))
     for note in answer.notes:
         if note.outcome is StageOutcome.RAN and not note.because:
             continue
-        style = "red" if note.outcome is StageOutcome.FAILED else "dim"
         did = "" if note.outcome is StageOutcome.RAN else f" {note.outcome}"
         because = f": {_cut(note.because)}" if note.because else ""
-        line.append(f"\n         {note.stage}{did}{because}", style=style)
-    return line
+        style = "red" if note.outcome is StageOutcome.FAILED else "dim"
+        table.add_row("", Text(f"{note.stage}{did}{because}", style=style))
+    return table
 
 
 def _advise(console: Console, answer: RankingCompleted) -> None:
@@ -123,7 +125,3 @@ def _summary(answer: RankingCompleted, seconds: float, place: str) -> str:
 def _cut(text: str) -> str:
     text = " ".join(printable(text).split())
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
-
-
-def _line(*parts: str | tuple[str, str]) -> Text:
-    return Text.assemble(*parts)

@@ -226,8 +226,9 @@ def test_it_fits_eighty_columns_with_wide_characters_and_a_long_address(monkeypa
     old = ranked(
         2, trust_label="LOW", cts_score=None, _reasoning_metadata={"trust_label": "LOW", "label_source": "fallback"}
     )
-    print_results(completed(request, long, old), 0.1, "")
-    table = out.getvalue().partition("\n\n")[2].partition("\n\n")[0]
+    why = StageNote(stage=StageName.MMR, outcome=StageOutcome.RAN, because="relevance counts a lot, " * 9)
+    print_results(completed(request, long, old, notes=(why,)), 0.1, "")
+    table = out.getvalue()
     assert max(cell_len(line) for line in table.splitlines()) <= 80
     assert "LOW*" in table
     assert "* the page has no score" in table
