@@ -7,7 +7,9 @@ number or otherwise (R-253, C-39): trust is weighed by other stages, and a judge
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -28,6 +30,8 @@ TASK = "rank_results"
 _TITLE_CHARACTERS = 300
 _DATE_CHARACTERS = 40
 _QUERY_CHARACTERS = 2000
+_MOST_PLACES = 20
+_SENTENCE_END = re.compile(r"[.!?]\s+|[。！？]|\n+")
 REPLY_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -55,7 +59,11 @@ def ask_judge(
     section: ModelRankingSection,
 ) -> AskModel:
     """The question about these candidates, numbered from 1 as they come, each in a block that its text can't leave."""
-    passages = [(_line(candidate.title, _TITLE_CHARACTERS), _text(candidate, section)) for candidate in shown]
+    most = section.max_characters
+    passages = [
+        (_line(candidate.title, _TITLE_CHARACTERS), _line(excerpt(_text(candidate), read.keywords, most), most))
+        for candidate in shown
+    ]
     blocks = "\n".join(
         quoted(template, f"passage {number}", _shown(title, candidate.date, text))
         for number, (candidate, (title, text)) in enumerate(zip(shown, passages, strict=True), 1)
@@ -130,9 +138,55 @@ def combine(fused: Sequence[float], judged: Mapping[int, float], shown: int, wei
     )
 
 
-def _text(candidate: Candidate, section: ModelRankingSection) -> str:
-    text = candidate.passage or candidate.text or candidate.summary
-    return _line(text, section.max_characters)
+def excerpt(text: str, words: Sequence[str], most: int) -> str:
+    """The part of a text that has the most of a query's words, the first of those that have as many.
+
+    What was found lies anywhere in a text, and a judge that is shown its beginning alone finds nothing there.
+
+    Args:
+        text: Of a candidate.
+        words: As the query was read, folded.
+        most: Characters.
+
+    >>> excerpt("It rains a lot here. " * 3 + "The boat race is on Sunday. Bring an umbrella.", ("boat", "race"), 30)
+    'The boat race is on Sunday. Br'
+    """
+    if len(text) <= most:
+        return text
+    places = sorted(_places(text.casefold(), words))
+    start = best = first = 0
+    there: Counter[str] = Counter()
+    left = right = 0
+    for place, _ in places:
+        begin = max(0, place - most // 4)
+        while right < len(places) and places[right][0] < begin + most:
+            there[places[right][1]] += 1
+            right += 1
+        while places[left][0] < begin:
+            there[places[left][1]] -= 1
+            left += 1
+        if (met := len(+there)) > best:
+            start, best, first = begin, met, places[left][0]
+    if start:
+        # From the beginning of a sentence on, where one begins before the first of the words.
+        ends = [found.end() for found in _SENTENCE_END.finditer(text, start, first)]
+        start = ends[-1] if ends else start
+    return text[start : start + most]
+
+
+def _places(folded: str, words: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Where words stand, each so often at most."""
+    for word in words:
+        at = folded.find(word)
+        for _ in range(_MOST_PLACES):
+            if at < 0:
+                break
+            yield at, word
+            at = folded.find(word, at + len(word))
+
+
+def _text(candidate: Candidate) -> str:
+    return candidate.text or candidate.passage or candidate.summary
 
 
 def _line(text: str, most: int) -> str:
