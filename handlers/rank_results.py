@@ -135,7 +135,8 @@ def _begin(request: RankingRequested, found: VectorsReply | None, rules: RankRes
     from handlers.ranking.stages import weigh
 
     candidates, outcome, because = _candidates(request, found, rules)
-    weighed = weigh(request.query, candidates, request.requested_at, rules.ranking, rules.stop_words)
+    limit = request.limit or rules.ranking.limit
+    weighed = weigh(request.query, candidates, request.requested_at, rules.ranking, rules.stop_words, limit)
     return Begun(request, found, _note(StageName.RETRIEVAL, outcome, because), weighed)
 
 

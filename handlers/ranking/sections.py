@@ -20,7 +20,7 @@ class RetrievalSection(Section):
         ge=0, le=MOST_CANDIDATES, description="Documents that they have to be of, or more points are asked for."
     )
     candidates: int = Field(
-        ge=1, le=MOST_CANDIDATES, description="Documents that are left of them for the next stages."
+        ge=1, le=MOST_CANDIDATES, description="Documents that are left of them, whose words are counted."
     )
     passages: int = Field(ge=1, le=20, description="Best points of a document whose texts are ranked together.")
     max_characters: int = Field(ge=100, le=50_000, description="Of a candidate's text that is ranked.")
@@ -30,6 +30,9 @@ class Bm25Section(Section):
     """BM25 over the candidates, and how it is fused with the vectors' similarity."""
 
     enabled: bool = Field(description="Whether candidates are scored by BM25; off, vectors decide alone (R-257).")
+    candidates: int = Field(
+        ge=1, le=MOST_CANDIDATES, description="Documents that go on to the later stages, the best of both scores."
+    )
     k1: float = Field(gt=0, le=5, description="How soon more of the same word stops counting.")
     b: float = Field(ge=0, le=1, description="How much long texts are held against themselves.")
     title_weight: float = Field(ge=0, le=20, description="How often a word of the title counts.")

@@ -84,11 +84,18 @@ def weigh(
     now: datetime | None,
     section: RankingSection,
     stop_words: frozenset[str],
+    limit: int = 0,
 ) -> Weighed:
-    """The first stage: words beside vectors, the query's intent, and both scores fused."""
+    """The first stage: words beside vectors, the query's intent, and both scores fused.
+
+    The best ``bm25.candidates`` go on, or as many as there are to be results: what words bring up is not cut before
+    they are counted, and the later stages, which compare each two of them, have no more of them for that.
+    """
     query = read_query(text, section.intent, stop_words)
     corpus = Corpus(candidates, section.bm25)
-    fused = fuse(candidates, corpus, query, now, section.bm25)
+    weighed = fuse(candidates, corpus, query, now, section.bm25)
+    kept = sorted(_by([each.score for each in weighed])[: max(section.bm25.candidates, limit)])
+    candidates, fused = tuple(candidates[place] for place in kept), tuple(weighed[place] for place in kept)
     scores = tuple(each.score for each in fused)
     stage_scores: dict[str, Sequence[float | None]] = {"vector": [each.vector for each in fused]}
     if section.bm25.enabled:
@@ -98,7 +105,7 @@ def weigh(
     else:
         note = StageNote(stage=StageName.BM25, outcome=StageOutcome.OFF, because="bm25.enabled is false")
     stage_scores["fused"] = scores
-    likeness = corpus.likeness()
+    likeness = corpus.likeness(kept)
     preview = None
     if section.mmr.enabled:
         weight = weight_of(query.intent.intent, section.mmr, named=_is_named(fused))
