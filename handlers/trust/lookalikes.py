@@ -12,13 +12,13 @@ import unicodedata
 _ALIKE = {
     "a": "ɑΑαАаᎪᗅ⍺ꓮ𐊠𖽀卂ꋫ",
     "b": "ƄΒВвЬᏏᏴᑲᖯᗷꓐꞴ𐊂𐊡𐌁",
-    "c": "ϲСсᏟⲤⲥꓚꮯ𐊢𐌂𐐕𐐽𐔜𑣩𑣲🝌匚",
+    "c": "ϹϲСсᏟⲤⲥꓚꮯ𐊢𐌂𐐕𐐽𐔜𑣩𑣲🝌匚",
     "d": "ԁᎠᏧᑯᗞᗪꓒꓓꀷ",
-    "e": "ΕεЕеЄєЭэҽᎬ℮⋿∃ⴹꓰ𐊆𑢦𑢮乇€Σꍟቿ",
+    "e": "ΕεЕеЄєЭэҽᎬ℮⋿∃ⴹꓰ𐊆𑢦𑢮乇€Σꍟቿꬲ",
     "f": "Ϝքᖴꓝꬵ𐊇𐊥𐔥𑢢𑣂𝈓千",
     "g": "ƍɡԌցᏀᏳꓖᎶꁅኗ",
     "h": "ΗНнһհᎻᏂᕼⲎꓧ𐋏卄ћђꃅዘ",
-    "i": "ıɩΙιІіӀӏᎥᛁ∣⍳⏽ⵏⲒꓲꙇꭵ𐊊𐌉𐌠𑣃𖼨丨工ㅣ¡Ꮖꀤጎ",
+    "i": "ıɩΙιІіӀӏᎥᛁ∣⍳⏽ⵏⲒꓲꙇꭵ𐊊𐌉𐌠𑣃𖼨丨工ㅣ¡Ꮖꀤጎ˛ͺ۱￨│",
     "j": "ͿϳЈјᎫᒍꓙ",
     "k": "ΚκКкᏦᛕⲔꓗ𐔘Ҝҝ",
     "l": "ƖǀᏞᒪⳐꓡ𐐛𐔦𑢣𑢲𖼖𝈪ㄥ꒒",
@@ -27,7 +27,7 @@ _ALIKE = {
     "o": "ΟοσОоՕօ۵०০੦૦ଠ୦௦ం౦ಂ೦ംഠ൦ං๐໐ဝ၀ჿዐᴑⲞⲟⵔ〇ꓳ𐊒𐊫𐐄𐐬𐓂𐓪𐔖𑓐𑢵𑣈𑣗𑣠ㄖ",
     "p": "ΡρРрᏢᑭ⍴Ⲣⲣꓑ𐊕卩",
     "q": "ԛգզⵕ",
-    "r": "гЯяᎡᏒᖇᴦⲅꓣꭇꭈꮁ𐒴𖼵𝈖尺ꋪዪ",
+    "r": "гЯяᎡᏒᖇᴦⲅꓣꭇꭈꮁ𐒴𖼵𝈖尺ꋪዪƦ",
     "s": "ƽЅѕՏᏕᏚꓢꮪ𐊖𐐠𐑈𑣁𖼺丂Ƨƨ₴֏ֆꌗነᎦ",
     "t": "ΤτТтᎢ⊤⟙Ⲧꓔ𐊗𐊱𐌕𑢼𖼊🝨丅ㅜ†₮ㄒƚɬꋖ꓄ፕᏖ",
     "u": "ʋυՍսሀᑌ∪⋃ꓴꞟ𐓎𐓶𑢸𑣘𖽂凵ㄩЦцƲʊɄꀎሁᏬᏌ",
@@ -42,7 +42,7 @@ _ALIKE = {
 _LETTER_OF = {alike: letter for letter, all_of_it in _ALIKE.items() for alike in all_of_it}
 _VARIANT = re.compile(
     r"(?:LATIN|REGIONAL INDICATOR SYMBOL) (?:CAPITAL |SMALL )?LETTER "
-    r"(?:SMALL CAPITAL |TURNED |REVERSED |OPEN |DOTLESS |INSULAR |SCRIPT )?([A-Z])(?: .*)?"
+    r"(?:SMALL CAPITAL |TURNED |REVERSED |OPEN |DOTLESS |INSULAR |SCRIPT |BLACKLETTER )?([A-Z])(?: .*)?"
     r"|NEGATIVE (?:SQUARED|CIRCLED) LATIN CAPITAL LETTER ([A-Z])"
 )
 # Without ink though neither control nor format: fillers of Hangul, Khmer's inherent vowels, empty Braille.
