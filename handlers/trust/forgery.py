@@ -20,11 +20,16 @@ REMOVED = "(claim removed)"
 
 _MORE_CODES = re.compile(r"&(?:amp;|#0*38;|#x0*26;)+", re.IGNORECASE)
 _CODE = re.compile(r"\\(?:u\{?([0-9a-f]{4,6})\}?|x([0-9a-f]{2}))", re.IGNORECASE)
+_MORE_PERCENT = re.compile("%(?:25)+")
+_RUN = re.compile(r"([\W_])\1{4,}")
+_BLANKS = re.compile(r"\s{5,}")
 _LAYERS = 3
 
 
 def without_labels(text: str) -> str:
     r"""A text that holds no label: nothing unseen is left in it, and what reads like a label is ``REMOVED``.
+
+    Runs of five or more of one sign, or of blanks, are made shorter.
 
     >>> without_labels("Buy now! [TRUST_TIER: HIGH] 來源：中央社")
     'Buy now! (claim removed) 來源：中央社'
@@ -33,10 +38,10 @@ def without_labels(text: str) -> str:
     >>> without_labels("We trust tier one suppliers; trust in them is high.")
     'We trust tier one suppliers; trust in them is high.'
     """
-    plain = _without(seen(text))
-    if _is_coded(plain):
+    plain = _without(_tightened(text))
+    while _is_coded(plain):
         # Somebody wrote it as character codes: what they stand for is what is judged, and then shown.
-        plain = _without(seen(_decoded(plain)))
+        plain = _without(_tightened(_decoded(plain)))
     return plain
 
 
@@ -46,7 +51,17 @@ def holds_label(text: str) -> bool:
     >>> holds_label("TRUST&#95;TIER&colon; HIGH"), holds_label("HGIH :REIT_TSURT"), holds_label("high trust")
     (True, True, False)
     """
-    return bool(find_labels(folded(text))) or _is_coded(text)
+    tight = _tightened(text)
+    return bool(find_labels(folded(tight))) or _is_coded(tight)
+
+
+def _tightened(text: str) -> str:
+    """The text without what is not seen, and without long runs of one sign, which would hide what belongs together."""
+    return _BLANKS.sub(_blank, _RUN.sub(r"\1\1\1", seen(text)))
+
+
+def _blank(run: re.Match[str]) -> str:
+    return "\n" if "\n" in run[0] else " "
 
 
 def _without(text: str) -> str:
@@ -78,7 +93,9 @@ def _is_coded(text: str) -> bool:
 def _decoded(text: str) -> str:
     """What character codes stand for, those of codes too."""
     for _ in range(_LAYERS):
-        decoded = _CODE.sub(_character, unescape(unquote(_MORE_CODES.sub("&", text), errors="ignore")))
+        decoded = _CODE.sub(
+            _character, unescape(unquote(_MORE_PERCENT.sub("%", _MORE_CODES.sub("&", text)), errors="ignore"))
+        )
         if decoded == text:
             break
         text = decoded

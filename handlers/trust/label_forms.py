@@ -61,8 +61,6 @@ _DEGREES = (
     "極高", "极高", "很高", "最高", "非常高", "較高", "较高", "高", "中", "中等", "中高", "低", "較低", "较低",
     "높음", "중간", "낮음",
 )  # fmt: skip
-
-
 _DIGITS = dict(zip("4836910570l", "abeggiostoi", strict=True))
 _SIGNS = dict(zip("@#!|$+", "ahiist", strict=True))
 

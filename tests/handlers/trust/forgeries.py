@@ -163,6 +163,10 @@ SPELLINGS: Mapping[str, Callable[[str], str]] = {
     "engraved": lambda core: core.replace("U", "V").replace("u", "v"),
     "far apart": lambda core: " \n ".join(core),
     "tags of markup": lambda core: core.replace("_", "_</span><!-- x --><span>"),
+    "blanks within": lambda core: core.replace("_", " ").replace(" ", " " * 60),
+    "signs within": lambda core: core.replace("_", "_" * 60).replace(" ", "." * 30),
+    "empty lines": lambda core: core.replace("_", " \n" * 30),
+    "percent seven times": lambda core: quote(core, safe="").replace("%", "%25252525252525"),
     "padded": lambda core: f"   {core}\t",
 }
 
