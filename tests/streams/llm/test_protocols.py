@@ -1,0 +1,49 @@
+"""What stays in the journal: replies in their task's protocol, as the task's own reader has it."""
+
+import json
+
+import pytest
+
+from handlers.reasoning.answer import AnswerRules
+from handlers.reasoning.context import order_sources
+from handlers.reasoning.roles import ROLES, Finding, Role, ask_role
+from schemas.llm import CallOutcome
+from schemas.outcome import AskModel, ModelReply
+from streams.llm.offline import answer_offline
+from streams.llm.protocols import keeps_to_protocol
+from streams.llm.replies import Completion
+from tests.handlers.reasoning.results import result
+from tests.rules import shipped_rules
+
+
+def asked(role: Role) -> AskModel:
+    rules = shipped_rules(AnswerRules)
+    findings = (Finding("What the page of A says.", (1,)),)
+    return ask_role(
+        role, "page", order_sources([result(1)]), findings, rules.reasoning, rules.prompts, rules.model_tasks
+    )
+
+
+def keeps(need: AskModel, text: str) -> bool:
+    return keeps_to_protocol(need, Completion(text=text, tool_calls=(), outcome=CallOutcome.OK, usage=None))
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_offline_judge_of_a_role_keeps_to_its_protocol(role: Role) -> None:
+    reply = answer_offline(asked(role))
+
+    assert isinstance(reply, ModelReply)
+    assert keeps(asked(role), reply.text)
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("text", ["The dam was closed [1].", "{}", "```json\n{}\n```"])
+def test_anything_else_does_not(role: Role, text: str) -> None:
+    assert not keeps(asked(role), text)
+
+
+def test_a_critic_has_a_verdict_on_every_finding() -> None:
+    none, one = ({"verdicts": [{"finding": 1, "verdict": "supported", "because": ""}] * count} for count in (0, 1))
+
+    assert not keeps(asked("critic"), json.dumps(none))
+    assert keeps(asked("critic"), json.dumps(one))
