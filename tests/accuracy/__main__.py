@@ -110,8 +110,8 @@ def main(arguments: list[str] | None = None) -> int:
     print(typed)
     if judged := asyncio.run(judging.measure(parts & JUDGED, options.most_cases, options.most_usd)):
         print(judged)
-    if ranked := asyncio.run(judging.measure_ranking(options.most_cases, options.most_usd)) if parts & RANKING else "":
-        print(ranked)
+    ranked = asyncio.run(_queries(options)) if parts & RANKING else ""
+    print(ranked)
     for tally in run.tallies if options.misses else ():
         print(table.misses(tally, options.misses))
     if options.json:
@@ -194,6 +194,10 @@ def _of_pages(run: Run, parts: set[str], asked: features.Asked) -> int:
     return sum(answer.raised for _, answer in failed)
 
 
+async def _queries(options: argparse.Namespace) -> str:
+    return await judging.measure_ranking(options.most_cases, options.most_usd, options.most_queries)
+
+
 def _heading() -> str:
     others = contestants.versions()
     return f"{datetime.now(UTC):%Y-%m-%d}; selectolax {version('selectolax')}{f', {others}' if others else ''}.\n"
@@ -208,6 +212,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--most-cases", type=int, default=50, metavar="N", help="of each set, that a model is asked about"
     )
     parser.add_argument("--most-usd", type=float, default=1.0, metavar="USD", help="beyond which no model is asked")
+    parser.add_argument("--most-queries", type=int, metavar="N", help="of each set and kind, that are measured")
     parser.add_argument("--json", type=Path, help="keep the counts")
     parser.add_argument("--write", action="store_true", help="put the figures into docs/accuracy.md")
     return parser.parse_args(arguments)

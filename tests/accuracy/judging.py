@@ -43,15 +43,18 @@ async def measure(parts: Set[str], most_cases: int, most_usd: float, settings: S
     return "\n".join([*head, *lines, bills])
 
 
-async def measure_ranking(most_cases: int, most_usd: float, settings: Settings | None = None) -> str:
+async def measure_ranking(
+    most_cases: int, most_usd: float, most_queries: int | None = None, settings: Settings | None = None
+) -> str:
     """The tables of queries, which have a place of their own; "" where no set is here.
 
     Args:
         most_cases: Queries of each set that a model is asked about.
         most_usd: What all of its answers may cost together.
+        most_queries: Of each set and kind, that anybody is asked about; None for all.
         settings: As the configuration and the environment say, by default.
     """
     settings = settings or load_settings()
     async with judges(settings, most_cases, most_usd) as some:
-        lines, goals = await ranking.run(some, settings)
+        lines, goals = await ranking.run(some, settings, most_queries)
         return "\n".join([table.goals_table(goals, "Goals of queries"), *lines, bill_table(some)]) if goals else ""

@@ -16,7 +16,7 @@ from tests.accuracy import ranking_trust
 from tests.accuracy.goals import LEAST_LABELLED, Goal
 from tests.accuracy.judges import Judge
 from tests.accuracy.ranking_index import build
-from tests.accuracy.ranking_sets import PAGES, ranking_sets
+from tests.accuracy.ranking_sets import PAGES, ranking_sets, sample
 from tests.accuracy.ranking_stages import (
     BM25,
     SHIPPED,
@@ -46,15 +46,23 @@ _COLUMNS = (
 )
 
 
-async def run(some: Sequence[Judge], settings: Settings) -> tuple[list[str], list[Goal]]:
-    """Tables and goals: every set under every embedder and judge, and what the trust block does."""
+async def run(
+    some: Sequence[Judge], settings: Settings, most_queries: int | None = None
+) -> tuple[list[str], list[Goal]]:
+    """Tables and goals: every set under every embedder and judge, and what the trust block does.
+
+    Args:
+        some: Who ranks.
+        settings: For the embedder that they name.
+        most_queries: Of each set and kind; None for all.
+    """
     embedders = [EmbedderSettings()]
     if settings.index.embedder != embedders[0]:
         embedders.append(settings.index.embedder)
     rows = {name: rules_of(section) for name, section in switches().items()}
     lines: list[str] = []
     goals: list[Goal] = []
-    sets = list(ranking_sets())
+    sets = [sample(each, most_queries) for each in ranking_sets()]
     for labelled_set in sets:
         for embedder in embedders:
             index = await build(labelled_set.documents, embedder)
@@ -67,7 +75,7 @@ async def run(some: Sequence[Judge], settings: Settings) -> tuple[list[str], lis
                 lines += ["", *_table(measured, judge.name)]
                 goals += _goals(head, measured, judge.name, known=labelled_set.name == PAGES)
             await index.aclose()
-    more, of_trust = await ranking_trust.run(some[0], sets)
+    more, of_trust = await ranking_trust.run(some[0], sets, list(ranking_sets()))
     return [*lines, *more, ""], [*goals, *of_trust]
 
 

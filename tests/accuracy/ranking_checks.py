@@ -18,7 +18,9 @@ SCORES = ("vector", "bm25", "fused", "ranking", "trees", "mmr")
 _LABEL_LINE = re.compile(r"^\[TRUST_TIER: (HIGH|MEDIUM|LOW)\] (?:來源：|Source: )\S", re.MULTILINE)
 _BEGIN = re.compile(r"^<<(?!end of )[^<>\n]* (\w+)>>$", re.MULTILINE)
 _NUMBER = re.compile(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?(?![\w])")
-_WORDS = re.compile(r"cts|source_tier|base_score|stage_scores|domain_authority|mmr", re.IGNORECASE)
+_WORDS = re.compile(
+    r"(?<![a-z])(?:cts|source_tier|base_score|stage_scores|domain_authority|mmr)(?![a-z])", re.IGNORECASE
+)
 
 
 def out_of_order(completed: RankingCompleted) -> list[str]:

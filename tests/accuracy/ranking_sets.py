@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -82,6 +82,16 @@ def ranking_sets() -> Iterator[RankingSet]:
     for needed, made in (((PAGES,), _known_pages), ((CHINESE, NEWS), _chinese), ((HEADLINES,), _headlines)):
         if all(labelled.has(name) for name in needed):
             yield made()
+
+
+def sample(whole: RankingSet, most: int | None) -> RankingSet:
+    """The set with so many queries of each kind, drawn by a hash; with all of them for None."""
+    if most is None:
+        return whole
+    drawn = sorted(whole.queries, key=lambda query: sha256(query.text.encode()).digest())
+    kinds = dict.fromkeys(query.kind for query in whole.queries)
+    kept = {id(query) for kind in kinds for query in [query for query in drawn if query.kind == kind][:most]}
+    return replace(whole, queries=tuple(query for query in whole.queries if id(query) in kept))
 
 
 def known_items(labels: Sequence[tuple[LabelledPage, str, str]]) -> tuple[Query, ...]:

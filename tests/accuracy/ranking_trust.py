@@ -7,6 +7,7 @@ in any case; then the same trees on points of before there was a trust score.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import fmean
 
 from handlers.rank_results import RankResultsRules
@@ -31,12 +32,18 @@ MOST_LOST = 0.01
 _COLUMNS = ("queries", "ordered by trees", "NDCG@10", "MRR", "HIGH, top 5")
 
 
-async def run(judge: Judge, sets: list[RankingSet]) -> tuple[list[str], list[Goal]]:
-    """The table and the goals; nothing where the pages are not here."""
+async def run(judge: Judge, sets: Sequence[RankingSet], whole: Sequence[RankingSet]) -> tuple[list[str], list[Goal]]:
+    """The table and the goals; nothing where the pages are not here.
+
+    Args:
+        judge: Who ranks.
+        sets: To ask about.
+        whole: To grow from: what the shipped trees were grown from.
+    """
     public = next((some for some in sets if some.name == PAGES), None)
     if public is None:
         return [], []
-    learned = [some for some in sets if some.name in SETS]
+    learned = [some for some in whole if some.name in SETS]
     hidden = as_model(grow_on(await cases_of(learned, held_out=False), hidden=True), "the same, trust hidden")
     shipped = read_ranking_model(SHIPPED)
     asked = half(public, held_out=True)

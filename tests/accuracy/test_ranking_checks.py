@@ -119,6 +119,6 @@ def test_a_number_of_trust_in_a_prompt_is_found(leaked: str) -> None:
     assert numbers_of_trust(CONTEXT.replace("Title: Dam", f"Title: Dam {leaked}"), results())
 
 
-@pytest.mark.parametrize("harmless", ["1983", "a83f", "83rd", "2017-05-17x", "v0.51"])
+@pytest.mark.parametrize("harmless", ["1983", "a83f", "83rd", "2017-05-17x", "v0.51", "projects"])
 def test_other_numbers_are_not(harmless: str) -> None:
     assert numbers_of_trust(CONTEXT.replace("Title: Dam", f"Title: {harmless}"), results()) == []
