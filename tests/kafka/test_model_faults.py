@@ -89,7 +89,7 @@ async def words_of(place: Installation, task: str) -> Counter[str]:
     """What became of the task's inputs; each has one output."""
     topic, kind = OUTPUTS[task]
     events = [kind.model_validate_json(record.value or b"") for record in await place.read(topic)]
-    names = {"judge_relevance": "request_id", "decontextualize_claim": "claim_id"}
+    names = {"judge_relevance": "request_id", "decontextualize_claim": "claim_id", "rank_results": "request_id"}
     assert len({getattr(event, names.get(task, "batch_id")) for event in events}) == len(events) == INPUTS
     return Counter(word_of(event) for event in events)
 
