@@ -45,7 +45,7 @@ _ON: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 ASKED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 """When every query is asked, for all pages are older than that; so the figures don't age."""
 _DIMENSIONS, _CHARACTERS = 512, 4000
-_TIMED = 150
+_TIMED = 50
 """Queries that are asked again for the time."""
 
 
