@@ -23,7 +23,7 @@ class Candidate:
         site_name: Its publisher as the crawler or the page named it.
         language: BCP 47 primary subtag.
         similarity: Cosine of its nearest point, or the retriever's own score; None where there is none.
-        position: Place in the retriever's order, from 0.
+        position: Place in the retriever's order, from 0, among the candidates at hand.
         words: Length of the document in words where the index knows it, else of ``text``.
         schema_type: Its schema.org type; None where unknown.
         cts_score: Content trust score; None where unknown (old points, foreign candidates).

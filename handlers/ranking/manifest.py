@@ -55,13 +55,13 @@ class Feature(IntEnum):
 
     VECTOR_SIMILARITY = 14, "Cosine of its nearest point, or the retriever's own score.", UNKNOWN
     BM25_SCORE = 15, "BM25 over the candidates of the query, as it is.", NEVER
-    KEYWORD_BOOST = 16, "Added to the fused score for keywords in the title.", NEVER
+    KEYWORD_BOOST = 16, "Added to the fused score for keywords in the title and for words side by side.", NEVER
     TEMPORAL_BOOST = 17, "Added to the fused score for being new.", NEVER
     COMBINED_SCORE = 18, "The fused score of vectors, BM25 and boosts.", NEVER
     KEYWORD_OVERLAP = 19, "Share of the query's keywords that the candidate holds.", NEVER
     EXACT_TITLE_MATCH = 20, "1 where the title is what was asked for.", NEVER
 
-    RETRIEVAL_POSITION = 21, "Place in the retriever's order, from 0.", NEVER
+    RETRIEVAL_POSITION = 21, "Place in the retriever's order of those that are ranked, from 0.", NEVER
     RANKING_POSITION = 22, "Place in the order before the trees, from 0: the judge's, or the fused one.", NEVER
     MODEL_SCORE = 23, "What the judge gave, 0 to 1.", "NaN where no judge has scored it"
     RELATIVE_SCORE = (

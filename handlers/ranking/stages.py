@@ -90,12 +90,17 @@ def weigh(
 
     The best ``bm25.candidates`` go on, or as many as there are to be results: what words bring up is not cut before
     they are counted, and the later stages, which compare each two of them, have no more of them for that.
+
+    Places in the retriever's order are those among the candidates that come in, and from then on those among the ones
+    that go on: what a filter or the cut took away is nothing that a result stands behind or rose past.
     """
     query = read_query(text, section.intent, stop_words)
+    candidates = _numbered(candidates)
     corpus = Corpus(candidates, section.bm25)
     weighed = fuse(candidates, corpus, query, now, section.bm25)
     kept = sorted(_by([each.score for each in weighed])[: max(section.bm25.candidates, limit)])
-    candidates, fused = tuple(candidates[place] for place in kept), tuple(weighed[place] for place in kept)
+    candidates = _numbered([candidates[place] for place in kept])
+    fused = tuple(weighed[place] for place in kept)
     scores = tuple(each.score for each in fused)
     stage_scores: dict[str, Sequence[float | None]] = {"vector": [each.vector for each in fused]}
     if section.bm25.enabled:
@@ -106,11 +111,11 @@ def weigh(
         note = StageNote(stage=StageName.BM25, outcome=StageOutcome.OFF, because="bm25.enabled is false")
     stage_scores["fused"] = scores
     likeness = corpus.likeness(kept)
-    preview = None
+    order, preview = _by(scores), None
     if section.mmr.enabled:
-        weight = weight_of(query.intent.intent, section.mmr, named=_is_named(fused))
+        weight = weight_of(query.intent.intent, section.mmr, named=_is_named(fused, order))
         preview = tuple(score for _, score in sorted(diversify(scores, likeness, weight, len(scores))))
-    standing = Standing(_by(scores), scores, stage_scores, (note,))
+    standing = Standing(order, scores, stage_scores, (note,))
     return Weighed(query, candidates, fused, likeness, standing, preview, now)
 
 
@@ -203,7 +208,7 @@ def after_diversity(weighed: Weighed, standing: Standing, section: RankingSectio
     if not mmr.enabled:
         off = _noted(standing, StageName.MMR, StageOutcome.OFF, "mmr.enabled is false")
         return _compared(weighed, replace(off, order=standing.order[:most]), section, most)
-    named = _is_named(weighed.fused)
+    named = _is_named(weighed.fused, standing.order)
     weight = weight_of(intent, mmr, named=named)
     chosen = _diversified(weighed, standing.order, standing.scores, weight, most)
     given = dict(chosen)
@@ -219,9 +224,17 @@ def after_diversity(weighed: Weighed, standing: Standing, section: RankingSectio
     return _compared(weighed, ran, section, most)
 
 
-def _is_named(fused: Sequence[Fused]) -> bool:
-    """Whether the query is the title of a candidate."""
-    return any(each.exact_title for each in fused)
+def _numbered(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Candidates with their places among each other, in the order in which they are."""
+    return tuple(replace(candidate, position=place) for place, candidate in enumerate(candidates))
+
+
+def _is_named(fused: Sequence[Fused], order: Sequence[int]) -> bool:
+    """Whether the query is the title of what stands first: a title is easily copied, a place above all others is not.
+
+    So a page that bears a popular query as its title makes nobody else's results more alike.
+    """
+    return bool(order) and fused[order[0]].exact_title
 
 
 def _compared(weighed: Weighed, standing: Standing, section: RankingSection, most: int) -> Standing:
@@ -230,10 +243,11 @@ def _compared(weighed: Weighed, standing: Standing, section: RankingSection, mos
     if trees is None or section.trees.mode != "shadow" or not standing.order:
         return standing
     scores = tuple(score or 0.0 for score in standing.stage_scores["trees"])
-    order: Sequence[int] = _by(scores)[:most]
+    ordered = _by(scores)
+    order: Sequence[int] = ordered[:most]
     if section.mmr.enabled:
-        weight = weight_of(weighed.query.intent.intent, section.mmr, named=_is_named(weighed.fused))
-        order = [place for place, _ in _diversified(weighed, _by(scores), scores, weight, most)]
+        weight = weight_of(weighed.query.intent.intent, section.mmr, named=_is_named(weighed.fused, ordered))
+        order = [place for place, _ in _diversified(weighed, ordered, scores, weight, most)]
     shared = len(set(order) & set(standing.order)) / len(standing.order)
     return replace(standing, trees=trees.model_copy(update={"agreement": round(shared, 4)}))
 
