@@ -22,8 +22,6 @@ _MOST_WORDS_NAMED = 3
 _MOST_PAIRS = 32
 _LONG_ENOUGH = 4
 _WORDS_OF_A_TITLE = 3
-_OVERVIEW = 3
-_LONG_TWICE = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,29 +85,29 @@ def detect_intent(query: str, section: IntentSection) -> IntentNote:
     """What a query is after, and the signs it was told by.
 
     Signs of who wants one thing: quotation marks, numbers, names, capitals as of a title, words such as "who", many
-    words. Signs of who wants
-    an overview: words such as "overview" and "best", which outweigh the others, and few words without any other sign.
+    words. Signs of who wants an overview: words such as "overview" and "best", and few words without any other sign.
+    ``ranking.intent.points`` has what each of them counts.
     """
-    folded, count = fold(query), len(words_of(query))
+    folded, count, points = fold(query), len(words_of(query)), section.points
     specific: list[tuple[int, str]] = []
     if quoted := _quoted(query):
-        specific.append((2, f"a quoted phrase ({quoted[0]})"))
+        specific.append((points.quoted, f"a quoted phrase ({quoted[0]})"))
     if numbers := _numbers(query):
-        specific.append((1, f"a number ({numbers[0]})"))
+        specific.append((points.number, f"a number ({numbers[0]})"))
     if names := _names(query):
-        specific.append((1, f"a name ({' '.join(names[:_MOST_WORDS_NAMED])})"))
+        specific.append((points.name, f"a name ({' '.join(names[:_MOST_WORDS_NAMED])})"))
     if _is_written_as_title(query):
-        specific.append((1, "written as a title"))
+        specific.append((points.title, "written as a title"))
     if asked := _found(folded, section.specific_words):
-        specific.append((1, f"asks for one thing ({asked[0]})"))
+        specific.append((points.specific_word, f"asks for one thing ({asked[0]})"))
     if count >= section.long_words:
-        times = _LONG_TWICE if count >= _LONG_TWICE * section.long_words else 1
-        specific.append((times, f"{count} words"))
+        long = points.very_long if count >= section.very_long_words else points.long
+        specific.append((long, f"{count} words"))
     open_: list[tuple[int, str]] = []
     if wide := _found(folded, section.exploratory_words):
-        open_.append((_OVERVIEW, f"asks for an overview ({wide[0]})"))
+        open_.append((points.exploratory_word, f"asks for an overview ({wide[0]})"))
     elif 0 < count <= section.short_words and not specific:
-        open_.append((1, "few words" if count > 1 else "one word"))
+        open_.append((points.short, "few words" if count > 1 else "one word"))
     balance = sum(points for points, _ in specific) - sum(points for points, _ in open_)
     signs = ", ".join(sign for _, sign in (*specific, *open_))
     if balance > 0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from hashlib import sha256
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -47,6 +49,20 @@ class Bm25Section(Section):
     half_life_days: float = Field(gt=0, description="After which half of it is left.")
 
 
+class IntentPoints(Section):
+    """What each sign of an intent counts; the greater sum decides, and of equal ones neither."""
+
+    quoted: int = Field(ge=0, le=10, description="For one thing: a phrase in quotation marks.")
+    number: int = Field(ge=0, le=10, description="For one thing: a number.")
+    name: int = Field(ge=0, le=10, description="For one thing: a name.")
+    title: int = Field(ge=0, le=10, description="For one thing: written as a title.")
+    specific_word: int = Field(ge=0, le=10, description="For one thing: one of specific_words.")
+    long: int = Field(ge=0, le=10, description="For one thing: long_words words or more.")
+    very_long: int = Field(ge=0, le=10, description="For one thing: very_long_words words or more, instead of long.")
+    exploratory_word: int = Field(ge=0, le=10, description="For an overview: one of exploratory_words.")
+    short: int = Field(ge=0, le=10, description="For an overview: short_words words or less, and no other sign.")
+
+
 class IntentSection(Section):
     """What tells one intent from the other; words in all languages at once."""
 
@@ -55,7 +71,9 @@ class IntentSection(Section):
     temporal_words: tuple[str, ...] = Field(description="Words of who wants what is new.")
     question_words: tuple[str, ...] = Field(description="Words that begin a question.")
     long_words: int = Field(ge=1, description="Words from which a query is long, and so specific.")
+    very_long_words: int = Field(ge=1, description="Words from which a query is very long.")
     short_words: int = Field(ge=1, description="Words up to which a query is short, and so exploratory.")
+    points: IntentPoints = Field(description="What each sign counts.")
 
 
 class ModelRankingSection(Section):
@@ -99,6 +117,19 @@ class RankingSection(Section):
 
     @model_validator(mode="after")
     def _goes_together(self) -> Self:
-        if self.intent.short_words >= self.intent.long_words:
-            raise ValueError("intent.short_words has to be less than intent.long_words")
+        intent = self.intent
+        if not intent.short_words < intent.long_words <= intent.very_long_words:
+            raise ValueError(
+                "intent.short_words has to be less than long_words, and that not more than very_long_words"
+            )
         return self
+
+
+def features_config(ranking: RankingSection) -> str:
+    """Hash of what features are made by: a model that was trained under another one sees other numbers.
+
+    Args:
+        ranking: The configuration; of it ``bm25``, ``intent`` and ``mmr`` count.
+    """
+    parts = ranking.model_dump(mode="json", include={"bm25", "intent", "mmr"})
+    return sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:12]

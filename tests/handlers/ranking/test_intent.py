@@ -105,3 +105,10 @@ def test_any_query_can_be_read(text: str) -> None:
     assert len(query.neighbours) <= 32
     assert all(pair in query.folded for pair in query.neighbours)
     assert bool(query.keywords) == bool(query.tokens)
+
+
+def test_what_signs_count_is_configured() -> None:
+    asked = 'overview of "copper mines"'
+    assert detect_intent(asked, SECTION).intent is Intent.EXPLORATORY
+    counted = SECTION.points.model_copy(update={"exploratory_word": 1})
+    assert detect_intent(asked, SECTION.model_copy(update={"points": counted})).intent is Intent.SPECIFIC
