@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import (
+    AliasChoices,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 from schemas.event import Event, Many, Text
 from schemas.llm import LlmCall
@@ -58,8 +68,40 @@ def _many(singular: str) -> Any:
     return Field(default=(), max_length=100, validation_alias=AliasChoices(f"{singular}s", singular))
 
 
+def cts_score_of(value: Any) -> int | None:
+    """A content trust score as somebody wrote it: 0 to 100, whole points counting; None for what is none.
+
+    A label begins at a whole score, which 69.9 has not reached.
+
+    >>> [cts_score_of(value) for value in (70, 69.9, True, "70", 101, float("nan"))]
+    [70, 69, None, None, None, None]
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
+        return None
+    return math.floor(value)
+
+
+def _if_readable(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    """None for what can't be read: one odd candidate must not cost the answer to all the others."""
+    try:
+        return None if isinstance(value, bool) else validate(value)
+    except ValidationError:
+        return None
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return tuple(name for name in (value if isinstance(value, list | tuple) else (value,)) if isinstance(name, str))
+
+
+CtsScore = Annotated[int | None, Field(ge=0, le=100), BeforeValidator(cts_score_of)]
+"""A content trust score that somebody else wrote; None where it is none."""
+
+
 class RankingFilters(Event):
     """What a result must be. Every list that is not empty must hold; within a list one of its values must.
+
+    Fields that there are not are kept, unlike elsewhere (R-010): a filter that is ignored lets through what was to be
+    kept out, so who reads them has to tell.
 
     Attributes:
         tiers: Of the index; on the wire also ``tier``, and one value as plain text.
@@ -68,6 +110,8 @@ class RankingFilters(Event):
         date_from: First day or instant of publication, ISO 8601; pages without a date don't fit.
         date_to: Last day (which counts whole) or instant.
     """
+
+    model_config = ConfigDict(extra="allow")
 
     tiers: Annotated[tuple[Tier, ...], BeforeValidator(_one_or_many)] = _many("tier")
     domains: Annotated[tuple[Text, ...], BeforeValidator(_one_or_many)] = _many("domain")
@@ -96,7 +140,7 @@ class CandidateTrust(Event):
     is_wire_report: bool | None = None
     domain_is_academic: bool | None = None
     domain_is_government: bool | None = None
-    cts_score: int | None = Field(default=None, ge=0, le=100)
+    cts_score: CtsScore = None
 
 
 class RankingCandidate(Event):
@@ -104,8 +148,12 @@ class RankingCandidate(Event):
 
     Attributes:
         content: What is ranked: the text, a part of it, or a snippet.
+        author: One or many.
         score: The retriever's own score, the higher the better; without scores the order of the candidates counts.
-        cts_score: Null or absent where none is known; that of ``trust_features`` stands in.
+            What is no finite number is none.
+        cts_score: Null or absent where none is known; that of ``trust_features`` stands in. What is no number from 0 to
+            100 is none, as in a point of the index.
+        trust_features: None where they can't be read.
     """
 
     url: Text = Field(min_length=1, max_length=8192)
@@ -113,11 +161,11 @@ class RankingCandidate(Event):
     content: Text = Field(default="", max_length=MAX_CONTENT_CHARACTERS)
     summary: Text = Field(default="", max_length=10_000)
     date: Text | None = Field(default=None, max_length=100)
-    author: Many[str] = ()
+    author: Annotated[Many[str], BeforeValidator(_names)] = ()
     site_name: Text | None = Field(default=None, max_length=1000)
-    score: float | None = None
-    cts_score: int | None = Field(default=None, ge=0, le=100)
-    trust_features: CandidateTrust | None = None
+    score: Annotated[float | None, WrapValidator(_if_readable)] = None
+    cts_score: CtsScore = None
+    trust_features: Annotated[CandidateTrust | None, WrapValidator(_if_readable)] = None
 
     @model_validator(mode="before")
     @classmethod

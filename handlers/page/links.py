@@ -94,6 +94,16 @@ def registered_domain(host: str) -> str:
     return _suffixes().privatesuffix(host) or ""
 
 
+@lru_cache(maxsize=8192)
+def is_public_suffix(host: str) -> bool:
+    """Whether it is a suffix that many register below, and so nobody's domain.
+
+    >>> [is_public_suffix(host) for host in ("com", "gov.tw", "example.com", "localhost")]
+    [True, True, False, False]
+    """
+    return _suffixes().publicsuffix(host, accept_unknown=False) == host
+
+
 @lru_cache(maxsize=1)
 def _suffixes() -> PublicSuffixList:
     return PublicSuffixList()

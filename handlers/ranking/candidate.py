@@ -19,13 +19,9 @@ class Candidate:
         summary: Its description, "" where unknown.
         author: Its authors.
         date: Of publication, ISO 8601; None where unknown.
-        domain: Its registrable domain.
         site_name: Its publisher as the crawler or the page named it.
-        language: BCP 47 primary subtag.
         similarity: Cosine of its nearest point, or the retriever's own score; None where there is none.
         position: Place in the retriever's order, from 0, among the candidates at hand.
-        words: Length of the document in words where the index knows it, else of ``text``.
-        schema_type: Its schema.org type; None where unknown.
         cts_score: Content trust score; None where unknown (old points, foreign candidates).
         trust: What the score rests on; None where unknown.
     """
@@ -37,12 +33,8 @@ class Candidate:
     summary: str = ""
     author: tuple[str, ...] = ()
     date: str | None = None
-    domain: str = ""
     site_name: str | None = None
-    language: str | None = None
     similarity: float | None = None
     position: int
-    words: int = 0
-    schema_type: str | None = None
     cts_score: int | None = None
     trust: CandidateTrust | None = None

@@ -6,18 +6,21 @@ rules decide for candidates that nobody has to look for.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from handlers.page.links import host_of, registered_domain, registrable_domain
+from handlers.page.links import host_of, is_public_suffix, registrable_domain
 from handlers.ranking.candidate import Candidate
 from handlers.trust.labels import Thresholds, tier_of
 from schemas.outcome import SearchFilters
 from schemas.ranking import RankingFilters
 
 _RESOLUTION = timedelta(microseconds=1)
+_LAST = datetime.max.replace(tzinfo=UTC)
+"""The last instant there is: what would end after it ends with it."""
+_MOST_OF_A_KEY = 50
+_LISTS = {"tier": "tiers", "domain": "domains", "tag": "tags"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ def read_filters(filters: RankingFilters) -> SearchFilters | BadFilter | None:
     >>> read_filters(RankingFilters(date_to="2024-02-29")).date_to.isoformat()
     '2024-03-01T00:00:00+00:00'
     """
+    if (unknown := _unknown(filters)) is not None:
+        return BadFilter(unknown)
     begin, end = _span(filters.date_from), _span(filters.date_to)
     for key, span in (("date_from", begin), ("date_to", end)):
         if isinstance(span, str):
@@ -47,7 +52,7 @@ def read_filters(filters: RankingFilters) -> SearchFilters | BadFilter | None:
     for value, site in sites.items():
         if not site:
             return BadFilter(f"domain: {value!r} is no domain; write one such as example.com")
-        if _is_suffix(site):
+        if is_public_suffix(site):
             return BadFilter(f"domain: {site} is a suffix that many share; name the domains below it")
     read = SearchFilters(
         tiers=tuple(dict.fromkeys(filters.tiers)),
@@ -105,14 +110,14 @@ def _site(value: str) -> str:
     return without if without and registrable_domain(host) == without else host
 
 
-def _is_suffix(host: str) -> bool:
-    if "." not in host or registered_domain(host):
-        return False
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return True
-    return False
+def _unknown(filters: RankingFilters) -> str | None:
+    """What is wrong with a filter that there is not: ignored, it would let through what was to be kept out."""
+    for key in filters.model_extra or ():
+        if key in RankingFilters.model_fields or key in _LISTS:
+            return f"filters: {key} is there in two spellings; write {_LISTS.get(key, key)} alone"
+        known = ", ".join(RankingFilters.model_fields)
+        return f"filters: there is no {key[:_MOST_OF_A_KEY]!r}; there are {known}"
+    return None
 
 
 def _span(text: str | None) -> tuple[datetime, datetime] | str | None:
@@ -125,16 +130,16 @@ def _span(text: str | None) -> tuple[datetime, datetime] | str | None:
     try:
         if len(stripped) == 4:
             year = int(stripped)
-            return _day(year, 1, 1), _day(year + 1, 1, 1)
+            return _day(year, 1, 1), _first_after(year, 12)
         if len(stripped) == 7 and stripped[4] == "-":
             year, month = int(stripped[:4]), int(stripped[5:])
-            return _day(year, month, 1), _day(year + month // 12, month % 12 + 1, 1)
+            return _day(year, month, 1), _first_after(year, month)
         day = _whole_day(stripped)
         if day is not None:
-            return _midnight(day), _midnight(day + timedelta(days=1))
+            return _midnight(day), _LAST if day == date.max else _midnight(day + timedelta(days=1))
         instant = datetime.fromisoformat(stripped)
         instant = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
-        return instant, instant + _RESOLUTION
+        return instant, instant + _RESOLUTION if instant < _LAST else _LAST
     except (ValueError, OverflowError):
         return text
 
@@ -144,6 +149,12 @@ def _whole_day(text: str) -> date | None:
         return date.fromisoformat(text)
     except ValueError:
         return None
+
+
+def _first_after(year: int, month: int) -> datetime:
+    if (year, month) == (date.max.year, date.max.month):
+        return _LAST
+    return _day(year + month // 12, month % 12 + 1, 1)
 
 
 def _day(year: int, month: int, day: int) -> datetime:

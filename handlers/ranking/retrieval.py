@@ -6,9 +6,8 @@ are read with tolerance: older ones lack keys, and other writers fill a collecti
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -17,20 +16,19 @@ from pydantic import ValidationError
 
 from handlers.indexing.points import SUMMARY
 from handlers.page.dates import parse_date
-from handlers.page.links import canonical_url, host_of, registrable_domain
-from handlers.page.text import count_words
+from handlers.page.links import canonical_url
 from handlers.ranking.candidate import Candidate
 from handlers.ranking.filters import BadFilter, fits, read_filters
 from handlers.ranking.sections import RetrievalSection
 from schemas.outcome import SearchVectors, VectorHit
-from schemas.ranking import CandidateTrust, RankingCandidate, RankingRequested
+from schemas.ranking import CandidateTrust, RankingCandidate, RankingRequested, cts_score_of
 
 __all__ = ["BadFilter", "fits", "merge_hits", "read_filters", "search_for", "take_given"]
 
 _SENTENCE_END = re.compile(r"(?<=[。！？；])|(?<=[.!?…])\s+|\n+")
 _NO_SPACE = ("。", "！", "？", "；")
 _MAX_AUTHORS = 20
-_OF_THE_PAGE = ("title", "author", "date", "site_name", "language", "cts_score", "trust_features")
+_OF_THE_PAGE = ("title", "author", "date", "site_name", "cts_score", "trust_features")
 """Keys that the points of one reading of a page have in common: most need no second look."""
 
 
@@ -90,7 +88,6 @@ def take_given(candidates: Sequence[RankingCandidate], section: RetrievalSection
             summary=candidate.summary.strip(),
             author=_names(candidate.author),
             date=_date(candidate.date),
-            domain=registrable_domain(host_of(candidate.url)),
             site_name=(candidate.site_name or "").strip() or None,
             similarity=candidate.score,
             position=0,
@@ -124,9 +121,7 @@ def _candidate(url: str, hit: VectorHit) -> Candidate:
         passage="",
         author=_names(payload.get("author")),
         date=_date(payload.get("date")),
-        domain=_text(payload.get("domain")) or registrable_domain(host_of(url)),
         site_name=_text(payload.get("site_name")) or None,
-        language=_text(payload.get("language")) or None,
         similarity=hit.score,
         position=0,
         trust=trust,
@@ -136,8 +131,10 @@ def _candidate(url: str, hit: VectorHit) -> Candidate:
 
 def _filled(best: Candidate, found: Candidate) -> Candidate:
     """What the better point of a page did not say, another one may."""
-    # Score and features are of one reading of the page, or they contradict each other.
-    knows_trust = best if best.cts_score is not None or best.trust is not None else found
+    # Score and features are of one reading of the page, or they contradict each other: of the best that has a score.
+    knows_trust = next((one for one in (best, found) if one.cts_score is not None), best)
+    if knows_trust.cts_score is None and best.trust is None:
+        knows_trust = found
     return replace(
         best,
         title=best.title or found.title,
@@ -145,7 +142,6 @@ def _filled(best: Candidate, found: Candidate) -> Candidate:
         author=best.author or found.author,
         date=best.date or found.date,
         site_name=best.site_name or found.site_name,
-        language=best.language or found.language,
         cts_score=knows_trust.cts_score,
         trust=knows_trust.trust,
     )
@@ -155,40 +151,46 @@ def _finished(documents: Iterable[_Document], section: RetrievalSection) -> tupl
     finished: list[Candidate] = []
     for position, document in enumerate(documents):
         best = document.best
-        passages = _distinct(document.passages, section.passages)
+        passages = _distinct(document.passages, section.passages, section.max_characters)
         text = "\n".join(passages)[: section.max_characters].strip()
-        trust = best.trust
-        finished.append(
-            replace(
-                best,
-                position=position,
-                text=text,
-                passage=passages[0][: section.max_characters].strip() if passages else best.summary,
-                words=trust.word_count if trust is not None and trust.word_count is not None else count_words(text),
-                schema_type=trust.schema_type if trust is not None else None,
-            )
-        )
+        passage = passages[0][: section.max_characters].strip() if passages else best.summary
+        finished.append(replace(best, position=position, text=text, passage=passage))
     return tuple(finished)
 
 
-def _distinct(passages: Iterable[str], most: int) -> list[str]:
+def _distinct(passages: Iterable[str], most: int, most_characters: int) -> list[str]:
     """The first passages, each on one line, without the sentences that one before it has.
 
-    An article's embedding is made of its beginning, which its first chunks hold too.
+    An article's embedding is made of its beginning, which its first chunks hold too. What comes after so many
+    characters is not looked at, for it would be cut.
     """
     seen: set[str] = set()
     distinct: list[str] = []
     for passage in passages:
-        sentences = [" ".join(part.split()) for part in _SENTENCE_END.split(passage)]
-        fresh = [sentence for sentence in sentences if sentence and sentence not in seen]
+        fresh: list[str] = []
+        length = 0
+        for sentence in _sentences(passage):
+            if sentence and sentence not in seen:
+                # Chinese sentences have no space between them.
+                fresh.append(sentence if sentence.endswith(_NO_SPACE) else sentence + " ")
+                length += len(fresh[-1])
+                if length > most_characters:
+                    break
         if fresh:
-            # Chinese sentences have no space between them.
-            ended = [sentence if sentence.endswith(_NO_SPACE) else sentence + " " for sentence in fresh]
-            distinct.append("".join(ended).strip())
-            seen.update(fresh)
+            distinct.append("".join(fresh).strip())
+            seen.update(map(str.strip, fresh))
         if len(distinct) == most:
             break
     return distinct
+
+
+def _sentences(passage: str) -> Iterator[str]:
+    """One after another, with single spaces: of a long text the first ones are all that is asked for."""
+    start = 0
+    for end in _SENTENCE_END.finditer(passage):
+        yield " ".join(passage[start : end.start()].split())
+        start = end.end()
+    yield " ".join(passage[start:].split())
 
 
 @lru_cache(maxsize=4096)
@@ -221,7 +223,6 @@ def _trust(value: object) -> CandidateTrust | None:
 
 
 def _score(value: Any, trust: CandidateTrust | None) -> int | None:
-    """A content trust score, 0 to 100; that of the features stands in for what is none."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and 0 <= value <= 100:
-        return math.floor(value)
-    return trust.cts_score if trust is not None else None
+    """A content trust score; that of the features stands in for what is none."""
+    score = cts_score_of(value)
+    return trust.cts_score if score is None and trust is not None else score

@@ -62,8 +62,8 @@ def test_points_of_a_page_become_one_candidate_with_all_that_is_known() -> None:
     page = scored_page("A", "Rain fell on the mill. The river rose.\nThe miller left at night.", language="en")
     points = points_of(page, RULES.tiered_indexing, RULES.index_points)
     [found] = merge_hits([VectorHit(0.5 - 0.1 * n, point.payload) for n, point in enumerate(points)], SECTION)
-    assert (found.url, found.title, found.date, found.domain) == (page.url, "A title", "2026-02-03", "news.example")
-    assert (found.cts_score, found.similarity, found.position, found.language) == (80, 0.5, 0, "en")
+    assert (found.url, found.title, found.date) == (page.url, "A title", "2026-02-03")
+    assert (found.cts_score, found.similarity, found.position) == (80, 0.5, 0)
     assert found.trust is not None
     assert (found.trust.source_tier, found.trust.base_score, found.trust.cts_score) == (1, 40, 80)
     # The article's embedding and its first chunk are of the same sentences.
@@ -107,14 +107,16 @@ def test_score_and_features_are_of_one_reading_of_a_page() -> None:
     new = hit(0.8, cts_score=80, trust_features={"source_tier": 1})
     [found] = merge_hits([old, new], SECTION)
     assert (found.cts_score, found.trust) == (20, None)
-    [found] = merge_hits([hit(0.9), new], SECTION)
-    assert (found.cts_score, found.trust) == (80, CandidateTrust(source_tier=1))
+    for lacking in (hit(0.9), hit(0.9, trust_features={"has_doi": False})):
+        [found] = merge_hits([lacking, new], SECTION)
+        assert (found.cts_score, found.trust) == (80, CandidateTrust(source_tier=1))
+    [found] = merge_hits([hit(0.9), hit(0.8, trust_features={"has_doi": False})], SECTION)
+    assert (found.cts_score, found.trust) == (None, CandidateTrust(has_doi=False))
 
 
 def test_old_points_have_no_score() -> None:
     [found] = merge_hits([VectorHit(0.4, {"url": "https://a.example/old", "text": "Old.", "title": "Old"})], SECTION)
-    assert (found.cts_score, found.trust, found.date, found.words) == (None, None, None, 1)
-    assert found.domain == "a.example"
+    assert (found.cts_score, found.trust, found.date) == (None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +137,47 @@ def test_old_points_have_no_score() -> None:
 def test_odd_scores_are_none(payload: dict[str, Any], score: int | None) -> None:
     [found] = merge_hits([hit(0.4, **payload)], SECTION)
     assert found.cts_score == score
+
+
+@pytest.mark.parametrize(
+    ("fields", "score"),
+    [
+        ({"cts_score": "80"}, None),
+        ({"cts_score": True}, None),
+        ({"cts_score": 101}, None),
+        ({"cts_score": 69.9}, 69),
+        ({"cts_score": "80", "trust_features": {"cts_score": 33}}, 33),
+        ({"trust_features": {"cts_score": 300}}, None),
+        ({"trust_features": {"source_tier": 9, "cts_score": 33}}, None),
+        ({"trust_features": "HIGH"}, None),
+    ],
+)
+def test_odd_scores_that_came_along_are_none_too(fields: dict[str, Any], score: int | None) -> None:
+    [found] = take_given([given_one(**fields)], SECTION)
+    assert found.cts_score == score
+
+
+@pytest.mark.parametrize("odd", ["NaN", "Infinity", "1e999", "9" * 400, "true", '"high"', "[]", "null"])
+def test_an_odd_score_of_the_retriever_is_none(odd: str) -> None:
+    text = f'{{"request_id": "r", "query": "rain", "candidates": [{{"url": "https://a.example", "score": {odd}}}]}}'
+    request = RankingRequested.model_validate_json(text)
+    assert request.candidates is not None
+    assert request.candidates[0].score is None
+
+
+@pytest.mark.parametrize(
+    ("author", "names"), [("Ann", ("Ann",)), (["Ann", 7, "Bo"], ("Ann", "Bo")), ({"name": "Ann"}, ()), (None, ())]
+)
+def test_an_author_is_one_or_many(author: Any, names: tuple[str, ...]) -> None:
+    [found] = take_given([given_one(author=author)], SECTION)
+    assert found.author == names
+
+
+def test_of_a_long_text_only_what_is_kept_is_read() -> None:
+    """The rest may repeat or not: the text is the same as if all had been read."""
+    sentences = [f"Sentence {number} of many." for number in range(2000)]
+    [found] = take_given([given_one(content="\n \t".join(sentences))], SECTION)
+    assert found.text == found.passage == " ".join(sentences)[: SECTION.max_characters].strip()
 
 
 def test_no_more_documents_than_configured() -> None:
@@ -165,7 +208,7 @@ def test_given_results_keep_their_order_unless_all_have_scores() -> None:
 
 
 def test_given_results_are_merged_cut_and_keep_what_is_known_of_their_trust() -> None:
-    trust = {"source_tier": 2, "cts_score": 61, "word_count": 900, "schema_type": "Report"}
+    trust = {"source_tier": 2, "cts_score": 61, "word_count": 900}
     first, second = take_given(
         [
             given_one(title=" T ", content="One.", author=["A", " "], date="May 3, 2024", site_name=" S "),
@@ -175,8 +218,8 @@ def test_given_results_are_merged_cut_and_keep_what_is_known_of_their_trust() ->
         SECTION,
     )
     assert (first.title, first.text, first.author, first.date) == ("T", "One.\nTwo.", ("A",), "2024-05-03")
-    assert (first.site_name, first.summary, first.cts_score, first.words) == ("S", "Sum.", 7, 2)
-    assert (second.cts_score, second.words, second.schema_type) == (61, 900, "Report")
+    assert (first.site_name, first.summary, first.cts_score) == ("S", "Sum.", 7)
+    assert (second.cts_score, second.trust) == (61, CandidateTrust.model_validate(trust))
     assert len(second.text) == SECTION.max_characters
 
 
