@@ -73,6 +73,8 @@ async def standing_on(settings: Settings, topics: Iterable[str]) -> tuple[TopicR
     """
     prefix = settings.kafka.topic_prefix
     found = await _partitions(settings, [prefix + topic for topic in topics])
+    if not found:
+        return ()  # A reader without partitions that is stopped at once fails in the client with CancelledError.
     reader = make_reader(settings.kafka, client_id="assay-replay")
     await reader.start()
     try:

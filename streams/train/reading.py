@@ -6,6 +6,7 @@ kept, so memory is bounded by the feedback. Files hold bare events, or lines of 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -132,7 +133,7 @@ def _of_line(topic: Topic, place: str, line: bytes) -> Iterator[Found]:
 
 
 def _of_value(topic: Topic, place: str, value: dict[str, Any]) -> Found:
-    """An event, bare or in an envelope; without an id of its own its content is its identity, as it is published."""
+    """An event, bare or in an envelope; without an id of its own its content is its identity."""
     inner = value["value"] if "topic" in value and "value" in value else value
     try:
         event = topic.event.model_validate(inner)
@@ -142,7 +143,12 @@ def _of_value(topic: Topic, place: str, value: dict[str, Any]) -> Found:
     given = headers.get("ce_id") if isinstance(headers, dict) else None
     if not given and "offset" in value and inner is not value:
         given = f"{value['topic']}/{value.get('partition')}/{value['offset']}"
-    return Found(place, str(given or sha256(event.to_json()).hexdigest()), None, event)
+    return Found(place, str(given or _content(inner)), None, event)
+
+
+def _content(value: Any) -> str:
+    """Of what was read, and not of the event: a model's serializer turns Ctrl-C into an error of its own."""
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def _nothing_on(topic: Topic, prefix: str) -> str:

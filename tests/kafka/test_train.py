@@ -105,6 +105,17 @@ def signed_first(answers: Sequence[RankingCompleted]) -> float:
     return sum(is_signed(answer.results[0].url) for answer in answers) / len(answers)
 
 
+async def test_where_the_topics_were_never_made_it_says_what_to_do(
+    kafka: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    assay = await installed(kafka, topic_prefix, ())
+    status, said, told = await train(assay, tmp_path / "model")
+    assert (status, said) == (2, ""), told
+    assert "there is nothing on" in told
+    assert "assay publish" in told
+    assert "Traceback" not in told
+
+
 async def test_what_readers_liked_is_learned_shown_in_shadow_and_then_put_in_force(
     kafka: str, topic_prefix: str, tmp_path: Path
 ) -> None:
