@@ -133,5 +133,11 @@ class Manifest(Section):
     features_version: str = Field(description="Version of the list of features it was trained on.")
     features: tuple[str, ...] = Field(description="Their names, in the order of its columns.")
     sha256: str = Field(pattern="^[0-9a-f]{64}$", description="Of the model file.")
+    features_config: str | None = Field(
+        default=None,
+        pattern="^[0-9a-f]{12}$",
+        description="Hash of the sections bm25, intent and mmr of ranking under which it was trained; unknown where "
+        "it is null.",
+    )
     trained_on: str = Field(min_length=1, description="Data it was trained on, and when.")
     licence: str = Field(min_length=1, description="Under which it may be used, and that of its data.")

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field, model_validator
 
 from handlers.ranking.manifest import FEATURES_OF, OBJECTIVES, Manifest, Phase
+from handlers.ranking.sections import RankingSection, features_config
+from handlers.ranking.tree_check import flaw_of
 from schemas.rules import Section
 
 if TYPE_CHECKING:
@@ -65,12 +67,36 @@ class RankingModel(Section):
         return scores
 
     def ready(self) -> None:
-        """Makes it ready to be asked, so that the first query need not wait for that.
+        """Makes it ready to be asked, so that the first query need not wait for that, and asks it once.
 
         Raises:
-            ModelMismatchError: As for ``booster``.
+            ModelMismatchError: As for ``booster``, or what it answers are no scores.
         """
-        _ = self.booster
+        import numpy as np
+
+        rows = np.full((2, len(self.manifest.features)), np.nan)
+        rows[0] = 0.0
+        try:
+            scores = self.score(rows)
+        except (ValueError, TypeError) as error:
+            raise _mismatch(self.manifest, f"it can't be asked ({str(error).partition(chr(10))[0]})") from None
+        if scores.shape != (2,) or not np.isfinite(scores).all():
+            raise _mismatch(self.manifest, "what it gives is not one number for each result")
+
+    def other_config(self, ranking: RankingSection) -> str | None:
+        """What to tell people where it was trained on features made by other numbers than today's; else None.
+
+        Args:
+            ranking: The configuration in force.
+        """
+        trained_under = self.manifest.features_config
+        if trained_under is None or trained_under == features_config(ranking):
+            return None
+        return (
+            f"ranking model {self.manifest.name} {self.manifest.version} was trained under other values of "
+            "ranking.bm25, ranking.intent or ranking.mmr, of which its features are made; go back to those, or "
+            "train it anew with `assay train`"
+        )
 
     @cached_property
     def booster(self) -> Booster:
@@ -137,13 +163,15 @@ def _check(manifest: Manifest, model: str) -> None:
         raise _mismatch(
             manifest, f"the model file was trained for {objective}, and a {manifest.phase} model is for {named}"
         )
+    if flaw := flaw_of(learner, wanted):
+        raise _mismatch(manifest, f"the model file {flaw}")
 
 
 def _learner(manifest: Manifest, model: str) -> dict[str, Any]:
     try:
         learner: dict[str, Any] = json.loads(model)["learner"]
         learner["learner_model_param"]["num_feature"], learner["objective"]["name"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise _mismatch(manifest, "the model file is not the JSON that XGBoost's save_model writes") from None
     return learner
 

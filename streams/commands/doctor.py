@@ -22,6 +22,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from handlers.ranking.trees import ModelMismatchError
 from streams.broker_files import KAFKA_VERSION, BrokerUnavailable, cache_folder, cached_jars, find_java
 from streams.commands.doctor_kafka import check_kafka
 from streams.commands.doctor_models import check_models
@@ -73,6 +74,7 @@ def examine(settings: Settings, ask_models: bool = False) -> Iterator[Finding]:
     yield check_jars(cache_folder(), needed=not named)
     yield from check_kafka(settings)
     yield check_index(settings.index)
+    yield from check_trees(settings)
     yield check_port(settings.http)
     yield from check_fetching(settings.fetch)
     yield from check_models(settings, ask_models)
@@ -139,6 +141,23 @@ def check_index(index: IndexSettings) -> Finding:
     except IndexDownError as error:
         return Finding("index", "fail", f"{where}: {error}", "start it, or name another with ASSAY_INDEX__URL")
     return Finding("index", "ok", f"{where}; {index.embedder.kind} vectors")
+
+
+def check_trees(settings: Settings) -> Iterator[Finding]:
+    """Whether the trees that re-rank can be asked, where there are any, and see the numbers they were trained on."""
+    if (model := settings.ranking_model) is None:
+        return
+    try:
+        model.ready()
+    except ModelMismatchError as error:
+        yield Finding("ranking trees", "fail", str(error))
+        return
+    if warning := model.other_config(settings.ranking):
+        yield Finding("ranking trees", "warn", warning)
+    else:
+        yield Finding(
+            "ranking trees", "ok", f"{model.manifest.name} {model.manifest.version} fits the features of today"
+        )
 
 
 async def _try_index(index: IndexSettings) -> None:

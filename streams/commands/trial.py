@@ -12,6 +12,7 @@ import random
 from collections.abc import Iterator
 from typing import IO, Any
 
+from handlers.ranking.trees import ModelMismatchError
 from schemas.event import Event
 from schemas.outcome import (
     Ask,
@@ -30,7 +31,7 @@ from streams.clock import SystemClock
 from streams.codec import decode
 from streams.pipeline.breaker import ClosedBreaker
 from streams.pipeline.decide import Decider, exhausted, retry_of
-from streams.settings import Settings
+from streams.settings import Settings, SettingsError
 from streams.topology import TOPIC_BYTES, Handler, Topic
 
 _ANSWER = b'{"outcome":'
@@ -81,7 +82,8 @@ class HandlerTrial:
         """Takes what the handler's run depends on.
 
         Raises:
-            SettingsError: Sections of the configuration that are right by themselves don't go together.
+            SettingsError: Sections of the configuration that are right by themselves don't go together, or its trees
+                can't be asked.
         """
         retry = retry_of(handler, settings.processing.retries)
         clock = SystemClock()
@@ -89,6 +91,11 @@ class HandlerTrial:
         self._world = _World(settings, reads_index=handler.lane == "query")
         self._handler = handler
         self.rules = settings.rules(handler.rules)
+        if (model := getattr(self.rules, "ranking_model", None)) is not None:
+            try:
+                model.ready()
+            except ModelMismatchError as error:
+                raise SettingsError(str(error)) from None
         breaker = ClosedBreaker(settings.processing.breaker, clock)
         self._decider = Decider(handler, self.rules, retry, self._world, clock, random.random, breaker)
 

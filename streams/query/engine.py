@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
 
+import structlog
+
 from handlers.ranking.trees import ModelMismatchError
 from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Outcome, Retry
 from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageOutcome
@@ -25,6 +27,8 @@ from streams.settings import Settings, SettingsError
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.queries import QueryTelling, RefusalReason, Via
 from streams.topology import Handler, handler_named
+
+log = structlog.get_logger("assay.query")
 
 RANKING_HANDLER = "rank_results"
 _TRIES = 2
@@ -90,6 +94,8 @@ class QueryEngine:
                 settings.ranking_model.ready()
             except ModelMismatchError as error:
                 raise SettingsError(str(error)) from None
+            if warning := settings.ranking_model.other_config(settings.ranking):
+                log.warning(warning)
         self._clock = clock or SystemClock()
         self._limits = settings.query
         self._telling = QueryTelling(metrics, via)

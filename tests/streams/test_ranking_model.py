@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import importlib.util
 import json
@@ -12,14 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from handlers.ranking.manifest import NAMES
 from handlers.ranking.trees import ModelMismatchError, RankingModel
 from schemas.rules import Rules
 from streams.cli import main
+from streams.commands.doctor import check_trees
+from streams.commands.trial import HandlerTrial
 from streams.query.engine import QueryEngine
 from streams.ranking_model import SHIPPED_MANIFEST, manifest_path, read_ranking_model
 from streams.settings import SettingsError, load_settings
+from streams.topology import handler_named
 from tests.handlers.ranking.models import generated_model
 from tests.streams.query.toys import Answers
 
@@ -40,6 +45,15 @@ def changed(folder: Path, **fields: Any) -> str:
     path = folder / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | fields), "utf-8")
     return str(folder)
+
+
+def unreadable(folder: Path) -> str:
+    """The folder with a model that is whole and that XGBoost can't read after all."""
+    document = json.loads((folder / "model.json").read_text("utf-8"))
+    document["learner"]["learner_model_param"]["base_score"] = "[much]"
+    text = json.dumps(document)
+    (folder / "model.json").write_text(text, "utf-8")
+    return changed(folder, sha256=hashlib.sha256(text.encode()).hexdigest())
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -187,13 +201,40 @@ def test_who_answers_queries_makes_the_model_ready_before_the_first(folder: Path
     assert "booster" not in vars(settings.ranking_model)
     QueryEngine(settings, Answers())
     assert "booster" in vars(settings.ranking_model)
-    document = json.loads((folder / "model.json").read_text("utf-8"))
-    del document["learner"]["gradient_booster"]["model"]["trees"]
-    damaged = json.dumps(document)
-    (folder / "model.json").write_text(damaged, "utf-8")
-    changed(folder, sha256=hashlib.sha256(damaged.encode()).hexdigest())
-    with pytest.raises(SettingsError, match="XGBoost can't read the model file"):
-        QueryEngine(load_settings(**trees(folder, "on")), Answers())
+    settings = load_settings(**trees(unreadable(folder), "on"))
+    with pytest.raises(SettingsError, match="does not fit"):
+        QueryEngine(settings, Answers())
+
+
+def test_a_trial_says_at_once_what_xgboost_cannot_read(folder: Path) -> None:
+    settings = load_settings(**trees(unreadable(folder), "on"))
+    handler = handler_named("rank_results")
+    assert handler is not None
+    with asyncio.Runner() as runner, pytest.raises(SettingsError, match="does not fit"):
+        HandlerTrial(handler, settings, runner)
+
+
+def test_features_of_another_configuration_are_told_in_the_log_and_by_the_doctor(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = load_settings(**trees(folder, "on"))
+    [finding] = check_trees(settings)
+    assert (finding.what, finding.state) == ("ranking trees", "ok")
+    with capture_logs() as logged:
+        QueryEngine(settings, Answers())
+    assert logged == []
+
+    changed(folder, features_config="0" * 12)
+    settings = load_settings(**trees(folder, "on"))
+    [finding] = check_trees(settings)
+    assert finding.state == "warn"
+    assert "ranking.bm25, ranking.intent or ranking.mmr" in finding.detail
+    with capture_logs() as logged:
+        QueryEngine(settings, Answers())
+    assert [(entry["log_level"], entry["event"]) for entry in logged] == [("warning", finding.detail)]
+    assert list(check_trees(load_settings())) == []
+    [finding] = check_trees(load_settings(**trees(unreadable(folder), "on")))
+    assert finding.state == "fail"
 
 
 def test_reading_settings_costs_no_xgboost(folder: Path) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -16,8 +17,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from handlers.ranking.manifest import FEATURES_OF, NAMES, VERSION_PHASE_A, Manifest, Phase
+from handlers.ranking.sections import features_config
 from handlers.ranking.trees import ModelMismatchError, RankingModel, confidence_of
 from schemas.rules import Rules
+from streams.settings import load_settings
 from tests.handlers.ranking.models import generated_model, generated_rows, grown_text, manifest_of
 
 ROWS = generated_rows(50, seed=7)
@@ -142,13 +145,90 @@ def test_without_xgboost_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) 
         model.score(ROWS)
 
 
-def test_a_model_whose_trees_are_damaged_is_refused_before_it_is_asked() -> None:
+def damaged(change: Callable[[dict[str, Any]], object]) -> str:
+    """The text of a model after a change to its part ``learner``."""
     document = json.loads(MODEL_41.model)
-    del document["learner"]["gradient_booster"]["model"]["trees"]
-    damaged = json.dumps(document)
-    model = RankingModel(manifest=manifest_of(damaged), model=damaged)
-    with pytest.raises(ModelMismatchError, match="XGBoost can't read the model file"):
+    change(document["learner"])
+    return json.dumps(document)
+
+
+def trees_of(learner: dict[str, Any]) -> Any:
+    return learner["gradient_booster"]["model"]["trees"]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda it: it.pop("gradient_booster"), "is not whole"),
+        (lambda it: it["gradient_booster"]["model"].pop("trees"), "is not whole"),
+        (lambda it: it["gradient_booster"].update(model=None), "is not whole"),
+        (lambda it: trees_of(it).pop(), "holds 19 trees and says that it has 20"),
+        (lambda it: it["gradient_booster"]["model"].update(tree_info=[0] * 3), "deals its trees"),
+        (lambda it: it["gradient_booster"]["model"].update(iteration_indptr=[0, 7]), "counts its rounds"),
+        (lambda it: it["gradient_booster"].update(name="dart"), "holds 'dart', and only gbtree is read"),
+        (lambda it: it["learner_model_param"].update(num_class="3"), "gives a result several scores"),
+        (lambda it: trees_of(it)[2].update(id=99), "damaged tree 2"),
+        (
+            lambda it: trees_of(it)[2]["left_children"].__setitem__(0, 99_999),
+            "tree 2: node 0 of .* has the child 99999",
+        ),
+        (lambda it: trees_of(it)[2]["right_children"].__setitem__(0, 0), "has the child 0"),
+        (lambda it: trees_of(it)[2]["right_children"].__setitem__(0, -1), "has the child -1"),
+        (lambda it: trees_of(it)[2]["left_children"].__setitem__(0, 1.5), "has the child 1.5"),
+        (lambda it: trees_of(it)[2]["split_indices"].__setitem__(0, 41), "splits on feature 41 of 41"),
+        (lambda it: trees_of(it)[2]["split_indices"].__setitem__(0, -1), "splits on feature -1 of 41"),
+        (lambda it: trees_of(it)[2]["split_type"].__setitem__(0, 1), "splits on categories"),
+        (lambda it: trees_of(it)[2].update(base_weights=["x"]), "base_weights has 1 entries"),
+        (lambda it: trees_of(it)[2]["base_weights"].__setitem__(0, "x"), "base_weights holds what is no number"),
+        (lambda it: trees_of(it)[2]["split_conditions"].__setitem__(0, float("nan")), "split_conditions holds what is"),
+        (lambda it: trees_of(it)[2]["tree_param"].update(num_nodes="0"), "damaged tree 2"),
+    ],
+)
+def test_damaged_trees_are_refused_before_xgboost_sees_them(
+    change: Callable[[dict[str, Any]], object], told: str
+) -> None:
+    """It would end the process, go round for ever, or say nothing until the first query."""
+    text = damaged(change)
+    with pytest.raises(ModelMismatchError, match=told):
+        RankingModel(manifest=manifest_of(text), model=text)
+
+
+def test_json_that_is_nested_too_deeply_is_refused() -> None:
+    text = "[" * 100_000
+    with pytest.raises(ModelMismatchError, match="is not the JSON that XGBoost's save_model writes"):
+        RankingModel(manifest=manifest_of(text), model=text)
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+@pytest.mark.parametrize("features", [29, 41])
+def test_models_that_xgboost_wrote_are_whole_and_ready(features: int, phase: Phase) -> None:
+    generated_model(features, phase).ready()
+
+
+def test_what_only_xgboost_sees_is_told_when_it_is_made_ready() -> None:
+    text = damaged(lambda it: it["learner_model_param"].update(base_score="[much]"))
+    model = RankingModel(manifest=manifest_of(text), model=text)
+    with pytest.raises(ModelMismatchError, match="does not fit"):
         model.ready()
+
+
+# --- the configuration it was trained under --------------------------------------------------------------------------
+
+
+def test_other_numbers_of_what_features_are_made_of_are_told() -> None:
+    ranking = load_settings().ranking
+    own = manifest_of(MODEL_41.model, features_config=features_config(ranking))
+    model = RankingModel(manifest=own, model=MODEL_41.model)
+    assert model.other_config(ranking) is None
+    assert MODEL_41.other_config(ranking) is None, "a manifest that does not say is left alone"
+    told = set()
+    for changes in ({"bm25": {"k1": 2.0}}, {"mmr": {"specific": 0.5}}, {"bm25": {"title_weight": 1}}):
+        said = model.other_config(load_settings(ranking=changes).ranking)
+        assert said is not None
+        told.add(said)
+    assert len(told) == 1
+    assert "\n" not in told.pop()
+    assert model.other_config(load_settings(ranking={"trees": {"confidence": 0.1}, "limit": 3}).ranking) is None
 
 
 def test_a_model_is_read_without_numpy_and_xgboost() -> None:
