@@ -26,6 +26,7 @@ from handlers.ranking.judge import TASK, ask_judge
 from handlers.ranking.manifest import VERSION_PHASE_C
 from handlers.ranking.retrieval import merge_hits, search_for, take_given
 from handlers.ranking.sections import RankingSection
+from handlers.ranking.tokens import fold
 from handlers.ranking.trees import RankingModel
 from handlers.ranking.underway import Begun, Underway
 from handlers.reasoning.context import language_of, order_sources, write_context
@@ -104,10 +105,10 @@ class RankResultsRules(Rules):
 def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome | Ask:
     """Asks the index for candidates; where some came along, goes on with those that fit the filters (R-230, R-232).
 
-    Filters that can't be meant are told in the note on the retrieval, with no results: who asked waits for an answer,
-    and would not see a dead letter.
+    Filters that can't be meant, and a query without a word, are told in the note on the retrieval, with no results:
+    who asked waits for an answer, and would not see a dead letter.
     """
-    if request.candidates is None:
+    if request.candidates is None and fold(request.query):
         search = search_for(request, rules.ranking.retrieval)
         if not isinstance(search, BadFilter):
             return Ask(search)
@@ -145,15 +146,18 @@ def _candidates(
 ) -> tuple[tuple[Candidate, ...], StageOutcome, str]:
     """What is to be ranked, and what the retrieval did; the filters hold for candidates that came along too."""
     section = rules.ranking.retrieval
+    if not fold(request.query):
+        # Signs alone are like nothing, and so are all documents equally like them: their order would be chance.
+        return (), StageOutcome.FAILED, "the query has no words"
     if found is not None:
         merged = merge_hits(found.hits, section)
-        return merged, StageOutcome.RAN, f"{len(found.hits)} points found, of {len(merged)} documents"
+        return merged, StageOutcome.RAN, f"{_many(len(found.hits), 'point')} found, of {_many(len(merged), 'document')}"
     filters = read_filters(request.filters)
     if isinstance(filters, BadFilter):
         return (), StageOutcome.FAILED, filters.detail
     given = take_given(request.candidates or (), section)
     fitting = tuple(candidate for candidate in given if fits(candidate, filters, rules.tiers))
-    because = f"{len(given)} candidates came along"
+    because = f"{_many(len(given), 'candidate')} came along"
     if len(fitting) < len(given):
         because += f", {len(fitting)} of them fit the filters"
     return fitting, StageOutcome.SKIPPED, because
@@ -182,6 +186,10 @@ def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResu
     standing = stages.after_trees(weighed, standing, section.trees, model)
     standing = stages.after_diversity(weighed, standing, section, begun.request.limit or section.limit)
     return _completed(begun, standing, rules)
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _note(stage: StageName, outcome: StageOutcome, because: str) -> StageNote:
@@ -219,7 +227,9 @@ def _context(query: str, results: tuple[RankedResult, ...], section: ReasoningSe
     sources = order_sources(results)
     high = sum(source.label == "HIGH" for source in sources)
     context = write_context(sources, language_of(query, section), section)
-    return context, _note(StageName.REASONING, StageOutcome.RAN, f"{len(sources)} sources, {high} of them HIGH")
+    return context, _note(
+        StageName.REASONING, StageOutcome.RAN, f"{_many(len(sources), 'source')}, {high} of them HIGH"
+    )
 
 
 def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsRules) -> RankedResult:

@@ -114,11 +114,12 @@ def request_of(options: QueryOptions) -> RankingRequested | str:
     if not text:
         return "the query is empty: say what is looked for"
     candidates: list[Any] | None = None
+    lines: list[int] = []
     if options.candidates is not None:
         read = _candidates(options.candidates)
         if isinstance(read, str):
             return read
-        candidates = read
+        lines, candidates = [line for line, _ in read], [candidate for _, candidate in read]
     filters = {
         "tiers": options.tiers,
         "domains": options.domains,
@@ -130,11 +131,18 @@ def request_of(options: QueryOptions) -> RankingRequested | str:
     try:
         return RankingRequested.model_validate({**value, "candidates": candidates})
     except ValidationError as error:
-        return refusal(error).detail
+        of_candidate = next((item["loc"] for item in error.errors() if item["loc"][:1] == ("candidates",)), ())
+        if len(of_candidate) < 2 or not isinstance(number := of_candidate[1], int):
+            return refusal(error).detail
+        where = f"line {lines[number]}" if lines[number] else f"candidate {number + 1}"
+        return f"{options.candidates}, {where}: {refusal(error).detail}"
 
 
-def _candidates(path: Path) -> list[Any] | str:
-    """Candidates of a file: a JSON array, or one a line; answers of ``assay try`` give their events."""
+def _candidates(path: Path) -> list[tuple[int, Any]] | str:
+    """Candidates of a file: a JSON array, or one a line; answers of ``assay try`` give their events.
+
+    Each comes with its line, 0 in an array.
+    """
     try:
         with opened(path) as source:
             content = source.read(TOPIC_BYTES + 1)
@@ -142,15 +150,17 @@ def _candidates(path: Path) -> list[Any] | str:
         return f"{path}: {explain(error)}"
     if len(content) > TOPIC_BYTES:
         return f"{path}: more than {TOPIC_BYTES} bytes of candidates; give fewer"
-    found: list[Any] = []
+    found: list[tuple[int, Any]] = []
+    number = 0
     try:
         if content.lstrip().startswith(b"["):
-            found = json.loads(content)
+            found = [(0, candidate) for candidate in json.loads(content)]
         else:
-            for line in content.splitlines():
-                found += _of_line(json.loads(line)) if line.strip() else []
+            for number, line in enumerate(content.splitlines(), 1):
+                found += [(number, value) for value in _of_line(json.loads(line))] if line.strip() else []
     except (ValueError, RecursionError):
-        return f'{path}: not JSON; one candidate a line is needed, {{"url": …, "title": …, "content": …}}'
+        where = f", line {number}" if number else ""
+        return f'{path}{where}: not JSON; one candidate a line is needed, {{"url": …, "title": …, "content": …}}'
     if len(found) > MAX_CANDIDATES:
         return f"{path}: {len(found)} candidates, {MAX_CANDIDATES} at most"
     return found

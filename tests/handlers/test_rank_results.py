@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.ranking.sections import RankingSection
+from handlers.ranking.tokens import fold
 from schemas.llm import CallOutcome, LlmCall
 from schemas.outcome import (
     Ask,
@@ -420,6 +421,33 @@ def test_filters_hold_for_candidates_that_came_along() -> None:
 
 
 @pytest.mark.parametrize("candidates", [CANDIDATES, None])
+@pytest.mark.parametrize("query", ["!!!", "\U0001f600", "\u200b", " ", "…?", "_"])
+def test_a_query_without_a_word_is_told_and_has_no_results(query: str, candidates: list[dict[str, Any]] | None) -> None:
+    event = completed(rank_results(request(query=query, candidates=candidates), RULES))
+    assert note(event, StageName.RETRIEVAL).outcome is StageOutcome.FAILED
+    assert note(event, StageName.RETRIEVAL).because == "the query has no words"
+    assert (event.results, event.context) == ((), "")
+
+
+@pytest.mark.parametrize("query", ["C", "9/11", "雨", "ฝน", "дождь", "\u0939\u093f", "비", "①"])
+def test_a_word_of_any_script_is_a_word(query: str) -> None:
+    assert isinstance(rank_results(request(query=query, candidates=None), RULES), Ask)
+
+
+def test_one_is_no_plural() -> None:
+    event = completed(run(request(candidates=CANDIDATES[:1])))
+    assert note(event, StageName.RETRIEVAL).because == "1 candidate came along"
+    assert note(event, StageName.REASONING).because == "1 source, 1 of them HIGH"
+
+
+@pytest.mark.parametrize("candidates", [CANDIDATES, None])
+def test_a_misspelt_filter_is_told_and_not_ignored(candidates: list[dict[str, Any]] | None) -> None:
+    event = completed(rank_results(request(candidates=candidates, filters={"source_tier": "A"}), RULES))
+    assert note(event, StageName.RETRIEVAL).because.startswith("filters: there is no 'source_tier'; there are tiers,")
+    assert event.results == ()
+
+
+@pytest.mark.parametrize("candidates", [CANDIDATES, None])
 def test_filters_that_can_not_be_meant_are_told_to_who_asked(candidates: list[dict[str, Any]] | None) -> None:
     event = completed(rank_results(request(candidates=candidates, filters={"date_from": "last week"}), RULES))
     assert note(event, StageName.RETRIEVAL).outcome is StageOutcome.FAILED
@@ -487,7 +515,7 @@ def test_results_are_candidates_each_once_in_falling_order(
     assert len(set(urls)) == len(urls)
     known = {candidate["url"] for candidate in candidates}
     assert set(urls) <= known
-    assert len(urls) == min(len(known), limit or under.ranking.limit)
+    assert len(urls) == (min(len(known), limit or under.ranking.limit) if fold(query) else 0)
     assert [result.rank for result in event.results] == list(range(1, len(urls) + 1))
     scores = [result.score for result in event.results]
     assert scores == sorted(scores, reverse=True)
