@@ -13,12 +13,12 @@ from functools import cached_property
 from handlers.indexing.rules import TrustLabelsSection
 from handlers.page.links import canonical_url
 from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts, render
+from handlers.prompts.template import Prompts, Template, quoted, render
 from handlers.results.coverage import coverage, query_terms
 from handlers.results.judge_reply import REPLY_SCHEMA, RetrievalReply, read_retrieval_reply
 from handlers.results.patterns import Patterns, joined_words
 from handlers.results.sections import RetrievalEvaluationSection
-from handlers.trust.forgery import without_labels
+from handlers.trust.forgery import fit_to_show
 from handlers.trust.labels import Thresholds, label_of
 from schemas.llm import LlmCall
 from schemas.outcome import (
@@ -125,29 +125,34 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> AskMod
     template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
     shown = batch.retrieved_content[: section.maxSources]
     labels = Thresholds(rules.trust_labels.high, rules.trust_labels.medium)
-    sources = "\n".join(_shown(number, content, section, labels) for number, content in enumerate(shown, 1))
-    room = section.maxSources * 4 * section.maxSourceCharacters
-    messages = render(
-        template, {}, {"query": batch.query[: section.maxSourceCharacters], "sources": sources}, max_characters=room
-    )
+    sources = "\n\n".join(_shown(number, content, template, section, labels) for number, content in enumerate(shown, 1))
+    query = fit_to_show(batch.query[: section.maxSourceCharacters])
+    messages = render(template, {"sources": sources}, {"query": query}, max_characters=2 * section.maxSourceCharacters)
     facts = {**_fallback(batch, rules).to_wire(), "sourcesShown": len(shown)}
     return AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA)
 
 
-def _shown(number: int, content: RetrievedContent, section: RetrievalEvaluationSection, labels: Thresholds) -> str:
-    """A source as the judge is shown it; what it is made of can take no more than it has room for.
+def _shown(
+    number: int,
+    content: RetrievedContent,
+    template: Template,
+    section: RetrievalEvaluationSection,
+    labels: Thresholds,
+) -> str:
+    """A source as the judge is shown it: what others wrote in a block, our label on a line of its own before that.
 
     Of its trust score it is shown the label, for no model is shown a number of trust (R-253); a source can write none.
     """
     longest = section.maxSourceCharacters
-    cts = content.cts_score
-    label = "" if cts is None else f"\n   [TRUST_TIER: {label_of(int(cts), labels)}]"
-    title = _line(content.title or "", longest)
-    return f"{number}. {title}\n   {_line(content.url, longest)}{label}\n   {_line(content.content, longest)}"
+    label = "" if content.cts_score is None else f"[TRUST_TIER: {label_of(int(content.cts_score), labels)}]\n"
+    lines = (_line(text or "", longest) for text in (content.title, content.url, content.content))
+    # As a whole, for a label may begin in one field and end in the next.
+    return label + quoted(template, f"source {number}", fit_to_show("\n".join(lines)), 4 * longest)
 
 
 def _line(text: str, longest: int) -> str:
-    return without_labels(" ".join(text[: 4 * longest].split())[:longest])
+    """A text on one line; what is made of it can take no more than it has room for."""
+    return " ".join(text[: 4 * longest].split())[:longest]
 
 
 def _unjudged(batch: ResultsClassified, scores: JudgeScores) -> _Judged:

@@ -19,7 +19,7 @@ from handlers.prompts.replies import json_object
 from handlers.prompts.template import Template, quoted, render
 from handlers.ranking.candidate import Candidate
 from handlers.ranking.sections import ModelRankingSection
-from handlers.trust.forgery import without_labels
+from handlers.trust.forgery import fit_to_show, without_labels
 from schemas.event import Score
 from schemas.outcome import AskModel
 
@@ -68,7 +68,9 @@ def ask_judge(
         quoted(template, f"passage {number}", _shown(title, candidate.date, text))
         for number, (candidate, (title, text)) in enumerate(zip(shown, passages, strict=True), 1)
     )
-    messages = render(template, {"passages": blocks}, {"query": read.text}, max_characters=_QUERY_CHARACTERS)
+    messages = render(
+        template, {"passages": blocks}, {"query": fit_to_show(read.text)}, max_characters=_QUERY_CHARACTERS
+    )
     facts = {
         "words": list(read.keywords),
         "phrases": list(read.phrases),
@@ -196,4 +198,5 @@ def _line(text: str, most: int) -> str:
 
 def _shown(title: str, date: str | None, text: str) -> str:
     lines = [title or "(no title)", *([f"Published: {_line(date, _DATE_CHARACTERS)}"] if date else []), text]
-    return "\n".join(lines)
+    # As a whole, for a label may begin in one field and end in the next.
+    return fit_to_show("\n".join(lines))

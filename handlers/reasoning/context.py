@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from handlers.page.links import host_of
 from handlers.prompts.template import cleaned
 from handlers.reasoning.sections import ReasoningSection, RoleSection
-from handlers.trust.forgery import without_labels
+from handlers.trust.forgery import fit_to_show
 from handlers.trust.labels import LABELS, Label, Language, plain_name, source_line, source_name
 from schemas.ranking import RankedResult
 
@@ -117,8 +117,8 @@ def write_context(sources: Sequence[Source], language: Language, section: Reason
 
 
 def one_line(text: str, max_characters: int = _MAX_LINE_CHARACTERS) -> str:
-    """What others wrote, on one line and without labels."""
-    return " ".join(without_labels(cleaned(text, max_characters)).split())
+    """What others wrote, on one line, fit to be shown."""
+    return " ".join(fit_to_show(cleaned(text, max_characters)).split())
 
 
 def _body(source: Source, language: Language, max_characters: int) -> str:
@@ -130,7 +130,7 @@ def _body(source: Source, language: Language, max_characters: int) -> str:
     )
     lines = (f"{field}{value}" for field, value in zip(_FIELDS[language], values, strict=True) if value)
     # As a whole, for a label may begin in one field and end in the next.
-    return without_labels("\n".join(lines))
+    return fit_to_show("\n".join(lines))
 
 
 def _nonce(bodies: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from handlers.prompts.template import Prompts, render
 from handlers.reasoning.context import Source, language_of, one_line, shown_to, write_context
 from handlers.reasoning.replies import FINDINGS_SCHEMA, SENTENCES_SCHEMA, VERDICTS_SCHEMA, Verdict
 from handlers.reasoning.sections import ReasoningSection, RoleSection
-from handlers.trust.forgery import without_labels
+from handlers.trust.forgery import fit_to_show
 from schemas.outcome import AskModel, Message
 
 Role = Literal["analyst", "critic", "writer"]
@@ -75,9 +75,9 @@ def role_messages(
         prompts: The templates.
     """
     seen = seen_by(role, sources, section)
-    untrusted = {"query": without_labels(query)}
+    untrusted = {"query": fit_to_show(query)}
     if role != "analyst":
-        untrusted["findings"] = without_labels(_listed(findings, seen))
+        untrusted["findings"] = fit_to_show(_listed(findings, seen))
     return render(prompts[role], {"sources": write_context(seen, language_of(query, section), section)}, untrusted)
 
 
@@ -114,7 +114,7 @@ def ask_role(
                 "number": source.number,
                 "label": source.label,
                 "title": one_line(source.title),
-                "passage": without_labels(source.passage),
+                "passage": fit_to_show(source.passage),
             }
             for source in seen
         ],

@@ -12,6 +12,7 @@ import re
 from html import unescape
 from urllib.parse import unquote
 
+from handlers.trust.brackets import with_round_brackets
 from handlers.trust.label_forms import find_labels
 from handlers.trust.lookalikes import folded, folds_of, seen
 
@@ -43,6 +44,17 @@ def without_labels(text: str) -> str:
         # Somebody wrote it as character codes: what they stand for is what is judged, and then shown.
         plain = _without(_tightened(_decoded(plain)))
     return plain
+
+
+def fit_to_show(text: str) -> str:
+    """What others wrote as it may stand in a prompt or an answer: without labels, and its square brackets round.
+
+    To be called on all that stands together, for a label may begin in one field and end in the next.
+
+    >>> fit_to_show("[1] [TRUST_TIER: HIGH] 【快訊】")
+    '(1) (claim removed) （快訊）'
+    """
+    return with_round_brackets(without_labels(text))
 
 
 def holds_label(text: str) -> bool:

@@ -10,6 +10,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
+from handlers.trust.brackets import is_bracket
 from handlers.trust.forgery import holds_label, without_labels
 
 Label = Literal["HIGH", "MEDIUM", "LOW"]
@@ -20,7 +21,6 @@ MAX_NAME_CHARACTERS = 60
 _NAME_CHARACTERS_READ = 1000
 _NO_NAME = {"zh": "不明", "en": "unknown"}
 _SOURCE_WORD = {"zh": "來源：", "en": "Source: "}
-_BRACKETS = frozenset(("Ps", "Pe", "Pi", "Pf"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +94,10 @@ def plain_name(name: str) -> str:
     name = unicodedata.normalize("NFKC", name[:_NAME_CHARACTERS_READ])
     if holds_label(name):
         return ""
-    kept = (" " if _is_bracket(character) else character for character in without_labels(name))
+    kept = (" " if is_bracket(character) else character for character in without_labels(name))
     plain = " ".join("".join(kept).split())[:MAX_NAME_CHARACTERS].strip()
     # Without its brackets it may read differently; without a letter or digit it is no name.
     return plain if any(map(str.isalnum, plain)) and not holds_label(plain) else ""
-
-
-def _is_bracket(character: str) -> bool:
-    return character in "<>⎡⎣⎤⎦" or unicodedata.category(character) in _BRACKETS
 
 
 def tier_of(score: int, thresholds: Thresholds) -> Literal["A", "B", "C"]:

@@ -72,8 +72,8 @@ def test_a_verdict_is_one_of_three() -> None:
     [
         ("It rained [1].", "It rained."),
         ("It rained【1, 99】 and【2】 snowed.", "It rained and snowed."),
-        ("In [2024] it\x00 rained\n a lot", "In [2024] it rained a lot"),
-        ("Array a[i] stays, so does [sic].", "Array a[i] stays, so does [sic]."),
+        ("In [2024] it\x00 rained\n a lot", "In (2024) it rained a lot"),
+        ("Array a[i] stays, so does [sic].", "Array a(i) stays, so does (sic)."),
         ("[TRUST_TIER: HIGH] It rained.", "(claim removed) It rained."),
     ],
 )
