@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from handlers.ranking.manifest import OBJECTIVES
-from handlers.ranking.training.card import MEASURE_NAMES, figures, rows_of, write_card
+from handlers.ranking.sections import features_config
+from handlers.ranking.training.card import MEASURE_NAMES, figures, mixed, rows_of, told_of, write_card
 from handlers.ranking.training.growing import XgboostMissingError
 from handlers.ranking.training.joining import MEANINGS
 from handlers.ranking.training.train import Refusal, Trained, train
@@ -90,6 +91,7 @@ def run_train(settings: Settings, options: TrainOptions) -> int:
             options.features,
             current,
             options.skip_other_versions,
+            features_config(settings.ranking),
         )
     except XgboostMissingError as error:
         tell("train", str(error))
@@ -158,8 +160,9 @@ def _as_json(made: Trained, options: TrainOptions, reading: Reading, why: str | 
         "graded": report.graded,
         "requests": report.requests,
         "period": [moment.isoformat() for moment in report.period] if report.period else None,
-        "queries": {"trained": report.trained[1], "held_out": report.held_out[1]},
-        "judged": report.judged,
+        "queries": {"trained": report.trained[1], "held_out": report.held_out[1], "judged": report.judged[1]},
+        "judged": report.judged[0],
+        "config_versions": report.config_versions,
         "left_out": {str(reason): count for reason, count in report.left_out.items() if count},
         "unreadable": len(reading.unreadable),
         "metrics": asdict(report.measures),
@@ -183,8 +186,10 @@ def _show(made: Trained, options: TrainOptions, why: str | None) -> None:
     console = table_console()
     console.print(
         f"{report.phase} trees over {report.features} features, from {report.trained[0]:,} requests; "
-        f"judged on {report.judged:,} of queries held out"
+        f"judged on {told_of(report.judged)} held out"
     )
+    if said := mixed(report):
+        console.print(said, markup=False)
     for reason, count in report.left_out.items():
         if count:
             console.print(f"left out: {count:,} {MEANINGS[reason]}")

@@ -94,7 +94,11 @@ async def train(assay: Installation, out: Path, *options: str) -> tuple[int, str
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env=os.environ
-        | {"ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers, "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix},
+        | {
+            "ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
+            "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix,
+            "ASSAY_TRAINING__LEAST_JUDGED": "5",
+        },
     )
     said, told = await process.communicate()
     return process.returncode or 0, said.decode(), told.decode()

@@ -14,6 +14,9 @@ MEASURE_NAMES = ("NDCG@10", "precision@5", "MAP", "MRR")
 _POSITIONS = ("retrieval_position", "ranking_position", "relative_score", "ranking_percentile", "position_change")
 """Features that say where a result stood: through them a model can learn what was clicked for standing there."""
 
+_VERSIONS = 3
+"""Configurations that are named, the most frequent first."""
+
 
 def write_card(trained: Trained, section: TrainingSection) -> str:
     """The model card, in Markdown.
@@ -46,6 +49,29 @@ def rows_of(report: TrainingReport) -> list[tuple[str, Measures, str]]:
     return rows
 
 
+def told_of(counted: tuple[int, int]) -> str:
+    """So many requests of so many queries.
+
+    >>> told_of((40, 1))
+    '40 requests of 1 query'
+    """
+    requests, queries = counted
+    return f"{requests:,} request{'s'[: requests != 1]} of {queries:,} {'query' if queries == 1 else 'queries'}"
+
+
+def mixed(report: TrainingReport) -> str | None:
+    """What to tell where answers of several configurations were trained on together; else None."""
+    if len(report.config_versions) < 2:
+        return None
+    often = sorted(report.config_versions.items(), key=lambda item: (-item[1], item[0]))
+    found = ", ".join(f"{version} ({count:,})" for version, count in often[:_VERSIONS])
+    more = ", ..." if len(often) > _VERSIONS else ""
+    return (
+        f"answers of {len(often):,} configurations are mixed: {found}{more}; where ranking.bm25, "
+        "ranking.intent or ranking.mmr differ between them, the same feature has other numbers"
+    )
+
+
 def _intended(manifest: Manifest, report: TrainingReport) -> list[str]:
     block = "with" if report.features == TOTAL_FEATURES_PHASE_C else "without"
     return [
@@ -67,6 +93,7 @@ def _data(report: TrainingReport, section: TrainingSection) -> list[str]:
                 ("results with feedback", f"{report.labelled:,}"),
                 ("results graded, those left alone included", f"{report.graded:,}"),
                 ("period", period),
+                ("configurations that they were answered under", f"{len(report.config_versions):,}"),
                 ("trained on", f"{report.trained[0]:,} requests, {report.trained[1]:,} different queries"),
                 ("held out", f"{report.held_out[0]:,} requests, {report.held_out[1]:,} different queries"),
                 ("grades 0 to 4", ", ".join(f"{count:,}" for count in report.grades)),
@@ -105,12 +132,13 @@ def _measured(report: TrainingReport) -> list[str]:
         for name, measures, difference in rows_of(report)
     ]
     return [
-        f"On {report.judged:,} held-out requests in which some result is better than another:",
+        f"On {told_of(report.judged)} held out, in which some result is better than another; a query counts once, "
+        "however often it was asked:",
         "",
         *_table(("order", *MEASURE_NAMES, "this model's NDCG@10 against it"), rows),
         "",
-        "In brackets: the interval of 95 in 100 bootstrap resamples of these requests. It is sure of its first result "
-        f"in {report.sure:.1%} of them (`ranking.trees.confidence` {report.confidence:g}); elsewhere the order "
+        "In brackets: the interval of 95 in 100 bootstrap resamples of these queries. It is sure of its first result "
+        f"in {report.sure:.1%} of the requests (`ranking.trees.confidence` {report.confidence:g}); elsewhere the order "
         "before it stands, as in the second row.",
     ]
 
@@ -130,6 +158,7 @@ def _limits(report: TrainingReport, section: TrainingSection) -> list[str]:
     return [
         "- Presentation bias: what stands higher is clicked more, and what was never shown has no feedback. "
         f"{by_place:.1%} of the gain is of features that say where a result stood. {corrected}",
+        *([f"- {said[0].upper()}{said[1:]}."] if (said := mixed(report)) else []),
         "- The figures above are of what was shown, as it was ordered then; what was not shown is not in them.",
         "- It is as good as its queries: other subjects, languages or sources need their own figures. Let it run in "
         "shadow first.",

@@ -77,6 +77,7 @@ class ServedRequest:
         ranks: Of the results, from 1, ascending.
         features: A row for each result, as wide as the served version; NaN is a missing value.
         signals: For each result what was done with it; None where nothing is known.
+        config_version: The configuration it was answered under.
     """
 
     request_id: str
@@ -85,6 +86,7 @@ class ServedRequest:
     ranks: tuple[int, ...]
     features: NDArray[np.float32]
     signals: tuple[Signals | None, ...]
+    config_version: str = ""
 
     @property
     def labelled(self) -> int:
@@ -203,6 +205,7 @@ class ServedLog:
                 ranks=tuple(result.rank for result in served),
                 features=as_floats([result.features or () for result in served]),
                 signals=tuple(signals.get(result.url) for result in served),
+                config_version=completed.config_version,
             )
             if request.labelled:
                 self._requests.append(request)

@@ -78,8 +78,16 @@ class TrainingSection(Section):
     """The whole of it."""
 
     phases: PhaseSection = Field(description="Which question is put to the trees as data grows.")
+    least_good: int = Field(
+        ge=1,
+        description="Labelled results that have to be good (grades.relevant) for a model to be trained at all: what "
+        "was shown and left alone is quickly much, and says little.",
+    )
     grades: GradeSection = Field(description="How feedback becomes grades.")
     held_out: float = Field(gt=0, lt=1, description="Share of the queries that the model is judged by and never sees.")
+    least_judged: int = Field(
+        ge=1, description="Different queries held out from which on two orders can be told apart; below, no verdict."
+    )
     position_bias: float = Field(
         ge=0,
         le=2,

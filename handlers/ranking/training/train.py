@@ -7,6 +7,7 @@ are held against the order that was served and against the model in force.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,7 +25,7 @@ from handlers.ranking.manifest import (
     Manifest,
     Phase,
 )
-from handlers.ranking.training.grading import Group, split_groups
+from handlers.ranking.training.grading import Group, grade_of, split_groups
 from handlers.ranking.training.growing import grow
 from handlers.ranking.training.joining import Joined, LeftOut
 from handlers.ranking.training.judging import Difference, Measures, compare, judged, measure, ndcgs, ordered_grades
@@ -40,6 +41,7 @@ class NotTrained(StrEnum):
 
     OTHER_VERSIONS = "other_versions"
     TOO_FEW_LABELS = "too_few_labels"
+    TOO_FEW_GOOD = "too_few_good"
     TOO_FEW_QUERIES = "too_few_queries"
     NOTHING_TO_LEARN = "nothing_to_learn"
 
@@ -50,7 +52,7 @@ class Refusal:
 
     Attributes:
         labelled: Results with feedback.
-        missing: Labelled results that it would take; 0 where that is not what is missing.
+        missing: Labelled results, or good ones, that it would take; 0 where that is not what is missing.
     """
 
     reason: NotTrained
@@ -79,6 +81,7 @@ class TrainingReport:
         period: First and last request; None where no request has a time.
         trained: Requests and different queries that were trained on.
         held_out: The same of those held out; ``judged`` of them tell one order from another.
+        config_versions: How many requests were answered under each configuration.
         grades: How often each grade occurs, 0 to 4.
         confidence: From which on the trees' order counts, as it was configured.
         sure: Share of the held-out requests in which they are that sure of their first result.
@@ -95,7 +98,8 @@ class TrainingReport:
     period: tuple[datetime, datetime] | None
     trained: tuple[int, int]
     held_out: tuple[int, int]
-    judged: int
+    judged: tuple[int, int]
+    config_versions: Mapping[str, int]
     grades: tuple[int, ...]
     left_out: Mapping[LeftOut, int]
     measures: Measures
@@ -122,6 +126,7 @@ def train(
     features: int | None = None,
     current: RankingModel | None = None,
     skip_other_versions: bool = False,
+    features_config: str | None = None,
 ) -> Trained | Refusal:
     """Trains a model and judges it.
 
@@ -133,6 +138,7 @@ def train(
         features: 29 or 41; by the phase where None: 41 in the listwise one, 29 before (R-241, R-243).
         current: The model in force, to compare with.
         skip_other_versions: Leave out answers whose features nobody here knows, instead of refusing.
+        features_config: Of the configuration in force, for the manifest.
 
     Raises:
         XgboostMissingError: It is not installed.
@@ -145,13 +151,16 @@ def train(
     phase = section.phases.phase_of(labelled)
     if phase is None:
         return _too_few(labelled, section.phases.binary)
+    if refusal := _too_few_good(joined, section):
+        return refusal
     split = split_groups(joined.requests, section.grades, section.held_out)
     to_judge = judged(split.held_out, section.grades.relevant)
     if refusal := _unfit(split.trained, to_judge, phase, section, labelled):
         return refusal
     grown = grow(split.trained, FEATURES_OF[FEATURES_VERSIONS[features]], phase, section, seed)
     period = _period(joined)
-    model = RankingModel(manifest=_manifest(grown.model, phase, features, joined, period), model=grown.model)
+    manifest = _manifest(grown.model, phase, features, joined, period, features_config)
+    model = RankingModel(manifest=manifest, model=grown.model)
     scored = _scored(model, to_judge)
     own = _ordered(to_judge, scored)
     sure = [confidence_of(scores.tolist(), phase) >= confidence for scores in scored]
@@ -159,7 +168,8 @@ def train(
     orders = {"order as served": served}
     if current is not None and all(group.features.shape[1] >= len(current.manifest.features) for group in to_judge):
         orders[f"{current.manifest.name} {current.manifest.version}"] = _ordered(to_judge, _scored(current, to_judge))
-    relevant = section.grades.relevant
+    relevant, queries = section.grades.relevant, [group.query for group in to_judge]
+    would_be = [mine if is_ else was for mine, was, is_ in zip(own, served, sure, strict=True)]
     everything = (*split.trained, *split.held_out)
     report = TrainingReport(
         phase=phase,
@@ -171,15 +181,20 @@ def train(
         period=period,
         trained=_counted(split.trained),
         held_out=_counted(split.held_out),
-        judged=len(to_judge),
+        judged=_counted(to_judge),
+        config_versions=dict(sorted(Counter(request.config_version for request in joined.requests).items())),
         grades=tuple(sum(int((group.grades == grade).sum()) for group in everything) for grade in range(5)),
         left_out=joined.left_out,
-        measures=measure(own, relevant),
+        measures=measure(own, queries, relevant),
         confidence=confidence,
         sure=sum(sure) / len(sure),
-        where_sure=measure([mine if is_ else was for mine, was, is_ in zip(own, served, sure, strict=True)], relevant),
+        where_sure=measure(would_be, queries, relevant),
         rivals=tuple(
-            Rival(name, measure(theirs, relevant), compare(ndcgs(own), ndcgs(theirs), section.bootstrap, seed))
+            Rival(
+                name,
+                measure(theirs, queries, relevant),
+                compare(ndcgs(own), ndcgs(theirs), queries, section.bootstrap, seed, section.least_judged),
+            )
             for name, theirs in orders.items()
         ),
         importance=grown.importance,
@@ -214,6 +229,20 @@ def _too_few(labelled: int, needed: int) -> Refusal:
         f"{labelled:,} results have feedback, and it takes {needed:,}: {needed - labelled:,} are missing",
         labelled,
         needed - labelled,
+    )
+
+
+def _too_few_good(joined: Joined, section: TrainingSection) -> Refusal | None:
+    signals = [signals for request in joined.requests for signals in request.signals if signals is not None]
+    good = sum(grade_of(each, section.grades) >= section.grades.relevant for each in signals)
+    if good >= section.least_good:
+        return None
+    return Refusal(
+        NotTrained.TOO_FEW_GOOD,
+        f"{len(signals):,} results have feedback, but only {good:,} of them are good (grade {section.grades.relevant} "
+        f"or more), and it takes {section.least_good:,}: {section.least_good - good:,} are missing",
+        len(signals),
+        section.least_good - good,
     )
 
 
@@ -259,7 +288,12 @@ def _period(joined: Joined) -> tuple[datetime, datetime] | None:
 
 
 def _manifest(
-    model: str, phase: Phase, features: int, joined: Joined, period: tuple[datetime, datetime] | None
+    model: str,
+    phase: Phase,
+    features: int,
+    joined: Joined,
+    period: tuple[datetime, datetime] | None,
+    features_config: str | None,
 ) -> Manifest:
     digest = hashlib.sha256(model.encode()).hexdigest()
     version = FEATURES_VERSIONS[features]
@@ -271,6 +305,7 @@ def _manifest(
         features_version=version,
         features=FEATURES_OF[version],
         sha256=digest,
+        features_config=features_config,
         trained_on=f"Feedback on {joined.labelled:,} results of {len(joined.requests):,} requests{when}.",
         licence="That of the feedback and of the pages it is about; nothing of either is in the model but thresholds.",
     )

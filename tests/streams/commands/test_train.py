@@ -54,7 +54,7 @@ def test_a_model_is_written_that_can_be_loaded(
     assert (answer["labelled"], answer["requests"], answer["unreadable"]) == (600, 60, 0)
     assert answer["metrics"]["ndcg_at_10"] > answer["compared"][0]["metrics"]["ndcg_at_10"]
     assert answer["compared"][0]["order"] == "order as served"
-    assert set(answer["compared"][0]["difference"]) == {"ndcg_at_10", "low", "high", "verdict"}
+    assert set(answer["compared"][0]["difference"]) == {"ndcg_at_10", "low", "high", "queries", "least", "verdict"}
     assert next(iter(answer["importance"])) == "keyword_overlap"
     assert any("MODE=shadow" in line for line in answer["switch_on"])
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from handlers.ranking.manifest import FEATURES_OF, VERSION_PHASE_A, VERSION_PHASE_C, Feature, Phase
-from handlers.ranking.training.card import write_card
+from handlers.ranking.training.card import mixed, write_card
 from handlers.ranking.training.grading import split_groups
 from handlers.ranking.training.joining import Joined, LeftOut
 from handlers.ranking.training.judging import compare, judged, measure, ordered_grades
@@ -16,7 +16,9 @@ from handlers.ranking.training.train import NotTrained, Refusal, Trained, train
 from streams.settings import load_settings
 from tests.handlers.ranking.training.feedback import SIGNAL, completed, joined, row, world
 
-SECTION = load_settings().training
+SHIPPED = load_settings().training
+SECTION = SHIPPED.model_copy(update={"least_judged": 5})
+"""Fewer queries than people should rely on, for here the truth is known."""
 
 
 def trained(data: Joined, **how: object) -> Trained:
@@ -26,7 +28,7 @@ def trained(data: Joined, **how: object) -> Trained:
 
 
 def refused(data: Joined, **how: object) -> Refusal:
-    made = train(data, SECTION, 1, 0.8, **how)  # type: ignore[arg-type]
+    made = train(data, SHIPPED, 1, 0.8, **how)  # type: ignore[arg-type]
     assert isinstance(made, Refusal)
     return made
 
@@ -152,6 +154,83 @@ def test_one_query_asked_a_hundred_times_is_one_query() -> None:
         assert refused(joined(iter(same))).reason is NotTrained.TOO_FEW_QUERIES
 
 
+def asked_again(times: int, held: set[str]) -> Joined:
+    """A world of 80 queries of which those held out are all ``query number 5``, asked so often."""
+    pairs = [pair for pair in world(80) if f"query number {pair[0].request_id[1:]}" not in held]
+    for answer, given in list(world(times, seed=7)):
+        name = {"request_id": f"again {answer.request_id}"}
+        again = answer.model_copy(update={**name, "query": "query number 5"})
+        pairs.append((again, [one.model_copy(update=name) for one in given]))
+    return joined(iter(pairs))
+
+
+@pytest.mark.parametrize("times", [1, 40])
+def test_one_query_held_out_is_no_reason_to_call_a_model_better_however_often_it_was_asked(times: int) -> None:
+    split = split_groups(joined(world(80)).requests, SHIPPED.grades, SHIPPED.held_out)
+    made = train(asked_again(times, {group.query for group in split.held_out}), SHIPPED, 1, 0.8)
+    assert isinstance(made, Trained)
+    assert made.report.judged == (times, 1)
+    [served] = made.report.rivals
+    assert (served.difference.queries, served.difference.least) == (1, 30)
+    assert served.difference.verdict == "can't be told apart: only 1 query"
+    assert served.difference.low == served.difference.high, "resamples of one query are all alike"
+    told = f"On {times} request{'s'[: times != 1]} of 1 query held out"
+    assert told in write_card(made, SHIPPED)
+
+
+def test_enough_queries_make_a_verdict() -> None:
+    made = train(joined(world(200)), SHIPPED, 1, 0.8)
+    assert isinstance(made, Trained)
+    assert made.report.judged[1] >= 30
+    assert made.report.rivals[0].difference.verdict == "better"
+
+
+def test_a_query_counts_once_however_often_it_was_asked() -> None:
+    queries = ["a"] * 40 + ["b", "c"]
+    one, other = [1.0] * 40 + [0.0, 0.5], [0.0] * 40 + [1.0, 0.5]
+    difference = compare(one, other, queries, 500, seed=1)
+    assert difference.ndcg_at_10 == pytest.approx(0.0)
+    assert (difference.queries, difference.verdict) == (3, "can't be told apart")
+    assert measure([[4, 0]] * 9 + [[0, 4]], ["a"] * 9 + ["b"], 1).mrr == 0.75
+
+
+def test_much_that_was_left_alone_and_a_few_clicks_make_no_model() -> None:
+    pairs = [
+        (
+            answer,
+            [
+                f.model_copy(update={"grade": None, "clicked": number == 0 and place < 49})
+                for number, f in enumerate(given)
+            ],
+        )
+        for place, (answer, given) in enumerate(world(500))
+    ]
+    refusal = refused(joined(iter(pairs)))
+    assert (refusal.reason, refusal.labelled, refusal.missing) == (NotTrained.TOO_FEW_GOOD, 5000, 1)
+    assert "only 49 of them are good (grade 1 or more), and it takes 50: 1 are missing" in refusal.because
+    answer, given = pairs[49]
+    pairs[49] = (answer, [given[0].model_copy(update={"clicked": True}), *given[1:]])
+    assert isinstance(train(joined(iter(pairs)), SHIPPED, 1, 0.8), Trained)
+
+
+def test_answers_of_several_configurations_are_told() -> None:
+    alone = trained(joined(world(60)))
+    assert (alone.report.config_versions, mixed(alone.report)) == ({"0" * 12: 60}, None)
+    pairs = [
+        (answer.model_copy(update={"config_version": f"{number % 5:012}"}), given)
+        for number, (answer, given) in enumerate(world(61))
+    ]
+    both = trained(joined(iter(pairs)))
+    said = mixed(both.report)
+    assert said is not None
+    assert said.startswith("answers of 5 configurations are mixed: 000000000000 (13), 000000000001 (12), ")
+    assert said[1:] in write_card(both, SECTION)
+
+
+def test_the_manifest_says_under_which_configuration_it_was_trained() -> None:
+    assert trained(joined(world(60)), features_config="0123456789ab").model.manifest.features_config == "0123456789ab"
+
+
 def test_the_model_in_force_is_compared_on_the_same_queries() -> None:
     old = trained(joined(world(50)))
     report = trained(joined(world(200)), current=old.model).report
@@ -227,10 +306,11 @@ def test_equal_scores_keep_the_order_as_served() -> None:
 
 
 def test_an_interval_is_of_the_same_queries_and_of_the_seed() -> None:
-    better = compare([0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.4, 0.6], 500, seed=1)
+    four = list("abcd")
+    better = compare([0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.4, 0.6], four, 500, seed=1)
     assert better.ndcg_at_10 == pytest.approx(0.3)
     assert 0.2 <= better.low <= 0.3 <= better.high <= 0.4
-    assert compare([0.9, 0.8], [0.5, 0.6], 500, 1) == compare([0.9, 0.8], [0.5, 0.6], 500, 1)
-    assert compare([0.5] * 4, [0.9, 0.8, 0.7, 0.9], 500, 1).verdict == "worse"
-    assert compare([0.5, 0.7], [0.7, 0.5], 500, 1).verdict == "can't be told apart"
-    assert measure([[4, 0], [0, 4]], 1).mrr == 0.75
+    assert compare([0.9, 0.8], [0.5, 0.6], four[:2], 500, 1) == compare([0.9, 0.8], [0.5, 0.6], four[:2], 500, 1)
+    assert compare([0.5] * 4, [0.9, 0.8, 0.7, 0.9], four, 500, 1).verdict == "worse"
+    assert compare([0.5, 0.7], [0.7, 0.5], four[:2], 500, 1).verdict == "can't be told apart"
+    assert measure([[4, 0], [0, 4]], ["a", "b"], 1).mrr == 0.75
