@@ -331,8 +331,9 @@ class SearchVectors:
         text: What is looked for.
         limit: Points wanted.
         filters: What a point must be; None for any.
-        documents: Different documents wanted: where so many points are of fewer, more points are brought, up to a
-            bound. With 0 it does not matter whose they are.
+        documents: Different documents wanted: where so many points are of fewer, more points are brought. With 0 it
+            does not matter whose they are.
+        most: Points that are brought at most, where those of ``limit`` are not enough; 0 for no more than these.
     """
 
     collection: Collection
@@ -340,6 +341,7 @@ class SearchVectors:
     limit: int
     filters: SearchFilters | None = None
     documents: int = 0
+    most: int = 0
 
 
 @dataclass(frozen=True, slots=True)

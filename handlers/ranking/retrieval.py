@@ -42,7 +42,7 @@ def search_for(request: RankingRequested, section: RetrievalSection) -> SearchVe
     if isinstance(filters, BadFilter):
         return filters
     documents = min(max(section.documents, request.limit or 0), section.candidates)
-    return SearchVectors("documents", request.query, section.points, filters, documents)
+    return SearchVectors("documents", request.query, section.points, filters, documents, section.most_points)
 
 
 def merge_hits(hits: Sequence[VectorHit], section: RetrievalSection) -> tuple[Candidate, ...]:

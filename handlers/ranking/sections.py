@@ -21,6 +21,9 @@ class RetrievalSection(Section):
     documents: int = Field(
         ge=0, le=MOST_CANDIDATES, description="Documents that they have to be of, or more points are asked for."
     )
+    most_points: int = Field(
+        ge=1, le=10_000, description="Points that are asked for at most, where they are of too few documents."
+    )
     candidates: int = Field(
         ge=1, le=MOST_CANDIDATES, description="Documents that are left of them, whose words are counted."
     )
@@ -117,6 +120,8 @@ class RankingSection(Section):
 
     @model_validator(mode="after")
     def _goes_together(self) -> Self:
+        if self.retrieval.points > self.retrieval.most_points:
+            raise ValueError("retrieval.points has to be at most retrieval.most_points")
         intent = self.intent
         if not intent.short_words < intent.long_words <= intent.very_long_words:
             raise ValueError(

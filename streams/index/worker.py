@@ -31,9 +31,9 @@ from streams.locks import KeyedLocks
 
 _BATCH = 128
 """Points embedded and written at once: of 8,192 dimensions they are within the 32 MB that a Qdrant server takes."""
-_MOST_POINTS = 2_000
 _MORE = 4
-"""A page that is indexed deeply has hundreds of points, which may all be nearer than the best one of another page."""
+"""Times as many are asked for where those found are not enough: a page that is indexed deeply has hundreds of points,
+which may all be nearer than the best one of another page."""
 _COUNT_SHARE = 100
 """Counting takes a hundredth of the time at most: of millions of points it takes seconds."""
 
@@ -113,9 +113,9 @@ class IndexWorker:
             wanted = [(score, payload) for score, payload in found if on_sites(str(payload.get("url")), sites)]
             documents = len({str(payload.get("document_id") or payload.get("url")) for _, payload in wanted})
             enough = documents >= need.documents if need.documents else len(wanted) >= need.limit
-            if enough or len(found) < asked or asked >= _MOST_POINTS:
+            if enough or len(found) < asked or asked >= need.most:
                 return wanted if need.documents else wanted[: need.limit]
-            asked = min(asked * _MORE, _MOST_POINTS)
+            asked = min(asked * _MORE, need.most)
 
     async def _carry_out(self, plan: WritePlan, document: IndexDocument) -> None:
         first = document.points[0].id

@@ -17,7 +17,7 @@ from schemas.ranking import CandidateTrust, RankingCandidate, RankingRequested
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
 
-SECTION = RetrievalSection(points=100, documents=20, candidates=50, passages=2, max_characters=300)
+SECTION = RetrievalSection(points=100, documents=20, most_points=900, candidates=50, passages=2, max_characters=300)
 RULES = shipped_rules(IndexPageRules)
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -52,9 +52,9 @@ def asked(**fields: Any) -> RankingRequested:
 
 
 def test_a_request_becomes_a_search_with_its_filters() -> None:
-    assert search_for(asked(), SECTION) == SearchVectors("documents", "rain in May", 100, None, 20)
+    assert search_for(asked(), SECTION) == SearchVectors("documents", "rain in May", 100, None, 20, 900)
     need = search_for(asked(filters={"tier": "A"}, limit=30), SECTION)
-    assert need == SearchVectors("documents", "rain in May", 100, SearchFilters(tiers=("A",)), 30)
+    assert need == SearchVectors("documents", "rain in May", 100, SearchFilters(tiers=("A",)), 30, 900)
     assert isinstance(search_for(asked(filters={"date_to": "soon"}), SECTION), BadFilter)
 
 
