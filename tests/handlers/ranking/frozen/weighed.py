@@ -1,0 +1,83 @@
+"""Queries from their text on: what the 29 base features and the frozen model's scores were, with all that lies before.
+
+The cases of ``cases.py`` bring what fusion and diversity said; here both are computed, so a change of theirs that gives
+an old model other numbers is seen too. The numbers of the sections that decide are kept beside the
+cases: configuration may change, what it means may not. ``python -m tests.handlers.ranking.frozen.weighed`` writes the
+expected values anew, for a new version of the features alone.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from handlers.ranking.candidate import Candidate
+from handlers.ranking.manifest import TOTAL_FEATURES_PHASE_A
+from handlers.ranking.sections import RankingSection
+from handlers.ranking.stages import after_judge, after_trees, skip_judge, weigh
+from schemas.llm import LlmCall
+from schemas.outcome import ModelReply
+from schemas.ranking import StageOutcome
+from streams.settings import load_settings
+from tests.handlers.ranking.frozen.cases import HERE, frozen_model
+
+FILE = HERE / "weighed.json"
+_KEPT = ("bm25", "intent", "mmr", "model_ranking")
+
+
+def stored_cases() -> dict[str, Any]:
+    """The file: the sections, stop words, candidates, and the cases with what is expected of them."""
+    document: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
+    return document
+
+
+def frozen_section(document: dict[str, Any]) -> RankingSection:
+    """Today's configuration with the frozen numbers of what features are made of, and the trees in shadow."""
+    shipped = load_settings().ranking.model_dump(mode="json")
+    for name in _KEPT:
+        shipped[name] |= document["ranking"][name]
+    shipped["trees"] |= {"mode": "shadow"}
+    return RankingSection.model_validate(shipped)
+
+
+def weighed(document: dict[str, Any], case: dict[str, Any]) -> tuple[NDArray[np.float64], list[float]]:
+    """The features and scores of a case, candidate by candidate, as a query gets them."""
+    section, now = frozen_section(document), case["now"]
+    candidates = tuple(
+        Candidate(passage="", position=place, **(each | {"author": tuple(each["author"])}))
+        for place, each in enumerate(document["candidates"])
+    )
+    first = weigh(
+        case["query"],
+        candidates,
+        None if now is None else datetime.fromisoformat(now),
+        section,
+        frozenset(document["stop_words"]),
+    )
+    if case["judged"] is None:
+        standing = skip_judge(first.standing, StageOutcome.OFF, "nobody is asked")
+    else:
+        reply = ModelReply(text=case["judged"], tool_calls=(), call=LlmCall.model_validate(document["call"]))
+        standing = after_judge(first.standing, reply, section.model_ranking)
+    standing = after_trees(first, standing, section.trees, frozen_model())
+    assert standing.features is not None
+    scores = [float(score or 0.0) for score in standing.stage_scores["trees"]]
+    return standing.features[:, :TOTAL_FEATURES_PHASE_A], scores
+
+
+def main() -> None:
+    """Writes what is expected of the cases, as it is now."""
+    document = stored_cases()
+    for case in document["cases"]:
+        features, scores = weighed(document, case)
+        case["features"] = [[None if value != value else value for value in row] for row in features.tolist()]
+        case["scores"] = scores
+    FILE.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

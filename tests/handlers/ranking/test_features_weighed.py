@@ -1,0 +1,40 @@
+"""The 29 base features and their model's scores from the text of a query on: fusion and diversity are computed too."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+from handlers.ranking.manifest import NAMES, TOTAL_FEATURES_PHASE_A
+from tests.handlers.ranking.frozen.weighed import stored_cases, weighed
+
+WEIGHED = stored_cases()
+
+
+@pytest.mark.parametrize("case", WEIGHED["cases"], ids=lambda case: case["query"])
+def test_from_the_text_of_a_query_to_the_score_nothing_has_changed(case: dict[str, Any]) -> None:
+    features, scores = weighed(WEIGHED, case)
+    np.testing.assert_allclose(features, np.array(case["features"], dtype=np.float64), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(scores, case["scores"], rtol=1e-6)
+
+
+def test_the_weighed_cases_would_tell_of_a_change_in_what_is_computed_before_the_features() -> None:
+    together = np.concatenate([np.array(case["features"], dtype=np.float64) for case in WEIGHED["cases"]])
+    for column in range(TOTAL_FEATURES_PHASE_A):
+        assert len(set(map(str, together[:, column]))) > 1, f"{NAMES[column]} is always the same"
+    numbers = [(part, key) for part in ("bm25", "mmr") for key in WEIGHED["ranking"][part]]
+    for part, key in numbers:
+        value = WEIGHED["ranking"][part][key]
+        if isinstance(value, bool) or key == "candidates":
+            continue
+        changed = copy.deepcopy(WEIGHED)
+        changed["ranking"][part][key] = value * 0.75
+        assert any(
+            not np.allclose(
+                weighed(changed, case)[0], np.array(case["features"], dtype=np.float64), rtol=1e-9, equal_nan=True
+            )
+            for case in WEIGHED["cases"]
+        ), f"{part}.{key} changes no feature"
