@@ -56,10 +56,10 @@ class Library:
         point = StoredPoint(f"{number:08}-0000-5000-8000-000000000000", hash_ngrams(text, 128), kept)
         await self.store.write([point])
 
-    async def ask(self, limit: int = 50, documents: int = 0, **filters: Any) -> tuple[VectorHit, ...]:
+    async def ask(self, limit: int = 50, documents: int = 0, most: int = 2000, **filters: Any) -> tuple[VectorHit, ...]:
         wanted = read_filters(RankingFilters.model_validate(filters))
         assert wanted is None or isinstance(wanted, SearchFilters)
-        reply = await self.worker.search(SearchVectors("documents", "rain on the mill", limit, wanted, documents, 2000))
+        reply = await self.worker.search(SearchVectors("documents", "rain on the mill", limit, wanted, documents, most))
         assert isinstance(reply, VectorsReply)
         return reply.hits
 
@@ -114,6 +114,8 @@ async def fill(library: Library) -> None:
         ({"date_from": "2024-05-03", "date_to": "2024-05-04"}, {GOV, NEWS}),
         ({"date_from": "2024-05-03T00:00:01Z", "date_to": "2024-05-04T04:30:00Z"}, {NEWS}),
         ({"date_from": "2025"}, set()),
+        ({"date_from": "2024-05-04", "date_to": "9999-12-31"}, {NEWS}),
+        ({"date_from": "0001-01-01", "date_to": "9999-12-31T23:59-08:00"}, {GOV, NEWS}),
         ({"tier": ["A", "B"], "tag": "news", "domain": "example.com", "date_from": "2024"}, {NEWS}),
     ],
 )
@@ -176,6 +178,8 @@ async def test_a_long_page_crowds_out_no_other(library: Library) -> None:
     assert {hit.payload["url"] for hit in few} == {"https://long.example/"}
     enough = await library.ask(limit=20, documents=5)
     assert len({hit.payload["url"] for hit in enough}) >= 5
+    bounded = await library.ask(limit=20, documents=5, most=30)
+    assert len(bounded) == 30
 
 
 async def test_many_and_few_that_fit_are_found_as_by_looking_at_each() -> None:
