@@ -17,6 +17,7 @@ from pydantic import (
     WrapValidator,
     model_validator,
 )
+from pydantic.json_schema import JsonSchemaValue
 
 from schemas.event import Event, Many, Text
 
@@ -42,6 +43,12 @@ Body = Annotated[
 """Bytes in memory, base64 in JSON."""
 
 
+ONE_OR_MANY: JsonSchemaValue = {
+    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}, {"type": "null"}]
+}
+"""What is written of names: a list, or one of them as plain text."""
+
+
 def _one_or_many(value: Any) -> Any:
     if value is None:
         return ()
@@ -60,7 +67,7 @@ Authors = Annotated[
     tuple[Text, ...],
     Field(max_length=100),
     BeforeValidator(_one_or_many),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}, {"type": "null"}]}),
+    WithJsonSchema(ONE_OR_MANY),
 ]
 """Names; one may also come as plain text."""
 SchemaType = Annotated[str, Field(max_length=1000)]

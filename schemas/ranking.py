@@ -14,13 +14,14 @@ from pydantic import (
     Field,
     ValidationError,
     ValidatorFunctionWrapHandler,
+    WithJsonSchema,
     WrapValidator,
     model_validator,
 )
 
 from schemas.event import Event, Many, Text
 from schemas.llm import LlmCall
-from schemas.pages import LabelSource, SourceTier, Tier, TrustLabel
+from schemas.pages import ONE_OR_MANY, LabelSource, SourceTier, Tier, TrustLabel
 
 MAX_QUERY_CHARACTERS = 4_000
 MAX_ID_CHARACTERS = 512
@@ -161,7 +162,7 @@ class RankingCandidate(Event):
     content: Text = Field(default="", max_length=MAX_CONTENT_CHARACTERS)
     summary: Text = Field(default="", max_length=10_000)
     date: Text | None = Field(default=None, max_length=100)
-    author: Annotated[Many[str], BeforeValidator(_names)] = ()
+    author: Annotated[Many[str], BeforeValidator(_names), WithJsonSchema(ONE_OR_MANY)] = ()
     site_name: Text | None = Field(default=None, max_length=1000)
     score: Annotated[float | None, WrapValidator(_if_readable)] = None
     cts_score: CtsScore = None
