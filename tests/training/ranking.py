@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from handlers.ranking.manifest import FEATURES_OF, OBJECTIVES, VERSION_PHASE_C, Feature, Manifest, Phase
 from handlers.ranking.metrics import ndcg_at, reciprocal_rank
+from handlers.ranking.sections import features_config
 from handlers.ranking.training.growing import Grown, grow
 from handlers.ranking.training.sections import TrainingSection
 from handlers.ranking.trees import RankingModel
@@ -112,6 +113,7 @@ def as_model(grown: Grown, trained_on: str) -> RankingModel:
         features_version=VERSION_PHASE_C,
         features=FEATURES_OF[VERSION_PHASE_C],
         sha256=digest,
+        features_config=features_config(load_settings().ranking),
         trained_on=trained_on,
         licence=LICENCE,
     )
@@ -138,15 +140,12 @@ def write(grown: Grown, cases: Sequence[Case], figures: Sequence[str]) -> None:
     model = as_model(grown, f"{queries:,} queries for known items on public labelled pages, see card.md; generated.")
     folder = SHIPPED_MANIFEST.parent
     shutil.rmtree(folder, ignore_errors=True)
-    write_model(folder, model.manifest, grown.model, _card(model.manifest, grown, cases, figures))
+    write_model(folder, model.manifest, grown.model, card(model.manifest, grown, cases, figures))
     print(f"{folder}: {model.manifest.name} {model.manifest.version}, {len(grown.model):,} bytes")
 
 
-def _before(case: Case) -> NDArray[np.floating]:
-    return -case.features[:, Feature.RANKING_POSITION]
-
-
-def _card(manifest: Manifest, grown: Grown, cases: Sequence[Case], figures: Sequence[str]) -> str:
+def card(manifest: Manifest, grown: Grown, cases: Sequence[Case], figures: Sequence[str]) -> str:
+    """The model's card; of all that it counts in what it was grown from, there is one line."""
     queries, shown = len({case.query for case in cases}), sum(len(case.known) for case in cases)
     growth = ", ".join(f"{name} {value:g}" for name, value in GROWTH.items())
     rows = "\n".join(f"| {name} | {share:.1%} |" for name, share in grown.importance[:SHOWN])
@@ -157,10 +156,12 @@ switched off; the fusion of words and vectors, which says why, orders until some
 
 ## Data
 
-{queries:,} queries, answered {len(cases):,} times as in production (with the offline judge and without one; embedder
-`hashed-ngrams`), {shown:,} results shown. The pages are public and labelled: wcxb_page_types, and the Chinese ones of
-twnews, magic-html and GerapyAutoExtractor. A query is a page's labelled title, a part of it, or a sentence that its
-main text is known to hold. Nobody clicked anything: the grades are generated.
+{queries:,} queries, answered {len(cases):,} times, {shown:,} results shown.
+
+They were answered as in production, with the offline judge and without one, with the embedder `hashed-ngrams`. The
+pages are public and labelled: wcxb_page_types, and the Chinese ones of twnews, magic-html and GerapyAutoExtractor. A
+query is a page's labelled title, a part of it, or a sentence that its main text is known to hold. Nobody clicked
+anything: the grades are generated.
 
 | a result that | grade |
 |---|---|
@@ -210,6 +211,10 @@ Share of the gain of all splits, the first {SHOWN}:
 
 {manifest.licence}
 """
+
+
+def _before(case: Case) -> NDArray[np.floating]:
+    return -case.features[:, Feature.RANKING_POSITION]
 
 
 if __name__ == "__main__":
