@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from handlers.ranking.training.joining import LeftOut
+from schemas.event import Event
 from schemas.outcome import Dead
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
 from streams.train.reading import Reading, read_file
@@ -55,13 +56,14 @@ def test_the_same_event_counts_once_by_its_id_else_by_its_content() -> None:
         for offset, ce_id in enumerate(["one", "one", "two"])
     ]
     foreign = [{"topic": "t", "partition": 1, "offset": offset, "headers": {}, "value": dwell} for offset in (7, 7, 8)]
-    reading = read([dwell, dwell, *tailed, *foreign], [ANSWER, ANSWER])
+    turned = dict(reversed(dwell.items()))
+    reading = read([dwell, dwell, turned, *tailed, *foreign], [ANSWER, ANSWER])
 
     joined = reading.joined()
     [signals, _] = joined.requests[0].signals
     assert signals is not None
     assert signals.dwell_ms == 5 * 6000
-    assert joined.left_out[LeftOut.DUPLICATE_FEEDBACK] == 3
+    assert joined.left_out[LeftOut.DUPLICATE_FEEDBACK] == 4
     assert joined.left_out[LeftOut.DUPLICATE_ANSWER] == 1
 
 
@@ -86,3 +88,13 @@ def test_what_is_no_such_event_is_told_with_its_place_and_the_rest_is_read() -> 
 def test_a_try_that_emitted_nothing_is_no_answer_and_no_mistake() -> None:
     reading = read([CLICK], [{"outcome": "dead", "reason": "invalid", "events": []}, ANSWER])
     assert (reading.unreadable, reading.joined().labelled) == ([], 1)
+
+
+def test_ctrl_c_while_a_file_is_read_stays_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model's serializer turns an interrupt into an error of its own, so nothing that is read is written again."""
+
+    def interrupted(self: Event) -> bytes:
+        raise AssertionError("an event was serialised")
+
+    monkeypatch.setattr(Event, "to_json", interrupted)
+    assert read([CLICK], [ANSWER]).joined().labelled == 1
