@@ -31,7 +31,7 @@ from streams.commands.query_screen import print_results, printable
 from streams.entries import UNREADABLE, explain, opened
 from streams.query.access import NoQueriesError, open_queries
 from streams.query.engine import Refusal
-from streams.query.remote import RemoteQueries
+from streams.query.remote import RemoteQueries, check_address
 from streams.settings import Settings
 from streams.telemetry.logs import configure_logs
 from streams.topology import TOPIC_BYTES
@@ -105,7 +105,9 @@ async def _ask(
 
 
 def request_of(options: QueryOptions) -> RankingRequested | str:
-    """The request, or what is wrong with it."""
+    """The request, or what is wrong with it or with whom it is for."""
+    if options.app and (problem := check_address(options.app)):
+        return f"--app: {problem}"
     text = options.text
     if text == "-":
         raw = sys.stdin.buffer.read(_LONGEST_INPUT)

@@ -116,7 +116,10 @@ def _summary(answer: RankingCompleted, seconds: float, place: str) -> str:
     if (call := answer.llm) is not None:
         who = "the offline judge" if call.judged_by == "offline" else printable(call.model)
         cost = "cost unknown" if call.cost_usd is None else f"${call.cost_usd:.4f}"
-        parts.append(f"judged by {who}, {cost}" + (", from the journal" if call.cached else ""))
+        if any(note.stage is StageName.RANKING and note.outcome is StageOutcome.FAILED for note in answer.notes):
+            parts.append(f"{who} failed, the order before it stands, {cost}")
+        else:
+            parts.append(f"judged by {who}, {cost}" + (", from the journal" if call.cached else ""))
     else:
         parts.append("no judge asked")
     return "; ".join(parts)

@@ -15,7 +15,7 @@ from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsEr
 from streams.index.settings import IndexSettings
 from streams.query.engine import Queries, QueryEngine
 from streams.query.gate import is_loopback
-from streams.query.remote import RemoteQueries, check_address
+from streams.query.remote import RemoteQueries
 from streams.settings import HttpSettings, Settings
 from streams.world import LiveWorld
 
@@ -32,7 +32,7 @@ async def open_queries(
 
     Args:
         settings: The configuration.
-        app: Address of an application that is to answer; "" to find out who can.
+        app: Address of an application that is to answer (``check_address``); "" to find out who can.
         own_candidates: Whether requests bring their candidates, so that no index is needed.
         world: Answers what the handler asks for in this process; one is made, and closed again, where None.
 
@@ -42,8 +42,6 @@ async def open_queries(
     """
     token = settings.http.token.get_secret_value()
     if app:
-        if problem := check_address(app):
-            raise NoQueriesError(problem)
         yield RemoteQueries(app, token, settings.query.seconds)
         return
     own = world or LiveWorld(settings)

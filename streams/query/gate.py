@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 Headers = Iterable[tuple[bytes, bytes]]
 
-_PASSED_ON = frozenset({b"forwarded", b"via", b"x-real-ip", b"x-client-ip", b"true-client-ip", b"cf-connecting-ip"})
-"""Headers of proxies, beside all that begin with ``x-forwarded-``."""
+_PASSED_ON = (b"forwarded", b"client-ip", b"connecting-ip", b"real-ip", b"external-address")
+"""What names of headers have in them that proxies tell the asker with, whoever makes the proxy; and ``via``."""
 _SAME_SITE = frozenset({b"same-origin", b"none"})
 """What a browser says of a request that no other site has caused."""
 
@@ -45,7 +45,7 @@ def refuse(peer: str | None, headers: Headers, token: str) -> Refused | None:
         return None if _shows(headers, token) else Refused(401, "a token is needed: Authorization: Bearer TOKEN")
     if peer is None or not is_loopback(peer):
         return Refused(403, "only this machine may ask; set ASSAY_HTTP__TOKEN to let others in with it")
-    if any(name in _PASSED_ON or name.startswith(b"x-forwarded-") for name, _ in headers):
+    if any(name == b"via" or any(part in name for part in _PASSED_ON) for name, _ in headers):
         return Refused(403, "a proxy has passed this on; set ASSAY_HTTP__TOKEN to let others in with it")
     hosts = [value for name, value in headers if name == b"host"]
     if len(hosts) != 1 or not is_loopback(_host(hosts[0])):
@@ -78,7 +78,9 @@ def _shows(headers: list[tuple[bytes, bytes]], token: str) -> bool:
 
 
 def _host(value: bytes) -> str:
-    """The name or address of a Host header, without its port."""
+    """The name or address of a Host header, without its port; "" for what is none, such as one with a user in it."""
+    if b"@" in value:
+        return ""
     try:
         return urlsplit(f"//{value.decode('ascii')}").hostname or ""
     except ValueError:

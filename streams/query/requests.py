@@ -15,16 +15,26 @@ _ONCE = {"q": "query", "limit": "limit", "request_id": "request_id"}
 _FILTERS_ONCE = {"since": "date_from", "until": "date_to"}
 _FILTERS_MANY = {"tier": "tiers", "domain": "domains", "tag": "tags"}
 _MOST_PARAMETERS = 100
+_SHOWN = 50
+"""Characters of a name that somebody made up."""
 
 
 def read_body(body: bytes) -> RankingRequested | str:
-    """The request of a body, or why there is none. One without ``request_id`` is given one."""
+    """The request of a body, or why there is none. One without ``request_id`` is given one.
+
+    Unlike a record's, its fields are all known: who misspells ``filters`` waits here for the answer, and would take
+    unfiltered results for filtered ones.
+    """
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
         return "the body is no JSON"
     if not isinstance(value, dict):
         return 'the body has to be a JSON object such as {"query": "…"}'
+    if unknown := value.keys() - RankingRequested.model_fields.keys():
+        return f"there is no field {min(unknown)[:_SHOWN]!r}; there are {', '.join(RankingRequested.model_fields)}"
+    if isinstance(value.get("limit"), bool):
+        return "limit: it has to be a number"
     return _request(value)
 
 
@@ -47,9 +57,7 @@ def read_query_string(text: bytes) -> RankingRequested | str:
             continue
         into, known = (filters, _FILTERS_ONCE) if name in _FILTERS_ONCE else (value, _ONCE)
         if name not in known:
-            return (
-                f"there is no parameter {name[:50]!r}; there are q, limit, request_id, since, until, tier, domain, tag"
-            )
+            return f"there is no parameter {name[:_SHOWN]!r}; there are q, limit, request_id, since, until, tier, domain, tag"
         if known[name] in into:
             return f"the parameter {name} is given twice"
         into[known[name]] = item

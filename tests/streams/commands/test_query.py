@@ -9,6 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from schemas.llm import CallOutcome, LlmCall
 from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageNote, StageOutcome
 from streams.commands import query_screen
 from streams.commands.query import QueryOptions, run_query
@@ -168,6 +169,8 @@ def test_candidates_come_from_a_file_in_several_forms(tmp_path: Path, ask: Shown
         (" \n", {}, None, "the query is empty"),
         ("x" * 4001, {}, None, "query: "),
         ("x", {"tiers": ("D",)}, None, "filters.tiers"),
+        ("x", {"app": "foo"}, None, "--app: 'foo' is no address such as http://127.0.0.1:8080"),
+        ("x", {"app": "http://"}, None, "no address"),
         ("x", {"since": "soon"}, "[]", "date_from"),
         ("x", {}, "{", "not JSON"),
         ("x", {}, '{"url": "https://a.example/"}\n\n{', "candidates, line 3: not JSON"),
@@ -241,8 +244,14 @@ def test_it_fits_eighty_columns_with_wide_characters_and_a_long_address(monkeypa
 def test_a_stage_that_failed_is_told_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
     failed = StageNote(stage=StageName.RANKING, outcome=StageOutcome.FAILED, because="time-out after 20 s")
     request = RankingRequested(request_id="q", query="x")
-    print_results(completed(request, ranked(1), notes=(failed,)), 0.1, "")
-    assert "ranking failed: time-out after 20 s" in capsys.readouterr().out
+    call = LlmCall(
+        judged_by="model", model="small", prompt_version="1", temperature=0.0, cost_usd=None, outcome=CallOutcome.ERROR
+    )
+    print_results(completed(request, ranked(1), notes=(failed,), llm=call), 0.1, "")
+    out = capsys.readouterr().out
+    assert "ranking failed: time-out after 20 s" in out
+    assert out.endswith("; small failed, the order before it stands, cost unknown\n")
+    assert "judged" not in out
 
 
 def test_nothing_but_lines_is_left_of_control_characters() -> None:

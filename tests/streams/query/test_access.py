@@ -71,9 +71,6 @@ async def test_candidates_of_ones_own_need_no_index(tmp_path: Path) -> None:
 async def test_an_application_that_is_named_is_asked_whatever_there_is_here(tmp_path: Path) -> None:
     async with open_queries(settings_at(tmp_path), app="http://assay.example:1") as queries:
         assert isinstance(queries, RemoteQueries)
-    with pytest.raises(NoQueriesError, match="no address"):
-        async with open_queries(settings_at(tmp_path), app="assay.example"):
-            pass
 
 
 async def test_an_index_of_another_embedder_is_told(tmp_path: Path) -> None:

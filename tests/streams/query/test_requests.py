@@ -36,6 +36,8 @@ def test_a_body_is_the_event_of_the_topic_and_may_leave_its_id_out() -> None:
         (b'{"query": ""}', "query"),
         (b'{"query": "x", "limit": 0}', "limit"),
         (b'{"query": "x", "limit": NaN}', "limit"),
+        (b'{"query": "x", "limit": true}', "limit"),
+        (b'{"query": "x", "filter": {"tiers": ["A"]}}', "no field 'filter'; there are request_id, query, limit"),
         (b'{"query": "a\\u0000b"}', "NUL"),
         (b'{"query": "\\ud800"}', "Invalid JSON"),
         (b'{"query": "x", "request_id": 3}', "request_id"),
