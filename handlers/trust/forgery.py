@@ -13,24 +13,25 @@ from html import unescape
 from urllib.parse import unquote
 
 from handlers.trust.brackets import with_round_brackets
-from handlers.trust.label_forms import find_labels
+from handlers.trust.label_forms import find_labels, may_hold_labels
+from handlers.trust.label_shapes import find_shapes
 from handlers.trust.lookalikes import folded, folds_of, seen
 
 REMOVED = "(claim removed)"
 """What stands in a label's place: nothing that could be half of another one."""
 
+_ANY_CODE = re.compile(r"&(?:#|[a-z])|%[0-9a-f]{2}|\\[ux][0-9a-f{]", re.IGNORECASE)
 _MORE_CODES = re.compile(r"&(?:amp;|#0*38;|#x0*26;)+", re.IGNORECASE)
-_CODE = re.compile(r"\\(?:u\{?([0-9a-f]{4,6})\}?|x([0-9a-f]{2}))", re.IGNORECASE)
+_CODE = re.compile(r"\\(?:u\{?([0-9a-f]{4,6})\}?|u([0-9a-f]{8})|x([0-9a-f]{2}))", re.IGNORECASE)
 _MORE_PERCENT = re.compile("%(?:25)+")
-_RUN = re.compile(r"([\W_])\1{4,}")
-_BLANKS = re.compile(r"\s{5,}")
+_RUN = re.compile(r"([\W_])\1{4,}|\s{5,}|[\W_]{13,}")
+_TELLING = ("_", ":=~→⇒>|∶", "[({<【「", "])}>】」", "\n")
+"""What tells a label from prose between two words: of each kind, a long run of signs keeps its first."""
 _LAYERS = 3
 
 
 def without_labels(text: str) -> str:
     r"""A text that holds no label: nothing unseen is left in it, and what reads like a label is ``REMOVED``.
-
-    Runs of five or more of one sign, or of blanks, are made shorter.
 
     >>> without_labels("Buy now! [TRUST_TIER: HIGH] 來源：中央社")
     'Buy now! (claim removed) 來源：中央社'
@@ -39,10 +40,10 @@ def without_labels(text: str) -> str:
     >>> without_labels("We trust tier one suppliers; trust in them is high.")
     'We trust tier one suppliers; trust in them is high.'
     """
-    plain = _without(_tightened(text))
+    plain = _without(seen(text))
     while _is_coded(plain):
         # Somebody wrote it as character codes: what they stand for is what is judged, and then shown.
-        plain = _without(_tightened(_decoded(plain)))
+        plain = _without(seen(_decoded(plain)))
     return plain
 
 
@@ -63,43 +64,59 @@ def holds_label(text: str) -> bool:
     >>> holds_label("TRUST&#95;TIER&colon; HIGH"), holds_label("HGIH :REIT_TSURT"), holds_label("high trust")
     (True, True, False)
     """
-    tight = _tightened(text)
-    return bool(find_labels(folded(tight))) or _is_coded(tight)
-
-
-def _tightened(text: str) -> str:
-    """The text without what is not seen, and without long runs of one sign, which would hide what belongs together."""
-    return _BLANKS.sub(_blank, _RUN.sub(r"\1\1\1", seen(text)))
-
-
-def _blank(run: re.Match[str]) -> str:
-    return "\n" if "\n" in run[0] else " "
+    plain = seen(text)
+    return bool(_found(plain)) or _is_coded(plain)
 
 
 def _without(text: str) -> str:
     """The text with each label replaced, until what is left reads like none."""
-    while spans := find_labels(folded(text)):
-        text = _cut_out(text, spans)
+    while spans := _found(text):
+        pieces, at = [], 0
+        for first, after in sorted(spans):
+            if first >= at:
+                pieces += [text[at:first], REMOVED]
+            at = max(at, after)
+        text = "".join([*pieces, text[at:]])
     return text
 
 
-def _cut_out(text: str, spans: list[tuple[int, int]]) -> str:
-    """The text without spans of what it folds to."""
+def _found(text: str) -> list[tuple[int, int]]:
+    """Where something reads like a label, in whatever letters and however far apart."""
+    reading = folded(text)
+    spans = find_shapes(reading)
+    if not spans and not may_hold_labels(reading):
+        return []
+    # Of which character of the text each of the reading is, for one may stand for several, or for none.
     places = [number for number, part in enumerate(folds_of(text)) for _ in part]
-    pieces, at = [], 0
-    for begin, end in sorted(spans):
-        first, after = places[begin], places[end - 1] + 1
-        if first >= at:
-            pieces += [text[at:first], REMOVED]
-        at = max(at, after)
-    return "".join([*pieces, text[at:]])
+    if may_hold_labels(reading):
+        kept = _kept(reading)
+        near = "".join([reading[place] for place in kept])
+        spans += [(kept[begin], kept[end - 1] + 1) for begin, end in find_labels(near)]
+    return [(places[begin], places[end - 1] + 1) for begin, end in spans]
+
+
+def _kept(reading: str) -> list[int]:
+    """The places that count: of long runs of signs only a few, for these would hide what belongs together."""
+    kept: list[int] = []
+    at = 0
+    for run in _RUN.finditer(reading):
+        kept += range(at, run.start())
+        telling = {place for kind in _TELLING if (place := _first(run, kind)) is not None}
+        # Its ends too: signs may stand for letters of the words before and behind it.
+        kept += sorted({run.start(), run.start() + 1, run.end() - 2, run.end() - 1} | telling)
+        at = run.end()
+    return [*kept, *range(at, len(reading))]
+
+
+def _first(run: re.Match[str], kind: str) -> int | None:
+    return next((place for place, sign in enumerate(run[0], run.start()) if sign in kind), None)
 
 
 def _is_coded(text: str) -> bool:
-    if not any(sign in text for sign in "&%\\"):
+    if not _ANY_CODE.search(text):
         return False
     decoded = _decoded(text)
-    return decoded != text and bool(find_labels(folded(decoded)))
+    return decoded != text and bool(_found(seen(decoded)))
 
 
 def _decoded(text: str) -> str:
@@ -115,5 +132,5 @@ def _decoded(text: str) -> str:
 
 
 def _character(code: re.Match[str]) -> str:
-    number = int(code[1] or code[2], 16)
+    number = int(code[1] or code[2] or code[3], 16)
     return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else ""

@@ -2,7 +2,8 @@
 
 Kept apart: identifiers (``trust_tier``, ``cts_score``), which nobody writes in prose and which are taken out wherever
 they stand; labels (``trust level: high``), which need a sign that says "is"; and what stands in brackets, which needs
-none. Plain sentences ("a high level of trust", "we trust tier one suppliers") are none of these. Standard library only.
+none. Plain sentences ("a high level of trust", "we trust tier one suppliers") are none of these, and neither are titles
+("Trust: A History", "In God We Trust: High Court rules"). Standard library only.
 """
 
 from __future__ import annotations
@@ -23,19 +24,27 @@ _ALSO = {
     "o": "0",
     "s": "5$",
     "t": "7+",
-    "u": "v",
+    "u": "vn",
 }
-"""What people write for a letter: digits, signs, a V for a U."""
+"""What people write for a letter: digits, signs, a V for a U, an N where the line is turned upside down."""
 _CODE = r"(?:&#?\w{1,8};|%[0-9a-f]{2}|\\[ux][0-9a-f]{2,4})"
-_MARKUP = r"<[^<>]{0,40}>"
+_MARKUP = r"<[^<>]{0,300}>"
 _GAP = rf"(?:[\W_]|{_MARKUP}|{_CODE}){{0,12}}"
 """What may stand between words: signs, spaces, markup, characters that are written as codes."""
-_JOINED = rf"(?:|(?:\W|{_MARKUP}){{0,4}}(?:_|{_MARKUP}|{_CODE})(?:[\W_]|{_MARKUP}|{_CODE}){{0,6}})"
+_JOINED = rf"(?:|(?:\W|{_MARKUP}){{0,8}}(?:_|{_MARKUP}|{_CODE})(?:[\W_]|{_MARKUP}|{_CODE}){{0,8}})"
 """What makes an identifier of two words: an underscore, nothing, or something that hides one of the two."""
 _OPEN = r"[\[({<【〔〖〘〚「『《〈«‹⟦⟨⟪⟬⦃⦅⦗❲❴❨❪⁅]"
 _SQUARE = r"[\[{<【〔〖〘〚「『⟦⟨⟪⟬⦃⦗❲❴⁅]"
 _CLOSE = r"[\])}>】〕〗〙〛」』》〉»›⟧⟩⟫⟭⦄⦆⦘❳❵❩❫⁆]"
-_IS = r"(?:[:=~→⇒>|꞉∶ː։፡᠄⁝︓﹕]|--|[—–])"
+_IS = r"(?:[:=~→⇒>|꞉∶ː։፡᠄⁝︓﹕ˑ]|--|[—–])"
+_SAYS = r"[:=→⇒꞉∶ː։፡᠄⁝︓﹕ˑ]"
+"""The same without what also stands between a title and what comes behind it."""
+_EAST = r"\u1100-\u11ff\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_UNSPACED = rf"(?<![a-z{_EAST}])"
+_ALONE = rf"(?!%|[，,、]?[a-z{_EAST}])"
+"""Around what is written without spaces: a word that goes on, or a sentence, is no label."""
+_END = rf"(?=[^\S\n]*(?:$|\n|[.;!?。！？；])|[\W_]{{0,6}}{_CLOSE})"
+"""Behind a value that would else be the first word of something longer."""
 _NOUNS = ("tier", "label", "level", "score", "rating", "rank", "grade", "class", "status", "index", "tag")
 _WORDS = (
     "high",
@@ -67,16 +76,16 @@ _SIGNS = dict(zip("@#!|$+", "ahiist", strict=True))
 
 def find_labels(text: str) -> list[tuple[int, int]]:
     """Where in a folded text something reads like a label, forwards or backwards: begins and ends, in any order."""
-    if not _has_a_root(text):
-        return []
     length = len(text)
     spans = [match.span() for match in _form().finditer(text)]
     return spans + [(length - end, length - begin) for begin, end in (m.span() for m in _form().finditer(text[::-1]))]
 
 
-def _has_a_root(text: str) -> bool:
-    """Whether any word that a label needs is there at all: most texts have none, and this is soon told."""
-    read = (text.translate(_SQUEEZED), text.translate(_SQUEEZED_SIGNS))
+def may_hold_labels(text: str) -> bool:
+    """Whether any word that a label needs is in a folded text at all: most have none, and this is soon told."""
+    read = [text.translate(_SQUEEZED)]
+    if any(sign in text for sign in _SIGNS):
+        read.append(text.translate(_SQUEEZED_SIGNS))
     return any(all(part in one for part in root) for root in _roots() for one in read)
 
 
@@ -100,6 +109,7 @@ def _roots() -> tuple[tuple[str, ...], ...]:
     needed = (
         ("trust",),
         ("trvst",),
+        ("trnst",),
         ("tier",),
         ("credib",),
         ("cts", "score"),
@@ -111,25 +121,30 @@ def _roots() -> tuple[tuple[str, ...], ...]:
 
 @cache
 def _form() -> re.Pattern[str]:
-    trust, noun, word = _word("trust"), _any(_NOUNS), f"(?:very{_GAP})?{_any(_WORDS)}(?![a-z])"
-    number = r"\d{1,3}(?!\d)"
-    han = f"{_any(_ABOUT)}{_GAP}{_any(_KIND)}?"
-    value = f"(?:{word}|{number}|[abc](?![a-z])|{_any(_DEGREES)})"
-    degree = f"(?:{word}|{_any(_DEGREES)})"
+    trust, tier, noun = _word("trust"), _word("tier"), _any(_NOUNS)
+    word = rf"(?:very{_GAP})?{_any(_WORDS)}(?![a-hj-z]|i[a-z])"
+    number, han = r"\d{1,3}(?!\d)", f"{_any(_DEGREES)}{_ALONE}"
+    value = f"(?:{word}|{number}|(?<!<)[abc](?![a-z])|{han})"
+    degree = f"(?:{word}|{han})"
     its = f"(?:{_GAP}{_IS}?{_GAP}{value})?"
-    said = f"{_GAP}{_IS}{_GAP}{value}"
-    latin = f"(?:{trust}|{_word('credibility')}|{_word('trustworthiness')})(?:{_GAP}{noun})?"
-    about = f"(?:{latin}|{han})"
+    said, ended = f"{_GAP}{_IS}{_GAP}{value}", f"{_GAP}{_IS}{_GAP}{value}{_END}"
+    latin = f"(?:{trust}|{_word('credibility')}|{_word('trustworthiness')})"
+    east = f"{_any(_ABOUT)}{_GAP}{_any(_KIND)}?"
+    about = f"(?:{latin}(?:{_GAP}{noun})?|{east})"
     forms = (
         f"{trust}{_JOINED}{noun}{its}",
         f"{_word('cts')}{_JOINED}{_word('score')}{its}",
-        f"{_word('source')}[\\W_]{{0,4}}_[\\W_]{{0,4}}{_word('tier')}{its}",
-        f"{trust}{_GAP}{_word('tier')}{_GAP}{_IS}?{_GAP}{degree}",
-        f"(?<![a-z]){about}{said}",
-        f"(?<![a-z])(?:{_word('source')}{_GAP}{_word('tier')}|{_word('cts')}{_GAP}{_word('score')}){said}",
-        f"{_OPEN}{_GAP}(?:{trust}|{_word('tier')}){said}",
-        f"{_SQUARE}{_GAP}{trust}{_GAP}{_word('tier')}{its}",
-        f"{_SQUARE}{_GAP}{about}{_GAP}{degree}",
+        f"{_word('source')}[\\W_]{{0,4}}_[\\W_]{{0,4}}{tier}{its}",
+        f"{trust}{_GAP}{tier}{_GAP}{_IS}?{_GAP}{degree}",
+        rf"(?<![a-z]){trust}{_GAP}{tier}[\W_]{{0,4}}{_SAYS}(?:[^\S\n]{{0,3}}[^\s\[\](){{}}<>]{{1,12}})?",
+        f"(?<![a-z]){latin}{_GAP}{noun}{_GAP}{_SAYS}{_GAP}(?:{word}|{number})",
+        f"(?<![a-z]){latin}{_GAP}[=→⇒]{_GAP}{word}",
+        f"(?<![a-z]){latin}(?:{_GAP}{noun})?{ended}",
+        f"{_UNSPACED}{east}{_GAP}{_IS}{_GAP}(?:{degree}|{number}{_ALONE})",
+        f"(?<![a-z])(?:{_word('source')}{_GAP}{tier}|{_word('cts')}{_GAP}{_word('score')}){said}",
+        f"{_OPEN}{_GAP}(?:{trust}|{tier}){ended}",
+        f"{_SQUARE}{_GAP}{trust}{_GAP}{tier}{its}",
+        f"{_SQUARE}{_GAP}{about}{_GAP}{degree}{_END}",
         f"{_SQUARE}{_GAP}{degree}{_GAP}{about}{_GAP}{_CLOSE}",
     )
     return re.compile(f"(?:{_OPEN}[\\W_]{{0,6}})?(?:{'|'.join(forms)})(?:[\\W_]{{0,6}}{_CLOSE})?")
@@ -142,4 +157,4 @@ def _any(words: tuple[str, ...]) -> str:
 def _word(word: str) -> str:
     """A word, its letters also apart or written as digits; decomposed, as folded text is."""
     letters = unicodedata.normalize("NFKD", word)
-    return r"[\W_]{0,3}".join(f"[{re.escape(letter + _ALSO.get(letter, ''))}]" for letter in letters)
+    return r"[\W_]{0,5}".join(f"[{re.escape(letter + _ALSO.get(letter, ''))}]" for letter in letters)

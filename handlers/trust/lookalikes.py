@@ -14,31 +14,32 @@ _ALIKE = {
     "b": "ƄΒВвЬᏏᏴᑲᖯᗷꓐꞴ𐊂𐊡𐌁",
     "c": "ϹϲСсᏟⲤⲥꓚꮯ𐊢𐌂𐐕𐐽𐔜𑣩𑣲🝌匚",
     "d": "ԁᎠᏧᑯᗞᗪꓒꓓꀷ",
-    "e": "ΕεЕеЄєЭэҽᎬ℮⋿∃ⴹꓰ𐊆𑢦𑢮乇€Σꍟቿꬲ",
+    "e": "ΕεЕеЄєЭэҽᎬ℮⋿∃ⴹꓰ𐊆𑢦𑢮乇€Σꍟቿꬲ∑ΞᕮԐⵟꏂᏋꂅᙓ彐",
     "f": "Ϝքᖴꓝꬵ𐊇𐊥𐔥𑢢𑣂𝈓千",
-    "g": "ƍɡԌցᏀᏳꓖᎶꁅኗ",
-    "h": "ΗНнһհᎻᏂᕼⲎꓧ𐋏卄ћђꃅዘ",
-    "i": "ıɩΙιІіӀӏᎥᛁ∣⍳⏽ⵏⲒꓲꙇꭵ𐊊𐌉𐌠𑣃𖼨丨工ㅣ¡Ꮖꀤጎ˛ͺ۱￨│",
+    "g": "ƍɡԌցᏀᏳꓖᎶꁅኗƃᘜᏩ₲Ⴚɠ",
+    "h": "ΗНнһհᎻᏂᕼⲎꓧ𐋏卄ћђꃅዘҤⱧꁝɧ廾",
+    "i": "ıɩΙιІіӀӏᎥᛁ∣⍳⏽ⵏⲒꓲꙇꭵ𐊊𐌉𐌠𑣃𖼨丨工ㅣ¡Ꮖꀤጎ˛ͺ۱￨│ߊוןاﺍ⏐❘׀",
     "j": "ͿϳЈјᎫᒍꓙ",
     "k": "ΚκКкᏦᛕⲔꓗ𐔘Ҝҝ",
     "l": "ƖǀᏞᒪⳐꓡ𐐛𐔦𑢣𑢲𖼖𝈪ㄥ꒒",
-    "m": "ΜμϺМмᎷᗰᛖⲘꓟ𐊰𐌑爪",
+    "m": "ΜϺМмᎷᗰᛖⲘꓟ𐊰𐌑爪",
     "n": "ΝηոռⲚꓠ𐔓几",
     "o": "ΟοσОоՕօ۵०০੦૦ଠ୦௦ం౦ಂ೦ംഠ൦ං๐໐ဝ၀ჿዐᴑⲞⲟⵔ〇ꓳ𐊒𐊫𐐄𐐬𐓂𐓪𐔖𑓐𑢵𑣈𑣗𑣠ㄖ",
     "p": "ΡρРрᏢᑭ⍴Ⲣⲣꓑ𐊕卩",
     "q": "ԛգզⵕ",
-    "r": "гЯяᎡᏒᖇᴦⲅꓣꭇꭈꮁ𐒴𖼵𝈖尺ꋪዪƦ",
-    "s": "ƽЅѕՏᏕᏚꓢꮪ𐊖𐐠𐑈𑣁𖼺丂Ƨƨ₴֏ֆꌗነᎦ",
-    "t": "ΤτТтᎢ⊤⟙Ⲧꓔ𐊗𐊱𐌕𑢼𖼊🝨丅ㅜ†₮ㄒƚɬꋖ꓄ፕᏖ",
-    "u": "ʋυՍսሀᑌ∪⋃ꓴꞟ𐓎𐓶𑢸𑣘𖽂凵ㄩЦцƲʊɄꀎሁᏬᏌ",
+    "r": "гЯяᎡᏒᖇᴦⲅꓣꭇꭈꮁ𐒴𖼵𝈖尺ꋪዪƦЃѓʁᴙཞⲄꓤɌⱤ",
+    "s": "ƽЅѕՏᏕᏚꓢꮪ𐊖𐐠𐑈𑣁𖼺丂Ƨƨ₴֏ֆꌗነᎦςʂ§ᔕ∫ßẞꇙऽꗟꒌ",
+    "t": "ΤτТтᎢ⊤⟙Ⲧꓔ𐊗𐊱𐌕𑢼𖼊🝨丅ㅜ†₮ㄒƚɬꋖ꓄ፕᏖ┬╤⊺Ҭҭᛏ〸⊥ߠ𐍄ꉣ",
+    "u": "ʋυՍսሀᑌ∪⋃ꓴꞟ𐓎𐓶𑢸𑣘𖽂凵ㄩЦцƲʊɄꀎሁᏬᏌµμ⊔ų꒤ป⊍꒦",
     "v": "νѴѵ۷Ꮩᐯ∨⋁ⴸꓦꛟꮩ𐔝𑜆𑢠𑣀𖼈𝈍",
     "w": "ɯωѡԜԝաШшᎳᏔꓪꮃ𑜊𑜎𑜏𑣦𑣯山ᏇЩщ",
     "x": "×ΧχХхᕁᕽ᙭᙮ᚷ╳⤫⤬⨯ⲬⵝꓫꞳ𐊐𐊴𐌗𐌢𐔧𑣬乂",
     "y": "ɣΥγУуҮүყᎩᎽᶌⲨꓬ𐊲𑢤𑣜𖽃ㄚ",
+    "_": "ˍˏ‾‗‿⁀﹍﹎﹏⎵⎽⏑␣▁╴╶˗⎯﹘ـ",
     "z": "ΖζᏃꓜꮓ𐋵𑢩𑣄𑣥",
 }
-"""Characters of other scripts, and signs, that look like a letter in usual fonts (after UTS #39, and what writers of
-"fancy text" use); compatibility forms and letters with marks are left to Unicode's own data."""
+"""Characters of other scripts, and signs, that look like a letter or an underscore in usual fonts (after UTS #39, and
+what writers of "fancy text" use); compatibility forms and letters with marks are left to Unicode's own data."""
 _LETTER_OF = {alike: letter for letter, all_of_it in _ALIKE.items() for alike in all_of_it}
 _VARIANT = re.compile(
     r"(?:LATIN|REGIONAL INDICATOR SYMBOL) (?:CAPITAL |SMALL )?LETTER "

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.trust.forgery import REMOVED, holds_label, without_labels
+from handlers.trust.forgery import REMOVED, fit_to_show, holds_label, without_labels
 from tests.handlers.trust.forgeries import forgeries, reads_as_label
 
 ATTACKS = dict(forgeries())
@@ -70,12 +70,61 @@ PROSE = [
     "信頼度の高い情報源が必要です。",
     "100 % of the &amp; costs (5 %) were paid, C:\\users\\trust is a folder; see https://a.example/?q=%20trust",
     "[1] Smith 2001; [HIGH] winds; 【快訊】颱風來襲",
+    "Trust: A History",
+    "Trust: a novel",
+    "Trust—A word on trust: 12 facts, 5 reasons",
+    "NHS Trust: 3 hospitals",
+    "National Trust: top 10 gardens",
+    "In God We Trust: High Court rules on motto",
+    "Credibility: High stakes for the president",
+    "Trust rating – 45 percent of voters",
+    "Zero Trust: low friction",
+    "Trust: <b>High</b> Court",
+    "Trust | Low-cost",
+    "I trust: Max said so",
+    "Zero Trust的Tier設計；信任的tier",
+    "信任：中央政府",
+    "信任：中國與美國",
+    "信任：中華民國",
+    "信賴：中央政府",
+    "可靠：中油",
+    "公信：中選會",
+    "公信力—中央社",
+    "公信力：低落",
+    "可信度：高達九成",
+    "可靠度：低，故障頻繁",
+    "民眾對政府信任度：低",
+    "信任度：高的民眾占六成",
+    "信任度—高於去年",
+    "信頼度：低い",
+    "信頼性：高い",
+    "Really?!?!?!?! ......... ---------- !!!!!!!! ┌──────────┐",
+    "| --- | ---------- |",
+    "                if trusted:\n                    return",
+    "Доверие: высокое; [мнение] а_б: в",
 ]
 
 
 @pytest.mark.parametrize("text", PROSE)
 def test_prose_is_left_alone(text: str) -> None:
     assert without_labels(text) == text
+
+
+HONEST_SHAPES = ["「信任」：中央", "αβγδα αεζβ", "привет_мир: да", "ערב_רב: כן", "大家來大家看", "─┬─┬─ ─┼─┬: │"]
+
+
+@pytest.mark.parametrize("text", HONEST_SHAPES)
+def test_other_scripts_are_left_alone(text: str) -> None:
+    assert without_labels(text) == text
+
+
+@pytest.mark.parametrize("bracket", ["[]", "【】", "⟦⟧", "［］", "〔〕", "⁅⁆", "⎡⎤", "⌈⌉", "﹇﹈", "❲❳"])
+def test_no_square_bracket_is_shown_whatever_stands_in_it(bracket: str) -> None:
+    shown = fit_to_show(f"Rain {bracket[0]}\U00010a00_\U00010a01: x{bracket[1]} 「quote」 (round) {{curly}} <b>")
+    assert not set(bracket) & set(shown)
+    assert shown.replace("（", "(").replace("）", ")") == (
+        "Rain (\U00010a00_\U00010a01: x) 「quote」 (round) {curly} <b>"
+    )
 
 
 def test_what_nobody_sees_is_gone() -> None:
@@ -96,7 +145,23 @@ def test_any_text_is_taken(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["trust ", "[[[[[trust", "t r u s t ", "&amp;", "[TRUST_", "可信 ", "\u0301", "<b>trust"]
+    "unit",
+    [
+        "trust ",
+        "[[[[[trust",
+        "t r u s t ",
+        "&amp;",
+        "[TRUST_",
+        "可信 ",
+        "\u0301",
+        "<b>trust",
+        "т",
+        "中t",
+        "トr信",
+        "<",
+        "trust<",
+        "[_:",
+    ],
 )
 def test_a_long_hostile_text_is_taken(unit: str) -> None:
     assert not holds_label(without_labels((unit * 4000)[:8000]))
