@@ -57,7 +57,8 @@ def read_query_string(text: bytes) -> RankingRequested | str:
             continue
         into, known = (filters, _FILTERS_ONCE) if name in _FILTERS_ONCE else (value, _ONCE)
         if name not in known:
-            return f"there is no parameter {name[:_SHOWN]!r}; there are q, limit, request_id, since, until, tier, domain, tag"
+            names = ", ".join((*_ONCE, *_FILTERS_ONCE, *_FILTERS_MANY))
+            return f"there is no parameter {name[:_SHOWN]!r}; there are {names}"
         if known[name] in into:
             return f"the parameter {name} is given twice"
         into[known[name]] = item
