@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from handlers.ranking.manifest import NAMES, TOTAL_FEATURES_PHASE_A, VERSION_PHASE_C, Feature
+from handlers.ranking.sections import features_config
+from handlers.ranking.training.growing import Grown
 from streams.ranking_model import SHIPPED, SHIPPED_MANIFEST, read_ranking_model
 from streams.settings import load_settings
 from tests.accuracy.ranking_sets import Document, Query, RankingSet
-from tests.training.ranking import by, grow_on, judge
+from tests.training.ranking import by, card, grow_on, judge
 from tests.training.ranking_cases import KNOWN, Case, groups_of, hide_trust
 from tests.training.ranking_split import dealt, half, is_held_out_site
 
@@ -94,3 +96,15 @@ def test_the_shipped_model_fits_says_where_it_comes_from_and_is_off() -> None:
         assert source in model.manifest.licence
     assert load_settings().ranking.trees.mode == "off"
     assert load_settings().ranking_model is None
+
+
+def test_the_shipped_model_is_of_its_recipe_as_it_is() -> None:
+    """Whoever changes how it is grown, or what features are made of, has to grow it anew."""
+    model = read_ranking_model(SHIPPED)
+    assert model.manifest.features_config == features_config(load_settings().ranking)
+    assert model.other_config(load_settings().ranking) is None
+    shipped = SHIPPED_MANIFEST.with_name("card.md").read_text("utf-8").splitlines()
+    lines = card(model.manifest, Grown(model.model, ()), [], []).splitlines()
+    rest = iter(shipped)
+    assert [line for line in lines if not line.startswith("0 queries") and line not in rest] == []
+    assert any(line.startswith("0 queries") for line in lines), "the one line that counts"
