@@ -103,8 +103,6 @@ def test_the_shipped_model_is_of_its_recipe_as_it_is() -> None:
     model = read_ranking_model(SHIPPED)
     assert model.manifest.features_config == features_config(load_settings().ranking)
     assert model.other_config(load_settings().ranking) is None
-    shipped = SHIPPED_MANIFEST.with_name("card.md").read_text("utf-8").splitlines()
+    shipped = set(SHIPPED_MANIFEST.with_name("card.md").read_text("utf-8").splitlines())
     lines = card(model.manifest, Grown(model.model, ()), [], []).splitlines()
-    rest = iter(shipped)
-    assert [line for line in lines if not line.startswith("0 queries") and line not in rest] == []
-    assert any(line.startswith("0 queries") for line in lines), "the one line that counts"
+    assert [line for line in lines if line not in shipped] == ["0 queries, answered 0 times, 0 results shown."]
