@@ -296,11 +296,13 @@ class ModelUnavailable:
         detail: Why, for people.
         after_seconds: How long it is not worth asking again, where that is known.
         busy: The provider is well, and others have the turns of the next time: a backlog, and no outage.
+        lasting: It does not pass by itself, such as a key that is refused: who waits for an answer need not wait.
     """
 
     detail: str
     after_seconds: float | None = None
     busy: bool = False
+    lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

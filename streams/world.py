@@ -44,6 +44,7 @@ class LiveWorld:
         journal: AnswerStore | None = None,
         replaying: bool = False,
         tracer: Tracer | None = None,
+        at_once: bool = False,
     ) -> None:
         """Opens nothing yet.
 
@@ -53,6 +54,7 @@ class LiveWorld:
             journal: Keeps answers and costs; as the settings say by default.
             replaying: Whether the models' limits are those of replays instead of those of live traffic.
             tracer: Traces fetches and calls of models; nothing does by default.
+            at_once: Whether the first question to a model waits for no turn: for a command that ends with its answer.
         """
         self._settings = settings
         self._journal = journal
@@ -64,7 +66,8 @@ class LiveWorld:
         self._gateway: Gateway | None = None
         self._models = {name: settings.model_of(name) for name in settings.model_tasks}
         part = settings.models.replay_share if replaying else 1.0 - settings.models.replay_share
-        self.shares = Shares(self._models, {name: settings.models.task(name).weight for name in self._models}, part)
+        weights = {name: settings.models.task(name).weight for name in self._models}
+        self.shares = Shares(self._models, weights, part, at_once)
         """This process's parts of the models' limits; told by the consumer groups."""
 
     async def answer(self, need: Need, run: str | None) -> Reply:

@@ -13,18 +13,22 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Protocol
 
 from handlers.reasoning.answer import Answer, AnswerRules, answer_query
 from handlers.reasoning.context import order_sources
 from handlers.reasoning.roles import ROLES
-from schemas.outcome import Ask, ModelFailed, ModelReply, ModelUnavailable, Need, Reply
+from schemas.llm import CallOutcome, LlmCall
+from schemas.outcome import Ask, AskModel, ModelFailed, ModelReply, ModelUnavailable, Need, Reply
 from schemas.ranking import RankingCompleted, RankingRequested
 from streams.commands.answer_screen import print_answer, print_json
 from streams.commands.query import QueryOptions, request_of, switched
 from streams.commands.query_screen import printable
+from streams.llm.offline import answer_offline
 from streams.query.access import NoQueriesError, open_queries
 from streams.query.engine import Refusal
 from streams.settings import Settings
@@ -33,6 +37,8 @@ from streams.world import LiveWorld
 
 _WEIGHT = 1.0
 """Of each role in this process: no fleet runs them, so they have none in its shares of the models' limits."""
+_ENOUGH_FAILURES = 2
+"""Of a model, the ranking's included, after which it is not asked again for the same answer."""
 
 
 def run_answer(settings: Settings, options: QueryOptions) -> int:
@@ -74,7 +80,8 @@ async def _answer(
     settings: Settings, request: RankingRequested, options: QueryOptions
 ) -> tuple[RankingCompleted | Refusal, Any]:
     """The ranking, and the answer made of it."""
-    world = LiveWorld(settings)
+    world = LiveWorld(settings, at_once=True)
+    began = time.monotonic()
     try:
         with _telling(options.as_json or settings.llm.offline) as tell:
             tell("looking for sources")
@@ -83,7 +90,8 @@ async def _answer(
                 ranked = await queries.answer(request)
             if isinstance(ranked, Refusal):
                 return ranked, None
-            return ranked, await converse(settings, ranked, world, tell)
+            seconds = settings.query.answer_seconds - (time.monotonic() - began)
+            return ranked, await converse(settings, ranked, world, tell, seconds)
     finally:
         await world.aclose()
 
@@ -101,19 +109,46 @@ class _Tell(Protocol):
 
 
 async def converse(
-    settings: Settings, ranked: RankingCompleted, world: World, tell: _Tell
+    settings: Settings, ranked: RankingCompleted, world: World, tell: _Tell, seconds: float
 ) -> Answer | ModelUnavailable:
-    """Asks the roles one after another, until there is an answer or nobody can be asked."""
+    """Asks the roles one after another, until there is an answer or nobody can be asked.
+
+    Where the time is up, or the model has failed twice, the offline judge speaks for those that are left: somebody
+    waits, and sentences of the sources are more than nothing.
+    """
     rules, sources = settings.rules(AnswerRules), order_sources(ranked.results)
     replies: tuple[ModelReply | ModelFailed | ModelUnavailable, ...] = ()
+    failures = int(_is_failure(ranked.llm))
+    ends, given_up = time.monotonic() + seconds, ""
     while isinstance(step := answer_query(ranked.query, sources, replies, rules), Ask):
-        task = getattr(step.need, "task", "")
-        tell(f"asking the {task}")
-        reply = await world.answer(step.need, None)
+        need = step.need
+        if not isinstance(need, AskModel):
+            raise TypeError(f"a model is to be asked for {type(need).__name__}")
+        reply: Reply | None = None
+        if not given_up:
+            tell(f"asking the {need.task}")
+            try:
+                async with asyncio.timeout(max(0.0, ends - time.monotonic())):
+                    reply = await world.answer(need, None)
+            except TimeoutError:
+                given_up = f"no model answered in time (query.answer_seconds, {settings.query.answer_seconds:g} s)"
+        if reply is None:
+            reply = answer_offline(need)
         if not isinstance(reply, ModelReply | ModelFailed | ModelUnavailable):
             raise TypeError(f"a question for a model was answered by {type(reply).__name__}")
+        if isinstance(reply, ModelFailed):
+            failures += _is_failure(reply.call)
+            if failures >= _ENOUGH_FAILURES:
+                given_up = f"the model failed {failures} times and was not asked again"
         replies = (*replies, reply)
+    if given_up and isinstance(step, Answer):
+        return replace(step, left_out=(*step.left_out, given_up))
     return step
+
+
+def _is_failure(call: LlmCall | None) -> bool:
+    """Whether a call has failed in a way that the next one is likely to fail in too."""
+    return call is not None and call.outcome in (CallOutcome.ERROR, CallOutcome.TIMEOUT, CallOutcome.RATE_LIMITED)
 
 
 def _with_weights(settings: Settings) -> Settings:

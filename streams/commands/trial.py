@@ -140,7 +140,7 @@ class _World:
                 # A trial changes no index: it has an empty one of its own, in memory, for as long as it runs.
                 index = settings.index.model_copy(update={"url": "", "path": None})
                 settings = settings.model_copy(update={"index": index})
-            self._live = LiveWorld(settings)
+            self._live = LiveWorld(settings, at_once=True)
         reply: Reply = await self._live.answer(need, run)
         return reply
 

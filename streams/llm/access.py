@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import structlog
 
 from streams.clock import Clock
@@ -11,6 +9,7 @@ from streams.llm.breaker import ModelBreaker
 from streams.llm.limits import Limiter
 from streams.llm.observer import LlmObserver
 from streams.llm.settings import LlmSettings, ModelLimits
+from streams.llm.shares import Shares
 
 log = structlog.get_logger(__name__)
 
@@ -23,22 +22,26 @@ class ModelAccess:
         model: str,
         llm: LlmSettings,
         limits: ModelLimits,
-        share: Callable[[str], float],
+        shares: Shares,
         clock: Clock,
         observer: LlmObserver,
     ) -> None:
         """Takes the model, what it takes from the whole fleet, and each task's share of that in this process."""
-        self.limiter = Limiter(limits, share, llm.window_margin, clock)
+        self.limiter = Limiter(limits, shares.of, llm.window_margin, clock, shares.at_once)
         self.breaker = ModelBreaker(llm, clock.monotonic, self._turned)
         self.last_trouble = ""
         self._model = model
         self._observer = observer
         observer.breaker(model, is_open=False)
 
+    @property
+    def last_cause(self) -> str:
+        """The last trouble without the server's own words, which may repeat somebody else's question."""
+        return self.last_trouble.partition(":")[0]
+
     def _turned(self, opened: bool) -> None:
-        """The model is left alone, or asked again; why is told without the server's own words."""
         self._observer.breaker(self._model, opened)
         if opened:
-            log.warning("a model is left alone", model=self._model, last_trouble=self.last_trouble.partition(":")[0])
+            log.warning("a model is left alone", model=self._model, last_trouble=self.last_cause)
         else:
             log.info("a model answers again", model=self._model)

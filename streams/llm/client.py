@@ -26,6 +26,13 @@ log = structlog.get_logger(__name__)
 OPENAI = "https://api.openai.com/v1"
 _PATH = "/chat/completions"
 _REFUSABLE = ("response_format", "temperature", "max_tokens")
+_ADVICE = {
+    401: "is ASSAY_LLM__API_KEY right?",
+    402: "is the account in credit?",
+    403: "may ASSAY_LLM__API_KEY ask this model?",
+    404: "are ASSAY_LLM__MODEL and ASSAY_LLM__BASE_URL right?",
+}
+"""What to look at, by status."""
 
 
 class Trouble(Enum):
@@ -182,7 +189,9 @@ class Client:
 
     def _refused(self, error: openai.APIStatusError, model: str, body: Mapping[str, Any]) -> Failure:
         status, headers = error.status_code, error.response.headers
-        detail = self._told(f"status {status} {_code(error)}: {error.message}")
+        advice = f"({_ADVICE[status]})" if status in _ADVICE else ""
+        known = " ".join(filter(None, (f"status {status}", _code(error), advice)))
+        detail = self._told(f"{known}: {error.message}")
         wish = retry_after(headers, self._now())
         wish = None if wish is None else min(wish, self._longest_rest)
         if status == 429 or (status in (503, 529) and wish is not None):

@@ -294,7 +294,7 @@ class Gateway:
         return self._chance() * ceiling
 
     def _resting(self, asking: Asking, rest: float) -> ModelUnavailable:
-        detail = f"{asking.model} has failed question after question and is left alone"
+        detail = f"{asking.model} is left alone after failing, the last time with: {asking.access.last_cause}"
         return self._unavailable(asking.need, asking.model, "breaker", detail, rest)
 
     def _unavailable(
@@ -303,12 +303,12 @@ class Gateway:
         self._observer.unavailable(need.task, model, cause)
         if cause in ("settings", "journal"):
             log.error("no model can be asked", task=need.task, cause=cause, detail=detail)
-        return ModelUnavailable(detail, after_seconds)
+        return ModelUnavailable(detail, after_seconds, lasting=cause in ("shut", "settings"))
 
     def _access_to(self, model: str) -> ModelAccess:
         if (access := self._access.get(model)) is None:
             limits = self._models.limits_of(model)
-            access = ModelAccess(model, self._llm, limits, self._shares.of, self._clock, self._observer)
+            access = ModelAccess(model, self._llm, limits, self._shares, self._clock, self._observer)
             self._access[model] = access
         return access
 

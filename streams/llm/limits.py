@@ -153,8 +153,19 @@ class NoTurn:
 class Limiter:
     """Who may ask one model when. Limits are learnt: a server's headers and complaints lower them."""
 
-    def __init__(self, limits: ModelLimits, share: Callable[[str], float], margin: float, clock: Clock) -> None:
-        """Takes what the model takes from the whole fleet, and each task's share of it in this process."""
+    def __init__(
+        self, limits: ModelLimits, share: Callable[[str], float], margin: float, clock: Clock, at_once: bool = False
+    ) -> None:
+        """Takes what the model takes from the whole fleet, and each task's share of it in this process.
+
+        Args:
+            limits: Of the model.
+            share: Of a task in this process.
+            margin: As in ``Pace``.
+            clock: Time.
+            at_once: Whether a task's first question goes without the pause; all that follow keep to the pace.
+        """
+        self._at_once = at_once
         self._limits = limits
         self._share = share
         self._margin = margin
@@ -222,7 +233,7 @@ class Limiter:
 
     def _adjust(self, task: str, lane: Lane, now: float) -> None:
         share = self._share(task)
-        alone = lane.share < 0 and share >= 1
+        alone = lane.share < 0 and (share >= 1 or self._at_once)
         fresh = share > lane.share and not alone
         lane.requests.limit(self._minute(self._limits.requests_per_minute, "requests", share, now), now, fresh)
         lane.tokens.limit(self._minute(self._limits.tokens_per_minute, "tokens", share, now), now, False)

@@ -16,8 +16,18 @@ from collections.abc import Mapping, Sequence
 class Shares:
     """This process's parts. A process that holds no partitions because it reads no topics has everything."""
 
-    def __init__(self, models: Mapping[str, str], weights: Mapping[str, float], part: float = 1.0) -> None:
-        """Takes each task's model and weight, and the part of all limits that is there for such processes."""
+    def __init__(
+        self, models: Mapping[str, str], weights: Mapping[str, float], part: float = 1.0, at_once: bool = False
+    ) -> None:
+        """Takes each task's model and weight, and the part of all limits that is there for such processes.
+
+        Args:
+            models: Of each task.
+            weights: Of each task.
+            part: Of all limits.
+            at_once: Whether each task's first question waits for no turn, as where somebody waits for a command.
+        """
+        self.at_once = at_once
         self._part = part
         self._models = dict(models)
         self._weights = dict(weights)

@@ -108,14 +108,14 @@ class Decider:
         probe = isinstance(first, Ask) and await self._breaker.turn()
         while True:
             try:
-                outcome, busy = await self._converse(event, answer, run) if isinstance(answer, Ask) else (answer, False)
+                outcome, down = await self._converse(event, answer, run) if isinstance(answer, Ask) else (answer, None)
             finally:
                 if probe:
                     self._breaker.probed()
             if not isinstance(outcome, Retry):
                 self._breaker.succeeded()
                 return Tried(outcome, attempts + 1)
-            if busy:
+            if down is not None and down.busy:
                 self._breaker.kept_in_line()
                 await self._clock.sleep(self._in_line(outcome))
                 probe = await self._breaker.turn()
@@ -125,7 +125,8 @@ class Decider:
             if self._breaker.closed:
                 attempts += 1
                 pause = self._pause(attempts, outcome)
-                if attempts >= (at_most or self.retry.max_attempts) or pause is None:
+                lasting = down is not None and down.lasting
+                if attempts >= (at_most or self.retry.max_attempts) or pause is None or lasting:
                     return Tried(outcome, attempts)
                 self._on_retry(outcome, run is not None)
                 await self._clock.sleep(pause)
@@ -138,32 +139,32 @@ class Decider:
         except Exception as error:
             return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
 
-    async def _converse(self, event: Event, ask: Ask, run: str | None) -> tuple[Outcome, bool]:
+    async def _converse(self, event: Event, ask: Ask, run: str | None) -> tuple[Outcome, ModelUnavailable | None]:
         """Answers asks until an outcome comes or the declared bound of rounds is reached.
 
         Returns:
-            The outcome, and whether it is to try again only because others have the turns now.
+            The outcome, and where it is to try again because no model can be asked, why that is.
         """
         replies: tuple[Reply, ...] = ()
         read = self.handler.read
         answer: Outcome | Ask = ask
         while isinstance(answer, Ask):
             if read is None or len(replies) >= self.handler.rounds:
-                return Dead(DeadReason.ROUNDS_EXHAUSTED, f"more than {self.handler.rounds} asks"), False
+                return Dead(DeadReason.ROUNDS_EXHAUSTED, f"more than {self.handler.rounds} asks"), None
             try:
                 async with asyncio.timeout(self.retry.attempt_seconds):
                     replies = (*replies, await self._world.answer(answer.need, run))
             except Exception as error:
                 # Expected trouble is part of a reply. What is left (a full disk, a bug) must not hold the partition up.
-                return Retry(RetryReason.UNAVAILABLE, f"{type(error).__name__}: {error}"[:MAX_DETAIL]), False
+                return Retry(RetryReason.UNAVAILABLE, f"{type(error).__name__}: {error}"[:MAX_DETAIL]), None
             answer = self._guarded(lambda: read(event, replies, self.rules))  # noqa: B023 - called at once
         last = replies[-1]
         if not isinstance(answer, Retry) or not isinstance(last, ModelUnavailable):
-            return answer, False
+            return answer, None
         if not last.busy:
             # The gateway knows of all questions; a record must not use its tries up to find out the same.
             self._breaker.open(answer.after_seconds)
-        return answer, last.busy
+        return answer, last
 
     def _in_line(self, wanted: Retry) -> float:
         """Seconds before a record asks for a turn again: more than half of what is foreseen, not all at once."""

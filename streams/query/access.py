@@ -44,7 +44,7 @@ async def open_queries(
     if app:
         yield RemoteQueries(app, token, settings.query.seconds)
         return
-    own = world or LiveWorld(settings)
+    own = world or LiveWorld(settings, at_once=True)
     try:
         owner = "" if own_candidates else await _owner(settings, own)
         if owner:

@@ -22,7 +22,7 @@ from streams.llm.settings import LlmSettings
 from streams.settings import Settings
 from streams.world import LiveWorld
 from tests.handlers.trust.forgeries import reads_as_label
-from tests.streams.llm.model_server import Asked, Behaviour, ModelServer, Wire, model_server, says, status
+from tests.streams.llm.model_server import Asked, Behaviour, ModelServer, Wire, hangs, model_server, says, status
 from tests.streams.llm.questions import FREE
 from tests.streams.query.indexes import settings_at
 
@@ -171,11 +171,13 @@ Answers = Callable[..., Any]
 def answer(filled: Settings, server: ModelServer, capsys: pytest.CaptureFixture[str]) -> Answers:
     """Runs the command with the server as its model: its status and what it wrote."""
 
-    async def run(text: str = QUESTION, replies: Replies = GOOD, llm: Any = None, **options: Any) -> Shown:
+    async def run(
+        text: str = QUESTION, replies: Replies = GOOD, llm: Any = None, query: Any = None, **options: Any
+    ) -> Shown:
         server.behave = by_role(replies)
         llm = llm or LlmSettings(base_url=server.base_url, model="model-1", cache_path=None)
         models = filled.models.model_copy(update={"limits": {"default": FREE}})
-        settings = filled.model_copy(update={"llm": llm, "models": models})
+        settings = filled.model_copy(update={"llm": llm, "models": models, "query": query or filled.query})
         status = await asyncio.to_thread(run_answer, settings, QueryOptions(text=text, **options))
         shown = capsys.readouterr()
         return status, shown.out, shown.err
@@ -335,6 +337,47 @@ async def test_an_outage_is_told_with_what_to_do(answer: Answers) -> None:
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert err.startswith("assay answer: no model can be asked now: ")
     assert "--no-model" in err
+
+
+async def test_a_key_that_is_refused_is_named_after_one_request(answer: Answers, server: ModelServer) -> None:
+    code, out, err = await answer(replies=dict.fromkeys(GOOD, status(401)), as_json=True)
+
+    assert (code, out, err.count("\n"), len(server.asked)) == (1, "", 1, 1)
+    assert err.startswith("assay answer: status 401 some_error (is ASSAY_LLM__API_KEY right?): ")
+    assert "again in" not in err
+
+
+@pytest.mark.parametrize(
+    ("failing", "asked"),
+    [
+        (("rank_results", "analyst"), ["rank_results", "analyst"]),
+        (("analyst", "writer"), ["rank_results", "analyst", "writer"]),
+        (("rank_results", "critic"), ["rank_results", "analyst", "critic"]),
+    ],
+)
+async def test_a_model_that_has_failed_twice_is_not_asked_again(
+    answer: Answers, server: ModelServer, failing: Sequence[str], asked: Sequence[str]
+) -> None:
+    code, out, _ = await answer(replies={**GOOD, **dict.fromkeys(failing, status(500))})
+
+    assert code == 0
+    assert list(dict.fromkeys(role_of(one) for one in server.asked)) == asked
+    assert "The river bridge opens on 12 March 2026" in out.splitlines()[0]
+    assert "Made by the offline judge and not by a model" in out
+    assert "Left out: the model failed 2 times and was not asked again." in out
+
+
+async def test_an_answer_has_a_time_limit_after_which_the_sources_speak(
+    answer: Answers, filled: Settings, server: ModelServer
+) -> None:
+    """The analyst never answers; nobody after it is asked."""
+    query = filled.query.model_copy(update={"answer_seconds": 1.5})
+    code, out, _ = await answer(replies={**GOOD, "analyst": hangs()}, query=query)
+
+    assert code == 0
+    assert [role_of(one) for one in server.asked] in (["rank_results", "analyst"], ["rank_results"])
+    assert "The river bridge opens on 12 March 2026" in out.splitlines()[0]
+    assert "Left out: no model answered in time (query.answer_seconds, 1.5 s)." in out
 
 
 async def test_an_answer_that_was_paid_for_is_not_paid_for_again(

@@ -481,8 +481,13 @@ async def test_a_key_that_the_server_repeats_is_not_told_on() -> None:
     repeats = status(401, message="Incorrect API key provided: sesame-123", kind="invalid_api_key")
     async with model_server(repeats) as server, gateway_at(server.base_url, api_key="sesame-123") as gateway:
         reply = await gateway.answer(question())
+        again = await gateway.answer(question("another"))
     assert isinstance(reply, ModelUnavailable)
-    assert reply.detail.startswith("status 401 invalid_api_key: ")
+    assert isinstance(again, ModelUnavailable)
+    told = "status 401 invalid_api_key (is ASSAY_LLM__API_KEY right?)"
+    assert reply.detail.startswith(f"{told}: ")
+    assert (reply.lasting, again.lasting) == (True, False)
+    assert again.detail == f"model-1 is left alone after failing, the last time with: {told}"
     assert "sesame" not in reply.detail
 
 

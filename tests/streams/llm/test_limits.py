@@ -42,6 +42,28 @@ def limiter(limits: ModelLimits, share: Callable[[str], float] = lambda _: 1.0) 
     return Limiter(limits, share, MARGIN, LoopClock())
 
 
+def test_a_command_s_first_question_goes_at_once_and_all_others_keep_to_the_pace() -> None:
+    """Of each task: what somebody waits for is not held back by a share of which nothing is used yet."""
+
+    async def work() -> None:
+        times: dict[bool, list[float]] = {}
+        for at_once in (False, True):
+            asked = Limiter(LIMITS, lambda _: 0.01, MARGIN, LoopClock(), at_once)
+            began = asyncio.get_running_loop().time()
+            times[at_once] = []
+            for _ in range(8):
+                turn = await asked.turn("task", 100, 10**9)
+                assert isinstance(turn, Turn)
+                turn.over(100)
+                times[at_once].append(asyncio.get_running_loop().time() - began)
+        assert times[False][0] > 10
+        assert times[True][0] == 0
+        assert most_in_a_minute(times[True]) <= 6
+        assert times[True][-1] > 60
+
+    virtually(work)
+
+
 class Fleet:
     """Processes that always have something to ask, each with its own limiter, and a server that notes arrivals."""
 

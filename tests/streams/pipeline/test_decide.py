@@ -25,7 +25,7 @@ from schemas.outcome import (
     RetryReason,
 )
 from streams.codec import MAX_DETAIL
-from streams.pipeline.breaker import Breaker
+from streams.pipeline.breaker import Breaker, ClosedBreaker
 from streams.pipeline.decide import Decider, Tried, exhausted, retry_of
 from streams.settings import BreakerSettings, RetrySettings
 from streams.topology import Handler, InPlaceRetry
@@ -295,6 +295,23 @@ async def test_where_no_model_can_be_asked_a_record_waits_and_uses_no_try_up() -
     tried = await decider.finish(PAGE, ask(), record=1)
     assert tried == Tried(DROP, 1)
     assert told == [False, True]
+
+
+@pytest.mark.parametrize(("lasting", "questions"), [(False, 2), (True, 1)])
+async def test_who_waits_for_an_answer_is_told_at_once_of_what_does_not_pass(lasting: bool, questions: int) -> None:
+    """A key that is refused is refused the second time too; without a breaker nothing else would stop it."""
+    clock, asked = VirtualClock(), []
+
+    class Models:
+        async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+            asked.append(need)
+            return ModelUnavailable("status 401", lasting=lasting)
+
+    handler = handler_of(lambda *_: ask(), lambda *_: UNAVAILABLE, rounds=1)
+    breaker = ClosedBreaker(BreakerSettings(), clock)
+    decider = Decider(handler, NoRules(), PATIENCE, Models(), clock, lambda: 0.5, breaker)
+    assert await decider.finish(PAGE, ask(), 1, 2) == Tried(UNAVAILABLE, questions)
+    assert len(asked) == questions
 
 
 async def test_who_gets_no_turn_waits_in_line_and_opens_no_breaker() -> None:
