@@ -13,7 +13,7 @@ from handlers.trust.labels import source_line
 from schemas.llm import LlmCall
 from schemas.ranking import RankingCompleted, StageName, StageOutcome
 from streams.commands.query_screen import LABEL_STYLE, printable
-from streams.commands.tables import table_console
+from streams.commands.tables import text_console
 
 _URL_CHARACTERS = 500
 _NAME_A_MODEL = (
@@ -29,7 +29,7 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
         answer: The answer, or why there is none.
         offline: Whether no model is configured, so that it is worth saying how one is.
     """
-    console = table_console()
+    console = text_console()
     if answer.outcome is AnswerOutcome.NO_SOURCES:
         console.print(Text(f"No answer: nothing was found{_why(ranked)}."))
         console.print(Text("Are filters such as --tier or --since too narrow? `assay doctor` says what the index has."))

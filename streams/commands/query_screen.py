@@ -1,6 +1,7 @@
 """A query's answer for people: what it was taken for, what was done, and each result with its label and the reasons.
 
-It fits 80 columns. What pages say of themselves is shown without anything that would move a cursor or turn a line.
+It is as wide as the reader's lines. What pages say of themselves is shown without anything that would move a cursor or
+turn a line.
 """
 
 from __future__ import annotations
@@ -11,10 +12,9 @@ from rich.text import Text
 
 from handlers.page.links import host_of
 from schemas.ranking import RankedResult, RankingCompleted, StageName, StageOutcome
-from streams.commands.tables import table_console
+from streams.commands.tables import text_console
 
 LABEL_STYLE = {"HIGH": "green", "MEDIUM": "yellow", "LOW": "red"}
-_COLUMNS = 80
 _SHOWN_CHARACTERS = 300
 """Of a title, an address, or a reason."""
 
@@ -27,7 +27,7 @@ def print_results(answer: RankingCompleted, seconds: float, place: str) -> None:
         seconds: How long it took.
         place: The application that answered; "" for this process.
     """
-    console = table_console(_COLUMNS)
+    console = text_console()
     console.print(_head(answer))
     if answer.results:
         console.print()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from handlers.index_page import IndexPageRules, index_page
 from handlers.score_page import ScorePageRules, score_page
@@ -230,6 +231,17 @@ async def test_the_answer_cites_high_trust_first_and_low_trust_with_caution(answ
     )
     assert lines[8].startswith("Written by model-1. 4 calls, ")
     assert out.count("[TRUST_TIER") == 3
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+async def test_it_is_as_wide_as_the_readers_lines(
+    answer: Answers, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, whole, _ = await answer()
+    monkeypatch.setenv("COLUMNS", str(columns))
+    _, out, _ = await answer()
+    assert max(cell_len(line) for line in out.splitlines()) <= columns
+    assert "".join(out.split())[:200] == "".join(whole.split())[:200]
 
 
 async def test_a_program_gets_the_same(answer: Answers) -> None:

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
 from schemas.llm import CallOutcome, LlmCall
 from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageNote, StageOutcome
-from streams.commands import query_screen
 from streams.commands.query import QueryOptions, run_query
 from streams.commands.query_screen import print_results, printable
 from streams.http import HttpServer
@@ -224,21 +222,31 @@ async def test_an_index_that_an_application_has_is_asked_for_there(tmp_path: Pat
         await owner.aclose()
 
 
-def test_it_fits_eighty_columns_with_wide_characters_and_a_long_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    out = io.StringIO()
-    console = Console(file=out, width=80, highlight=False, soft_wrap=True)
-    monkeypatch.setattr(query_screen, "table_console", lambda _: console)
+@pytest.mark.parametrize("columns", [120, 80, 40])
+def test_it_is_as_wide_as_the_readers_lines_with_wide_characters_and_a_long_address(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
     request = RankingRequested(request_id="q", query="展覽")
     long = ranked(1, title="台北市立美術館" * 12, url="https://a.example/" + "x" * 200, because=["有兩個字" * 20])
     old = ranked(
         2, trust_label="LOW", cts_score=None, _reasoning_metadata={"trust_label": "LOW", "label_source": "fallback"}
     )
     why = StageNote(stage=StageName.MMR, outcome=StageOutcome.RAN, because="relevance counts a lot, " * 9)
-    print_results(completed(request, long, old, notes=(why,)), 0.1, "")
-    table = out.getvalue()
-    assert max(cell_len(line) for line in table.splitlines()) <= 80
+    place = "http://assay.example:8080/query"
+    print_results(completed(request, long, old, notes=(why,)), 0.1, place)
+    table = capsys.readouterr().out
+    assert max(cell_len(line) for line in table.splitlines()) <= columns
+    assert table.count("x") >= 200
     assert "LOW*" in table
     assert "* the page has no score" in table
+
+
+def test_lines_for_a_pipe_stay_whole(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    place = f"http://assay.example/{'x' * 150}/query"
+    print_results(completed(RankingRequested(request_id="q", query="x"), ranked(1)), 0.1, place)
+    assert f"answered by {place}; no judge asked" in capsys.readouterr().out
 
 
 def test_a_stage_that_failed_is_told_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
