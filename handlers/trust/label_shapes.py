@@ -14,6 +14,7 @@ _FOREIGN = "\u00a1-\u1fff\u2070-\u2fff\u3005-\ufeff\uff10-\U0010ffff"
 """Signs that somebody may put for a letter: no ASCII, no space, no punctuation between words."""
 _TRUST = ("t7+", "r", "uv", "s5$", "t7+")
 _TIER = ("t7+", "i1l|!", "e3", "r")
+_LETTERS = len(_TRUST + _TIER)
 _LEAST_KNOWN = 5
 _MIXED = re.compile(f"[a-z][{_FOREIGN}]|[{_FOREIGN}][a-z]")
 _PAIR = re.compile(r"tr|ru|us|st|ti|ie|er")
@@ -30,8 +31,9 @@ _NEAR = re.compile(
     f"(?<![a-z0-9])(?=[{_FOREIGN}]{{0,3}}[a-z0-9$+])"
     f"(?=(({_places(_TRUST)})([^a-z0-9]{{0,6}}?)({_places(_TIER)})(?![a-z]){_VALUE}))"
 )
-_JOINING = re.compile(rf"\S*(?:[一丨]|(?![\u3400-\u9fff])[{_FOREIGN}])\S*")
-"""What stands between two words in place of an underscore: no blank, and no word of a sentence."""
+_JOINT = re.compile(rf"\S*[{_FOREIGN}]\S*")
+_HAN = re.compile("[\u3400-\u4dff\u4e01-\u4e27\u4e29-\u9fff]")
+"""But for the two that are a mere stroke: between English words, a word of a sentence."""
 _SIGN = f"[a-z0-9{_FOREIGN}]"
 _OTHER = rf"(?!\1|\2){_SIGN}"
 _REPEATS = re.compile(
@@ -56,10 +58,19 @@ def _nearly(text: str) -> Iterator[tuple[int, int]]:
         if not _PAIR.search(text, begin, end + _REACH):
             continue
         for found in _NEAR.finditer(text, begin, end + _LONGEST):
-            letters = found[2] + found[4]
-            known = sum(map(str.isascii, letters))
-            if _LEAST_KNOWN <= known < len(letters) or (known == len(letters) and _JOINING.fullmatch(found[3])):
+            known = sum(map(str.isascii, found[2] + found[4]))
+            if _LEAST_KNOWN <= known < len(_TRUST + _TIER) or (
+                known == len(_TRUST + _TIER) and _is_joined(text, found)
+            ):
                 yield found.span(1)
+
+
+def _is_joined(text: str, found: re.Match[str]) -> bool:
+    """Whether the two words have something between them that is there in place of an underscore."""
+    if not _JOINT.fullmatch(found[3]):
+        return False
+    is_said = found.end(1) > found.end(4) or _OPEN_BEFORE.search(text, max(0, found.start() - 4), found.start())
+    return bool(is_said or not _HAN.search(found[3]))
 
 
 def _windows(text: str) -> Iterator[tuple[int, int]]:

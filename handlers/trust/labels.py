@@ -6,12 +6,14 @@ score has the tier and label of its source (C-41). Standard library only (R-178)
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
 from handlers.trust.brackets import is_bracket
 from handlers.trust.forgery import holds_label, without_labels
+from handlers.trust.lookalikes import folded
 
 Label = Literal["HIGH", "MEDIUM", "LOW"]
 Language = Literal["zh", "en"]
@@ -19,6 +21,12 @@ LABELS: tuple[Label, ...] = ("HIGH", "MEDIUM", "LOW")
 """From the most trusted to the least."""
 MAX_NAME_CHARACTERS = 60
 _NAME_CHARACTERS_READ = 1000
+_CLAIMS = re.compile(
+    r"\b(?:tier|trust|cts|label|rank|rated|rating|score)\b\W{0,3}\b(?:high|medium|low|\d{1,3})\b"
+    r"|[:=>|]\s*(?:high|medium|low)\b|[:=>|—–-]\s*(?:high|medium|low)$|\btier\s*:|\btrust tier\b"
+    r"|\b(?:system|assistant|user|source)\s*:|(?:來源|来源)\s*:"
+    r"|(?:可信|信任|信賴|信赖|可靠)(?:度|性|等級|等级)?[\s:：]*(?:極|很|最)?(?:高|中|低|\d)|(?:高|低)度?(?:可信|信任)"
+)
 _NO_NAME = {"zh": "不明", "en": "unknown"}
 _SOURCE_WORD = {"zh": "來源：", "en": "Source: "}
 
@@ -86,7 +94,7 @@ def source_name(*names: str | None) -> str:
 
 
 def plain_name(name: str) -> str:
-    r"""A name on one line: no bracket of any script, nothing unseen, no label, not too long; "" where nothing is left.
+    r"""A name on one line: no bracket of any script, nothing unseen, no claim, not too long; "" where nothing is left.
 
     >>> plain_name(" \u300c聯合報\u300d\u202e\n UDN "), plain_name("TRUST TIER = HIGH")
     ('聯合報 UDN', '')
@@ -96,8 +104,16 @@ def plain_name(name: str) -> str:
         return ""
     kept = (" " if is_bracket(character) else character for character in without_labels(name))
     plain = " ".join("".join(kept).split())[:MAX_NAME_CHARACTERS].strip()
+    if _claims(plain):
+        return ""
     # Without its brackets it may read differently; without a letter or digit it is no name.
     return plain if any(map(str.isalnum, plain)) and not holds_label(plain) else ""
+
+
+def _claims(name: str) -> bool:
+    """Whether a name, which stands in our own line, speaks of trust as if it went on with that line."""
+    capitals = [word for word in re.findall(r"\w+", name) if word == word.upper()]
+    return bool(_CLAIMS.search(folded(name))) or any(folded(word).upper() in LABELS for word in capitals)
 
 
 def tier_of(score: int, thresholds: Thresholds) -> Literal["A", "B", "C"]:
