@@ -16,7 +16,7 @@ import pytest
 from handlers.ranking.manifest import VERSION_PHASE_C, Feature
 from schemas.ranking import RankingCompleted
 from streams.topology import HANDLERS, RANKING_COMPLETED, RANKING_FEEDBACK, RANKING_REQUESTED
-from tests.kafka.installation import Installation, installed
+from tests.kafka.installation import Installation, install, installed
 
 pytestmark = pytest.mark.kafka
 RANK_RESULTS = next(handler for handler in HANDLERS if handler.name == "rank_results")
@@ -112,8 +112,8 @@ def signed_first(answers: Sequence[RankingCompleted]) -> float:
 async def test_where_the_topics_were_never_made_it_says_what_to_do(
     kafka: str, topic_prefix: str, tmp_path: Path
 ) -> None:
-    assay = await installed(kafka, topic_prefix, ())
-    status, said, told = await train(assay, tmp_path / "model")
+    nothing = Installation(install(kafka, topic_prefix))
+    status, said, told = await train(nothing, tmp_path / "model")
     assert (status, said) == (2, ""), told
     assert "there is nothing on" in told
     assert "assay publish" in told
