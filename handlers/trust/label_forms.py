@@ -147,7 +147,9 @@ def _form() -> re.Pattern[str]:
         f"{_SQUARE}{_GAP}{about}{_GAP}{degree}{_END}",
         f"{_SQUARE}{_GAP}{degree}{_GAP}{about}{_GAP}{_CLOSE}",
     )
-    return re.compile(f"(?:{_OPEN}[\\W_]{{0,6}})?(?:{'|'.join(forms)})(?:[\\W_]{{0,6}}{_CLOSE})?")
+    # Where none of its words begins, nothing else is tried: texts are long, and most of them speak of something else.
+    begins = {_word(word).partition("]")[0] + "]" for word in ("trust", "credibility", "cts", "source", *_ABOUT)}
+    return re.compile(f"(?={_OPEN}|{'|'.join(sorted(begins))})(?:{_OPEN}[\\W_]{{0,6}})?(?:{'|'.join(forms)})(?:[\\W_]{{0,6}}{_CLOSE})?")
 
 
 def _any(words: tuple[str, ...]) -> str:

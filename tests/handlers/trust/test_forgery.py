@@ -125,7 +125,7 @@ def test_any_sign_of_any_script_may_stand_for_a_letter(sign: str, letter: str, t
     assert REMOVED in without_labels(text.replace(letter, sign))
 
 
-FAR_OFF = st.characters(categories=("Lo",), min_codepoint=0x10000)
+FAR_OFF = st.characters(categories=("Lo", "Lu"), min_codepoint=0x10000)
 
 
 @given(
