@@ -104,9 +104,19 @@ class Application:
     async def open_index(self) -> None:
         """Opens the index, where a handler of this process needs it; only trouble that waiting can't mend is raised.
 
+        What only reads an embedded index is told that nobody fills it, for it belongs to this process.
+
         Raises:
             IndexSettingsError: It can't be used as it is configured, or belongs to another process.
         """
+        lanes = {group.handler.lane for group in self.groups}
+        if "query" in lanes and "index" not in lanes and not self.settings.index.url:
+            log.warning(
+                "nothing is added to the index that queries are put to: it is embedded, and no handler of this process "
+                "fills it; name a Qdrant server for all with ASSAY_INDEX__URL (QDRANT_URL in the composition), or run "
+                "index_page in this process as well",
+                path=str(self.settings.index.path),
+            )
         if any(group.handler.needs_index for group in self.groups):
             try:
                 await self._own_world.open_index()
@@ -149,8 +159,22 @@ class Application:
         settings = self.settings
         owner = not settings.index.url and any(group.handler.needs_index for group in self.groups)
         here = owner or any(group.handler.name == RANKING_HANDLER for group in self.groups)
-        engine = QueryEngine(settings, world, self._clock, chance, self.metrics, "http") if here else None
+        engine = (
+            QueryEngine(settings, world, self._clock, chance, self.metrics, "http", hindrance=self._no_part)
+            if here
+            else None
+        )
         return QueryRoute(engine, settings.query, settings.http.token.get_secret_value())
+
+    def _no_part(self) -> str:
+        """Why a model can't rank here: who has no partition has no part of its limits, and would wait in vain."""
+        asks = not self.settings.llm.offline and self.settings.ranking.model_ranking.enabled
+        if not asks or self.shares.of(RANKING_HANDLER) > 0:
+            return ""
+        return (
+            "this process has no part of the model's limits, for no partition of ranking.requested.v1 is its own (or "
+            "the weight of rank_results is 0); ask another replica, or again when its group has settled"
+        )
 
     def _groups(self, handler: Handler, chance: Chance, world: World) -> list[ConsumerGroup]:
         """The handler's group and those of its retry topics, which share its circuit breaker."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -71,6 +71,7 @@ class QueryEngine:
         metrics: Metrics | None = None,
         via: Via = "command",
         handler: Handler | None = None,
+        hindrance: Callable[[], str] = lambda: "",
     ) -> None:
         """Opens nothing.
 
@@ -82,6 +83,7 @@ class QueryEngine:
             metrics: Count queries; nothing does by default.
             via: Who asks, for the metrics and the log.
             handler: The one of the topology that ranks, by default.
+            hindrance: Why this process can't answer now, "" where it can; asked before each query.
 
         Raises:
             SettingsError: Sections of the configuration don't go together, or its trees can't be asked.
@@ -99,6 +101,7 @@ class QueryEngine:
         self._clock = clock or SystemClock()
         self._limits = settings.query
         self._telling = QueryTelling(metrics, via)
+        self._hindrance = hindrance
         self._underway = 0
         self._numbers = count()
         retry = retry_of(handler, settings.processing.retries)
@@ -124,6 +127,8 @@ class QueryEngine:
         most = self._limits.parallel
         if self._underway >= most:
             return Refusal("busy", f"{most} queries are under way already; ask again later", _BUSY_SECONDS)
+        if detail := self._hindrance():
+            return Refusal("unavailable", detail, _BUSY_SECONDS)
         with self._one_more():
             try:
                 async with asyncio.timeout(self._limits.seconds):

@@ -1,9 +1,11 @@
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from aiokafka import TopicPartition
+from structlog.testing import capture_logs
 
 from streams import app as module
 from streams.app import Application, installed_version, stages
@@ -12,6 +14,7 @@ from streams.pipeline.commit import AtLeastOnce, ExactlyOnce
 from streams.pipeline.subscription import Subscription, subscriptions
 from streams.settings import LOCAL_KAFKA, HttpSettings, Settings, load_settings
 from streams.topology import HANDLERS
+from tests.streams.llm.questions import FREE
 
 ALL = [subscription for handler in HANDLERS for subscription in subscriptions(handler)]
 """What the whole application reads."""
@@ -111,3 +114,41 @@ async def test_who_ranks_or_owns_an_embedded_index_answers_queries(settings: Set
             httpx.AsyncClient(base_url=f"http://{server.address}", trust_env=False) as client,
         ):
             assert (await client.get("/query")).status_code == status, (names, configured.index.url)
+
+
+async def test_who_has_no_part_of_the_model_s_limits_says_so_at_once(settings: Settings, tmp_path: Path) -> None:
+    """A replica without partitions would let a query wait for a turn that never comes."""
+    model = settings.llm.model_copy(update={"base_url": "http://127.0.0.1:9/v1", "model": "small"})
+    index = settings.index.model_copy(update={"path": tmp_path / "index"})
+    models = settings.models.model_copy(update={"limits": {"default": FREE}})
+    settings = settings.model_copy(update={"llm": model, "index": index, "models": models})
+    body = {"query": "bridge", "candidates": [{"url": "https://a.example/", "content": "A bridge."}]}
+    for share, said in ((0, "no part of the model's limits"), (1, "ConnectError")):
+        application = Application(settings, [one for one in HANDLERS if one.name == "rank_results"])
+        application.shares.told("rank_results", "ranking.requested.v1", share, 1)
+        async with (
+            HttpServer(application.asgi, HttpSettings(port=0)) as server,
+            httpx.AsyncClient(base_url=f"http://{server.address}", trust_env=False, timeout=60) as client,
+        ):
+            answer = await client.post("/query", json=body)
+        assert answer.status_code == 503
+        assert said in answer.json()["detail"]
+        assert answer.headers["retry-after"]
+
+
+@pytest.mark.parametrize(
+    ("handlers", "warned"), [(["rank_results"], 1), (["rank_results", "index_page"], 0), (["score_page"], 0)]
+)
+async def test_who_ranks_from_an_embedded_index_that_nobody_fills_is_told_what_to_do(
+    settings: Settings, tmp_path: Path, handlers: list[str], warned: int
+) -> None:
+    index = settings.index.model_copy(update={"path": tmp_path / "index"})
+    application = Application(
+        settings.model_copy(update={"index": index}), [one for one in HANDLERS if one.name in handlers]
+    )
+    with capture_logs() as logs:
+        await application.open_index()
+    told = [line["event"] for line in logs if line["log_level"] == "warning"]
+    assert len(told) == warned
+    assert all("ASSAY_INDEX__URL" in line for line in told)
+    await application._own_world.aclose()
