@@ -149,7 +149,8 @@ def _form() -> re.Pattern[str]:
     )
     # Where none of its words begins, nothing else is tried: texts are long, and most of them speak of something else.
     begins = {_word(word).partition("]")[0] + "]" for word in ("trust", "credibility", "cts", "source", *_ABOUT)}
-    return re.compile(f"(?={_OPEN}|{'|'.join(sorted(begins))})(?:{_OPEN}[\\W_]{{0,6}})?(?:{'|'.join(forms)})(?:[\\W_]{{0,6}}{_CLOSE})?")
+    begin = f"(?={_OPEN}|{'|'.join(sorted(begins))})"
+    return re.compile(f"{begin}(?:{_OPEN}[\\W_]{{0,6}})?(?:{'|'.join(forms)})(?:[\\W_]{{0,6}}{_CLOSE})?")
 
 
 def _any(words: tuple[str, ...]) -> str:
