@@ -20,7 +20,7 @@ from handlers.trust.forgery import fit_to_show, without_labels
 Verdict = Literal["supported", "contradicted", "unsupported"]
 _MOST_ITEMS = 200
 """Of a list: no reply within a task's tokens has more that is worth reading."""
-_NUMBERS = r"\d{1,3}(?:\s*[,;、，-]\s*\d{1,3}){0,50}"
+_NUMBERS = r"\^?\d{1,3}(?:\s*[,;、，-]\s*\d{1,3}){0,50}"
 _NAMED = r"(?:(?:sources?|refs?|src|no|來源|来源|資料|资料|註|注)[\s.:：#]*|#)"
 _MARKS = re.compile(
     rf"\s*[\[【〔［]\s*{_NAMED}?{_NUMBERS}\s*(?:†[^\]】〕］]{{0,40}})?[\]】〕］]"

@@ -105,7 +105,9 @@ def _source(source: Source, answer: Answer) -> Text:
     """``[1] [TRUST_TIER: HIGH] 來源：中央社 — title — url``."""
     line = source_line(source.label, source.name, answer.language)
     label, _, name = line.partition("] ")
-    rest = [one_line(source.title), " ".join(source.url[:_URL_CHARACTERS].split())]
+    # Square brackets are ours; in an address they have a code.
+    url = " ".join(source.url[:_URL_CHARACTERS].split()).replace("[", "%5B").replace("]", "%5D")
+    rest = [one_line(source.title), url]
     return Text.assemble(
         f"[{source.number}] ",
         (f"{label}]", LABEL_STYLE[source.label]),
