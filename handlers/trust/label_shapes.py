@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_FOREIGN = "\u00a1-\u1fff\u2070-\u2fff\u3005-\ufeff\uff10-\U0010ffff"
+_FOREIGN = "\u00a1-\u1fff\u2044\u2052\u2070-\u2fff\u3004-\ufeff\uff10-\U0010ffff"
 """Signs that somebody may put for a letter: no ASCII, no space, no punctuation between words."""
 _TRUST = ("t7+", "r", "uv", "s5$", "t7+")
 _TIER = ("t7+", "i1l|!", "e3", "r")
