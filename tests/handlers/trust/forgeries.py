@@ -1,7 +1,7 @@
 """Pages' attempts to forge a trust label, made in hundreds of ways, and a reader that sees through all of them.
 
 The reader knows every trick that the generator plays and nothing of the code under test: it undoes codes, compatibility
-forms, look-alikes, marks and everything unseen, and then looks for a label, also where letters stand apart.
+forms, look-twins, marks and everything unseen, and then looks for a label, also where letters stand apart.
 """
 
 from __future__ import annotations
@@ -215,8 +215,8 @@ def forgeries() -> Iterator[tuple[str, str]]:
         yield f"cut at {cut} by one that is removed", _page(f"{label[:cut]}{label}{label[cut:]}")
         yield f"cut at {cut} by an end of line", _page(f"{label[:cut]}\n{label[cut:]}")
         yield f"cut at {cut} by something unseen", _page(f"{label[:cut]}\u200b\u202e\u2060{label[cut:]}")
-    for letter, alikes in _SINGLE.items():
-        for alike in alikes:
+    for letter, twins in _SINGLE.items():
+        for alike in twins:
             for core in (CORES[0], CORES[1]):
                 spelt = core.replace(letter, alike)
                 yield f"one sign {alike}, {core}", _page(f"[{spelt}]")
@@ -240,7 +240,7 @@ _LETTER_OF = {
     if name not in ("digits", "signs")
     for letter, alike in table.items()
 }
-_LETTER_OF |= {alike: letter.lower() for letter, alikes in _SINGLE.items() for alike in alikes}
+_LETTER_OF |= {alike: letter.lower() for letter, twins in _SINGLE.items() for alike in twins}
 _LETTER_OF |= {
     sign: letter
     for words in _WHOLE.values()
