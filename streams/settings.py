@@ -46,7 +46,7 @@ from streams.fetch.settings import FetchSettings
 from streams.index.settings import IndexSettings
 from streams.kafka_settings import KafkaSettings
 from streams.llm.settings import LlmSettings, ModelsSection
-from streams.query.settings import QuerySettings
+from streams.query_settings import QuerySettings
 from streams.ranking_model import read_ranking_model
 from streams.settings_files import SettingsError as SettingsError
 from streams.settings_files import config_dir, merged, read_document, read_yaml

@@ -18,7 +18,7 @@ from schemas.ranking import RankingCompleted, RankingRequested
 from streams.query.engine import Queries, Refusal
 from streams.query.gate import refuse
 from streams.query.requests import read_body, read_query_string
-from streams.query.settings import QuerySettings
+from streams.query_settings import QuerySettings
 from streams.telemetry.queries import RefusalReason
 
 _STATUS: Mapping[RefusalReason, int] = {

@@ -19,7 +19,7 @@ from schemas.ranking import (
     StageOutcome,
 )
 from schemas.rules import Rules
-from streams.query.settings import QuerySettings
+from streams.query_settings import QuerySettings
 from streams.settings import Settings, load_settings
 from streams.topology import RANKING_COMPLETED, RANKING_REQUESTED, Handler
 from tests.streams.doubles import handler_of
