@@ -18,6 +18,7 @@ _PIECES = ["a", "b", "=", '"', "'", " ", "/", ">", "\t", "\n", "\v", "\f", "<", 
 @example('a=""b=">"c=\'>\'d')
 @example("a= =>x")
 @example("a/=b")
+@example("\v \v\v")
 def test_attributes_are_found_as_the_parser_finds_them(text: str) -> None:
     tag = f" {text}".encode()
     rest = _REST.match(tag)
