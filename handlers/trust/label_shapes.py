@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 _FOREIGN = "\u00a1-\u1fff\u2044\u2052\u2070-\u2fff\u3004-\ufeff\uff10-\U0010ffff"
 """Signs that somebody may put for a letter: no ASCII, no space, no punctuation between words."""
@@ -21,25 +22,11 @@ _PAIR = re.compile(r"tr|ru|us|st|ti|ie|er")
 _REACH = 20
 _LONGEST = 40
 _VALUE = r"(?:[^\S\n]{0,3}[:=\u2236][^\S\n]{0,3}[^\s\[\](){}<>]{1,10})?"
-
-
-def _places(letters: tuple[str, ...]) -> str:
-    return "".join(f"[{re.escape(letter)}{_FOREIGN}]" for letter in letters)
-
-
-_NEAR = re.compile(
-    f"(?<![a-z0-9])(?=[{_FOREIGN}]{{0,3}}[a-z0-9$+])"
-    f"(?=(({_places(_TRUST)})([^a-z0-9]{{0,6}}?)({_places(_TIER)})(?![a-z]){_VALUE}))"
-)
 _JOINT = re.compile(rf"\S*[{_FOREIGN}]\S*")
 _HAN = re.compile("[\u3400-\u4dff\u4e01-\u4e27\u4e29-\u9fff]")
 """But for the two that are a mere stroke: between English words, a word of a sentence."""
 _SIGN = f"[a-z0-9{_FOREIGN}]"
 _OTHER = rf"(?!\1|\2){_SIGN}"
-_REPEATS = re.compile(
-    rf"({_SIGN})(?!\1)({_SIGN}){_OTHER}{_OTHER}\1([^a-z0-9]{{0,4}}?)\1{_OTHER}{_OTHER}\2(?!{_SIGN})"
-    rf"(?=([\W_]{{0,4}})){_VALUE}"
-)
 _INSIDE = re.compile(f"{_SIGN}")
 _OPEN_BEFORE = re.compile(r"[\[({<\u3010\u3014\u3016\u27e6|][\W_]{0,3}$")
 _ABOUT_A_LABEL = re.compile(r"[_:=\u2236\ua789\u1361\u16ec\u02d0]")
@@ -57,11 +44,9 @@ def _nearly(text: str) -> Iterator[tuple[int, int]]:
     for begin, end in _windows(text):
         if not _PAIR.search(text, begin, end + _REACH):
             continue
-        for found in _NEAR.finditer(text, begin, end + _LONGEST):
+        for found in _near().finditer(text, begin, end + _LONGEST):
             known = sum(map(str.isascii, found[2] + found[4]))
-            if _LEAST_KNOWN <= known < len(_TRUST + _TIER) or (
-                known == len(_TRUST + _TIER) and _is_joined(text, found)
-            ):
+            if _LEAST_KNOWN <= known < _LETTERS or (known == _LETTERS and _is_joined(text, found)):
                 yield found.span(1)
 
 
@@ -92,8 +77,30 @@ def _repeating(text: str) -> Iterator[tuple[int, int]]:
     for at in again:
         if at and (text[at - 1].isalnum() or _INSIDE.match(text, at - 1)):
             continue
-        found = _REPEATS.match(text, at)
+        found = _repeats().match(text, at)
         if found is None or (text[at : found.start(3)] + text[found.end(3) : found.start(4)]).isascii():
             continue
         if _ABOUT_A_LABEL.search(found[3] + found[4]) or _OPEN_BEFORE.search(text, max(0, at - 4), at):
             yield found.span()
+
+
+@cache
+def _near() -> re.Pattern[str]:
+    """Compiled when it is first needed: it takes more time than the start of a command may."""
+    return re.compile(
+        f"(?<![a-z0-9])(?=[{_FOREIGN}]{{0,3}}[a-z0-9$+])"
+        f"(?=(({_places(_TRUST)})([^a-z0-9]{{0,6}}?)({_places(_TIER)})(?![a-z]){_VALUE}))"
+    )
+
+
+def _places(letters: tuple[str, ...]) -> str:
+    return "".join(f"[{re.escape(letter)}{_FOREIGN}]" for letter in letters)
+
+
+@cache
+def _repeats() -> re.Pattern[str]:
+    """Two words whose signs repeat as those of TRUST and TIER; compiled when it is first needed."""
+    return re.compile(
+        rf"({_SIGN})(?!\1)({_SIGN}){_OTHER}{_OTHER}\1([^a-z0-9]{{0,4}}?)\1{_OTHER}{_OTHER}\2(?!{_SIGN})"
+        rf"(?=([\W_]{{0,4}})){_VALUE}"
+    )
