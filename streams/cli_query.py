@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from streams.cli_options import AsJson, Config
+from streams.cli_options import AsJson, Config, Domains, Since, Tags, Tiers, Until
 from streams.settings import load_settings
 
 _STAGES = ("bm25", "ranking", "trees", "mmr", "reasoning")
@@ -17,11 +17,11 @@ _STAGES = ("bm25", "ranking", "trees", "mmr", "reasoning")
 def query(
     text: Annotated[str, typer.Argument(help="What is asked; - reads it from standard input.")],
     limit: Annotated[int | None, typer.Option(min=1, max=100, help="Results; ranking.limit by default.")] = None,
-    tier: Annotated[list[str] | None, typer.Option(help="Tier of the index, A, B or C; repeatable.")] = None,
-    domain: Annotated[list[str] | None, typer.Option(help="A domain or host; repeatable.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="news, academic, government, blog; repeatable.")] = None,
-    since: Annotated[str | None, typer.Option(help="Published on this day or later, such as 2025-01-31.")] = None,
-    until: Annotated[str | None, typer.Option(help="Published on this day or earlier.")] = None,
+    tier: Tiers = None,
+    domain: Domains = None,
+    tag: Tags = None,
+    since: Since = None,
+    until: Until = None,
     candidates: Annotated[
         Path | None, typer.Option(help="Rank these instead of the index's: one a line, or an array.")
     ] = None,

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from handlers.ranking.manifest import Manifest
 from handlers.ranking.trees import ModelMismatchError, RankingModel
+from streams.settings_files import SettingsError
 
 SHIPPED = "shipped"
 SHIPPED_MANIFEST = Path(__file__).parent.parent / "handlers" / "ranking" / "trained" / "manifest.json"
@@ -56,3 +57,15 @@ def read_ranking_model(name: str) -> RankingModel:
     except UnicodeDecodeError:
         raise ModelMismatchError(f"{path.with_name(MODEL_FILE)}: not the JSON that XGBoost writes") from None
     return RankingModel(manifest=manifest, model=model)
+
+
+def make_ready(model: RankingModel) -> None:
+    """Has a model loaded and tried before the first query needs it.
+
+    Raises:
+        SettingsError: XGBoost can't ask it; the message says what to do.
+    """
+    try:
+        model.ready()
+    except ModelMismatchError as error:
+        raise SettingsError(str(error)) from None

@@ -12,7 +12,6 @@ import random
 from collections.abc import Iterator
 from typing import IO, Any
 
-from handlers.ranking.trees import ModelMismatchError
 from schemas.event import Event
 from schemas.outcome import (
     Ask,
@@ -29,9 +28,11 @@ from schemas.outcome import (
 )
 from streams.clock import SystemClock
 from streams.codec import decode
+from streams.index.embedded import has_collection
 from streams.pipeline.breaker import ClosedBreaker
 from streams.pipeline.decide import Decider, exhausted, retry_of
-from streams.settings import Settings, SettingsError
+from streams.ranking_model import make_ready
+from streams.settings import Settings
 from streams.topology import TOPIC_BYTES, Handler, Topic
 
 _ANSWER = b'{"outcome":'
@@ -92,10 +93,7 @@ class HandlerTrial:
         self._handler = handler
         self.rules = settings.rules(handler.rules)
         if (model := getattr(self.rules, "ranking_model", None)) is not None:
-            try:
-                model.ready()
-            except ModelMismatchError as error:
-                raise SettingsError(str(error)) from None
+            make_ready(model)
         breaker = ClosedBreaker(settings.processing.breaker, clock)
         self._decider = Decider(handler, self.rules, retry, self._world, clock, random.random, breaker)
 
@@ -147,7 +145,7 @@ class _World:
     def _missing_index(self) -> str:
         """Why no index can be read, found out without opening one, for that would make it; "" where there is one."""
         index = self._settings.index
-        if index.url or (index.path is not None and (index.path / "meta.json").is_file()):
+        if index.url or has_collection(index):
             return ""
         where = f"at {index.path.resolve()}" if index.path is not None else "in memory"
         return (

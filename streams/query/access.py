@@ -6,13 +6,11 @@ application has them it is asked over HTTP. Reading makes nothing: where there i
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
+from streams.index.embedded import has_collection
 from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError
-from streams.index.settings import IndexSettings
 from streams.query.engine import Queries, QueryEngine
 from streams.query.gate import is_loopback
 from streams.query.remote import RemoteQueries
@@ -69,7 +67,7 @@ async def _owner(settings: Settings, world: LiveWorld) -> str:
     if not index.url:
         if index.path is None:
             return f": the index is in the memory of the application{otherwise}"
-        if not _has_collection(index, index.path):
+        if not has_collection(index):
             raise NoQueriesError(
                 f"there is no index at {index.path.resolve()} yet: `assay run` fills one from the pages it is given "
                 "(docs/tutorial.md); another one is named with ASSAY_INDEX__PATH or ASSAY_INDEX__URL, an application "
@@ -85,12 +83,3 @@ async def _owner(settings: Settings, world: LiveWorld) -> str:
     except IndexSettingsError as error:
         raise NoQueriesError(str(error)) from error
     return ""
-
-
-def _has_collection(index: IndexSettings, folder: Path) -> bool:
-    """Whether an embedded index is there, found out without opening it, for that would make it."""
-    try:
-        known = json.loads((folder / "meta.json").read_text("utf-8"))
-        return index.collection in known["collections"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return False

@@ -17,13 +17,13 @@ from typing import Protocol
 
 import structlog
 
-from handlers.ranking.trees import ModelMismatchError
 from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Outcome, Retry
 from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageOutcome
 from streams.clock import Clock, SystemClock
 from streams.pipeline.breaker import ClosedBreaker
 from streams.pipeline.decide import Chance, Decider, World, retry_of
-from streams.settings import Settings, SettingsError
+from streams.ranking_model import make_ready
+from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.queries import QueryTelling, RefusalReason, Via
 from streams.topology import Handler, handler_named
@@ -92,10 +92,7 @@ class QueryEngine:
         if handler is None:
             raise LookupError(f"the topology has no handler {RANKING_HANDLER}")
         if settings.ranking_model:
-            try:
-                settings.ranking_model.ready()
-            except ModelMismatchError as error:
-                raise SettingsError(str(error)) from None
+            make_ready(settings.ranking_model)
             if warning := settings.ranking_model.other_config(settings.ranking):
                 log.warning(warning)
         self._clock = clock or SystemClock()
