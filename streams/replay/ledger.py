@@ -7,6 +7,7 @@ writer at a time: a plan has a transactional id, whose newest owner fences the o
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any, Self
 
 import structlog
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaTimeoutError, ProducerFenced
+from aiokafka.errors import InvalidProducerEpoch, KafkaError, KafkaTimeoutError, ProducerFenced, UnknownError
 from aiokafka.structs import OffsetAndMetadata
 
 from schemas.event import Envelope, derive_id
@@ -143,7 +144,9 @@ class Ledger:
                 return before
             try:
                 return await self._write(name, change, starts)
-            except ProducerFenced:
+            except KafkaError as error:
+                if not _is_fenced(error):
+                    raise
                 log.info("somebody else writes about the same plan", plan=name)
                 await self._clock.sleep(random.uniform(0.0, _PAUSE_SECONDS))
         raise KafkaTimeoutError(f"others keep writing about the plan {name}; try again")
@@ -175,6 +178,11 @@ class Ledger:
             raise KafkaTimeoutError(f"the ledger did not answer within {deadline:g} s") from None
         finally:
             await stop_producer(producer, deadline)
+        self.plans[name] = after
+        # A broker confirms a commit before readers see it, and whoever opens the ledger next has to.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(deadline):
+                await self._settle()
         await self.refresh()
         return self.plans[name]
 
@@ -191,6 +199,13 @@ class Ledger:
         if not numbers:
             raise _no_ledger(topic)
         return [TopicPartition(topic, number) for number in numbers]
+
+
+def _is_fenced(error: KafkaError) -> bool:
+    """Whether another writer has come, or comes at this moment: a broker that fences who commits has no name for it."""
+    return isinstance(error, (ProducerFenced, InvalidProducerEpoch)) or isinstance(
+        error.__cause__ or error, UnknownError
+    )
 
 
 def _no_ledger(topic: str) -> NoLedgerError:

@@ -91,7 +91,10 @@ class ReplayRun:
         await refuse_rivals(self._settings, self._ledger.plans, self._name)
         if (known := self._ledger.plans.get(self._name)) is not None and known.state in WORKED_ON:
             await check_terms(self._settings, known, self._clock.now().timestamp())
+            self._run = known.run
         plan = await self._changed(self._begun)
+        if plan.state is ReplayState.FINISHED:
+            return plan
         self._run = plan.run
         try:
             return await self._carry(plan)
@@ -302,6 +305,9 @@ class ReplayRun:
         return after or self._ledger.plans[self._name]
 
     def _begun(self, newest: ReplayPlan) -> ReplayPlan | None:
+        if newest.state is ReplayState.FINISHED and self._run:
+            # Others that share it were done before this process could begin.
+            return None
         if newest.state is ReplayState.PROMOTING:
             raise ReplayError(f"the plan {newest.plan} is being promoted; `assay replay promote {newest.plan}` goes on")
         if newest.state not in WORKED_ON:

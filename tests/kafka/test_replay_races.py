@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.admin import RecordsToDelete
+from aiokafka.errors import KafkaError, UnknownError
 
 from schemas.replays import ReplayPlan, ReplayState
 from streams.clock import SystemClock
@@ -19,6 +20,7 @@ from streams.replay.ledger import Ledger, moved
 from streams.replay.plan import ReplayError, run_group
 from streams.replay.ranges import resolve_ranges
 from streams.replay.shadow import make_shadow
+from streams.replay.terms import check_terms
 from streams.replay.upkeep import accounts, drop
 from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, page, until
 from tests.kafka.replays import Watched, carried_out, planned
@@ -42,10 +44,10 @@ async def open_ledger(assay: Installation) -> AsyncIterator[Ledger]:
 class Gate:
     """Holds the task called ``late`` up, when it has read the plan and before it works on it."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, before: Callable[..., Awaitable[Any]] = make_shadow) -> None:
         self.open = asyncio.Event()
         self.reached = asyncio.Event()
-        real = make_shadow
+        real = before
 
         async def held(*arguments: Any) -> Any:
             task = asyncio.current_task()
@@ -54,7 +56,7 @@ class Gate:
                 await self.open.wait()
             return await real(*arguments)
 
-        monkeypatch.setattr("streams.replay.run.make_shadow", held)
+        monkeypatch.setattr(f"streams.replay.run.{before.__name__}", held)
 
 
 async def test_who_joins_a_stage_late_does_not_set_it_back(
@@ -162,6 +164,56 @@ async def test_many_resume_at_once(assay: Installation) -> None:
     plans = await asyncio.gather(*(carried_out(assay.settings) for _ in range(5)))
     assert {plan.state for plan in plans} == {ReplayState.FINISHED}
     assert len(await assay.read(SHADOW)) == 100
+
+
+async def test_who_comes_to_begin_when_others_have_finished_has_finished_too(
+    assay: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate(monkeypatch, before=check_terms)
+    await assay.feed([page(n) for n in range(12)])
+    await planned(assay.settings, "score_page")
+    late = asyncio.create_task(carried_out(assay.settings), name="late")
+    await gate.reached.wait()
+    done = await carried_out(assay.settings)
+    gate.open.set()
+    assert await late == done
+    with pytest.raises(ReplayError, match="nothing left to do"):
+        await carried_out(assay.settings)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+async def test_who_is_fenced_at_the_moment_of_the_commit_looks_again(
+    assay: Installation, monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
+    """The broker answers with its error without a name, and aiokafka's sender ends of it."""
+    await planned(assay.settings, "score_page")
+    commits = 0
+
+    def doubtful(*arguments: Any) -> Any:
+        producer = make_producer(*arguments)
+        commit = producer.commit_transaction
+
+        async def fails_once() -> None:
+            nonlocal commits
+            commits += 1
+            if commits > 1 or committed:
+                await commit()
+            if commits == 1:
+                raise KafkaError("Unexpected error during batch delivery") from UnknownError()
+
+        producer.commit_transaction = fails_once
+        return producer
+
+    monkeypatch.setattr("streams.replay.ledger.make_producer", doubtful)
+
+    def paused(newest: ReplayPlan | None) -> ReplayPlan | None:
+        assert newest is not None
+        return None if newest.state is ReplayState.PAUSED else moved(newest, ReplayState.PAUSED)
+
+    async with open_ledger(assay) as ledger:
+        after = await ledger.change("again", paused)
+    assert after is not None
+    assert (after.state, commits) == (ReplayState.PAUSED, 1 if committed else 2)
 
 
 async def test_who_changes_nothing_in_the_ledger_fences_nobody(assay: Installation) -> None:
