@@ -113,7 +113,7 @@ def weigh(
     likeness = corpus.likeness(kept)
     order, preview = _by(scores), None
     if section.mmr.enabled:
-        weight = weight_of(query.intent.intent, section.mmr, named=_is_named(fused, order))
+        _, weight = _mmr_weight(query, fused, order, section)
         preview = tuple(score for _, score in sorted(diversify(scores, likeness, weight, len(scores))))
     standing = Standing(order, scores, stage_scores, (note,))
     return Weighed(query, candidates, fused, likeness, standing, preview, now)
@@ -204,16 +204,13 @@ def after_diversity(weighed: Weighed, standing: Standing, section: RankingSectio
 
     Trust passes through: it is no argument here (C-39).
     """
-    mmr, intent = section.mmr, weighed.query.intent.intent
-    if not mmr.enabled:
+    if not section.mmr.enabled:
         off = _noted(standing, StageName.MMR, StageOutcome.OFF, "mmr.enabled is false")
         return _compared(weighed, replace(off, order=standing.order[:most]), section, most)
-    named = _is_named(weighed.fused, standing.order)
-    weight = weight_of(intent, mmr, named=named)
+    asked, weight = _mmr_weight(weighed.query, weighed.fused, standing.order, section)
     chosen = _diversified(weighed, standing.order, standing.scores, weight, most)
     given = dict(chosen)
     scores = tuple(given.get(place) for place in range(len(standing.scores)))
-    asked = "a title" if named else intent
     because = f"relevance counts {weight:g}, likeness to what stands above {1 - weight:.3g}: the query is {asked}"
     ran = replace(
         _noted(standing, StageName.MMR, StageOutcome.RAN, because),
@@ -229,12 +226,17 @@ def _numbered(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     return tuple(replace(candidate, position=place) for place, candidate in enumerate(candidates))
 
 
-def _is_named(fused: Sequence[Fused], order: Sequence[int]) -> bool:
-    """Whether the query is the title of what stands first: a title is easily copied, a place above all others is not.
+def _mmr_weight(
+    query: ReadQuery, fused: Sequence[Fused], order: Sequence[int], section: RankingSection
+) -> tuple[str, float]:
+    """What the query asks for, and what relevance counts beside likeness for that.
 
-    So a page that bears a popular query as its title makes nobody else's results more alike.
+    It asks for a title where it is the title of what stands first: a title is easily copied, a place above all others
+    is not. So a page that bears a popular query as its title makes nobody else's results more alike.
     """
-    return bool(order) and fused[order[0]].exact_title
+    named = bool(order) and fused[order[0]].exact_title
+    intent = query.intent.intent
+    return ("a title" if named else intent), weight_of(intent, section.mmr, named=named)
 
 
 def _compared(weighed: Weighed, standing: Standing, section: RankingSection, most: int) -> Standing:
@@ -246,7 +248,7 @@ def _compared(weighed: Weighed, standing: Standing, section: RankingSection, mos
     ordered = _by(scores)
     order: Sequence[int] = ordered[:most]
     if section.mmr.enabled:
-        weight = weight_of(weighed.query.intent.intent, section.mmr, named=_is_named(weighed.fused, ordered))
+        _, weight = _mmr_weight(weighed.query, weighed.fused, ordered, section)
         order = [place for place, _ in _diversified(weighed, ordered, scores, weight, most)]
     shared = len(set(order) & set(standing.order)) / len(standing.order)
     return replace(standing, trees=trees.model_copy(update={"agreement": round(shared, 4)}))
