@@ -12,7 +12,7 @@ import hashlib
 from functools import cached_property
 
 from handlers.page.reading import PageReadingSection
-from handlers.page.snippet import begin, extract_snippet, unreadable
+from handlers.page.snippet import SourcePage, begin, extract_snippet
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts, cleaned, render
 from handlers.relevance.passages import Passage, Passages
@@ -77,11 +77,12 @@ def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> O
     state of it is never taken for another's (R-131).
     """
     gate = rules.relevance_gate
-    seen = begin(source.html, source.content, source.title, rules.page_reading, gate.snippet)
+    page = _page(source, rules)
+    seen = begin(page, gate.snippet)
     title = cleaned(seen.title, gate.max_title_characters)
     summary = cleaned(seen.summary, gate.max_summary_characters)
     if not source.query.strip() or not (title or summary):
-        return _verdict(source, rules, RelevanceOutcome.NO_EVIDENCE)
+        return _verdict(source, page, rules, RelevanceOutcome.NO_EVIDENCE)
     template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
     parts = render(
         template,
@@ -111,9 +112,10 @@ def read_relevance(
     reply = replies[-1]
     if isinstance(reply, ModelUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
+    page = _page(source, rules)
     if isinstance(reply, ModelFailed):
-        return _verdict(source, rules, _failed(reply.call.outcome), reply.call, reply.detail)
-    return _verdict(source, rules, read_word(reply.text), reply.call)
+        return _verdict(source, page, rules, _failed(reply.call.outcome), reply.call, reply.detail)
+    return _verdict(source, page, rules, read_word(reply.text), reply.call)
 
 
 def read_word(text: str) -> RelevanceOutcome:
@@ -134,8 +136,13 @@ def _failed(call: CallOutcome) -> RelevanceOutcome:
     return RelevanceOutcome.UNPARSED if call in _NO_WORD else RelevanceOutcome.ERROR
 
 
+def _page(source: RelevanceRequested, rules: JudgeRelevanceRules) -> SourcePage:
+    return SourcePage(source.html, source.content, source.title, rules.page_reading)
+
+
 def _verdict(
     source: RelevanceRequested,
+    page: SourcePage,
     rules: JudgeRelevanceRules,
     outcome: RelevanceOutcome,
     call: LlmCall | None = None,
@@ -149,12 +156,12 @@ def _verdict(
         outcome=outcome,
         raw=call.raw if call else None,
         detail=detail,
-        summary_failure=unreadable(source.html, rules.page_reading),
+        summary_failure=page.unreadable,
         llm=call,
         config_version=rules.config_version,
     )
     events: list[Event] = [judged]
-    found = _read(source, rules) if relevant else None
+    found = _read(source, page, rules) if relevant else None
     if found is not None:
         events.append(found)
     if source.sources:
@@ -170,13 +177,12 @@ def _verdict(
     return Emit(tuple(events))
 
 
-def _read(source: RelevanceRequested, rules: JudgeRelevanceRules) -> SnippetExtracted:
-    gate, reading = rules.relevance_gate, rules.page_reading
+def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRules) -> SnippetExtracted:
+    gate = rules.relevance_gate
     content_hash = _content_hash(source)
     place = (source.url, source.title, content_hash)
     if (passage := rules.read_before.get(place)) is None:
-        seen = begin(source.html, source.content, source.title, reading, gate.snippet)
-        text = extract_snippet(source.html, source.content, reading, gate.snippet)
+        seen, text = begin(page, gate.snippet), extract_snippet(page, gate.snippet)
         passage = Passage(cleaned(seen.title, gate.max_title_characters), cleaned(text, gate.snippet.max_characters))
         rules.read_before.keep(place, passage)
     return SnippetExtracted(

@@ -1,7 +1,8 @@
 """What a page is about in a few words, and afterwards what it says: the two looks of the relevance gate.
 
 HTML or text goes in. ``begin`` gives title and summary, on which a source is judged; ``extract_snippet`` gives the
-paragraphs that carry content, cut to size. They are two calls since most sources are judged and never read (R-111).
+paragraphs that carry content, cut to size. They are two calls since most sources are judged and never read (R-111); who
+wants both of one source parses its page once.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated
 
 from pydantic import Field
@@ -53,38 +55,54 @@ class Beginning:
     summary: str
 
 
-def begin(
-    html: str | None, text: str | None, title: str, reading: PageReadingSection, limits: SnippetLimits
-) -> Beginning:
-    """Title and summary of a source (R-114). Never raises: a page that can't be read has an empty summary (R-115).
+class SourcePage:
+    """A source as it came; its page is parsed when something of it is first wanted, and then once."""
 
-    Args:
-        html: The page.
-        text: Its text, used where the HTML has none.
-        title: Used where the page has none.
-        reading: How pages are read.
-        limits: Sizes.
-    """
-    page = _walk(html, reading)
+    def __init__(self, html: str | None, text: str | None, title: str, reading: PageReadingSection) -> None:
+        """Takes what there is of it.
+
+        Args:
+            html: The page.
+            text: Its text, used where the HTML has none.
+            title: Used where the page has none.
+            reading: How pages are read.
+        """
+        self.html = html
+        self.text = text or ""
+        self.title = title
+        self.reading = reading
+
+    @property
+    def unreadable(self) -> str | None:
+        """Why it has no summary of its own: its page is too large or too deep to be read; None where it can be read."""
+        return self._body if isinstance(self._body, str) else None
+
+    @cached_property
+    def outline(self) -> Outline | None:
+        """The page's outline; None where there is none that may be read."""
+        return None if self._body is None or isinstance(self._body, str) else _outline(self._body, self.reading)
+
+    @cached_property
+    def _body(self) -> PageBytes | str | None:
+        return _body(self.html, self.reading) if self.html else None
+
+
+def begin(source: SourcePage, limits: SnippetLimits) -> Beginning:
+    """Title and summary of a source (R-114). Never raises: a page that can't be read has an empty summary (R-115)."""
+    reading, page = source.reading, source.outline
     if page is None:
-        return Beginning(_line(title), _first_words(text or "", limits.summary_words))
+        return Beginning(_line(source.title), _first_words(source.text, limits.summary_words))
     stated = _first(page, reading.title_names) or page.title or next((text for _, text in page.headings), "")
     described = _first(page, reading.description_names)
     words = main_text(page, reading.max_content_characters).text if not described else ""
     return Beginning(
-        _line(stated or title),
+        _line(stated or source.title),
         leading_sentences(described, reading.max_content_characters)
-        or _first_words(words or text or "", limits.summary_words),
+        or _first_words(words or source.text, limits.summary_words),
     )
 
 
-def unreadable(html: str | None, reading: PageReadingSection) -> str | None:
-    """Why a page has no summary of its own: it is too large or too deep to be read; None where it can be read."""
-    body = _body(html, reading) if html else None
-    return body if isinstance(body, str) else None
-
-
-def extract_snippet(html: str | None, text: str | None, reading: PageReadingSection, limits: SnippetLimits) -> str:
+def extract_snippet(source: SourcePage, limits: SnippetLimits) -> str:
     """The paragraphs of a source that carry content, one a line, each once, cut at a sentence (R-123, R-125).
 
     A page that scripts make is read as those see it who run none, where it says nothing otherwise; then comes the
@@ -93,10 +111,11 @@ def extract_snippet(html: str | None, text: str | None, reading: PageReadingSect
     Returns:
         "" where there is no meaningful content (R-124).
     """
-    said = _snippet(_paragraphs(html, reading), limits)
+    html, reading = source.html, source.reading
+    said = _snippet(_paragraphs(source.outline, reading), limits)
     if not said and html and (opened := _NOSCRIPT.sub(r"\1div", html)) != html:
-        said = _snippet(_paragraphs(opened, reading), limits)
-    lines = (text or "")[: reading.max_content_characters].splitlines()
+        said = _snippet(_paragraphs(SourcePage(opened, None, "", reading).outline, reading), limits)
+    lines = source.text[: reading.max_content_characters].splitlines()
     return said or _snippet([("", line) for line in lines], limits)
 
 
@@ -134,11 +153,7 @@ def _is_boilerplate(line: str, limits: SnippetLimits) -> bool:
     return any(phrase in folded for phrase in limits.boilerplate)
 
 
-def _walk(html: str | None, reading: PageReadingSection) -> Outline | None:
-    """The page's outline; None where there is none that may be read."""
-    body = _body(html, reading) if html else None
-    if body is None or isinstance(body, str):
-        return None
+def _outline(body: PageBytes, reading: PageReadingSection) -> Outline:
     return walk_page(parse_bytes(body).tree, Hints(reading), reading.max_nodes)
 
 
@@ -151,8 +166,7 @@ def _body(html: str, reading: PageReadingSection) -> PageBytes | str:
     return utf8 if isinstance(utf8, str) else replace(body, utf8=utf8)
 
 
-def _paragraphs(html: str | None, reading: PageReadingSection) -> list[tuple[str, str]]:
-    page = _walk(html, reading)
+def _paragraphs(page: Outline | None, reading: PageReadingSection) -> list[tuple[str, str]]:
     if page is None:
         return []
     blocks = main_text(page, reading.max_content_characters).blocks

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from handlers.page.html import page_bytes
 from handlers.page.listing import follow_listing
-from handlers.page.snippet import begin, extract_snippet
+from handlers.page.snippet import SourcePage, begin, extract_snippet
 from schemas.outcome import Dead, DeadReason
 from schemas.pages import Body
 from schemas.relevance import SnippetFailure
@@ -72,9 +72,8 @@ def _snippet(settings: Settings) -> Step:
     reading, limits = settings.page_reading, settings.relevance_gate.snippet
 
     def answer(asked: SnippetInput) -> dict[str, Any]:
-        html = asked.page()
-        seen = begin(html, asked.content, asked.title or "", reading, limits)
-        snippet = extract_snippet(html, asked.content, reading, limits) or None
+        page = SourcePage(asked.page(), asked.content, asked.title or "", reading)
+        seen, snippet = begin(page, limits), extract_snippet(page, limits) or None
         return {
             "url": asked.url,
             "title": seen.title,

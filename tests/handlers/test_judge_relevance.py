@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance, read_relevance, read_word
 from handlers.offline.judge_relevance import answer
+from handlers.page.walk import walk_page
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
 from schemas.llm import CallOutcome, LlmCall
@@ -130,6 +132,18 @@ def test_what_a_source_said_is_remembered_and_another_query_is_judged_anew() -> 
     assert isinstance(again, Emit)
     assert again.events[1] == first.events[1].model_copy(update={"request_id": "r2"})
     assert len(rules.read_before) == 1
+
+
+def test_a_page_is_parsed_once_for_each_look_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    walked = Mock(wraps=walk_page)
+    monkeypatch.setattr("handlers.page.snippet.walk_page", walked)
+    rules = shipped_rules(JudgeRelevanceRules)
+    assert isinstance(judge_relevance(source(), rules), Ask)
+    assert walked.call_count == 1
+    read_relevance(source(), (ModelReply("irrelevant", (), call()),), rules)
+    assert walked.call_count == 1, "what is not relevant is not read"
+    read_relevance(source(), (ModelReply("Relevant", (), call()),), rules)
+    assert walked.call_count == 2
 
 
 def test_the_snippet_says_which_content_it_is_of() -> None:

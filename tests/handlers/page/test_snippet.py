@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.judge_relevance import JudgeRelevanceRules
-from handlers.page.snippet import SnippetLimits, begin, extract_snippet, unreadable
+from handlers.page.snippet import SnippetLimits, SourcePage, begin, extract_snippet
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(JudgeRelevanceRules)
@@ -18,12 +18,16 @@ ZH = "電車總站早上七點開門，第一班車在七點一刻開往港口�
 
 
 def snippet(html: str | None = None, text: str | None = None, **limits: int) -> str:
-    return extract_snippet(html, text, READING, LIMITS.model_copy(update=limits))
+    return extract_snippet(SourcePage(html, text, "", READING), LIMITS.model_copy(update=limits))
 
 
 def seen(html: str | None = None, text: str | None = None, title: str = "") -> tuple[str, str]:
-    found = begin(html, text, title, READING, LIMITS)
+    found = begin(SourcePage(html, text, title, READING), LIMITS)
     return found.title, found.summary
+
+
+def unreadable(html: str | None) -> str | None:
+    return SourcePage(html, None, "", READING).unreadable
 
 
 def page(body: str, head: str = "<title>The depot</title>") -> str:
@@ -157,10 +161,10 @@ def test_a_first_sentence_longer_than_a_snippet_is_cut_at_a_word() -> None:
 
 
 def test_why_a_page_can_not_be_read() -> None:
-    assert unreadable(None, READING) is None
-    assert unreadable(page(f"<p>{SAID}</p>"), READING) is None
-    assert unreadable("<div>" * 50_000, READING)
-    assert unreadable("x" * (8 * 1024 * 1024 + 1), READING) == "the page is too large"
+    assert unreadable(None) is None
+    assert unreadable(page(f"<p>{SAID}</p>")) is None
+    assert unreadable("<div>" * 50_000)
+    assert unreadable("x" * (8 * 1024 * 1024 + 1)) == "the page is too large"
 
 
 TAGS = ["<p>", "</p>", "<li>", "<ul>", "<noscript>", "</noscript", "<title>"]
@@ -170,7 +174,7 @@ PIECES = st.sampled_from([*TAGS, SAID, ZH, "cookies", ":", "\x00", "\ud800", "\n
 @given(st.lists(PIECES, max_size=30).map("".join), st.integers(50, 300))
 def test_nothing_raises_and_nothing_is_longer_than_it_may_be(text: str, most: int) -> None:
     for html, content in ((text, None), (None, text)):
-        begin(html, content, text, READING, LIMITS)
+        begin(SourcePage(html, content, text, READING), LIMITS)
         said = snippet(html, content, max_characters=most)
         assert len(said) <= most
         assert said == said.strip()
