@@ -17,7 +17,9 @@ from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.llm import LlmCall
-from schemas.outcome import Ask, Emit, ModelUnavailable, Outcome, Reply, Retry, RetryReason
+from schemas.needs import Ask
+from schemas.outcome import Emit, Outcome, Retry, RetryReason
+from schemas.replies import ModelUnavailable, Reply
 from schemas.rules import Rules
 
 ROLE = "decontextualization_agent"

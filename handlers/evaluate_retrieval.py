@@ -21,17 +21,9 @@ from handlers.results.sections import RetrievalEvaluationSection
 from handlers.trust.forgery import fit_to_show
 from handlers.trust.labels import Thresholds, label_of
 from schemas.llm import LlmCall
-from schemas.outcome import (
-    Ask,
-    AskModel,
-    Emit,
-    ModelFailed,
-    ModelReply,
-    ModelUnavailable,
-    Outcome,
-    Retry,
-    RetryReason,
-)
+from schemas.needs import Ask, AskModel
+from schemas.outcome import Emit, Outcome, Retry, RetryReason
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from schemas.retrieval import (
     JudgeScores,
     ResultsClassified,

@@ -20,17 +20,9 @@ from handlers.search.rubric import Assessment, assess
 from handlers.search.sections import Bands, SearchEvaluationSection
 from handlers.search.wording import gaps_of, refinements_of
 from schemas.llm import LlmCall
-from schemas.outcome import (
-    Ask,
-    AskModel,
-    Emit,
-    ModelFailed,
-    ModelReply,
-    ModelUnavailable,
-    Outcome,
-    Retry,
-    RetryReason,
-)
+from schemas.needs import Ask, AskModel
+from schemas.outcome import Emit, Outcome, Retry, RetryReason
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from schemas.retrieval import RetrievalBatch
 from schemas.rules import Rules
 from schemas.search import Recommendation, SearchEvaluated, SearchOutcome, SearchScoreSource

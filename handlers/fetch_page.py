@@ -31,8 +31,10 @@ from schemas.extraction import (
     FetchedSource,
     SkippedSource,
 )
-from schemas.outcome import Ask, Emit, FetchedPage, FetchFailure, FetchPages, FetchRefused, Outcome, PagesReply
+from schemas.needs import Ask, FetchPages
+from schemas.outcome import Emit, Outcome
 from schemas.pages import CrawledPage
+from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from schemas.rules import Rules
 

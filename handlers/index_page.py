@@ -11,17 +11,10 @@ from handlers.indexing.points import document_id_of, points_of
 from handlers.indexing.rules import IndexPointsSection, TieredIndexingSection
 from handlers.trust.labels import Thresholds, tier_of
 from schemas.documents import DocumentIndexed, IndexChange
-from schemas.outcome import (
-    Ask,
-    Emit,
-    IndexDocument,
-    IndexReply,
-    IndexUnavailable,
-    Outcome,
-    Retry,
-    RetryReason,
-)
+from schemas.needs import Ask, IndexDocument
+from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.pages import ScoredPage
+from schemas.replies import IndexReply, IndexUnavailable
 from schemas.rules import Rules
 
 

@@ -11,20 +11,9 @@ from handlers.indexing.points import ARTICLE, point_id
 from schemas.claims import UtteranceIndexed, UtteranceRecorded
 from schemas.documents import IndexChange
 from schemas.event import derive_id
-from schemas.outcome import (
-    Ask,
-    Collection,
-    Drop,
-    DropReason,
-    Emit,
-    IndexDocument,
-    IndexPoint,
-    IndexReply,
-    IndexUnavailable,
-    Outcome,
-    Retry,
-    RetryReason,
-)
+from schemas.needs import Ask, Collection, IndexDocument, IndexPoint
+from schemas.outcome import Drop, DropReason, Emit, Outcome, Retry, RetryReason
+from schemas.replies import IndexReply, IndexUnavailable
 from schemas.rules import Rules
 
 COLLECTION: Collection = "utterances"

@@ -21,18 +21,8 @@ from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.patterns import Patterns, joined_words
 from schemas.event import Event, derive_id
 from schemas.llm import CallOutcome, LlmCall
-from schemas.outcome import (
-    Ask,
-    AskModel,
-    Emit,
-    Message,
-    ModelFailed,
-    ModelReply,
-    ModelUnavailable,
-    Outcome,
-    Retry,
-    RetryReason,
-)
+from schemas.needs import Ask, AskModel, Message
+from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.relevance import (
     RelevanceJudged,
     RelevanceOutcome,
@@ -41,6 +31,7 @@ from schemas.relevance import (
     SnippetFailure,
     SourceOutcome,
 )
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from schemas.rules import Rules
 
 TASK = "judge_relevance"

@@ -34,19 +34,8 @@ from handlers.reasoning.sections import ReasoningSection
 from handlers.results.patterns import Patterns, joined_words
 from handlers.trust.labels import Thresholds, TrustJudgment, label_for
 from handlers.trust.tiers import SourceRules, source_of
-from schemas.outcome import (
-    Ask,
-    Emit,
-    ModelFailed,
-    ModelReply,
-    ModelUnavailable,
-    Outcome,
-    Reply,
-    Retry,
-    RetryReason,
-    VectorsReply,
-    VectorsUnavailable,
-)
+from schemas.needs import Ask
+from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.ranking import (
     RankedResult,
     RankingCompleted,
@@ -56,6 +45,7 @@ from schemas.ranking import (
     StageNote,
     StageOutcome,
 )
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply, VectorsReply, VectorsUnavailable
 from schemas.rules import Rules
 
 if TYPE_CHECKING:

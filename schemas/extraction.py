@@ -7,8 +7,8 @@ from enum import StrEnum
 from pydantic import Field
 
 from schemas.event import Event, Score, Text
-from schemas.outcome import FetchFailure
 from schemas.relevance import MAX_SOURCES, Sources
+from schemas.replies import FetchFailure
 
 
 class ExtractionTrigger(StrEnum):

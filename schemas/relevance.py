@@ -8,8 +8,8 @@ from pydantic import Field
 
 from schemas.event import Event, Many, Text
 from schemas.llm import LlmCall
-from schemas.outcome import FetchFailure
 from schemas.pages import MAX_PAGE_BYTES
+from schemas.replies import FetchFailure
 
 MAX_QUERY_CHARACTERS = 20_000
 MAX_ID_CHARACTERS = 512

@@ -26,7 +26,8 @@ from schemas.claims import ClaimEvaluated, ExtractedClaim, UtteranceIndexed, Utt
 from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
-from schemas.outcome import Ask, Outcome
+from schemas.needs import Ask
+from schemas.outcome import Outcome
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.ranking import RankingCompleted, RankingFeedback, RankingRequested
 from schemas.relevance import (

@@ -6,18 +6,8 @@ import random
 from typing import TYPE_CHECKING
 
 from handlers.indexing.estimate import estimate_documents
-from schemas.outcome import (
-    AskModel,
-    Collection,
-    FetchPages,
-    IndexDocument,
-    ModelFailed,
-    ModelReply,
-    ModelUnavailable,
-    Need,
-    Reply,
-    SearchVectors,
-)
+from schemas.needs import AskModel, Collection, FetchPages, IndexDocument, Need, SearchVectors
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
 from streams.clock import SystemClock
 from streams.fetch.worker import FetchWorker
 from streams.index.ports import StoreCounts

@@ -17,20 +17,8 @@ from handlers.prompts.model_tasks import ModelTask
 from handlers.prompts.template import Template, quoted, render
 from schemas.claims import ClaimStatus, ExtractedClaim, ToolOutcome, ToolUse
 from schemas.llm import LlmCall
-from schemas.outcome import (
-    Ask,
-    AskModel,
-    Message,
-    ModelFailed,
-    ModelReply,
-    Reply,
-    SearchVectors,
-    ToolCall,
-    ToolSpec,
-    VectorHit,
-    VectorsReply,
-    VectorsUnavailable,
-)
+from schemas.needs import Ask, AskModel, Message, SearchVectors, ToolCall, ToolSpec
+from schemas.replies import ModelFailed, ModelReply, Reply, VectorHit, VectorsReply, VectorsUnavailable
 
 TASK = "decontextualize_claim"
 NO_OPINION = "no opinion"

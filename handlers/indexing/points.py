@@ -14,7 +14,7 @@ from handlers.indexing.chunks import chunk_text
 from handlers.indexing.rules import IndexPointsSection, TieredIndexingSection
 from handlers.page.links import host_of, registrable_domain
 from schemas.event import derive_id
-from schemas.outcome import IndexPoint
+from schemas.needs import IndexPoint
 from schemas.pages import ScoredPage, Tier
 
 ARTICLE, CHUNK, BEGINNING, SUMMARY = "article", "chunk", "beginning", "summary"

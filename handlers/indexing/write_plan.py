@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from handlers.indexing.points import CHUNK, SINGLE_KINDS, point_id
-from schemas.outcome import IndexDocument, IndexPoint
+from schemas.needs import IndexDocument, IndexPoint
 
 MEMORY = "assay"
 """The payload key under which the first point remembers: version, fingerprint, and chunks that may be there."""

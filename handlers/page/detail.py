@@ -17,7 +17,7 @@ from handlers.page.refresh import refreshed_to
 from handlers.page.refusals import PageRefusalsSection, why_elsewhere, why_no_content
 from handlers.page.sniff import not_a_page
 from handlers.results.patterns import Patterns, compile_patterns
-from schemas.outcome import FetchedPage, FetchFailure, FetchRefused
+from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 
 _NOSCRIPT = re.compile(rb"(</?)noscript", re.IGNORECASE)
 _MAX_TITLE_CHARACTERS = 500

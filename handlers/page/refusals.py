@@ -17,7 +17,7 @@ from pydantic import Field
 from handlers.page.links import canonical_url, host_of, registrable_domain
 from handlers.results.evidence import find_evidence
 from handlers.results.patterns import CompiledPatterns
-from schemas.outcome import FetchFailure
+from schemas.replies import FetchFailure
 from schemas.rules import Section
 
 _BETWEEN_PARTS = re.compile(r"[|–—·»«]|\s-\s|\s~\s")

@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from schemas.outcome import Message
+from schemas.needs import Message
 from schemas.rules import Section
 
 MAX_CHARACTERS = 20_000

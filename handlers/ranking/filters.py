@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from handlers.page.links import host_of, is_public_suffix, registrable_domain
 from handlers.ranking.candidate import Candidate
 from handlers.trust.labels import Thresholds, tier_of
-from schemas.outcome import SearchFilters
+from schemas.needs import SearchFilters
 from schemas.ranking import RankingFilters
 
 _RESOLUTION = timedelta(microseconds=1)

@@ -21,7 +21,7 @@ from handlers.ranking.candidate import Candidate
 from handlers.ranking.sections import ModelRankingSection
 from handlers.trust.forgery import fit_to_show, without_labels
 from schemas.event import Score
-from schemas.outcome import AskModel
+from schemas.needs import AskModel
 
 if TYPE_CHECKING:
     from handlers.ranking.intent import ReadQuery

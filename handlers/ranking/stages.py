@@ -24,8 +24,8 @@ from handlers.ranking.mmr import diversify, weight_of
 from handlers.ranking.sections import ModelRankingSection, RankingSection, TreesSection
 from handlers.ranking.trees import RankingModel, confidence_of
 from schemas.llm import LlmCall
-from schemas.outcome import ModelFailed, ModelReply
 from schemas.ranking import StageName, StageNote, StageOutcome, TreesNote
+from schemas.replies import ModelFailed, ModelReply
 
 Scores = tuple[float, ...]
 

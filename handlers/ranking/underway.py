@@ -11,8 +11,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from schemas.outcome import VectorsReply
 from schemas.ranking import RankingRequested, StageNote
+from schemas.replies import VectorsReply
 
 if TYPE_CHECKING:
     from handlers.ranking.stages import Weighed

@@ -24,7 +24,8 @@ from handlers.reasoning.sections import ReasoningSection
 from handlers.results.patterns import Patterns, joined_words
 from handlers.trust.labels import LABELS, Language
 from schemas.llm import LlmCall
-from schemas.outcome import Ask, AskModel, ModelFailed, ModelReply, ModelUnavailable
+from schemas.needs import Ask, AskModel
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from schemas.rules import Rules
 
 _Reply = ModelReply | ModelFailed

@@ -16,7 +16,7 @@ from handlers.reasoning.context import Source, language_of, one_line, shown_to, 
 from handlers.reasoning.replies import FINDINGS_SCHEMA, SENTENCES_SCHEMA, VERDICTS_SCHEMA, Verdict
 from handlers.reasoning.sections import ReasoningSection, RoleSection
 from handlers.trust.forgery import fit_to_show
-from schemas.outcome import AskModel, Message
+from schemas.needs import AskModel, Message
 
 Role = Literal["analyst", "critic", "writer"]
 ROLES: tuple[Role, ...] = ("analyst", "critic", "writer")

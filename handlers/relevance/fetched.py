@@ -7,7 +7,6 @@ from handlers.page.html import page_bytes
 from handlers.prompts.template import cleaned
 from handlers.relevance.progress import go_on, settled
 from schemas.extraction import ExtractionNeeded
-from schemas.outcome import FetchFailure
 from schemas.relevance import (
     MAX_ID_CHARACTERS,
     MAX_QUERY_CHARACTERS,
@@ -15,6 +14,7 @@ from schemas.relevance import (
     SnippetsCompleted,
     SourceOutcome,
 )
+from schemas.replies import FetchFailure
 
 
 def to_be_judged(event: ExtractionNeeded, detail: Detail, max_html_characters: int) -> RelevanceRequested:

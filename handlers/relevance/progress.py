@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from handlers.page.links import canonical_url
 from schemas.event import derive_id
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
-from schemas.outcome import FetchFailure
 from schemas.relevance import (
     RequestFailure,
     SnippetFailure,
@@ -21,6 +20,7 @@ from schemas.relevance import (
     SourceOutcome,
     Sources,
 )
+from schemas.replies import FetchFailure
 
 MAX_URL_CHARACTERS = 8192
 

@@ -23,8 +23,9 @@ from handlers.reasoning.answer import Answer, AnswerRules, answer_query
 from handlers.reasoning.context import order_sources
 from handlers.reasoning.roles import ROLES
 from schemas.llm import CallOutcome, LlmCall
-from schemas.outcome import Ask, AskModel, ModelFailed, ModelReply, ModelUnavailable, Need, Reply
+from schemas.needs import Ask, AskModel, Need
 from schemas.ranking import RankingCompleted, RankingRequested
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
 from streams.commands.answer_screen import print_answer, print_json
 from streams.commands.query import QueryOptions, request_of, switched
 from streams.commands.query_screen import printable

@@ -13,19 +13,9 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from schemas.event import Event
-from schemas.outcome import (
-    Ask,
-    Dead,
-    DeadReason,
-    Drop,
-    DropReason,
-    Need,
-    Outcome,
-    Reply,
-    Retry,
-    SearchVectors,
-    VectorsUnavailable,
-)
+from schemas.needs import Ask, Need, SearchVectors
+from schemas.outcome import Dead, DeadReason, Drop, DropReason, Outcome, Retry
+from schemas.replies import Reply, VectorsUnavailable
 from streams.clock import SystemClock
 from streams.codec import decode
 from streams.index.embedded import has_collection

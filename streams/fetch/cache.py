@@ -24,7 +24,7 @@ from typing import TypeVar
 import structlog
 
 from schemas.event import derive_id
-from schemas.outcome import FetchedPage, FetchFailure, FetchRefused
+from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.fetch.clock import Clock
 from streams.fetch.settings import FetchSettings
 

@@ -17,7 +17,7 @@ from typing import Self
 
 import httpx
 
-from schemas.outcome import FetchFailure, FetchRefused
+from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.cache import Version
 from streams.fetch.clock import Clock
 from streams.fetch.guard import Admitted

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
 
-from schemas.outcome import FetchFailure, FetchRefused
+from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.addresses import why_not_global
 from streams.fetch.settings import FetchSettings, split_address
 from streams.fetch.targets import NUMBER, PORTS, Target, parse_target

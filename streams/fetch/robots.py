@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from protego import Protego
 
-from schemas.outcome import FetchedPage, FetchFailure, FetchRefused
+from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.fetch.cache import ROBOTS, FetchCache
 from streams.fetch.client import Response, Wanted
 from streams.fetch.clock import Clock

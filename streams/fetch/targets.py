@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv6Address
 import httpx
 
 from handlers.page.links import MAX_URL
-from schemas.outcome import FetchFailure, FetchRefused
+from schemas.replies import FetchFailure, FetchRefused
 
 PORTS = {"http": 80, "https": 443}
 """The port of a scheme."""

@@ -15,7 +15,8 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from handlers.page.links import canonical_url, host_of, registrable_domain
-from schemas.outcome import FetchedPage, FetchFailure, FetchPages, FetchRefused, PagesReply
+from schemas.needs import FetchPages
+from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
 from streams.fetch.cache import FetchCache, Versioned
 from streams.fetch.client import Client, Response, Wanted
 from streams.fetch.clock import Clock

@@ -8,7 +8,7 @@ from functools import lru_cache
 from qdrant_client import models
 
 from handlers.page.links import registrable_domain
-from schemas.outcome import SearchFilters
+from schemas.needs import SearchFilters
 
 TIER, DOMAIN, TAGS, DATE = "tier", "domain", "trust_features.domain_tags", "date"
 TIERS = ("A", "B", "C")

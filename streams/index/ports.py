@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from schemas.outcome import SearchFilters
+from schemas.needs import SearchFilters
 
 Vector = Sequence[float]
 

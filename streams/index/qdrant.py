@@ -19,7 +19,7 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
-from schemas.outcome import SearchFilters
+from schemas.needs import SearchFilters
 from streams.index.points import HeldPoints, PointAccess, ServedPoints
 from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError, StoreCounts, StoredPoint, Vector
 from streams.index.settings import IndexSettings

@@ -8,15 +8,8 @@ from typing import Any
 
 from handlers.indexing.write_plan import MEMORY, WritePlan, places_to_read, plan_write
 from handlers.ranking.filters import on_sites
-from schemas.outcome import (
-    IndexDocument,
-    IndexReply,
-    IndexUnavailable,
-    SearchVectors,
-    VectorHit,
-    VectorsReply,
-    VectorsUnavailable,
-)
+from schemas.needs import IndexDocument, SearchVectors
+from schemas.replies import IndexReply, IndexUnavailable, VectorHit, VectorsReply, VectorsUnavailable
 from streams.clock import Clock
 from streams.index.ports import (
     Embedder,

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from schemas.event import Event
 from schemas.llm import CallOutcome, LlmCall
-from schemas.outcome import AskModel, ModelFailed, ModelReply, ToolCall
+from schemas.needs import AskModel, ToolCall
+from schemas.replies import ModelFailed, ModelReply
 
 RAW_CHARACTERS = 2000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.outcome import AskModel
+from schemas.needs import AskModel
 from streams.llm.access import ModelAccess
 from streams.llm.prices import cost_of
 from streams.llm.settings import ModelLimits, TaskPolicy

@@ -17,7 +17,7 @@ import httpx2
 import openai
 import structlog
 
-from schemas.outcome import AskModel, Message
+from schemas.needs import AskModel, Message
 from streams.llm.replies import Completion, read_completion
 from streams.llm.settings import LlmSettings, ModelLimits
 

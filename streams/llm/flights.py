@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from schemas.outcome import ModelFailed, ModelReply, ModelUnavailable
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 
 Replied = ModelReply | ModelFailed | ModelUnavailable
 

@@ -19,7 +19,8 @@ from dataclasses import replace
 import structlog
 
 from schemas.llm import CallOutcome
-from schemas.outcome import AskModel, ModelUnavailable
+from schemas.needs import AskModel
+from schemas.replies import ModelUnavailable
 from streams.clock import Clock
 from streams.llm.access import ModelAccess
 from streams.llm.answers import answer_key

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import structlog
 
 from schemas.llm import CallOutcome, LlmCall
-from schemas.outcome import ModelFailed, ModelReply
+from schemas.replies import ModelFailed, ModelReply
 from streams.clock import Clock
 from streams.llm.answers import Kept, KeptCall, from_journal, reply_of
 from streams.llm.asking import Asking

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 from schemas.llm import CallOutcome
-from schemas.outcome import AskModel
+from schemas.needs import AskModel
 from streams.llm.replies import Usage
 from streams.telemetry.labels import Cause
 from streams.telemetry.metrics import Metrics

@@ -14,7 +14,8 @@ from handlers.offline import (
     rank_results,
 )
 from schemas.llm import CallOutcome, LlmCall
-from schemas.outcome import AskModel, ModelFailed, ModelReply
+from schemas.needs import AskModel
+from schemas.replies import ModelFailed, ModelReply
 from streams.llm.answers import Kept, reply_of
 
 NAME = "offline"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from schemas.outcome import AskModel
+from schemas.needs import AskModel
 from streams.llm.settings import ModelLimits
 
 _BYTES_PER_TOKEN = 4

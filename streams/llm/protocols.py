@@ -15,7 +15,7 @@ from handlers.reasoning.replies import read_findings, read_sentences, read_verdi
 from handlers.results.judge_reply import read_retrieval_reply
 from handlers.search.reply import read_search_reply
 from schemas.event import MAX_ITEMS
-from schemas.outcome import AskModel
+from schemas.needs import AskModel
 from schemas.relevance import RelevanceOutcome
 from streams.llm.replies import Completion
 

@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 from pydantic_core import from_json
 
 from schemas.llm import CallOutcome
-from schemas.outcome import ToolCall
+from schemas.needs import ToolCall
 
 _HIDDEN_TOKENS = 10_000
 """A prompt has less tokens than bytes, except for what a server puts around it unseen."""

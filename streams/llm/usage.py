@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from schemas.outcome import AskModel
+from schemas.needs import AskModel
 
 
 class Usage(NamedTuple):

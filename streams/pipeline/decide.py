@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from schemas.event import Event
-from schemas.outcome import Ask, Dead, DeadReason, ModelUnavailable, Need, Outcome, Reply, Retry, RetryReason
+from schemas.needs import Ask, Need
+from schemas.outcome import Dead, DeadReason, Outcome, Retry, RetryReason
+from schemas.replies import ModelUnavailable, Reply
 from schemas.rules import Rules
 from streams.clock import Clock
 from streams.codec import MAX_DETAIL

@@ -13,7 +13,8 @@ import structlog
 from aiokafka import ConsumerRecord
 
 from schemas.event import Envelope, Event, OutputIds, Provenance
-from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Outcome, Retry, Stage
+from schemas.needs import Ask
+from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry, Stage
 from streams.clock import Clock
 from streams.codec import MAX_DETAIL, OutputRecord, decode, encode, timestamp
 from streams.pipeline.dead_letters import dead_letter

@@ -17,7 +17,8 @@ from typing import Protocol
 
 import structlog
 
-from schemas.outcome import Ask, Dead, DeadReason, Drop, Emit, Outcome, Retry
+from schemas.needs import Ask
+from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
 from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageOutcome
 from streams.clock import Clock, SystemClock
 from streams.pipeline.breaker import ClosedBreaker

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 
-from schemas.outcome import ModelUnavailable, Need, Reply
+from schemas.needs import Need
+from schemas.replies import ModelUnavailable, Reply
 from streams.pipeline.decide import World
 from streams.replay.cost import CostBound
 

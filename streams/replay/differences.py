@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from handlers.differences.comparison import Comparison
 from schemas.event import Event
-from schemas.outcome import Ask, Dead, DeadReason, Outcome
+from schemas.needs import Ask
+from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.replays import ReplaySelection, ReplayStage
 from schemas.rules import Rules
 from streams.codec import decode, timestamp

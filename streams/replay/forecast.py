@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from schemas.outcome import AskModel, ModelFailed, ModelReply
+from schemas.needs import AskModel
+from schemas.replies import ModelFailed, ModelReply
 from streams.llm.answers import answer_key, from_journal, reply_of
 from streams.llm.prices import cost_of, prompt_tokens_of
 from streams.llm.settings import ModelLimits

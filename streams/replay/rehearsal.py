@@ -13,19 +13,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from schemas.event import Envelope, Event
-from schemas.outcome import (
-    Ask,
-    AskModel,
-    Dead,
-    DeadReason,
-    Emit,
-    FetchPages,
-    IndexDocument,
-    Need,
-    Outcome,
-    Reply,
-    SearchVectors,
-)
+from schemas.needs import Ask, AskModel, FetchPages, IndexDocument, Need, SearchVectors
+from schemas.outcome import Dead, DeadReason, Emit, Outcome
+from schemas.replies import Reply
 from schemas.rules import Rules
 from streams.clock import Clock
 from streams.codec import Headers, decode, encode

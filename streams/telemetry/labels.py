@@ -15,10 +15,11 @@ from schemas.claims import ClaimBand, ClaimStatus
 from schemas.documents import IndexChange
 from schemas.extraction import ExtractionTrigger
 from schemas.llm import CallOutcome
-from schemas.outcome import DeadReason, DropReason, FetchFailure, RetryReason, Stage
+from schemas.outcome import DeadReason, DropReason, RetryReason, Stage
 from schemas.pages import LabelSource, Tier, TrustLabel
 from schemas.ranking import Intent, StageName, StageOutcome
 from schemas.relevance import RelevanceOutcome, SnippetFailure
+from schemas.replies import FetchFailure
 from schemas.retrieval import ResultType
 from schemas.search import Recommendation, SearchScoreSource
 from streams.telemetry import metric_defs as defs

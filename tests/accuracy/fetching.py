@@ -16,7 +16,7 @@ from email.utils import parsedate_to_datetime
 from protego import Protego
 
 from handlers.fetch_page import FetchPageRules
-from schemas.outcome import FetchedPage, FetchFailure, FetchRefused
+from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.fetch.guard import Admitted, admit
 from streams.fetch.headers import retry_after
 from streams.fetch.robots import RobotsRules, rules_for

@@ -15,16 +15,9 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from schemas.llm import CallOutcome, LlmCall
-from schemas.outcome import (
-    Ask,
-    AskModel,
-    ModelFailed,
-    ModelReply,
-    ModelUnavailable,
-    Outcome,
-    Reply,
-    VectorsUnavailable,
-)
+from schemas.needs import Ask, AskModel
+from schemas.outcome import Outcome
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply, VectorsUnavailable
 from streams.llm.offline import answer_offline
 from streams.settings import Settings
 from streams.world import LiveWorld

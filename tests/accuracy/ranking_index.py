@@ -14,8 +14,10 @@ from time import process_time
 
 from handlers.index_page import IndexPageRules, index_page
 from handlers.score_page import ScorePageRules, score_page
-from schemas.outcome import Ask, Emit, IndexDocument, IndexReply, SearchVectors, VectorsReply
+from schemas.needs import Ask, IndexDocument, SearchVectors
+from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
+from schemas.replies import IndexReply, VectorsReply
 from streams.index.settings import EmbedderSettings
 from streams.settings import Settings, load_settings
 from streams.world import LiveWorld

@@ -18,8 +18,10 @@ from typing import Any
 from handlers.page.links import host_of, registrable_domain
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.ranking.metrics import ndcg_at, reciprocal_rank
-from schemas.outcome import Ask, AskModel, Emit, Reply, SearchVectors
+from schemas.needs import Ask, AskModel, SearchVectors
+from schemas.outcome import Emit
 from schemas.ranking import RankingCompleted, RankingRequested, StageName
+from schemas.replies import Reply
 from streams.index.hashed_ngrams import hash_ngrams
 from streams.settings import load_settings
 from tests.accuracy.judges import Judge

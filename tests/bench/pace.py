@@ -15,7 +15,9 @@ from itertools import pairwise
 from time import monotonic
 
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionStatus, ExtractionTrigger
-from schemas.outcome import Ask, Emit, FetchPages, Need, PagesReply, Reply
+from schemas.needs import Ask, FetchPages, Need
+from schemas.outcome import Emit
+from schemas.replies import PagesReply, Reply
 from schemas.rules import Rules
 from streams.app import Application
 from streams.topic_plan import create_topics

@@ -23,9 +23,10 @@ from time import perf_counter, process_time
 from typing import Any
 
 from handlers.index_page import IndexPageRules, index_page
-from schemas.outcome import Ask, AskModel, Need, Reply, SearchVectors
+from schemas.needs import Ask, AskModel, Need, SearchVectors
 from schemas.pages import ScoredPage, Tier, TrustFeatures
 from schemas.ranking import RankingCompleted, RankingRequested
+from schemas.replies import Reply
 from streams.query.engine import QueryEngine
 from streams.settings import Settings, load_settings
 from streams.telemetry.logs import configure_logs

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.llm import CallOutcome
-from schemas.outcome import AskModel, Emit, FetchFailure, FetchPages, FetchRefused, Need, PagesReply, Reply
+from schemas.needs import AskModel, FetchPages, Need
+from schemas.outcome import Emit
 from schemas.relevance import RelevanceJudged, SnippetExtracted, SnippetsCompleted, SnippetsRequested
+from schemas.replies import FetchFailure, FetchRefused, PagesReply, Reply
 from streams.llm.answers import Kept, reply_of
 from streams.settings import load_settings
 from streams.topology import HANDLERS, topic_of

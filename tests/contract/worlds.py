@@ -7,19 +7,15 @@ from datetime import UTC, datetime
 
 from schemas.event import Event
 from schemas.llm import CallOutcome
-from schemas.outcome import (
-    Ask,
-    AskModel,
+from schemas.needs import Ask, AskModel, IndexDocument, Need, SearchVectors
+from schemas.outcome import Outcome
+from schemas.replies import (
     FetchedPage,
     FetchFailure,
     FetchRefused,
-    IndexDocument,
     IndexReply,
-    Need,
-    Outcome,
     PagesReply,
     Reply,
-    SearchVectors,
     VectorHit,
     VectorsReply,
     VectorsUnavailable,

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from schemas.event import Event
-from schemas.outcome import Ask, Emit, FetchPages, Need, Outcome, PagesReply, Reply
+from schemas.needs import Ask, FetchPages, Need
+from schemas.outcome import Emit, Outcome
+from schemas.replies import PagesReply, Reply
 from schemas.rules import Rules
 from streams.settings import Settings, load_settings
 from streams.topology import Handler, Topic

@@ -16,20 +16,13 @@ from handlers.decontextualize_claim import (
 )
 from schemas.claims import ClaimBand, ClaimEvaluated, ClaimExclusion, ClaimStatus, ExtractedClaim, ToolOutcome
 from schemas.llm import CallOutcome, LlmCall
-from schemas.outcome import (
-    Ask,
-    AskModel,
-    Emit,
+from schemas.needs import Ask, AskModel, Need, SearchVectors, ToolCall
+from schemas.outcome import Emit, Outcome, Retry, RetryReason
+from schemas.replies import (
     ModelFailed,
     ModelReply,
     ModelUnavailable,
-    Need,
-    Outcome,
     Reply,
-    Retry,
-    RetryReason,
-    SearchVectors,
-    ToolCall,
     VectorHit,
     VectorsReply,
     VectorsUnavailable,

@@ -11,7 +11,9 @@ from pydantic import ValidationError
 from handlers.classify_results import ClassifyResultsRules, classify_results
 from handlers.evaluate_retrieval import EvaluateRetrievalRules, evaluate_retrieval, read_retrieval
 from schemas.llm import CallOutcome, LlmCall
-from schemas.outcome import Ask, AskModel, Emit, ModelFailed, ModelReply, ModelUnavailable, Retry, RetryReason
+from schemas.needs import Ask, AskModel
+from schemas.outcome import Emit, Retry, RetryReason
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from schemas.retrieval import (
     JudgeScores,
     ResultsClassified,

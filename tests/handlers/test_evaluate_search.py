@@ -14,7 +14,9 @@ from handlers.evaluate_search import EvaluateSearchRules, evaluate_search, read_
 from handlers.offline.evaluate_search import answer
 from handlers.search.sections import Bands
 from schemas.llm import CallOutcome, LlmCall
-from schemas.outcome import Ask, AskModel, Emit, ModelFailed, ModelReply, ModelUnavailable, Retry, RetryReason
+from schemas.needs import Ask, AskModel
+from schemas.outcome import Emit, Retry, RetryReason
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from schemas.search import Recommendation, SearchEvaluated, SearchOutcome, SearchScoreSource
 from streams.llm.offline import answer_offline

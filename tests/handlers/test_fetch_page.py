@@ -11,9 +11,11 @@ import pytest
 from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
 from handlers.relevance.sections import MOST_CARRIED_CHARACTERS
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionStatus, ExtractionTrigger
-from schemas.outcome import Ask, Emit, FetchedPage, FetchFailure, FetchPages, FetchRefused, PagesReply
+from schemas.needs import Ask, FetchPages
+from schemas.outcome import Emit
 from schemas.pages import CrawledPage
 from schemas.relevance import MAX_SOURCES, RelevanceRequested, SnippetsCompleted, SnippetSource, SourceOutcome
+from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
 from schemas.retrieval import RetrievalBatch
 from streams.topology import TOPIC_BYTES
 from tests.rules import shipped_rules

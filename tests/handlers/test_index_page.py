@@ -8,7 +8,9 @@ import pytest
 
 from handlers.index_page import IndexPageRules, index_page, read_index
 from schemas.documents import DocumentIndexed, IndexChange
-from schemas.outcome import Ask, Emit, IndexDocument, IndexReply, IndexUnavailable, Retry, RetryReason
+from schemas.needs import Ask, IndexDocument
+from schemas.outcome import Emit, Retry, RetryReason
+from schemas.replies import IndexReply, IndexUnavailable
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
 

@@ -8,17 +8,9 @@ from handlers.index_utterance import IndexUtteranceRules, index_utterance, read_
 from handlers.indexing.write_plan import MEMORY, plan_write
 from schemas.claims import UtteranceIndexed, UtteranceRecorded
 from schemas.documents import IndexChange
-from schemas.outcome import (
-    Ask,
-    Drop,
-    DropReason,
-    Emit,
-    IndexDocument,
-    IndexReply,
-    IndexUnavailable,
-    Retry,
-    RetryReason,
-)
+from schemas.needs import Ask, IndexDocument
+from schemas.outcome import Drop, DropReason, Emit, Retry, RetryReason
+from schemas.replies import IndexReply, IndexUnavailable
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(IndexUtteranceRules)

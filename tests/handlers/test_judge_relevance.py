@@ -12,7 +12,8 @@ from handlers.page.walk import walk_page
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
 from schemas.llm import CallOutcome, LlmCall
-from schemas.outcome import Ask, AskModel, Emit, ModelFailed, ModelReply, ModelUnavailable, Retry
+from schemas.needs import Ask, AskModel
+from schemas.outcome import Emit, Retry
 from schemas.relevance import (
     RelevanceJudged,
     RelevanceOutcome,
@@ -23,6 +24,7 @@ from schemas.relevance import (
     SnippetSource,
     SourceOutcome,
 )
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.answers import answer_key
 from tests.rules import shipped_rules
 

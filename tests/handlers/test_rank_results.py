@@ -14,23 +14,18 @@ from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.ranking.sections import RankingSection
 from handlers.ranking.tokens import fold
 from schemas.llm import CallOutcome, LlmCall
-from schemas.outcome import (
-    Ask,
-    AskModel,
-    Emit,
+from schemas.needs import Ask, AskModel, SearchVectors
+from schemas.outcome import Emit, Outcome, Retry, RetryReason
+from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageNote, StageOutcome
+from schemas.replies import (
     ModelFailed,
     ModelReply,
     ModelUnavailable,
-    Outcome,
     Reply,
-    Retry,
-    RetryReason,
-    SearchVectors,
     VectorHit,
     VectorsReply,
     VectorsUnavailable,
 )
-from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageNote, StageOutcome
 from streams.llm.offline import answer_offline
 from tests.handlers.ranking.models import generated_model
 from tests.rules import shipped_rules

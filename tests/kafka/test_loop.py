@@ -19,7 +19,7 @@ from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.structs import OffsetAndMetadata
 
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
-from schemas.outcome import FetchFailure
+from schemas.replies import FetchFailure
 from schemas.retrieval import ResultsClassified, ResultType, RetrievalBatch, RetrievalEvaluated
 from streams.kafka import make_producer
 from streams.topology import HANDLERS, Handler

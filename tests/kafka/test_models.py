@@ -8,20 +8,10 @@ from typing import Any
 
 import pytest
 
-from schemas.outcome import (
-    Ask,
-    AskModel,
-    Emit,
-    Message,
-    ModelFailed,
-    ModelReply,
-    ModelUnavailable,
-    Outcome,
-    Reply,
-    Retry,
-    RetryReason,
-)
+from schemas.needs import Ask, AskModel, Message
+from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, ScoredPage
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
 from schemas.rules import Rules
 from streams.app import Application
 from streams.topology import HANDLERS, Handler

@@ -9,8 +9,10 @@ from collections import Counter
 import pytest
 from aiokafka import ConsumerRecord
 
-from schemas.outcome import Ask, Drop, DropReason, FetchPages, Need, Outcome, PagesReply, Reply, Retry, RetryReason
+from schemas.needs import Ask, FetchPages, Need
+from schemas.outcome import Drop, DropReason, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, ScoredPage
+from schemas.replies import PagesReply, Reply
 from schemas.rules import Rules
 from streams.app import Application
 from streams.topology import Handler

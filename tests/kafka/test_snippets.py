@@ -19,7 +19,8 @@ import pytest
 from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted
-from schemas.outcome import Ask, Outcome
+from schemas.needs import Ask
+from schemas.outcome import Outcome
 from schemas.relevance import (
     RelevanceJudged,
     RelevanceRequested,

@@ -17,7 +17,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry, make_asgi_app
 
 from schemas.event import Event
-from schemas.outcome import Ask, Outcome, Retry, RetryReason
+from schemas.needs import Ask
+from schemas.outcome import Outcome, Retry, RetryReason
 from schemas.replays import ReplayState
 from streams.app import Application
 from streams.clock import SystemClock

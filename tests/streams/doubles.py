@@ -10,8 +10,10 @@ from typing import Any
 
 from aiokafka import ConsumerRecord
 
-from schemas.outcome import Ask, Outcome, Reply
+from schemas.needs import Ask
+from schemas.outcome import Outcome
 from schemas.pages import CrawledPage, ScoredPage, TrustFeatures
+from schemas.replies import Reply
 from schemas.rules import Rules
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED, Handler, Topic
 

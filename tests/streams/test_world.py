@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schemas.outcome import ModelUnavailable
+from schemas.replies import ModelUnavailable
 from streams.app import Application
 from streams.llm import gateway
 from streams.settings import load_settings

@@ -9,7 +9,7 @@ import pytest
 
 from handlers.index_page import IndexPageRules
 from handlers.indexing.points import points_of
-from schemas.outcome import IndexPoint
+from schemas.needs import IndexPoint
 from schemas.pages import ScoredPage, Tier
 from tests.handlers.indexing.pages import LONG, scored_page
 from tests.rules import shipped_rules

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from handlers.index_page import IndexPageRules
 from handlers.indexing.points import document_id_of, points_of
 from handlers.indexing.write_plan import MEMORY, WritePlan, places_to_read, plan_write
-from schemas.outcome import IndexDocument
+from schemas.needs import IndexDocument
 from schemas.pages import ScoredPage, Tier
 from tests.handlers.indexing.pages import LONG, scored_page
 from tests.rules import shipped_rules

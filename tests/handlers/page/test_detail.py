@@ -8,7 +8,7 @@ import pytest
 
 from handlers.fetch_page import FetchPageRules
 from handlers.page.detail import Detail
-from schemas.outcome import FetchedPage, FetchFailure, FetchRefused
+from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from tests.rules import shipped_rules
 
 READER = shipped_rules(FetchPageRules).reader

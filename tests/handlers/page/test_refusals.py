@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from handlers.fetch_page import FetchPageRules
 from handlers.page.refusals import why_elsewhere, why_no_content
 from handlers.results.patterns import compile_patterns
-from schemas.outcome import FetchFailure
+from schemas.replies import FetchFailure
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(FetchPageRules)

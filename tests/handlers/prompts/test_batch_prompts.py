@@ -9,7 +9,8 @@ import pytest
 from handlers.classify_results import ClassifyResultsRules, classify_results
 from handlers.evaluate_retrieval import EvaluateRetrievalRules, evaluate_retrieval
 from handlers.evaluate_search import EvaluateSearchRules, evaluate_search
-from schemas.outcome import Ask, AskModel, Emit
+from schemas.needs import Ask, AskModel
+from schemas.outcome import Emit
 from schemas.retrieval import ResultsClassified, RetrievalBatch
 from tests.rules import CONFIG, shipped_rules
 

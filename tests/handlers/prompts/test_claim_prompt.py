@@ -6,7 +6,7 @@ from pathlib import Path
 
 from handlers.decontextualize_claim import DecontextualizeClaimRules, decontextualize_claim
 from schemas.claims import ExtractedClaim
-from schemas.outcome import Ask, AskModel
+from schemas.needs import Ask, AskModel
 from tests.rules import CONFIG, shipped_rules
 
 GOLDEN = Path(__file__).parent / "golden" / "decontextualize_claim.txt"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from handlers.rank_results import RankResultsRules, rank_results
-from schemas.outcome import Ask, AskModel
+from schemas.needs import Ask, AskModel
 from schemas.ranking import RankingRequested
 from tests.rules import CONFIG, shipped_rules
 

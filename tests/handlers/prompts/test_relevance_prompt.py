@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance
-from schemas.outcome import Ask, AskModel
+from schemas.needs import Ask, AskModel
 from schemas.relevance import RelevanceRequested
 from tests.rules import CONFIG, shipped_rules
 

@@ -8,7 +8,7 @@ from handlers.ranking.explain import explain
 from handlers.ranking.sections import RankingSection
 from handlers.ranking.stages import Standing, Weighed, after_diversity, after_judge, after_trees, weigh
 from schemas.llm import LlmCall
-from schemas.outcome import ModelReply
+from schemas.replies import ModelReply
 from tests.handlers.ranking.models import generated_model
 from tests.rules import shipped_rules
 

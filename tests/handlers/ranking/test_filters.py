@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from handlers.ranking.candidate import Candidate
 from handlers.ranking.filters import BadFilter, fits, on_sites, read_filters
 from handlers.trust.labels import Thresholds
-from schemas.outcome import SearchFilters
+from schemas.needs import SearchFilters
 from schemas.ranking import CandidateTrust, RankingFilters
 
 TIERS = Thresholds(70, 40)

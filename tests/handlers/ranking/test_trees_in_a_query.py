@@ -10,8 +10,10 @@ import pytest
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.ranking.manifest import Feature, Phase
 from handlers.ranking.trees import RankingModel
-from schemas.outcome import Ask, AskModel, Emit, Reply, SearchVectors, VectorHit, VectorsReply
+from schemas.needs import Ask, AskModel, SearchVectors
+from schemas.outcome import Emit
 from schemas.ranking import RankedResult, RankingCompleted, RankingRequested
+from schemas.replies import Reply, VectorHit, VectorsReply
 from streams.llm.offline import answer_offline
 from tests.handlers.ranking.frozen.cases import frozen_model
 from tests.handlers.ranking.models import generated_model

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from handlers.ranking.underway import MOST, Begun, Underway
-from schemas.outcome import VectorsReply
 from schemas.ranking import RankingRequested, StageName, StageNote, StageOutcome
+from schemas.replies import VectorsReply
 
 NOTE = StageNote(stage=StageName.RETRIEVAL, outcome=StageOutcome.RAN)
 WEIGHED: Any = None

@@ -13,8 +13,9 @@ from handlers.reasoning.answer import Answer, AnswerOutcome, AnswerRules, answer
 from handlers.reasoning.context import Source, order_sources
 from handlers.reasoning.roles import ROLES, Finding, Role, role_messages
 from schemas.llm import CallOutcome, LlmCall
-from schemas.outcome import Ask, AskModel, Message, ModelFailed, ModelReply, ModelUnavailable
+from schemas.needs import Ask, AskModel, Message
 from schemas.ranking import RankedResult
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.offline import answer_offline
 from tests.handlers.reasoning.results import result
 from tests.handlers.trust.forgeries import reads_as_label

@@ -10,7 +10,7 @@ from handlers.rank_results import RankResultsRules, rank_results
 from handlers.reasoning.answer import AnswerRules
 from handlers.reasoning.context import order_sources
 from handlers.reasoning.roles import ROLES, Finding, role_messages
-from schemas.outcome import Ask, AskModel
+from schemas.needs import Ask, AskModel
 from schemas.ranking import RankingRequested
 from tests.handlers.reasoning.results import result
 from tests.handlers.trust.forgeries import reads_as_label

@@ -4,8 +4,8 @@ import pytest
 
 from handlers.relevance.progress import go_on, settled, sources_of
 from schemas.extraction import ExtractionNeeded
-from schemas.outcome import FetchFailure
 from schemas.relevance import SnippetsCompleted, SnippetSource, SourceOutcome
+from schemas.replies import FetchFailure
 
 A, B, C = "https://a.example/", "https://b.example/", "https://c.example/"
 

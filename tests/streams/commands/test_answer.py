@@ -15,8 +15,10 @@ from rich.cells import cell_len
 
 from handlers.index_page import IndexPageRules, index_page
 from handlers.score_page import ScorePageRules, score_page
-from schemas.outcome import Ask, Emit, IndexReply
+from schemas.needs import Ask
+from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
+from schemas.replies import IndexReply
 from streams.commands.answer import run_answer
 from streams.commands.query import QueryOptions
 from streams.llm.settings import LlmSettings

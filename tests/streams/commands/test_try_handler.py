@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from handlers.index_page import IndexPageRules, index_page
-from schemas.outcome import Ask
+from schemas.needs import Ask
 from streams.settings import load_settings
 from streams.topology import HANDLERS, TOPIC_BYTES
 from streams.world import LiveWorld

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from schemas.outcome import FetchedPage, FetchFailure, FetchRefused
+from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.fetch.cache import FetchCache, Version
 from streams.fetch.settings import FetchSettings
 from tests.streams.fetch.virtual import VirtualTime

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.outcome import FetchFailure, FetchRefused
+from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.client import Client, Response, Wanted
 from streams.fetch.clock import Clock
 from streams.fetch.guard import Admitted

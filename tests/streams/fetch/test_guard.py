@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from schemas.outcome import FetchFailure, FetchRefused
+from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.addresses import why_not_global
 from streams.fetch.guard import Admitted, SystemResolver, admit
 from streams.fetch.settings import FetchSettings

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.outcome import FetchFailure, FetchRefused
+from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.cache import FetchCache
 from streams.fetch.client import Response, Wanted
 from streams.fetch.robots import Robots, RobotsRules, rules_for

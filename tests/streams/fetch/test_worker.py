@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from schemas.outcome import FetchedPage, FetchFailure, FetchPages, FetchRefused
+from schemas.needs import FetchPages
+from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.fetch.clock import Clock
 from streams.fetch.settings import FetchSettings
 from streams.fetch.worker import FetchWorker

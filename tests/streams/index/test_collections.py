@@ -11,7 +11,8 @@ import pytest
 
 from handlers.index_utterance import IndexUtteranceRules, index_utterance
 from schemas.claims import UtteranceRecorded
-from schemas.outcome import Ask, IndexDocument, IndexReply, SearchVectors, VectorsReply, VectorsUnavailable
+from schemas.needs import Ask, IndexDocument, SearchVectors
+from schemas.replies import IndexReply, VectorsReply, VectorsUnavailable
 from streams.settings import load_settings
 from streams.world import LiveWorld
 from tests.rules import shipped_rules

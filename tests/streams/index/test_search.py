@@ -16,9 +16,10 @@ from handlers.indexing.points import document_id_of, points_of
 from handlers.ranking.filters import read_filters
 from handlers.ranking.retrieval import merge_hits
 from handlers.ranking.sections import RetrievalSection
-from schemas.outcome import IndexDocument, IndexReply, SearchFilters, SearchVectors, VectorHit, VectorsReply
+from schemas.needs import IndexDocument, SearchFilters, SearchVectors
 from schemas.pages import ScoredPage, TrustFeatures
 from schemas.ranking import RankingFilters
+from schemas.replies import IndexReply, VectorHit, VectorsReply
 from streams.clock import SystemClock
 from streams.index.hashed_ngrams import HashedNgrams, hash_ngrams
 from streams.index.ports import StoredPoint

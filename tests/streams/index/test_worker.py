@@ -13,8 +13,9 @@ import pytest
 
 from handlers.index_page import IndexPageRules
 from handlers.indexing.points import document_id_of, points_of
-from schemas.outcome import IndexDocument, IndexReply, IndexUnavailable
+from schemas.needs import IndexDocument
 from schemas.pages import Tier
+from schemas.replies import IndexReply, IndexUnavailable
 from streams.index.hashed_ngrams import HashedNgrams
 from streams.index.ports import IndexDownError, StoreCounts, StoredPoint, Vector
 from streams.index.qdrant import QdrantStore

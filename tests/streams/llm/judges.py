@@ -10,9 +10,11 @@ from pathlib import Path
 from handlers.classify_results import ClassifyResultsRules, classify_results
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.event import Event
-from schemas.outcome import Ask, AskModel, Emit, Outcome, Reply, Retry, RetryReason, SearchVectors, VectorsReply
+from schemas.needs import Ask, AskModel, SearchVectors
+from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.ranking import RankingCompleted, RankingRequested, StageName
 from schemas.relevance import RelevanceJudged, RelevanceRequested
+from schemas.replies import Reply, VectorsReply
 from schemas.retrieval import RetrievalBatch, RetrievalEvaluated
 from schemas.rules import Rules
 from schemas.search import SearchEvaluated

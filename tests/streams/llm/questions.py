@@ -10,7 +10,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from schemas.outcome import AskModel, Message
+from schemas.needs import AskModel, Message
 from streams.clock import Clock, SystemClock
 from streams.llm.cache import SqliteStore
 from streams.llm.gateway import Gateway

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from schemas.llm import CallOutcome, LlmCall
-from schemas.outcome import ModelFailed, ModelReply, ModelUnavailable
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.flights import Flights, Replied
 
 CALL = LlmCall(

@@ -14,7 +14,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from schemas.llm import CallOutcome
-from schemas.outcome import ModelFailed, ModelReply, ModelUnavailable, ToolSpec
+from schemas.needs import ToolSpec
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.cache import SqliteStore
 from streams.llm.prices import prompt_tokens_of
 from streams.llm.settings import ModelLimits, TaskPolicy

@@ -16,7 +16,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from schemas.llm import CallOutcome
-from schemas.outcome import ModelFailed, ModelReply, ModelUnavailable
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.cache import SqliteStore
 from streams.llm.client import Client
 from streams.llm.gateway import Gateway, GatewaySettingsError

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.outcome import ModelUnavailable
+from schemas.replies import ModelUnavailable
 from streams.llm.cache import SqliteStore
 from streams.llm.settings import TaskPolicy
 from tests.kafka.installation import until

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from schemas.llm import CallOutcome
-from schemas.outcome import ModelFailed, ModelReply
+from schemas.replies import ModelFailed, ModelReply
 from streams.llm.offline import OFFLINE_JUDGES, answer_offline
 from streams.settings import load_settings
 from streams.world import LiveWorld

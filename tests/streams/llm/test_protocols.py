@@ -8,7 +8,8 @@ from handlers.reasoning.answer import AnswerRules
 from handlers.reasoning.context import order_sources
 from handlers.reasoning.roles import ROLES, Finding, Role, ask_role
 from schemas.llm import CallOutcome
-from schemas.outcome import AskModel, ModelReply
+from schemas.needs import AskModel
+from schemas.replies import ModelReply
 from streams.llm.offline import answer_offline
 from streams.llm.protocols import keeps_to_protocol
 from streams.llm.replies import Completion

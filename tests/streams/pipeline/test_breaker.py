@@ -5,7 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from schemas.event import Event
-from schemas.outcome import Ask, Drop, DropReason, FetchPages, Need, Outcome, PagesReply, Reply, Retry, RetryReason
+from schemas.needs import Ask, FetchPages, Need
+from schemas.outcome import Drop, DropReason, Outcome, Retry, RetryReason
+from schemas.replies import PagesReply, Reply
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.decide import Decider
 from streams.settings import BreakerSettings, RetrySettings

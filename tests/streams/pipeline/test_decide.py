@@ -8,22 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.event import Event
-from schemas.outcome import (
-    Ask,
-    Dead,
-    DeadReason,
-    Drop,
-    DropReason,
-    Emit,
-    FetchPages,
-    ModelUnavailable,
-    Need,
-    Outcome,
-    PagesReply,
-    Reply,
-    Retry,
-    RetryReason,
-)
+from schemas.needs import Ask, FetchPages, Need
+from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
+from schemas.replies import ModelUnavailable, PagesReply, Reply
 from streams.codec import MAX_DETAIL
 from streams.pipeline.breaker import Breaker, ClosedBreaker
 from streams.pipeline.decide import Decider, Tried, exhausted, retry_of

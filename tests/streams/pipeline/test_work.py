@@ -11,22 +11,10 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from schemas.event import Event, OutputIds
-from schemas.outcome import (
-    Ask,
-    Dead,
-    DeadReason,
-    Drop,
-    DropReason,
-    Emit,
-    FetchPages,
-    Need,
-    Outcome,
-    PagesReply,
-    Reply,
-    Retry,
-    RetryReason,
-)
+from schemas.needs import Ask, FetchPages, Need
+from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage
+from schemas.replies import PagesReply, Reply
 from streams.codec import OutputRecord
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.decide import Decider

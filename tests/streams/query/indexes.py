@@ -8,8 +8,9 @@ from typing import Any
 
 from handlers.index_page import IndexPageRules
 from handlers.indexing.points import document_id_of, points_of
-from schemas.outcome import IndexDocument, IndexReply
+from schemas.needs import IndexDocument
 from schemas.pages import ScoredPage, TrustFeatures
+from schemas.replies import IndexReply
 from streams.settings import Settings
 from streams.world import LiveWorld
 from tests.handlers.indexing.pages import scored_page

@@ -5,22 +5,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from schemas.outcome import (
-    Ask,
-    Dead,
-    DeadReason,
-    Drop,
-    DropReason,
-    Emit,
-    Need,
-    Outcome,
-    Reply,
-    Retry,
-    RetryReason,
-    SearchVectors,
-    VectorsReply,
-)
+from schemas.needs import Ask, Need, SearchVectors
+from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageNote, StageOutcome
+from schemas.replies import Reply, VectorsReply
 from streams.query.engine import QueryEngine, Refusal
 from streams.telemetry.metrics import Metrics
 from tests.streams.doubles import START, VirtualClock

@@ -6,8 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
-from schemas.outcome import Dead, DeadReason, Emit, Need, Outcome, Reply, Retry, RetryReason
+from schemas.needs import Need
+from schemas.outcome import Dead, DeadReason, Emit, Outcome, Retry, RetryReason
 from schemas.ranking import RankingCompleted, RankingRequested
+from schemas.replies import Reply
 from streams.http import HttpServer
 from streams.query.engine import QueryEngine
 from streams.query.route import QueryRoute

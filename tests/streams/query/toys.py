@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from schemas.outcome import Ask, Emit, Need, Outcome, Reply, SearchVectors, VectorsReply
+from schemas.needs import Ask, Need, SearchVectors
+from schemas.outcome import Emit, Outcome
 from schemas.ranking import (
     Intent,
     IntentNote,
@@ -18,6 +19,7 @@ from schemas.ranking import (
     StageNote,
     StageOutcome,
 )
+from schemas.replies import Reply, VectorsReply
 from schemas.rules import Rules
 from streams.query_settings import QuerySettings
 from streams.settings import Settings, load_settings

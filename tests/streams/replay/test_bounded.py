@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from schemas.outcome import ModelUnavailable, Need, Reply
+from schemas.needs import Need
+from schemas.replies import ModelUnavailable, Reply
 from streams.llm.cache import SqliteStore
 from streams.llm.store import BoundReachedError
 from streams.replay.bounded import BoundedWorld

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from schemas.outcome import ModelReply, ModelUnavailable
+from schemas.replies import ModelReply, ModelUnavailable
 from streams.llm.cache import SqliteStore
 from streams.llm.settings import ModelLimits
 from streams.llm.store import BoundReachedError

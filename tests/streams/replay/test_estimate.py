@@ -10,7 +10,7 @@ import pytest
 
 from schemas.event import Event
 from schemas.llm import CallOutcome
-from schemas.outcome import Ask, AskModel, Message
+from schemas.needs import Ask, AskModel, Message
 from schemas.pages import CrawledPage
 from schemas.replays import OffsetRange
 from streams.codec import OutputRecord

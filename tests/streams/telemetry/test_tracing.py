@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from opentelemetry.trace import SpanKind
 
 from schemas.llm import CallOutcome
-from schemas.outcome import AskModel, Message
+from schemas.needs import AskModel, Message
 from streams.llm.observer import LlmObserver
 from streams.llm.replies import Usage
 from streams.settings import SettingsError, load_settings

@@ -20,8 +20,8 @@ from handlers.ranking.manifest import TOTAL_FEATURES_PHASE_A
 from handlers.ranking.sections import RankingSection
 from handlers.ranking.stages import after_judge, after_trees, skip_judge, weigh
 from schemas.llm import LlmCall
-from schemas.outcome import ModelReply
 from schemas.ranking import StageOutcome
+from schemas.replies import ModelReply
 from streams.settings import load_settings
 from tests.handlers.ranking.frozen.cases import HERE, frozen_model
 

@@ -1,0 +1,168 @@
+"""What a handler is told when it has asked for something: what it wanted, or why that could not be had.
+
+A reply is what came from outside, unjudged: bytes of a page, text of a model, hits with their payloads. What is made of
+it is the handler's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from schemas.llm import LlmCall
+from schemas.needs import ToolCall
+
+
+class FetchFailure(StrEnum):
+    """Why a page was not brought home (R-273)."""
+
+    INVALID_URL = "invalid_url"
+    FORBIDDEN_SCHEME = "forbidden_scheme"
+    FORBIDDEN_ADDRESS = "forbidden_address"
+    UNRESOLVABLE = "unresolvable"
+    ROBOTS = "robots"
+    TIMEOUT = "timeout"
+    UNREACHABLE = "unreachable"
+    TOO_MANY_REDIRECTS = "too_many_redirects"
+    TOO_LARGE = "too_large"
+    NOT_HTML = "not_html"
+    RATE_LIMITED = "rate_limited"
+    CLIENT_ERROR = "client_error"
+    SERVER_ERROR = "server_error"
+    SOFT_404 = "soft_404"
+    CHALLENGE = "challenge"
+    NO_ITEM_LINKS = "no_item_links"
+    NO_CONTENT = "no_content"
+    DUPLICATE = "duplicate"
+    OVER_BUDGET = "over_budget"
+    HOP_LIMIT = "hop_limit"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedPage:
+    """A page as it came over the wire.
+
+    Attributes:
+        url: As asked for.
+        final_url: After redirects.
+        status: HTTP status, 200 to 299.
+        content_type: The header as sent, charset included; "" where there was none.
+        body: The content-decoded bytes.
+        fetched_at: When the response was complete, UTC.
+    """
+
+    url: str
+    final_url: str
+    status: int
+    content_type: str
+    body: bytes
+    fetched_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRefused:
+    """A page that did not come, and why."""
+
+    url: str
+    reason: FetchFailure
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PagesReply:
+    """The answer to ``FetchPages``: one entry for each URL, in the order asked."""
+
+    pages: tuple[FetchedPage | FetchRefused, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReply:
+    """The answer to ``IndexDocument``: what was done for so many points asked.
+
+    ``outdated``: nothing was done, for the index had a newer version.
+    """
+
+    points: int
+    written: int
+    removed: int
+    outdated: bool
+    embedder: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexUnavailable:
+    """The index, or what makes its vectors, can't be used now."""
+
+    detail: str
+    after_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """What the model said, or which tools it wants called; nothing is parsed yet."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    call: LlmCall
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFailed:
+    """This one call failed: it timed out, was refused, cut off or empty, or the server answered with an error."""
+
+    call: LlmCall
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUnavailable:
+    """Nothing was judged: the provider is down, over its limit for longer than the task waits, or over budget.
+
+    Attributes:
+        detail: Why, for people.
+        after_seconds: How long it is not worth asking again, where that is known.
+        busy: The provider is well, and others have the turns of the next time: a backlog, and no outage.
+        lasting: It does not pass by itself, such as a key that is refused: who waits for an answer need not wait.
+    """
+
+    detail: str
+    after_seconds: float | None = None
+    busy: bool = False
+    lasting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VectorHit:
+    """A point that was found; ``score`` is the cosine of both vectors."""
+
+    score: float
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsReply:
+    """The answer to ``SearchVectors``, nearest first; an empty collection has no hits."""
+
+    hits: tuple[VectorHit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsUnavailable:
+    """The store could not be searched now."""
+
+    detail: str
+
+
+Reply = (
+    PagesReply
+    | IndexReply
+    | IndexUnavailable
+    | ModelReply
+    | ModelFailed
+    | ModelUnavailable
+    | VectorsReply
+    | VectorsUnavailable
+)
