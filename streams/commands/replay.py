@@ -122,17 +122,11 @@ def run_resume(
     Returns:
         As ``run_replay``.
     """
-
-    def changed(newest: ReplayPlan | None) -> ReplayPlan | None:
-        if newest is None:
-            raise ReplayError(f"there is no plan {name!r}; `assay replay list` shows those there are")
-        wanted = {"max_cost_usd": max_cost_usd, "rate": rate}
-        given = {key: value for key, value in wanted.items() if value is not None and value != getattr(newest, key)}
-        return newest.model_copy(update=given) if given else None
+    wanted = {"max_cost_usd": max_cost_usd, "rate": rate}
+    terms = {name: value for name, value in wanted.items() if value is not None}
 
     async def carried(ledger: Ledger, metrics: Metrics, stop: asyncio.Event, screen: ReplayScreen) -> ReplayPlan:
-        await ledger.change(name, changed)
-        return await ReplayRun(settings, ledger, name, SystemClock(), metrics, stop, screen).run()
+        return await ReplayRun(settings, ledger, name, SystemClock(), metrics, stop, screen, terms).run()
 
     return _carry("replay resume", settings, name, carried, http, as_json)
 

@@ -6,14 +6,39 @@ to change: others have done it already, or are further. So a change may be tried
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from schemas.replays import OffsetRange, ReplayPlan, ReplayState
 from streams.replay.deleted import merged
 from streams.replay.ledger import moved
+from streams.replay.plan import ReplayError
 
 WORKED_ON = (ReplayState.PLANNED, ReplayState.RUNNING, ReplayState.PAUSED, ReplayState.CANCELLED)
 """States from which a plan can be carried out."""
+
+
+def begun(newest: ReplayPlan, terms: Mapping[str, float], *, shared: bool) -> ReplayPlan | None:
+    """The plan at work, on the terms that whoever begins has asked for; None where it is that already.
+
+    Args:
+        newest: The plan.
+        terms: What is another from now on, by field.
+        shared: This process has seen it unfinished: where it is finished now, others that share it were faster.
+
+    Raises:
+        ReplayError: It is over, or being promoted.
+    """
+    if newest.state is ReplayState.FINISHED and shared:
+        return None
+    if newest.state is ReplayState.PROMOTING:
+        raise ReplayError(f"the plan {newest.plan} is being promoted; `assay replay promote {newest.plan}` goes on")
+    if newest.state not in WORKED_ON:
+        raise ReplayError(f"the plan {newest.plan} is {newest.state}; there is nothing left to do")
+    new = {name: value for name, value in terms.items() if value != getattr(newest, name)}
+    if newest.state is ReplayState.RUNNING:
+        return newest.model_copy(update=new) if new else None
+    return moved(newest.model_copy(update=new), ReplayState.RUNNING)
 
 
 def has_left(plan: ReplayPlan, at: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from aiokafka.errors import KafkaError
 
@@ -16,7 +16,7 @@ from schemas.replays import OffsetRange, ReplayPlan, ReplayState
 from streams.app import installed_version
 from streams.clock import Clock
 from streams.llm.store import StoreError
-from streams.replay.changes import WORKED_ON, after_stage, has_left, with_deleted, with_stage
+from streams.replay.changes import WORKED_ON, after_stage, begun, has_left, with_deleted, with_stage
 from streams.replay.cost import CostBound, bound_of, paid_for
 from streams.replay.desk import Desk
 from streams.replay.ledger import Ledger, Starts, moved
@@ -54,6 +54,7 @@ class ReplayRun:
         metrics: Metrics,
         stop: asyncio.Event,
         tell: Callable[[Progress], None] = lambda _: None,
+        terms: Mapping[str, float] | None = None,
     ) -> None:
         """Prepares; nothing is opened yet.
 
@@ -65,6 +66,8 @@ class ReplayRun:
             metrics: Count what is done.
             stop: Ends the work after what is in hand; the plan is paused then.
             tell: Told about twice a second how far it has come.
+            terms: What of the plan is another from now on, by field (``max_cost_usd``, ``rate``). It is written when
+                the work begins: a process that is refused leaves the plan as it was.
         """
         self.progress = Progress(plan)
         self._settings = settings
@@ -77,6 +80,7 @@ class ReplayRun:
         self._counted_usd: dict[str, float] = {}
         self._stop = stop
         self._tell = tell
+        self._terms = dict(terms or {})
 
     async def run(self) -> ReplayPlan:
         """Carries the plan out from where it stands. Returns it as it stands then.
@@ -90,9 +94,9 @@ class ReplayRun:
         """
         await refuse_rivals(self._settings, self._ledger.plans, self._name)
         if (known := self._ledger.plans.get(self._name)) is not None and known.state in WORKED_ON:
-            await check_terms(self._settings, known, self._clock.now().timestamp())
+            await check_terms(self._settings, known.model_copy(update=self._terms), self._clock.now().timestamp())
             self._run = known.run
-        plan = await self._changed(self._begun)
+        plan = await self._changed(lambda newest: begun(newest, self._terms, shared=bool(self._run)))
         if plan.state is ReplayState.FINISHED:
             return plan
         self._run = plan.run
@@ -303,13 +307,3 @@ class ReplayRun:
 
         after = await self._ledger.change(self._name, checked, starts)
         return after or self._ledger.plans[self._name]
-
-    def _begun(self, newest: ReplayPlan) -> ReplayPlan | None:
-        if newest.state is ReplayState.FINISHED and self._run:
-            # Others that share it were done before this process could begin.
-            return None
-        if newest.state is ReplayState.PROMOTING:
-            raise ReplayError(f"the plan {newest.plan} is being promoted; `assay replay promote {newest.plan}` goes on")
-        if newest.state not in WORKED_ON:
-            raise ReplayError(f"the plan {newest.plan} is {newest.state}; there is nothing left to do")
-        return None if newest.state is ReplayState.RUNNING else moved(newest, ReplayState.RUNNING)

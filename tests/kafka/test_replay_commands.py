@@ -44,7 +44,8 @@ async def test_a_plan_from_its_beginning_to_its_end(assay: Installation) -> None
     }  # fmt: skip
     assert done["topics"][0] == SHADOW
     assert (await said(assay, "score_page", "--plan", "again"))[0] == 2, "the name is taken"
-    assert (await said(assay, "resume", "again"))[0] == 2, "there is nothing left"
+    assert (await said(assay, "resume", "again", "--rate", "7"))[0] == 2, "there is nothing left"
+    assert (await said(assay, "show", "again"))[1]["entry"]["rate"] is None, "who is refused changes nothing"
     status, shown = await said(assay, "show", "again")
     assert (status, shown["handlers"], shown["entry"]["run"]) == (0, ["score_page"], done["run"])
     status, promoted = await said(assay, "promote", "again")

@@ -201,10 +201,9 @@ async def test_at_its_bound_a_replay_pauses_and_loses_nothing(kafka: str, topic_
         assert (await carried_out(place.settings)).state is ReplayState.PAUSED
         assert len(server.asked) <= asked + 1
 
-        async with Ledger(place.settings, SystemClock()) as ledger:
-            await ledger.change("again", lambda newest: newest and newest.model_copy(update={"max_cost_usd": 1.0}))
         watched = Watched()
-        assert (await carried_out(place.settings, tell=watched)).state is ReplayState.FINISHED
+        done = await carried_out(place.settings, tell=watched, terms={"max_cost_usd": 1.0})
+        assert (done.state, done.max_cost_usd) == (ReplayState.FINISHED, 1.0)
         judged = await judgments(place, "again")
         letters = await place.read(replay_dead_letters(judge_of("judge_relevance"), "again"))
         total = await spent(place, plan)
@@ -290,7 +289,7 @@ async def test_a_bound_holds_also_where_somebody_goes_on_elsewhere(
             update={"llm": settings.llm.model_copy(update={"cache_path": tmp_path / "another.sqlite"})}
         )
         with pytest.raises(ReplayError, match="the journal here does not know what the plan again has spent"):
-            await carried_out(elsewhere)
+            await carried_out(elsewhere, terms={"max_cost_usd": 5.0, "rate": 9.0})
         free = settings.models.limits_of("judge").model_copy(update={"price_in": None, "price_out": None})
         unpriced = settings.model_copy(
             update={"models": settings.models.model_copy(update={"limits": {"default": free}})}
@@ -300,8 +299,9 @@ async def test_a_bound_holds_also_where_somebody_goes_on_elsewhere(
         async with Ledger(settings, SystemClock()) as ledger:
             [here] = await accounts(settings, ledger.plans.values())
             [there] = await accounts(elsewhere, ledger.plans.values())
-            shown = ledger.plans["again"].state
-        assert shown is ReplayState.PAUSED
+            shown = ledger.plans["again"]
+        assert shown.state is ReplayState.PAUSED
+        assert (shown.max_cost_usd, shown.rate) == (0.02, None), "who is refused changes nothing"
         assert here.spent_usd == pytest.approx(await spent(place, plan))
         assert there.spent_usd is None
     assert len(server.asked) == asked

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from schemas.replays import OffsetRange, ReplayPlan, ReplayStage, ReplayState
-from streams.replay.changes import after_stage, has_left, with_deleted, with_stage
+from streams.replay.changes import after_stage, begun, has_left, with_deleted, with_stage
 from streams.replay.deleted import merged
+from streams.replay.plan import ReplayError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STAGES = tuple(ReplayStage(handler=name, topic=name, config_version="1") for name in ("one", "two"))
@@ -42,10 +43,10 @@ def test_who_is_behind_begins_nothing(newest: ReplayPlan) -> None:
 
 
 def test_a_stage_begins_once() -> None:
-    begun = with_stage(plan(), 0, begun=True)
-    assert begun is not None
-    assert [stage.begun for stage in begun.stages] == [True, False]
-    assert with_stage(begun, 0, begun=True) is None
+    first = with_stage(plan(), 0, begun=True)
+    assert first is not None
+    assert [stage.begun for stage in first.stages] == [True, False]
+    assert with_stage(first, 0, begun=True) is None
 
 
 def test_what_was_deleted_is_told_once_by_however_many_processes() -> None:
@@ -61,3 +62,22 @@ def test_what_was_deleted_is_told_once_by_however_many_processes() -> None:
 def test_ranges_that_touch_are_one() -> None:
     assert merged([span(0, 4, 6), span(0, 0, 4), span(1, 6, 7)]) == [span(0, 0, 6), span(1, 6, 7)]
     assert merged([]) == []
+
+
+def test_work_begins_on_the_terms_that_are_asked_for() -> None:
+    resumed = begun(plan(0, ReplayState.PAUSED), {"max_cost_usd": 2.0}, shared=True)
+    assert resumed is not None
+    assert (resumed.state, resumed.max_cost_usd, resumed.rate) == (ReplayState.RUNNING, 2.0, None)
+    assert begun(resumed, {"max_cost_usd": 2.0}, shared=True) is None, "it runs on these terms already"
+    faster = begun(resumed, {"rate": 50.0}, shared=True)
+    assert faster is not None
+    assert (faster.state, faster.max_cost_usd, faster.rate) == (ReplayState.RUNNING, 2.0, 50.0)
+
+
+def test_a_plan_that_others_have_finished_keeps_its_terms() -> None:
+    done = plan(2, ReplayState.FINISHED)
+    assert begun(done, {"max_cost_usd": 2.0}, shared=True) is None
+    with pytest.raises(ReplayError, match="nothing left to do"):
+        begun(done, {"max_cost_usd": 2.0}, shared=False)
+    with pytest.raises(ReplayError, match="is being promoted"):
+        begun(plan(2, ReplayState.PROMOTING), {}, shared=False)
