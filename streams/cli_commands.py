@@ -12,12 +12,12 @@ from typer.exceptions import TyperException
 
 from streams.cli_answer import answer
 from streams.cli_dlq import dlq
-from streams.cli_options import AsJson, Config
+from streams.cli_options import AsJson, Config, load_settings
 from streams.cli_publish import publish
 from streams.cli_query import query
 from streams.cli_replay import replay
 from streams.cli_train import train
-from streams.settings import SettingsError, load_settings
+from streams.settings_error import SettingsError
 
 app = typer.Typer(
     name="assay",

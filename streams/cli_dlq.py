@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli_options import AsJson, Config
-from streams.settings import load_settings
+from streams.cli_options import AsJson, Config, load_settings
 
 if TYPE_CHECKING:
     from streams.dlq.selection import Selection
@@ -27,6 +26,7 @@ OfStage = Annotated[str | None, typer.Option("--stage", help="Only from decode, 
 OfKey = Annotated[str | None, typer.Option("--key", help="Only with this record key.")]
 Since = Annotated[str, typer.Option("--since", help="Died at or after: 2026-11-21T08:00 (UTC), or 90m, 2h, 7d ago.")]
 Until = Annotated[str, typer.Option("--until", help="Died before; as --since.")]
+OfPlan = Annotated[str, typer.Option("--plan", help="What died in this replay, and not in live traffic.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count.")]
 
 
@@ -40,6 +40,7 @@ def dlq_list(
     until: Until = "",
     each: Annotated[bool, typer.Option("--letters", help="Tell of every letter.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Also what was sent again.")] = False,
+    plan: OfPlan = "",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -47,20 +48,21 @@ def dlq_list(
     from streams.commands.dlq import run_list
 
     selection = _selection(handlers, reasons, stage, key, since, until)
-    return run_list(load_settings(config).with_kafka(), selection, each, everything, as_json)
+    return run_list(load_settings(config).with_kafka(), selection, each, everything, as_json, plan)
 
 
 @dlq.command("show")
 def dlq_show(
     letter: Annotated[str, typer.Argument(help="HANDLER/PARTITION/OFFSET, as list --letters names it.")],
     value_to: Annotated[str | None, typer.Option("--value", help="Write the original bytes to a file, or - .")] = None,
+    plan: OfPlan = "",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
     """Show one dead letter: why it died, where it stood, its headers and its value."""
     from streams.commands.dlq import run_show
 
-    return run_show(load_settings(config).with_kafka(), letter, value_to, as_json)
+    return run_show(load_settings(config).with_kafka(), letter, value_to, as_json, plan)
 
 
 @dlq.command("redrive")
@@ -79,7 +81,10 @@ def dlq_redrive(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Send dead letters again to the topic they came from, each once."""
+    """Send dead letters again to the topic they came from, each once.
+
+    Not those of a replay: their inputs stand where they were, and another plan replays them.
+    """
     from streams.commands.dlq import run_redrive
 
     return run_redrive(

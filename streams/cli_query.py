@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from streams.cli_options import AsJson, Config, Domains, Since, Tags, Tiers, Until
-from streams.settings import load_settings
+from streams.cli_options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
 
 _STAGES = ("bm25", "ranking", "trees", "mmr", "reasoning")
 """Those that a query can do without."""

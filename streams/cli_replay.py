@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from streams.cli_options import AsJson, Config
-from streams.settings import Settings, load_settings
+from streams.cli_options import AsJson, Config, load_settings
 
 if TYPE_CHECKING:
     from schemas.replays import ReplaySelection
+    from streams.settings import Settings
 
 _RUN = "run"
 _HELP = ("-h", "--help")

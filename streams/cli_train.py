@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from streams.cli_options import AsJson, Config
-from streams.settings import load_settings
+from streams.cli_options import AsJson, Config, load_settings
 
 
 def train(

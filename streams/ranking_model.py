@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from handlers.ranking.manifest import Manifest
 from handlers.ranking.trees import ModelMismatchError, RankingModel
-from streams.settings_files import SettingsError
+from streams.settings_error import SettingsError
 
 SHIPPED = "shipped"
 SHIPPED_MANIFEST = Path(__file__).parent.parent / "handlers" / "ranking" / "trained" / "manifest.json"

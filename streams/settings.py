@@ -48,7 +48,7 @@ from streams.kafka_settings import KafkaSettings
 from streams.llm.settings import LlmSettings, ModelsSection
 from streams.query_settings import QuerySettings
 from streams.ranking_model import read_ranking_model
-from streams.settings_files import SettingsError as SettingsError
+from streams.settings_error import SettingsError as SettingsError
 from streams.settings_files import config_dir, merged, read_document, read_yaml
 from streams.telemetry.alert_settings import AlertSettings
 from streams.telemetry.settings import TelemetrySettings

@@ -13,11 +13,9 @@ from typing import Any
 
 import yaml
 
+from streams.settings_error import SettingsError
+
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class SettingsError(Exception):
-    """The configuration can't be used; the message says which key, why, and where it came from."""
 
 
 def config_dir() -> Path:

@@ -168,6 +168,23 @@ def test_a_reader_that_has_gone_is_no_traceback(arguments: list[str], tmp_path: 
     assert done.returncode in (0, 1)
 
 
+def test_help_and_the_version_come_before_any_handler_or_setting_is_imported(tmp_path: Path) -> None:
+    program = (
+        "import sys; from streams.cli_commands import run_command_line;"
+        "assert [run_command_line(words.split()) for words in sys.argv[1:]] == [0, 0, 0, 2];"
+        "print([name for name in ('handlers', 'schemas', 'streams.settings', 'yaml') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--help", "query --help", "version", "query --nothing"],
+        capture_output=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == b"[]"
+
+
 def test_an_interrupt_while_it_is_only_starting_is_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
     done = subprocess.run(
