@@ -17,7 +17,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from schemas.dead import dead_letter_topic
 from streams.broker import LocalKafka
-from streams.kafka import make_admin, make_producer, make_reader
+from streams.kafka import make_admin, make_producer, make_reader, producer_options
 from streams.topic_plan import create_topics
 from tests.faults.chain import (
     ARRIVED,
@@ -36,60 +36,17 @@ from tests.faults.chain import (
 from tests.faults.ledger import Ledger
 from tests.faults.points import Arm
 from tests.faults.proxy import Proxy
+from tests.faults.worker_process import Worker
 
 KEYS = 24
-SICK_LOOKS = 30
-"""Looks, ten a second, at a worker that is not well before it is complained of."""
+FEED_SECONDS = 120
+"""For so long what is fed waits for a broker: what is given up would look as if it were lost on the way."""
 DEAD = dead_letter_topic(ENTERED.name, "assay.relay")
-
-
-class Worker:
-    """A worker process, and what it says."""
-
-    def __init__(self, number: int, process: asyncio.subprocess.Process, log: Path) -> None:
-        """Starts listening to what it says."""
-        self.number = number
-        self.process = process
-        self.lines: list[str] = []
-        self.log = log
-        self._spoke = asyncio.Event()
-        self._listening = asyncio.ensure_future(self._listen())
-
-    @property
-    def alive(self) -> bool:
-        """Whether it runs, or stands still."""
-        return self.process.returncode is None
-
-    def send(self, number: signal.Signals) -> None:
-        """Sends a signal to it."""
-        with contextlib.suppress(ProcessLookupError):
-            self.process.send_signal(number)
-
-    async def says(self, words: str, seconds: float) -> bool:
-        """Waits until it says something that begins so; False where it ends or the time is up first."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while not any(line.startswith(words) for line in self.lines):
-                    if self._listening.done():
-                        return False
-                    self._spoke.clear()
-                    await self._spoke.wait()
-                return True
-        return False
-
-    async def ends(self, seconds: float) -> int | None:
-        """Waits for its end; the exit status, None where it lives on."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                return await self.process.wait()
-        return None
-
-    async def _listen(self) -> None:
-        assert self.process.stdout is not None
-        async for line in self.process.stdout:
-            self.lines.append(line.decode("utf-8", "replace").strip())
-            self._spoke.set()
-        self._spoke.set()
+_START_SECONDS = 120.0
+"""For so long a worker may take to hold its partitions: on a starved machine its imports alone take many seconds."""
+_LEAVE_SECONDS = 60.0
+_END_SECONDS = 30.0
+"""For so long a process that was killed may take to end."""
 
 
 class Cluster:
@@ -137,19 +94,37 @@ class Cluster:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "tests.faults.worker", *arguments, stdout=asyncio.subprocess.PIPE, stderr=errors
             )
-        worker = Worker(self.started, process, log)
+        worker = Worker(self.started, process, log, armed=bool(fail))
         self.workers.append(worker)
         for word in ("up", wait) if wait else ("up",):
-            if not await worker.says(word, 40):
-                self.complaints.append(f"worker {worker.number} was not {word} in 40 s, see {log}")
+            if not await worker.says(word, _START_SECONDS):
+                self.complaints.append(f"worker {worker.number} was not {word} in {_START_SECONDS:g} s, see {log}")
         return worker
 
+    @property
+    def staying(self) -> list[Worker]:
+        """The workers that nobody has told to end."""
+        return [worker for worker in self.workers if not worker.leaving]
+
     async def keep(self, count: int) -> list[Worker]:
-        """Buries the dead and starts workers until there are ``count`` of them."""
+        """Buries the dead and starts workers until there are ``count`` that stay."""
         self.bury()
-        for _ in range(count - len(self.workers)):
+        for _ in range(count - len(self.staying)):
             await self.start()
-        return self.workers[:count]
+        return self.staying[:count]
+
+    async def disarm(self) -> None:
+        """Kills those whose fail point lies in wait, or it would be reached in another round's fault."""
+        for worker in [worker for worker in self.workers if worker.armed]:
+            worker.send(signal.SIGKILL)
+            await worker.ends(_END_SECONDS)
+        self.bury()
+
+    async def thin_out(self, count: int) -> None:
+        """Has no more than ``count`` workers stay, and waits until the others have ended."""
+        self.bury()
+        for worker in [*(worker for worker in self.workers if worker.leaving), *self.staying[count:]]:
+            await self.dismiss(worker)
 
     def bury(self) -> None:
         """Forgets workers that have ended, and counts those that died of a signal or gave up."""
@@ -157,17 +132,18 @@ class Cluster:
             self.workers.remove(worker)
             self.deaths += worker.process.returncode != 0
             # One that stood still is told so for a moment when it wakes; `assay run` gives up after a second of it.
-            if len(sick := [line for line in worker.lines if line.startswith("sick")]) >= SICK_LOOKS:
-                self.complaints.append(f"worker {worker.number} {sick[0]}")
+            if worker.ailment:
+                self.complaints.append(f"worker {worker.number} {worker.ailment}")
 
-    async def dismiss(self, worker: Worker, seconds: float = 25) -> None:
+    async def dismiss(self, worker: Worker) -> None:
         """SIGTERM; a worker that doesn't end with status 0 in time is complained of."""
-        worker.send(signal.SIGTERM)
-        status = await worker.ends(seconds)
+        if not worker.leaving:
+            worker.send(signal.SIGTERM)
+        status = await worker.ends(_LEAVE_SECONDS)
         if status != 0:
             self.complaints.append(f"worker {worker.number} ended with {status} on SIGTERM, see {worker.log}")
             worker.send(signal.SIGKILL)
-            await worker.ends(5)
+            await worker.ends(_END_SECONDS)
         self.bury()
 
     async def dismiss_all(self) -> None:
@@ -175,7 +151,7 @@ class Cluster:
         for worker in self.workers:
             worker.send(signal.SIGCONT)
             worker.send(signal.SIGKILL)
-        await asyncio.gather(*(worker.ends(5) for worker in self.workers))
+        await asyncio.gather(*(worker.ends(_END_SECONDS) for worker in self.workers))
         self.workers.clear()
 
     # --- records -----------------------------------------------------------------------------------------------------
@@ -242,13 +218,19 @@ class Cluster:
         await self._producer.flush()
 
     async def comes_out(self, seconds: float) -> bool:
-        """Reads what comes out until everything fed has; False where the time is up first."""
+        """Reads what comes out until everything fed has; False where nothing new has come for so many seconds."""
+        loop = asyncio.get_running_loop()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(FEED_SECONDS):
                 await self.flushed()
-                while not self.ledger.complete:
-                    await self._read(500)
-                return True
+            until, known = loop.time() + seconds, self.ledger.known
+            while not self.ledger.complete:
+                await self._read(500)
+                if self.ledger.known > known:
+                    until, known = loop.time() + seconds, self.ledger.known
+                elif loop.time() > until:
+                    return False
+            return True
         return False
 
     async def read_on(self, seconds: float) -> None:
@@ -288,7 +270,8 @@ class Cluster:
         chain = handlers(Arm())
         await create_topics(self.settings, TOPICS, chain)
         await self.limit(PASSED.name, LARGEST_PASSED)
-        self._producer = make_producer(self.settings.kafka, None, "feed")
+        options = producer_options(self.settings.kafka, None, "feed") | {"request_timeout_ms": FEED_SECONDS * 1000}
+        self._producer = AIOKafkaProducer(**options)
         await self._producer.start()
         self._reader = make_reader(self.settings.kafka)
         await self._reader.start()

@@ -48,6 +48,11 @@ class Ledger:
         return {name for name, kind in self.fed.items() if (kind in DIES) == dies}
 
     @property
+    def known(self) -> int:
+        """How many different records have come out, at each place."""
+        return sum(len(set(where)) for where in (self.arrived, self.audited, self.dead))
+
+    @property
     def complete(self) -> bool:
         """Whether everything has come out at least once."""
         return all(self.wanted(where) <= set(getattr(self, where)) for where in ("arrived", "audited", "dead"))

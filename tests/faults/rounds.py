@@ -87,7 +87,7 @@ async def storm(cluster: Cluster, chance: random.Random) -> bool:
     for _ in range(3):
         await cluster.start(wait="")
         await asyncio.sleep(chance.uniform(0.5, 1.5))
-        leaving = chance.choice(cluster.workers)
+        leaving = chance.choice(cluster.staying)
         leaving.send(chance.choice((signal.SIGTERM, signal.SIGKILL)))
         await asyncio.sleep(chance.uniform(0.2, 0.8))
     await feeding
@@ -135,7 +135,7 @@ def network(weather: Weather, resets: int) -> Fault:
             cluster.proxy.reset()
         await feeding
         harmed = cluster.proxy.resets > before or weather == "slow"
-        await cluster.dismiss(victim, 40)
+        await cluster.dismiss(victim)
         return harmed
 
     return fault

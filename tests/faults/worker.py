@@ -63,18 +63,21 @@ async def work(options: argparse.Namespace) -> int:
         starting.cancel()
         return 0
     await starting
-    said = False
+    said = sick = False
     while not stop.is_set():
         if not said and all(group.opened for group in application.groups):
             print("ready", flush=True)
             said = True
         if not (verdict := application.health.alive()).well:
             print(f"sick {verdict.problems}", flush=True)
+        elif sick:
+            print("well again", flush=True)
+        sick = not verdict.well
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0.1):
                 await stop.wait()
     try:
-        async with asyncio.timeout(settings.pipeline.drain_seconds + 10):
+        async with asyncio.timeout(settings.pipeline.drain_seconds + 30):
             await application.stop()
     except TimeoutError:
         return 1
