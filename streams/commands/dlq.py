@@ -47,7 +47,9 @@ class _Count:
         self.oldest, self.newest = min(self.oldest or died, died), max(self.newest, died)
 
 
-def run_list(settings: Settings, selection: Selection, each: bool, everything: bool, as_json: bool) -> int:
+def run_list(
+    settings: Settings, selection: Selection, each: bool, everything: bool, as_json: bool, plan: str = ""
+) -> int:
     """Counts letters by handler and reason, or tells of each.
 
     Args:
@@ -56,14 +58,15 @@ def run_list(settings: Settings, selection: Selection, each: bool, everything: b
         each: Tell of every letter, a line each.
         everything: Also of those that were sent again.
         as_json: Write JSON.
+        plan: The replay whose letters are meant; "" for those of live traffic.
 
     Returns:
-        0; 1 for trouble with Kafka; 130 after Ctrl-C.
+        0; 1 for trouble with Kafka, or where there is no such plan's topic; 130 after Ctrl-C.
     """
-    return run_with_kafka("dlq list", settings, _list(settings, selection, each, everything, as_json))
+    return run_with_kafka("dlq list", settings, _list(settings, selection, each, everything, as_json, plan))
 
 
-def run_show(settings: Settings, name: str, value_to: str | None, as_json: bool) -> int:
+def run_show(settings: Settings, name: str, value_to: str | None, as_json: bool, plan: str = "") -> int:
     """Shows one letter, or writes its value as it came.
 
     Args:
@@ -71,6 +74,7 @@ def run_show(settings: Settings, name: str, value_to: str | None, as_json: bool)
         name: ``handler/partition/offset``.
         value_to: A file for the value, ``-`` for standard output.
         as_json: Write JSON.
+        plan: The replay in which it died; "" for live traffic.
 
     Returns:
         0; 1 where there is no such letter, or for trouble with Kafka; 2 for a name that is none.
@@ -81,7 +85,7 @@ def run_show(settings: Settings, name: str, value_to: str | None, as_json: bool)
         known = ", ".join(one.name for one in HANDLERS)
         tell("dlq show", f"a letter is named HANDLER/PARTITION/OFFSET, as `assay dlq list --letters` does; {known}")
         return 2
-    return run_with_kafka("dlq show", settings, _show(settings, name, value_to, as_json))
+    return run_with_kafka("dlq show", settings, _show(settings, name, value_to, as_json, plan))
 
 
 def run_redrive(
@@ -115,9 +119,14 @@ def run_purge(settings: Settings, selection: Selection, only_redriven: bool, dry
     return run_with_kafka("dlq purge", settings, _purge(settings, selection, only_redriven, dry_run, as_json))
 
 
-async def _list(settings: Settings, selection: Selection, each: bool, everything: bool, as_json: bool) -> int:
+async def _list(
+    settings: Settings, selection: Selection, each: bool, everything: bool, as_json: bool, plan: str
+) -> int:
     counts: dict[tuple[str, str], _Count] = {}
-    async with Letters(settings, selection) as found:
+    async with Letters(settings, selection, plan) as found:
+        if plan and not found.partitions:
+            tell("dlq list", f"no dead letters are kept of a replay {plan!r}; `assay replay list` shows the plans")
+            return 1
         for handler, partition in found.partitions:
             runs = await found.redriven(partition)
             async for letter in found.read(handler, partition, runs):
@@ -150,16 +159,17 @@ async def _list(settings: Settings, selection: Selection, each: bool, everything
     return 0
 
 
-async def _show(settings: Settings, name: str, value_to: str | None, as_json: bool) -> int:
+async def _show(settings: Settings, name: str, value_to: str | None, as_json: bool, plan: str) -> int:
     handler_name, number, offset = name.split("/")
     letter = None
-    async with Letters(settings, Selection((handler_name,))) as found:
+    async with Letters(settings, Selection((handler_name,)), plan) as found:
         for _, partition in found.partitions:
             if partition.partition == int(number):
                 runs = await found.redriven(partition)
                 letter = await anext(found.read(handler_name, partition, runs, int(offset)), None)
     if letter is None or letter.id != name:
-        tell("dlq show", f"there is no letter {name}; it may have been purged, or its retention is over")
+        of_plan = f" of the replay {plan!r}" if plan else ""
+        tell("dlq show", f"there is no letter {name}{of_plan}; it may have been purged, or its retention is over")
         return 1
     value = letter.record.value or b""
     if value_to == "-":

@@ -248,6 +248,8 @@ def _summarize(plan: ReplayPlan, last: Progress | None, seconds: float, as_json:
     print(f"{plan.plan} is {plan.state}: {counted}, in {in_time(seconds)} here")
     if plan.detail:
         print(f"  {plan.detail}")
+    if done.dead:
+        print(f"  why they are dead: `assay dlq list --letters --plan {plan.plan}`")
     if deleted := _deleted(plan, done):
         print(f"  {deleted:,} offsets were deleted (retention) before they could be read")
     if back := held_topics(plan):

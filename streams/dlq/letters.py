@@ -1,7 +1,8 @@
 """Dead letters as they stand on their topics, with what has become of them.
 
 A letter that was sent again keeps standing where it was; a marker behind it in the same partition says so
-(``x-redriven-of``). Reading streams: letters are as large as pages, and there may be many.
+(``x-redriven-of``). Reading streams: letters are as large as pages, and there may be many. What died in a replay
+stands on topics of its plan, which are read like the live ones.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from aiokafka.errors import KafkaTimeoutError
 from schemas.dead import REDRIVEN_OF, DeadLetter, dead_letter_topic, is_marker
 from streams.dlq.selection import Selection
 from streams.kafka import make_admin, make_reader
+from streams.replay.plan import replay_dead_letters
 from streams.settings import Settings
-from streams.topology import HANDLERS
+from streams.topology import HANDLERS, Handler
 
 _POLL_MS = 100
 _SETTLE_SECONDS = 0.1
@@ -49,10 +51,11 @@ class Letter:
 class Letters:
     """The dead letter topics of the selected handlers, as far as they exist, open for reading: ``async with``."""
 
-    def __init__(self, settings: Settings, selection: Selection) -> None:
-        """Prepares; nothing is opened yet."""
+    def __init__(self, settings: Settings, selection: Selection, plan: str = "") -> None:
+        """Prepares; nothing is opened yet. ``plan`` names the replay whose letters are meant; "" means live traffic."""
         self._settings = settings
         self._selection = selection
+        self._plan = plan
         self._reader: Any = None
         self._whole: Any = None
         self._open = AsyncExitStack()
@@ -62,6 +65,9 @@ class Letters:
     async def __aenter__(self) -> Self:
         """Finds the partitions and opens the readers: one for records, one that knows of uncommitted ones."""
         self.partitions = await self._find()
+        if not self.partitions:
+            # A reader that is stopped before it has done anything ends in a cancellation that nobody has asked for.
+            return self
         async with AsyncExitStack() as opening:
             self._reader = make_reader(self._settings.kafka)
             self._whole = make_reader(self._settings.kafka, uncommitted=True)
@@ -138,7 +144,7 @@ class Letters:
             existing = set(await admin.list_topics())
             found = []
             for handler in HANDLERS:
-                topic = self._settings.kafka.topic_prefix + dead_letter_topic(handler.consumes.name, handler.group)
+                topic = self._settings.kafka.topic_prefix + self._topic_of(handler)
                 if topic in existing and self._selection.wants(handler.name):
                     [described] = await admin.describe_topics([topic])
                     numbers = sorted(partition["partition"] for partition in described["partitions"])
@@ -146,3 +152,8 @@ class Letters:
             return found
         finally:
             await admin.close()
+
+    def _topic_of(self, handler: Handler) -> str:
+        if self._plan:
+            return replay_dead_letters(handler, self._plan)
+        return dead_letter_topic(handler.consumes.name, handler.group)

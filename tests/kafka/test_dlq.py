@@ -25,7 +25,7 @@ from streams.dlq.purge import purge
 from streams.dlq.redrive import redrive
 from streams.dlq.selection import Selection, selection_of
 from streams.kafka import make_producer
-from tests.kafka.installation import CRAWLED, DEAD, SCORED, Installation, installed, page, scored, scorer
+from tests.kafka.installation import CRAWLED, DEAD, SCORED, Installation, install, installed, page, scored, scorer
 
 pytestmark = pytest.mark.kafka
 
@@ -89,6 +89,15 @@ async def test_letters_are_counted_by_handler_and_reason(
     assert one["waiting"] == 20
     later = selection_of([], [], None, None, "", "1h", datetime.now(UTC))
     assert (await command(capfd, run_list, with_letters.settings, later, False, False, True))["waiting"] == 0
+
+
+async def test_where_nothing_has_run_yet_no_letters_wait(
+    kafka: str, topic_prefix: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Not even the topics are there."""
+    settings = Installation(install(kafka, topic_prefix)).settings
+    assert (await command(capfd, run_list, settings, ALL, False, False, True))["letters"] == []
+    assert await asyncio.to_thread(run_show, settings, "score_page/0/0", None, True) == 1
 
 
 async def test_a_mended_handler_gets_its_records_again_under_the_ids_they_would_have_had(

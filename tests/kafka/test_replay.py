@@ -6,7 +6,9 @@ import asyncio
 import json
 import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
@@ -14,6 +16,8 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord
 from schemas.documents import DocumentIndexed
 from schemas.replays import OffsetRange, ReplayPlan, ReplaySelection, ReplayState
 from streams.clock import SystemClock
+from streams.commands.dlq import run_list, run_show
+from streams.dlq.selection import Selection
 from streams.kafka import connection, make_producer
 from streams.replay.ledger import Ledger
 from streams.replay.plan import ReplayError, Wishes, make_plan
@@ -122,6 +126,31 @@ async def test_dead_letters_of_a_replay_wake_nobody(assay: Installation) -> None
     assert await assay.read(f"{CRAWLED}.assay.score_page.dlq") == []
     assert watched.last is not None
     assert (watched.last.replayed, watched.last.dead) == (6, 1)
+
+
+async def test_dead_letters_of_a_replay_are_counted_and_shown_by_its_name(
+    assay: Installation, capfd: pytest.CaptureFixture[str]
+) -> None:
+    await assay.feed([*(page(n) for n in range(3)), (b"k", b"\xff{not json")])
+    await replayed(assay.settings, "score_page")
+    settings = assay.settings
+
+    async def told(run: Callable[..., int], *values: Any, **named: Any) -> tuple[int, str]:
+        capfd.readouterr()
+        status = await asyncio.to_thread(run, settings, *values, **named)
+        out, err = capfd.readouterr()
+        return status, out.strip() or err
+
+    status, live = await told(run_list, Selection(), False, False, True)
+    assert (status, json.loads(live)["waiting"]) == (0, 0)
+    status, line = await told(run_list, Selection(), True, False, True, plan="again")
+    letter = json.loads(line)
+    assert (status, letter["reason"]) == (0, "undecodable")
+    status, shown = await told(run_show, letter["id"], None, True, plan="again")
+    assert (status, json.loads(shown)["from"]) == (0, letter["from"])
+    assert (await told(run_show, letter["id"], None, True))[0] == 1, "live traffic has no such letter"
+    status, trouble = await told(run_list, Selection(), False, False, False, plan="another")
+    assert (status, "no dead letters are kept of a replay 'another'" in trouble) == (1, True)
 
 
 async def test_live_output_goes_where_readers_dedupe_and_fetches_nothing(assay: Installation) -> None:
