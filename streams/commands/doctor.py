@@ -5,7 +5,6 @@ In: the machine and the configuration. Out: a list of checks. Nothing is made, f
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import importlib
 import json
@@ -28,9 +27,6 @@ from streams.commands.doctor_kafka import check_kafka
 from streams.commands.doctor_models import check_models
 from streams.commands.findings import Finding, State, check_folder
 from streams.fetch.settings import FetchSettings
-from streams.index.embedders import make_embedder
-from streams.index.ports import IndexDownError, IndexSettingsError
-from streams.index.settings import IndexSettings
 from streams.settings import HttpSettings, Settings
 from streams.settings_files import config_dir
 
@@ -73,7 +69,10 @@ def examine(settings: Settings, ask_models: bool = False) -> Iterator[Finding]:
     yield check_java(needed=not named)
     yield check_jars(cache_folder(), needed=not named)
     yield from check_kafka(settings)
-    yield check_index(settings.index)
+    # A broken package is told by the check of packages; it must not end the doctor before that.
+    from streams.commands.doctor_index import check_index
+
+    yield check_index(settings.index, settings.http)
     yield from check_trees(settings)
     yield check_port(settings.http)
     yield from check_fetching(settings.fetch)
@@ -127,22 +126,6 @@ def check_jars(cache: Path, needed: bool) -> Finding:
     return Finding("local Kafka", state, f"not in {cache}, nothing to fetch it with", "pip install 'assay[local]'")
 
 
-def check_index(index: IndexSettings) -> Finding:
-    """Whether the index could be used as it is configured: the server answers, or the files are free to be owned."""
-    where = index.url or (str(index.path) if index.path else "memory, which ends with its process")
-    if not index.url and index.path is not None and not index.path.exists():
-        if (folder := check_folder("index", index.path.absolute().parent, "ASSAY_INDEX__PATH")).state != "ok":
-            return folder
-        return Finding("index", "ok", f"embedded, will be made in {index.path}; {index.embedder.kind} vectors")
-    try:
-        asyncio.run(_try_index(index))
-    except IndexSettingsError as error:
-        return Finding("index", "warn", str(error))
-    except IndexDownError as error:
-        return Finding("index", "fail", f"{where}: {error}", "start it, or name another with ASSAY_INDEX__URL")
-    return Finding("index", "ok", f"{where}; {index.embedder.kind} vectors")
-
-
 def check_trees(settings: Settings) -> Iterator[Finding]:
     """Whether the trees that re-rank can be asked, where there are any, and see the numbers they were trained on."""
     if (model := settings.ranking_model) is None:
@@ -158,19 +141,6 @@ def check_trees(settings: Settings) -> Iterator[Finding]:
         yield Finding(
             "ranking trees", "ok", f"{model.manifest.name} {model.manifest.version} fits the features of today"
         )
-
-
-async def _try_index(index: IndexSettings) -> None:
-    # A broken package is told by the check of packages; it must not end the doctor before that.
-    from streams.index.qdrant import QdrantStore
-
-    embedder = make_embedder(index.embedder)
-    store = QdrantStore(index, embedder.name, embedder.dimensions)
-    try:
-        await store.examine()
-    finally:
-        await store.aclose()
-        await embedder.aclose()
 
 
 def check_port(http: HttpSettings) -> Finding:

@@ -108,13 +108,9 @@ def request_of(options: QueryOptions) -> RankingRequested | str:
     """The request, or what is wrong with it or with whom it is for."""
     if options.app and (problem := check_address(options.app)):
         return f"--app: {problem}"
-    text = options.text
-    if text == "-":
-        raw = sys.stdin.buffer.read(_LONGEST_INPUT)
-        text = raw.decode("utf-8", "replace")
-    text = text.strip()
-    if not text:
-        return "the query is empty: say what is looked for"
+    text, problem = _asked(options.text)
+    if problem:
+        return problem
     candidates: list[Any] | None = None
     lines: list[int] = []
     if options.candidates is not None:
@@ -138,6 +134,23 @@ def request_of(options: QueryOptions) -> RankingRequested | str:
             return refusal(error).detail
         where = f"line {lines[number]}" if lines[number] else f"candidate {number + 1}"
         return f"{options.candidates}, {where}: {refusal(error).detail}"
+
+
+def _asked(text: str) -> tuple[str, str]:
+    """What is asked, and what is wrong with it."""
+    # Bytes of the command line that are no text come as surrogates.
+    raw = sys.stdin.buffer.read(_LONGEST_INPUT) if text == "-" else text.encode("utf-8", "surrogateescape")
+    try:
+        text = raw.decode("utf-8").strip()
+    except UnicodeDecodeError as error:
+        if len(raw) < _LONGEST_INPUT or error.reason != "unexpected end of data":
+            return "", "the query is no text in UTF-8; `iconv -t UTF-8` makes it of text in another encoding"
+        text = raw.decode("utf-8", "ignore")
+    if not text:
+        return "", "the query is empty: say what is looked for"
+    if len(text) > MAX_QUERY_CHARACTERS:
+        return "", f"the query is longer than {MAX_QUERY_CHARACTERS} characters; ask for less at once"
+    return text, ""
 
 
 def _candidates(path: Path) -> list[tuple[int, Any]] | str:

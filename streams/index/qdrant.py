@@ -158,10 +158,16 @@ class QdrantStore:
     async def _joined(self, owner: QdrantStore) -> QdrantClient:
         return await owner._call(lambda client: self._prepared(client, make=True))
 
-    async def examine(self) -> None:
-        """Whether ``open`` would work, without making anything. Raises what it would raise."""
+    async def examine(self) -> StoreCounts | None:
+        """What is there, None without a collection; makes nothing, and raises what ``open`` would raise."""
+        name = self._settings.collection
         client = await self._guarded(lambda: self._opened(make=False))
-        await self._guarded(client.close)
+        try:
+            return await self._guarded(
+                lambda: self._access.count(client, name) if client.collection_exists(name) else None
+            )
+        finally:
+            await self._guarded(client.close)
 
     async def _call(self, operation: Callable[[QdrantClient], Result]) -> Result:
         if self._client is None:

@@ -76,8 +76,12 @@ def check_address(url: str) -> str | None:
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        named = parts.username is not None
     except ValueError:
-        good = False
+        good = named = False
+    if named:
+        # Shown again it would be a password on somebody's screen.
+        return "the address has a user or a password in it; what is shown is ASSAY_HTTP__TOKEN, leave them out"
     return None if good else f"{url!r} is no address such as http://127.0.0.1:8080"
 
 

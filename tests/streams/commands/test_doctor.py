@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from qdrant_client import QdrantClient, models
 
 from streams.broker_files import BrokerUnavailable
 from streams.commands import doctor, findings
 from streams.fetch.settings import FetchSettings
-from streams.index.settings import IndexSettings
 from streams.settings import HttpSettings, Settings, load_settings
 
 
@@ -131,29 +129,3 @@ def test_what_was_opened_for_fetching_is_told(tmp_path: Path) -> None:
     named = list(doctor.check_fetching(FetchSettings(user_agent="HarbourBot/1.0", cache_path=None)))
     assert [finding.state for finding in named] == ["ok", "warn"]
     assert not named[0].todo
-
-
-def test_an_index_is_looked_at_without_being_made(tmp_path: Path) -> None:
-    path = tmp_path / "index"
-    assert doctor.check_index(IndexSettings(path=path)).state == "ok"
-    assert not path.exists()
-    path.mkdir()
-    assert doctor.check_index(IndexSettings(path=path)).state == "ok"
-    owner = QdrantClient(path=str(path))
-    assert owner.get_collections().collections == []
-    owner.close()
-
-
-def test_a_server_that_does_not_answer_is_told_with_what_to_do() -> None:
-    finding = doctor.check_index(IndexSettings(url="http://127.0.0.1:9", timeout_seconds=1))
-    assert finding.state == "fail"
-    assert "ASSAY_INDEX__URL" in finding.todo
-
-
-def test_an_index_of_another_embedder_is_told(tmp_path: Path) -> None:
-    owner = QdrantClient(path=str(tmp_path))
-    owner.create_collection("documents", models.VectorParams(size=8, distance=models.Distance.COSINE))
-    owner.close()
-    finding = doctor.check_index(IndexSettings(path=tmp_path))
-    assert finding.state == "warn"
-    assert "with 8 dimensions" in finding.detail

@@ -142,6 +142,19 @@ def test_the_query_may_come_on_standard_input(filled: Settings, ask: Shown, monk
     assert event(out).query == TEXT
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [(b"caf\xe9", "no text in UTF-8"), ("渡".encode() * 20_000, "longer than 4000"), (b"\n", "is empty")],
+)
+def test_what_comes_on_standard_input_and_is_no_query_is_told(
+    given: bytes, said: str, tmp_path: Path, ask: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+    status, out, err = ask(settings_at(tmp_path), "-")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
 def test_candidates_come_from_a_file_in_several_forms(tmp_path: Path, ask: Shown) -> None:
     settings = settings_at(tmp_path)
     one, two = ({"url": f"https://a.example/{n}", "title": "Bridge", "content": f"bridge {n}"} for n in range(2))
@@ -165,7 +178,9 @@ def test_candidates_come_from_a_file_in_several_forms(tmp_path: Path, ask: Shown
     ("text", "options", "content", "said"),
     [
         (" \n", {}, None, "the query is empty"),
-        ("x" * 4001, {}, None, "query: "),
+        ("x" * 4001, {}, None, "longer than 4000 characters"),
+        ("渡" * 20_000, {}, None, "longer than 4000 characters"),
+        (b"caf\xe9".decode("utf-8", "surrogateescape"), {}, None, "no text in UTF-8"),
         ("x", {"tiers": ("D",)}, None, "filters.tiers"),
         ("x", {"app": "foo"}, None, "--app: 'foo' is no address such as http://127.0.0.1:8080"),
         ("x", {"app": "http://"}, None, "no address"),

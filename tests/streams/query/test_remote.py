@@ -93,3 +93,10 @@ def test_an_address_that_is_none_is_told(url: str) -> None:
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8080", "https://assay.example/query", "http://[::1]:1"])
 def test_an_address_is_one(url: str) -> None:
     assert check_address(url) is None
+
+
+@pytest.mark.parametrize("url", ["http://ann:secret@127.0.0.1:8080", "https://ann@assay.example"])
+def test_an_address_with_a_password_is_not_asked_and_not_shown_again(url: str) -> None:
+    said = check_address(url) or ""
+    assert "ASSAY_HTTP__TOKEN" in said
+    assert "ann" not in said

@@ -1,0 +1,79 @@
+"""The index as ``assay doctor`` finds it: free, owned by an application, empty, gone."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, make_asgi_app
+from qdrant_client import QdrantClient, models
+
+from streams.commands.doctor_index import check_index
+from streams.http import HttpServer
+from streams.index.settings import IndexSettings
+from streams.settings import HttpSettings
+from streams.telemetry.metrics import Metrics
+from streams.world import LiveWorld
+from tests.streams.query.indexes import fill, settings_at
+
+NOBODY = HttpSettings(port=9)
+
+
+def test_an_index_is_looked_at_without_being_made(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    assert check_index(IndexSettings(path=path), NOBODY).state == "ok"
+    assert not path.exists()
+    path.mkdir()
+    finding = check_index(IndexSettings(path=path), NOBODY)
+    assert finding.state == "ok"
+    assert "nothing is in it yet" in finding.detail
+    owner = QdrantClient(path=str(path))
+    assert owner.get_collections().collections == []
+    owner.close()
+
+
+def test_it_says_what_is_in_the_index(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path)
+    asyncio.run(fill(settings))
+    finding = check_index(settings.index, NOBODY)
+    assert finding.state == "ok"
+    assert "3 documents (A 1, B 1, C 1)" in finding.detail
+
+
+async def test_an_index_that_an_application_has_is_well_where_that_can_be_asked(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path)
+    await fill(settings)
+    owner = LiveWorld(settings)
+    await owner.open_index()
+    registry = CollectorRegistry()
+    metrics = Metrics(registry)
+    metrics.index_points.set(7)
+    metrics.index_documents.labels("B").set(2)
+    try:
+        async with HttpServer(make_asgi_app(registry), HttpSettings(port=0)) as server:
+            there = HttpSettings(port=int(server.address.rpartition(":")[2]))
+            finding = await asyncio.to_thread(check_index, settings.index, there)
+            assert finding.state == "ok"
+            assert server.address in finding.detail
+            assert "7 points of 2 documents (" in finding.detail
+        finding = await asyncio.to_thread(check_index, settings.index, there)
+        assert finding.state == "warn"
+        assert "another process owns the index" in finding.detail
+        assert "ASSAY_HTTP__PORT" in finding.todo
+    finally:
+        await owner.aclose()
+
+
+def test_a_server_that_does_not_answer_is_told_with_what_to_do() -> None:
+    finding = check_index(IndexSettings(url="http://127.0.0.1:9", timeout_seconds=1), NOBODY)
+    assert finding.state == "fail"
+    assert "ASSAY_INDEX__URL" in finding.todo
+
+
+def test_an_index_of_another_embedder_is_told(tmp_path: Path) -> None:
+    owner = QdrantClient(path=str(tmp_path))
+    owner.create_collection("documents", models.VectorParams(size=8, distance=models.Distance.COSINE))
+    owner.close()
+    finding = check_index(IndexSettings(path=tmp_path), NOBODY)
+    assert finding.state == "warn"
+    assert "with 8 dimensions" in finding.detail
