@@ -7,10 +7,8 @@ parsed. Parameters that a model refuses are left out from then on, which the cal
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from enum import Enum
 from typing import Any
 
 import httpx2
@@ -19,6 +17,7 @@ import structlog
 
 from schemas.needs import AskModel, Message
 from streams.llm.replies import Completion, read_completion
+from streams.llm.results import Answer, Failure, Trouble
 from streams.llm.settings import LlmSettings, ModelLimits
 
 log = structlog.get_logger(__name__)
@@ -33,42 +32,6 @@ _ADVICE = {
     404: "are ASSAY_LLM__MODEL and ASSAY_LLM__BASE_URL right?",
 }
 """What to look at, by status."""
-
-
-class Trouble(Enum):
-    """What kind of trouble a request met."""
-
-    REQUEST = "the server does not take this request"
-    LIMITED = "too many requests"
-    PASSING = "the server failed"
-    TIMEOUT = "no answer in time"
-    DOWN = "nobody can be asked"
-    SHUT = "the server takes no request of ours"
-    ADAPT = "a parameter is left out from now on"
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A request without an answer.
-
-    Attributes:
-        kind: What kind of trouble.
-        detail: For people. What stands after the first colon are the server's words, which may repeat the question.
-        after_seconds: How long the server wants to be left alone, if it said so.
-    """
-
-    kind: Trouble
-    detail: str
-    after_seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A completion, and the limits that its headers state (a minute's requests and tokens)."""
-
-    completion: Completion
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
 
 
 class ResponseTooLargeError(Exception):

@@ -27,13 +27,13 @@ from streams.llm.answers import answer_key
 from streams.llm.asking import Asking
 from streams.llm.budget import Budget
 from streams.llm.cache import make_store
-from streams.llm.client import Answer, Client, ClientSettingsError, Failure, Trouble
+from streams.llm.client import Client, ClientSettingsError
 from streams.llm.flights import Flights, Replied
 from streams.llm.ledger import Ledger
 from streams.llm.limits import NoTurn, Turn
 from streams.llm.observer import LlmObserver
 from streams.llm.prices import cost_of, prompt_tokens_of
-from streams.llm.replies import Usage
+from streams.llm.results import Answer, Failure, Trouble
 from streams.llm.settings import LlmSettings, ModelsSection
 from streams.llm.shares import Shares
 from streams.llm.store import AnswerStore, BoundReachedError, StoreError
@@ -49,15 +49,6 @@ _REFUSALS = 3
 """How often a question is refused for want of room, while others are answered, before it is taken for too large."""
 _LEAST_TRY_SECONDS = 0.1
 """In less than that nothing is answered."""
-_OUTCOMES = {
-    Trouble.REQUEST: CallOutcome.ERROR,
-    Trouble.LIMITED: CallOutcome.RATE_LIMITED,
-    Trouble.PASSING: CallOutcome.ERROR,
-    Trouble.TIMEOUT: CallOutcome.TIMEOUT,
-    Trouble.DOWN: CallOutcome.ERROR,
-    Trouble.SHUT: CallOutcome.ERROR,
-    Trouble.ADAPT: CallOutcome.ERROR,
-}
 
 
 class GatewaySettingsError(Exception):
@@ -212,8 +203,8 @@ class Gateway:
             async with asyncio.timeout(asking.left):
                 with self._observer.call(asking.need, asking.model) as span:
                     result = await self._client.ask(asking.need, asking.model, asking.limits)
-                    self._observer.came(span, *_ended(result))
-            if isinstance(result, Answer) and (usage := result.completion.usage) is not None:
+                    self._observer.came(span, result.outcome, result.usage)
+            if (usage := result.usage) is not None:
                 used = usage.prompt_tokens + usage.completion_tokens
         except TimeoutError:
             result = Failure(Trouble.TIMEOUT, f"no answer within {asking.policy.deadline_seconds:g} s")
@@ -225,7 +216,7 @@ class Gateway:
             took = self._clock.monotonic() - began
             asking.spent += took
             asking.latency += took
-        self._observer.requested(asking.need.task, asking.model, _ended(result)[0], took)
+        self._observer.requested(asking.need.task, asking.model, result.outcome, took)
         return result
 
     async def _judge(self, asking: Asking, result: Answer | Failure) -> Replied | None:
@@ -262,8 +253,7 @@ class Gateway:
         if result.kind is Trouble.DOWN or not breaker.closed:
             await self._ledger.settle(asking)
             return self._unavailable(asking.need, asking.model, "down", result.detail, result.after_seconds)
-        outcome = CallOutcome.TIMEOUT if result.kind is Trouble.TIMEOUT else CallOutcome.ERROR
-        return await self._ledger.failed(asking, outcome, result.detail)
+        return await self._ledger.failed(asking, result.outcome, result.detail)
 
     async def _limited(self, asking: Asking, result: Failure) -> Replied | None:
         """Everybody rests, as long as the server wishes; who may wait no longer is told so."""
@@ -312,10 +302,3 @@ class Gateway:
             access = ModelAccess(model, self._llm, limits, self._shares, self._clock, self._observer)
             self._access[model] = access
         return access
-
-
-def _ended(result: Answer | Failure) -> tuple[CallOutcome, Usage | None]:
-    """How a request ended, and what the server counted."""
-    if isinstance(result, Answer):
-        return result.completion.outcome, result.completion.usage
-    return _OUTCOMES[result.kind], None
