@@ -36,15 +36,8 @@ from handlers.trust.labels import Thresholds, TrustJudgment, label_for
 from handlers.trust.tiers import SourceRules, source_of
 from schemas.needs import Ask
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
-from schemas.ranking import (
-    RankedResult,
-    RankingCompleted,
-    RankingRequested,
-    ReasoningMetadata,
-    StageName,
-    StageNote,
-    StageOutcome,
-)
+from schemas.queries import RankingRequested
+from schemas.ranking import RankedResult, RankingCompleted, ReasoningMetadata, StageName, StageNote, StageOutcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply, VectorsReply, VectorsUnavailable
 from schemas.rules import Rules
 

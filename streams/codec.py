@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from schemas.event import Envelope, Event
 from schemas.outcome import Dead, DeadReason
 from schemas.pages import CrawledPage, ScoredPage
-from schemas.ranking import RankingRequested
+from schemas.queries import RankingRequested
 from streams.topology import TOPIC_BYTES, Topic
 
 Headers = Sequence[tuple[str, bytes | None]]

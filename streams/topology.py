@@ -29,7 +29,8 @@ from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.needs import Ask
 from schemas.outcome import Outcome
 from schemas.pages import CrawledPage, ScoredPage
-from schemas.ranking import RankingCompleted, RankingFeedback, RankingRequested
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted, RankingFeedback
 from schemas.relevance import (
     RelevanceJudged,
     RelevanceRequested,

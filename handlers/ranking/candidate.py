@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.ranking import CandidateTrust
+from schemas.queries import CandidateTrust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,8 @@ from handlers.ranking.candidate import Candidate
 from handlers.ranking.fusion import Fused, age_in_days
 from handlers.ranking.intent import ReadQuery
 from handlers.ranking.manifest import TOTAL_FEATURES_PHASE_C
-from schemas.ranking import CandidateTrust, Intent
+from schemas.queries import CandidateTrust
+from schemas.ranking import Intent
 
 _NAN = math.nan
 _INTENTS = {Intent.SPECIFIC: 0.0, Intent.EXPLORATORY: 1.0, Intent.BALANCED: 2.0}

@@ -14,7 +14,7 @@ from handlers.page.links import host_of, is_public_suffix, registrable_domain
 from handlers.ranking.candidate import Candidate
 from handlers.trust.labels import Thresholds, tier_of
 from schemas.needs import SearchFilters
-from schemas.ranking import RankingFilters
+from schemas.queries import RankingFilters
 
 _RESOLUTION = timedelta(microseconds=1)
 _LAST = datetime.max.replace(tzinfo=UTC)

@@ -21,7 +21,7 @@ from handlers.ranking.candidate import Candidate
 from handlers.ranking.filters import BadFilter, fits, read_filters
 from handlers.ranking.sections import RetrievalSection
 from schemas.needs import SearchVectors
-from schemas.ranking import CandidateTrust, RankingCandidate, RankingRequested, cts_score_of
+from schemas.queries import CandidateTrust, RankingCandidate, RankingRequested, cts_score_of
 from schemas.replies import VectorHit
 
 __all__ = ["BadFilter", "fits", "merge_hits", "read_filters", "search_for", "take_given"]

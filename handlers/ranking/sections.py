@@ -8,7 +8,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from schemas.ranking import MAX_RESULTS, TreesMode
+from schemas.queries import MAX_RESULTS
+from schemas.ranking import TreesMode
 from schemas.rules import Section
 
 MOST_CANDIDATES = 200

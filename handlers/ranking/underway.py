@@ -11,7 +11,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from schemas.ranking import RankingRequested, StageNote
+from schemas.queries import RankingRequested
+from schemas.ranking import StageNote
 from schemas.replies import VectorsReply
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from handlers.reasoning.context import order_sources
 from handlers.reasoning.roles import ROLES
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel, Need
-from schemas.ranking import RankingCompleted, RankingRequested
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
 from streams.commands.answer_screen import print_answer, print_json
 from streams.commands.query import QueryOptions, request_of, switched

@@ -25,7 +25,8 @@ from rich.console import Console
 
 from handlers.reasoning.context import order_sources
 from handlers.reasoning.roles import role_messages
-from schemas.ranking import MAX_CANDIDATES, MAX_QUERY_CHARACTERS, RankingCompleted, RankingRequested
+from schemas.queries import MAX_CANDIDATES, MAX_QUERY_CHARACTERS, RankingRequested
+from schemas.ranking import RankingCompleted
 from streams.codec import refusal
 from streams.commands.query_screen import print_results, printable
 from streams.entries import UNREADABLE, explain, opened

@@ -10,7 +10,7 @@ from datetime import datetime
 from schemas.claims import ExtractedClaim, UtteranceRecorded
 from schemas.event import Event
 from schemas.pages import CrawledPage
-from schemas.ranking import RankingRequested
+from schemas.queries import RankingRequested
 from schemas.relevance import SnippetsRequested
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from streams.demo.sample_web import page

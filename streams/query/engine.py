@@ -19,7 +19,8 @@ import structlog
 
 from schemas.needs import Ask
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
-from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageOutcome
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted, StageName, StageOutcome
 from streams.clock import Clock, SystemClock
 from streams.pipeline.breaker import ClosedBreaker
 from streams.pipeline.decide import Chance, Decider, World, retry_of

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from schemas.ranking import RankingCompleted, RankingRequested
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted
 from streams.query.engine import Refusal
 from streams.telemetry.queries import RefusalReason
 

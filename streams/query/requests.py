@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from pydantic import ValidationError
 
-from schemas.ranking import RankingRequested
+from schemas.queries import RankingRequested
 from streams.codec import refusal
 
 _ONCE = {"q": "query", "limit": "limit", "request_id": "request_id"}

@@ -14,7 +14,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from schemas.ranking import RankingCompleted, RankingRequested
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted
 from streams.query.engine import Queries, Refusal
 from streams.query.gate import refuse
 from streams.query.requests import read_body, read_query_string

@@ -9,7 +9,8 @@ from typing import Literal
 
 import structlog
 
-from schemas.ranking import RankingCompleted, RankingRequested, StageOutcome
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted, StageOutcome
 from streams.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)

@@ -20,7 +20,8 @@ from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.ranking.metrics import ndcg_at, reciprocal_rank
 from schemas.needs import Ask, AskModel, SearchVectors
 from schemas.outcome import Emit
-from schemas.ranking import RankingCompleted, RankingRequested, StageName
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted, StageName
 from schemas.replies import Reply
 from streams.index.hashed_ngrams import hash_ngrams
 from streams.settings import load_settings

@@ -25,7 +25,8 @@ from typing import Any
 from handlers.index_page import IndexPageRules, index_page
 from schemas.needs import Ask, AskModel, Need, SearchVectors
 from schemas.pages import ScoredPage, Tier, TrustFeatures
-from schemas.ranking import RankingCompleted, RankingRequested
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted
 from schemas.replies import Reply
 from streams.query.engine import QueryEngine
 from streams.settings import Settings, load_settings

@@ -25,7 +25,7 @@ from handlers.ranking.mmr import diversify, weight_of
 from handlers.ranking.sections import RankingSection
 from handlers.ranking.stages import weigh
 from handlers.ranking.trees import RankingModel
-from schemas.ranking import CandidateTrust
+from schemas.queries import CandidateTrust
 from schemas.rules import Rules
 from streams.ranking_model import SHIPPED, read_ranking_model
 from tests.rules import shipped_rules

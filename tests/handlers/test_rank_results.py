@@ -16,7 +16,8 @@ from handlers.ranking.tokens import fold
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel, SearchVectors
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
-from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageNote, StageOutcome
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
 from schemas.replies import (
     ModelFailed,
     ModelReply,

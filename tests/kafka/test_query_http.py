@@ -13,7 +13,8 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from schemas.ranking import RankingCompleted, RankingRequested, StageName
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted, StageName
 from streams.http import HttpServer
 from streams.settings import HttpSettings
 from streams.topology import HANDLERS, RANKING_COMPLETED, RANKING_REQUESTED

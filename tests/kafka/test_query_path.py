@@ -20,7 +20,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from schemas.documents import DocumentIndexed
-from schemas.ranking import RankingCompleted, RankingRequested
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted
 from streams.topology import HANDLERS
 from tests.accuracy.ranking_checks import (
     STAGES,

@@ -11,7 +11,8 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from schemas.pages import ScoredPage
-from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageOutcome
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted, StageName, StageOutcome
 from streams.kafka import connection
 from streams.topology import HANDLERS, Handler
 from tests.handlers.indexing.pages import LONG, scored_page

@@ -12,7 +12,8 @@ from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.pages import CrawledPage, ScoredPage
-from schemas.ranking import RankingCompleted, RankingFeedback, RankingRequested
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted, RankingFeedback
 from schemas.relevance import (
     RelevanceJudged,
     RelevanceRequested,

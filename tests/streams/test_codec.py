@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from schemas.event import Envelope, Event
 from schemas.outcome import Dead, DeadReason
 from schemas.pages import CrawledPage
-from schemas.ranking import RankingRequested
+from schemas.queries import RankingRequested
 from schemas.retrieval import RetrievalBatch
 from streams.codec import MAX_DETAIL, Headers, OutputRecord, decode, encode, timestamp
 from streams.topology import PAGES_CRAWLED, RANKING_REQUESTED, RETRIEVAL_BATCHES, TOPIC_BYTES, TOPICS, Topic

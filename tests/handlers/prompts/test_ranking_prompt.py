@@ -6,7 +6,7 @@ from pathlib import Path
 
 from handlers.rank_results import RankResultsRules, rank_results
 from schemas.needs import Ask, AskModel
-from schemas.ranking import RankingRequested
+from schemas.queries import RankingRequested
 from tests.rules import CONFIG, shipped_rules
 
 GOLDEN = Path(__file__).parent / "golden" / "rank_results.txt"

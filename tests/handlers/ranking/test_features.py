@@ -29,7 +29,8 @@ from handlers.ranking.manifest import (
 )
 from handlers.ranking.sections import RankingSection
 from handlers.ranking.trees import ModelMismatchError, RankingModel
-from schemas.ranking import CandidateTrust, RankedResult
+from schemas.queries import CandidateTrust
+from schemas.ranking import RankedResult
 from schemas.rules import Rules
 from tests.handlers.ranking.frozen.cases import Case, frozen_cases, frozen_model, frozen_scores, frozen_vectors
 from tests.handlers.ranking.models import manifest_of

@@ -13,7 +13,7 @@ from handlers.ranking.candidate import Candidate
 from handlers.ranking.filters import BadFilter, fits, on_sites, read_filters
 from handlers.trust.labels import Thresholds
 from schemas.needs import SearchFilters
-from schemas.ranking import CandidateTrust, RankingFilters
+from schemas.queries import CandidateTrust, RankingFilters
 
 TIERS = Thresholds(70, 40)
 

@@ -17,7 +17,7 @@ from handlers.ranking.candidate import Candidate
 from handlers.ranking.fusion import Fused, age_in_days, fuse
 from handlers.ranking.intent import read_query
 from handlers.ranking.sections import Bm25Section, RankingSection
-from schemas.ranking import CandidateTrust
+from schemas.queries import CandidateTrust
 from schemas.rules import Rules
 from tests.rules import shipped_rules
 

@@ -13,7 +13,7 @@ from handlers.indexing.points import points_of
 from handlers.ranking.retrieval import BadFilter, merge_hits, search_for, take_given
 from handlers.ranking.sections import RetrievalSection
 from schemas.needs import SearchFilters, SearchVectors
-from schemas.ranking import CandidateTrust, RankingCandidate, RankingRequested
+from schemas.queries import CandidateTrust, RankingCandidate, RankingRequested
 from schemas.replies import VectorHit
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules

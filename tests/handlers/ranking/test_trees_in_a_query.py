@@ -12,7 +12,8 @@ from handlers.ranking.manifest import Feature, Phase
 from handlers.ranking.trees import RankingModel
 from schemas.needs import Ask, AskModel, SearchVectors
 from schemas.outcome import Emit
-from schemas.ranking import RankedResult, RankingCompleted, RankingRequested
+from schemas.queries import RankingRequested
+from schemas.ranking import RankedResult, RankingCompleted
 from schemas.replies import Reply, VectorHit, VectorsReply
 from streams.llm.offline import answer_offline
 from tests.handlers.ranking.frozen.cases import frozen_model

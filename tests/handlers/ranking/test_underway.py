@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from handlers.ranking.underway import MOST, Begun, Underway
-from schemas.ranking import RankingRequested, StageName, StageNote, StageOutcome
+from schemas.queries import RankingRequested
+from schemas.ranking import StageName, StageNote, StageOutcome
 from schemas.replies import VectorsReply
 
 NOTE = StageNote(stage=StageName.RETRIEVAL, outcome=StageOutcome.RAN)

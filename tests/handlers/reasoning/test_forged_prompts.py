@@ -11,7 +11,7 @@ from handlers.reasoning.answer import AnswerRules
 from handlers.reasoning.context import order_sources
 from handlers.reasoning.roles import ROLES, Finding, role_messages
 from schemas.needs import Ask, AskModel
-from schemas.ranking import RankingRequested
+from schemas.queries import RankingRequested
 from tests.handlers.reasoning.results import result
 from tests.handlers.trust.forgeries import reads_as_label
 from tests.rules import shipped_rules

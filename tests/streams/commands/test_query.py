@@ -9,7 +9,8 @@ import pytest
 from rich.cells import cell_len
 
 from schemas.llm import CallOutcome, LlmCall
-from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageNote, StageOutcome
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
 from streams.commands.query import QueryOptions, run_query
 from streams.commands.query_screen import print_results, printable
 from streams.http import HttpServer

@@ -11,7 +11,7 @@ from schemas.claims import ClaimBand, ClaimEvaluated, ClaimStatus
 from schemas.documents import DocumentIndexed, IndexChange
 from schemas.llm import CallOutcome, LlmCall
 from schemas.pages import Tier
-from schemas.ranking import RankingRequested
+from schemas.queries import RankingRequested
 from schemas.retrieval import ResultCounts, ResultsClassified
 from streams.demo.account import Trace
 from streams.demo.tally import Tally

@@ -18,7 +18,7 @@ from handlers.ranking.retrieval import merge_hits
 from handlers.ranking.sections import RetrievalSection
 from schemas.needs import IndexDocument, SearchFilters, SearchVectors
 from schemas.pages import ScoredPage, TrustFeatures
-from schemas.ranking import RankingFilters
+from schemas.queries import RankingFilters
 from schemas.replies import IndexReply, VectorHit, VectorsReply
 from streams.clock import SystemClock
 from streams.index.hashed_ngrams import HashedNgrams, hash_ngrams

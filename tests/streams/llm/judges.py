@@ -12,7 +12,8 @@ from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.event import Event
 from schemas.needs import Ask, AskModel, SearchVectors
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
-from schemas.ranking import RankingCompleted, RankingRequested, StageName
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted, StageName
 from schemas.relevance import RelevanceJudged, RelevanceRequested
 from schemas.replies import Reply, VectorsReply
 from schemas.retrieval import RetrievalBatch, RetrievalEvaluated

@@ -11,7 +11,7 @@ from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
 from schemas.outcome import DeadReason, RetryReason, Stage
 from schemas.pages import ScoredPage
-from schemas.ranking import RankingRequested
+from schemas.queries import RankingRequested
 from schemas.relevance import RelevanceJudged, SnippetExtracted
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated, SearchScoreSource

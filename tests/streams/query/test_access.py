@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from schemas.ranking import RankingCandidate, RankingCompleted, RankingRequested
+from schemas.queries import RankingCandidate, RankingRequested
+from schemas.ranking import RankingCompleted
 from streams.query.access import NoQueriesError, application_url, open_queries
 from streams.query.engine import QueryEngine
 from streams.query.remote import RemoteQueries

@@ -7,7 +7,8 @@ from structlog.testing import capture_logs
 
 from schemas.needs import Ask, Need, SearchVectors
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
-from schemas.ranking import RankingCompleted, RankingRequested, StageName, StageNote, StageOutcome
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
 from schemas.replies import Reply, VectorsReply
 from streams.query.engine import QueryEngine, Refusal
 from streams.telemetry.metrics import Metrics

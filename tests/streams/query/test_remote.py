@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 
 from schemas.outcome import Dead, DeadReason, Emit, Outcome, Retry, RetryReason
-from schemas.ranking import RankingCompleted, RankingRequested
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted
 from streams.http import HttpServer
 from streams.query.engine import QueryEngine, Refusal
 from streams.query.remote import RemoteQueries, check_address

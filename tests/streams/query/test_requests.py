@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from schemas.ranking import RankingFilters, RankingRequested
+from schemas.queries import RankingFilters, RankingRequested
 from streams.query.requests import read_body, read_query_string
 
 

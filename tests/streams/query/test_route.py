@@ -8,7 +8,8 @@ import pytest
 
 from schemas.needs import Need
 from schemas.outcome import Dead, DeadReason, Emit, Outcome, Retry, RetryReason
-from schemas.ranking import RankingCompleted, RankingRequested
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted
 from schemas.replies import Reply
 from streams.http import HttpServer
 from streams.query.engine import QueryEngine

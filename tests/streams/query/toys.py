@@ -8,12 +8,12 @@ from typing import Any
 
 from schemas.needs import Ask, Need, SearchVectors
 from schemas.outcome import Emit, Outcome
+from schemas.queries import RankingRequested
 from schemas.ranking import (
     Intent,
     IntentNote,
     RankedResult,
     RankingCompleted,
-    RankingRequested,
     ReasoningMetadata,
     StageName,
     StageNote,

@@ -21,7 +21,8 @@ from handlers.ranking.fusion import Fused
 from handlers.ranking.intent import ReadQuery
 from handlers.ranking.manifest import Manifest
 from handlers.ranking.trees import RankingModel
-from schemas.ranking import CandidateTrust, Intent, IntentNote
+from schemas.queries import CandidateTrust
+from schemas.ranking import Intent, IntentNote
 
 HERE = Path(__file__).parent
 CASES, VECTORS, SCORES, MODEL, MANIFEST = (

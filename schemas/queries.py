@@ -1,0 +1,171 @@
+"""Queries as somebody asks them: ``ranking.requested.v1``, with filters and, maybe, candidates of their own.
+
+What others write is read leniently where one odd field would else cost the answer to all the rest, and strictly where
+leniency would let through what was to be kept out.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import (
+    AliasChoices,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+    model_validator,
+)
+
+from schemas.event import Event, Many, Text
+from schemas.pages import ONE_OR_MANY, SourceTier, Tier
+
+MAX_QUERY_CHARACTERS = 4_000
+MAX_ID_CHARACTERS = 512
+MAX_CANDIDATES = 200
+"""Of one request; each of them may be as long as ``MAX_CONTENT_CHARACTERS``, all of them fit into a record."""
+MAX_CONTENT_CHARACTERS = 50_000
+MAX_RESULTS = 100
+
+
+def _one_or_many(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else () if value is None else value
+
+
+def _many(singular: str) -> Any:
+    return Field(default=(), max_length=100, validation_alias=AliasChoices(f"{singular}s", singular))
+
+
+def cts_score_of(value: Any) -> int | None:
+    """A content trust score as somebody wrote it: 0 to 100, whole points counting; None for what is none.
+
+    A label begins at a whole score, which 69.9 has not reached.
+
+    >>> [cts_score_of(value) for value in (70, 69.9, True, "70", 101, float("nan"))]
+    [70, 69, None, None, None, None]
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
+        return None
+    return math.floor(value)
+
+
+def _if_readable(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    """None for what can't be read: one odd candidate must not cost the answer to all the others."""
+    try:
+        return None if isinstance(value, bool) else validate(value)
+    except ValidationError:
+        return None
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return tuple(name for name in (value if isinstance(value, list | tuple) else (value,)) if isinstance(name, str))
+
+
+CtsScore = Annotated[int | None, Field(ge=0, le=100), BeforeValidator(cts_score_of)]
+"""A content trust score that somebody else wrote; None where it is none."""
+
+
+class RankingFilters(Event):
+    """What a result must be. Every list that is not empty must hold; within a list one of its values must.
+
+    Fields that there are not are kept, unlike elsewhere (R-010): a filter that is ignored lets through what was to be
+    kept out, so who reads them has to tell.
+
+    Attributes:
+        tiers: Of the index; on the wire also ``tier``, and one value as plain text.
+        domains: Registrable domains or host names.
+        tags: Of ``trust_features.domain_tags``: news, academic, government, blog.
+        date_from: First day or instant of publication, ISO 8601; pages without a date don't fit.
+        date_to: Last day (which counts whole) or instant.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    tiers: Annotated[tuple[Tier, ...], BeforeValidator(_one_or_many)] = _many("tier")
+    domains: Annotated[tuple[Text, ...], BeforeValidator(_one_or_many)] = _many("domain")
+    tags: Annotated[tuple[Text, ...], BeforeValidator(_one_or_many)] = _many("tag")
+    date_from: Text | None = Field(default=None, max_length=40)
+    date_to: Text | None = Field(default=None, max_length=40)
+
+
+class CandidateTrust(Event):
+    """What is known of a candidate's trustworthiness; a subset of ``TrustFeatures``, each of which may be missing."""
+
+    source_tier: SourceTier | None = None
+    base_score: int | None = None
+    domain_tags: Many[str] = ()
+    has_doi: bool | None = None
+    citation_count: int | None = None
+    external_links_count: int | None = None
+    has_references_section: bool | None = None
+    word_count: int | None = None
+    has_headings: bool | None = None
+    has_statistics: bool | None = None
+    schema_type: str | None = None
+    has_author: bool | None = None
+    has_byline: bool | None = None
+    has_date: bool | None = None
+    is_wire_report: bool | None = None
+    domain_is_academic: bool | None = None
+    domain_is_government: bool | None = None
+    cts_score: CtsScore = None
+
+
+class RankingCandidate(Event):
+    """A result that somebody else retrieved.
+
+    Attributes:
+        content: What is ranked: the text, a part of it, or a snippet.
+        author: One or many.
+        score: The retriever's own score, the higher the better; without scores the order of the candidates counts.
+            What is no finite number is none.
+        cts_score: Null or absent where none is known; that of ``trust_features`` stands in. What is no number from 0 to
+            100 is none, as in a point of the index.
+        trust_features: None where they can't be read.
+    """
+
+    url: Text = Field(min_length=1, max_length=8192)
+    title: Text = Field(default="", max_length=10_000)
+    content: Text = Field(default="", max_length=MAX_CONTENT_CHARACTERS)
+    summary: Text = Field(default="", max_length=10_000)
+    date: Text | None = Field(default=None, max_length=100)
+    author: Annotated[Many[str], BeforeValidator(_names), WithJsonSchema(ONE_OR_MANY)] = ()
+    site_name: Text | None = Field(default=None, max_length=1000)
+    score: Annotated[float | None, WrapValidator(_if_readable)] = None
+    cts_score: CtsScore = None
+    trust_features: Annotated[CandidateTrust | None, WrapValidator(_if_readable)] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {key: item for key, item in value.items() if item is not None}
+
+
+class RankingRequested(Event):
+    """A query, with or without candidates of its own; with them nothing is retrieved.
+
+    Attributes:
+        limit: Results wanted; null for the configuration's.
+        requested_at: When it was asked, from which the age of a document is counted; the record's timestamp stands in.
+    """
+
+    request_id: Text = Field(min_length=1, max_length=MAX_ID_CHARACTERS)
+    query: Text = Field(min_length=1, max_length=MAX_QUERY_CHARACTERS)
+    limit: int | None = Field(default=None, ge=1, le=MAX_RESULTS)
+    filters: RankingFilters = RankingFilters()
+    candidates: Annotated[tuple[RankingCandidate, ...], Field(max_length=MAX_CANDIDATES, fail_fast=True)] | None = None
+    requested_at: datetime | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_filters_are_none(cls, value: Any) -> Any:
+        if isinstance(value, dict) and value.get("filters", ...) is None:
+            return {key: item for key, item in value.items() if key != "filters"}
+        return value
