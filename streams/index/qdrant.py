@@ -7,6 +7,7 @@ its files. So the event loop never waits for either.
 from __future__ import annotations
 
 import asyncio
+import pickle
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +38,9 @@ _FILTERED = {
 }
 """Keys of the payload that searches filter by; a server keeps an index for each."""
 _NOT_FOUND = 404
+_DAMAGE = (sqlite3.DatabaseError, pickle.UnpicklingError, ValueError, LookupError, TypeError, AttributeError, EOFError)
+"""What the client raises at embedded files that are not as it wrote them. Of SQLite's errors the operational ones are
+not meant: files that are locked or a disk that is full may be well later."""
 Result = TypeVar("Result")
 
 
@@ -216,6 +220,14 @@ class QdrantStore:
                 client = QdrantClient(path=str(settings.path))
             except RuntimeError as error:
                 raise owned from error
+            except _DAMAGE as error:
+                if isinstance(error, sqlite3.OperationalError):
+                    raise
+                why = f"{type(error).__name__}: {str(error)[:200]}"
+                raise IndexSettingsError(
+                    f"the files of the index at {settings.path} are damaged ({why}): move the folder away, "
+                    "and fill a new one from pages.scored.v1 (docs/operations.md#filling-an-index-again)"
+                ) from error
         try:
             return self._prepared(client, make=make)
         except BaseException:

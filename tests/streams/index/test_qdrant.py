@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from handlers.indexing.write_plan import MEMORY
+from streams.index.embedded import has_collection
 from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError, StoredPoint
 from streams.index.qdrant import QdrantStore
 from streams.index.settings import IndexSettings
@@ -154,3 +155,20 @@ async def test_a_collection_that_somebody_deleted_is_made_again() -> None:
         await made.write([StoredPoint(ONE, EAST, {})])
         assert set(await made.read([ONE])) == {ONE}
         await made.aclose()
+
+
+@pytest.mark.parametrize("name", ["meta.json", "collection/documents/storage.sqlite"])
+async def test_damaged_files_stop_the_start_and_say_what_to_do(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "index"
+    first = store(path=path)
+    await first.write([StoredPoint(ONE, EAST, {"text": "one"})])
+    await first.aclose()
+    file = path / name
+    file.write_bytes(b"\x00damaged" * (file.stat().st_size // 8 + 1))
+    assert has_collection(IndexSettings(path=path))
+    second = store(path=path)
+    for make in (True, False):
+        with pytest.raises(IndexSettingsError, match=r"damaged .*move the folder away") as told:
+            await second.open(make=make)
+        assert not isinstance(told.value, IndexOwnedError)
+    await second.aclose()
