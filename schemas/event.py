@@ -48,7 +48,8 @@ Text = Annotated[str, AfterValidator(_no_nul)]
 class Event(BaseModel):
     """A frozen message. Unknown fields are ignored on input, required ones are enforced (R-010)."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, allow_inf_nan=False)
+    # Built when it is first read or written: a worker, or a command, knows all kinds of events and meets two.
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, allow_inf_nan=False, defer_build=True)
 
     omit_none: ClassVar[bool] = False
     """Whether an absent optional field is left out on the wire (camelCase events) or written as null."""

@@ -16,7 +16,8 @@ from pydantic import BaseModel, ConfigDict
 class Section(BaseModel):
     """One part of the configuration: frozen, and an unknown key is an error that names it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
+    # Built with the document that holds it: by itself hardly any section is ever read.
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False, defer_build=True)
 
 
 class Rules(Section):
