@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import signal
 import sys
 import uuid
 import warnings
@@ -38,6 +39,12 @@ def topic_prefix(request: pytest.FixtureRequest) -> Iterator[str]:
         # In a thread, for the test's own event loop may still be there.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(asyncio.run, _delete_topics(servers, prefix)).result()
+
+
+def pytest_configure() -> None:
+    """A shell starts what runs in the background deaf to Ctrl-C, and all of its children would be so too."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +24,11 @@ CRAWLED = "pages.crawled.v1"
 SCORED = "pages.scored.v1"
 GROUP = "assay.score_page"
 DEAD = f"{CRAWLED}.{GROUP}.dlq"
+
+
+_OFFSETS = "__consumer_offsets"
+_MARKERS_SECONDS = 10.0
+_Ends = Mapping[TopicPartition, int]
 
 
 class NoRules(Rules):
@@ -72,11 +78,13 @@ class Installation:
             await asyncio.gather(*sent)
             if transactional:
                 await producer.commit_transaction()
+                await self.settle(self.prefix + topic)
         finally:
             await producer.stop()
 
     async def read(self, *topics: str) -> list[ConsumerRecord]:
         """Everything committed on topics, to the end as it is now."""
+        await self.settle(*(self.prefix + topic for topic in topics))
         reader = make_reader(self.settings.kafka)
         await reader.start()
         try:
@@ -118,6 +126,18 @@ class Installation:
         finally:
             await reader.stop()
 
+    async def settle(self, *topics: str) -> None:
+        """Waits until what stands in topics is committed or aborted: a broker confirms a commit before it can be read.
+
+        Not for ever, for a transaction whose producer was killed stays open until the broker's patience is over.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_MARKERS_SECONDS), _looking_at_ends(self.settings, topics) as ends_now:
+                ends, readable = await ends_now()
+                while any(readable[place] < end for place, end in ends.items()):
+                    await asyncio.sleep(0.02)
+                    _, readable = await ends_now()
+
     @asynccontextmanager
     async def running(self, *handlers: Handler, **flags: Any) -> AsyncIterator[Application]:
         """An application that runs while the block does, and is stopped cleanly."""
@@ -132,9 +152,27 @@ class Installation:
             await application.stop()
 
     async def drain(self, *handlers: Handler, **flags: Any) -> None:
-        """Runs handlers until everything is caught up."""
+        """Runs handlers, which may feed each other, until everything is caught up."""
         async with self.running(*handlers, **flags) as application:
-            await until(application.caught_up, times=2)
+            await self.quiet(application)
+        await self.settle(_OFFSETS)
+
+    async def quiet(self, application: Application, seconds: float = 60.0) -> None:
+        """Waits until nothing moves: all is caught up, and nothing is on its way that can't be read yet."""
+        groups = application.groups
+        topics = {group.subscription.topic for group in groups}
+        topics |= {topic.name for group in groups for topic in group.handler.emits}
+        async with _looking_at_ends(self.settings, [self.prefix + topic for topic in sorted(topics)]) as ends_now:
+
+            async def still() -> bool:
+                before, _ = await ends_now()
+                if not await application.caught_up():
+                    return False
+                # Markers take offsets too: where the end has not moved, what was the readable end is it still.
+                after, readable = await ends_now()
+                return before == after == readable
+
+            await until(still, times=2, seconds=seconds)
 
 
 def install(bootstrap: str, prefix: str, **flags: Any) -> Settings:
@@ -150,6 +188,29 @@ async def installed(bootstrap: str, prefix: str, handlers: Sequence[Handler] = H
     settings = install(bootstrap, prefix, **flags)
     await create_topics(settings, handlers=handlers)
     return Installation(settings)
+
+
+@asynccontextmanager
+async def _looking_at_ends(
+    settings: Settings, topics: Sequence[str]
+) -> AsyncIterator[Callable[[], Awaitable[tuple[_Ends, _Ends]]]]:
+    """Asks for the ends of topics, by partition: of everything, and of what can be read."""
+    async with contextlib.AsyncExitStack() as stack:
+        admin = make_admin(settings.kafka)
+        stack.push_async_callback(admin.close)
+        await admin.start()
+        places = [
+            TopicPartition(described["topic"], partition["partition"])
+            for described in await admin.describe_topics(list(topics))
+            for partition in described["partitions"]
+        ]
+        whole = await stack.enter_async_context(make_reader(settings.kafka, uncommitted=True))
+        reader = await stack.enter_async_context(make_reader(settings.kafka))
+
+        async def ends() -> tuple[_Ends, _Ends]:
+            return await whole.end_offsets(places), await reader.end_offsets(places)
+
+        yield ends
 
 
 async def partitions_of(settings: Settings, topic: str) -> Sequence[int]:

@@ -79,7 +79,7 @@ async def test_killed_five_times_it_publishes_everything_once_and_in_order(
         return position is not None and position.published > seen[-1]
 
     for _ in range(5):
-        async with assay(settings, *command, "--rate", "1500") as process:
+        async with assay(settings, *command, "--rate", "600") as process:
             await until(moved)
             await asyncio.sleep(chance.random() * 0.3)
             process.send_signal(signal.SIGKILL)
@@ -129,7 +129,7 @@ async def test_a_second_copy_fences_the_first_and_nothing_is_doubled(
     async def begun() -> bool:
         return await log.read() is not None
 
-    async with assay(settings, "publish", PAGES, *arguments, "--rate", "500") as first:
+    async with assay(settings, "publish", PAGES, *arguments, "--rate", "100") as first:
         await until(begun)
         status, told, err = await publish(settings, *arguments)
         assert (status, told["run_published"]) == (0, count), err

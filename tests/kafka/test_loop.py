@@ -111,22 +111,12 @@ async def install(kafka: str, prefix: str, fetch: dict[str, Any]) -> Installatio
     return await installed(kafka, prefix, fetch=fetch)
 
 
-async def go_round(assay: Installation, *handlers: Handler) -> None:
-    """Runs handlers that feed each other until nothing moves.
-
-    What was committed shows in the end of a topic only when the transaction's markers have reached it, so in a loop one
-    quiet moment is not the end.
-    """
-    async with assay.running(*handlers) as application:
-        await until(application.caught_up, times=12)
-
-
 async def test_a_listing_leads_to_its_details_and_to_a_better_second_attempt(
     kafka: str, topic_prefix: str, web: Web, tmp_path: Path
 ) -> None:
     assay = await install(kafka, topic_prefix, fetching(web, tmp_path))
     await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
-    await go_round(assay, *LOOP)
+    await assay.drain(*LOOP)
 
     first, second = sorted(events(await assay.read(CLASSIFIED), ResultsClassified), key=lambda event: event.attempt)
     assert (first.counts.aggregator, first.needs_extraction) == (1, True)
@@ -155,7 +145,7 @@ async def test_details_that_do_not_come_are_named_with_their_reasons(
     web.routes["/concerts/13-quartet"] = response("<title>Page not found</title><p>It is gone.</p>")
     assay = await install(kafka, topic_prefix, fetching(web, tmp_path))
     await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
-    await go_round(assay, *LOOP)
+    await assay.drain(*LOOP)
     [completed] = events(await assay.read(COMPLETED), ExtractionCompleted)
     assert completed.status == "partial"
     assert [source.url for source in completed.fetched] == [f"http://{HOST}/concerts/11-quartet"]
@@ -173,14 +163,14 @@ async def test_listings_that_lead_to_listings_come_to_an_end(
         web.routes[f"/concerts/{number}-quartet"] = listing(*(f"/concerts/{number}{n}-more" for n in range(5)))
     assay = await install(kafka, topic_prefix, fetching(web, tmp_path))
     await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
-    await go_round(assay, *LOOP)
+    await assay.drain(*LOOP)
     assert len(await assay.read(NEEDED)) == 1
     assert max(event.attempt for event in events(await assay.read(CLASSIFIED), ResultsClassified)) <= 2
     assert len(asked_for(web)) <= 4
     # Somebody who goes on by hand is told where the end is.
     further = ExtractionNeeded.model_validate_json(needed(HOST)[1]).model_copy(update={"hop": 2})
     await assay.feed([(HOST.encode(), further.to_json())], NEEDED)
-    await go_round(assay, *LOOP)
+    await assay.drain(*LOOP)
     assert {event.failure for event in events(await assay.read(COMPLETED), ExtractionCompleted)} >= {
         FetchFailure.HOP_LIMIT
     }
@@ -221,7 +211,7 @@ async def test_what_was_fetched_before_a_kill_is_not_fetched_again(
     assert await assay.read(COMPLETED) == []
     released.set()
 
-    await go_round(assay, FETCH)
+    await assay.drain(FETCH)
     [completed] = events(await assay.read(COMPLETED), ExtractionCompleted)
     assert (completed.status, len(completed.fetched)) == ("ok", 3)
     assert sorted(asked_for(web).values()) == [1, 1, 1, 2], "only the one that never came was asked for again"
@@ -229,7 +219,7 @@ async def test_what_was_fetched_before_a_kill_is_not_fetched_again(
 
     before, outputs = Counter(web.seen), ids(await assay.read(COMPLETED, BATCHES, CRAWLED))
     await set_back(assay)
-    await go_round(assay, FETCH)
+    await assay.drain(FETCH)
     assert web.seen == before
     again = Counter(ids(await assay.read(COMPLETED, BATCHES, CRAWLED)))
     assert sorted(again) == outputs

@@ -232,7 +232,7 @@ async def test_what_comes_a_second_time_is_counted_as_that(kafka: str, topic_pre
                     follow=False,
                 )
                 await place.feed([(b"", wanted.to_json())], handlers[2].consumes.name)
-                await until(application.caught_up, times=3)
+                await place.quiet(application)
             families = await scraped(application)
     assert shown(families) >= SECOND_TIME
     assert not strays(families, models(application))
@@ -324,7 +324,7 @@ async def test_no_input_makes_a_series(kafka: str, topic_prefix: str, tmp_path: 
         )
         sent = await write_hostile(place)
         async with place.running(*HANDLERS) as application:
-            await until(application.caught_up, times=4, seconds=100)
+            await place.quiet(application, seconds=100)
             families = await scraped(application)
     assert not strays(families, models(application))
     by_name = {family.name: family for family in families}

@@ -124,7 +124,7 @@ async def test_an_outage_rests_intake_burns_nothing_and_leaves_health_alone(kafk
             "retries": {"max_attempts": 2, "first_seconds": 0.01},
             "breaker": {"failures": 3, "first_seconds": 0.2, "max_seconds": 0.4},
         },
-        pipeline={"window_records": 20, "stalled_seconds": 1.0},
+        pipeline={"window_records": 20, "stalled_seconds": 3.0},
     )
     provider = Provider()
     application = Application(assay.settings, [handler], world=provider)
@@ -138,7 +138,7 @@ async def test_an_outage_rests_intake_burns_nothing_and_leaves_health_alone(kafk
             )
         )
         asked = provider.asked
-        await asyncio.sleep(2.0)
+        await asyncio.sleep(4.0)
         assert application.health.alive().well, "longer than work may take, and nobody is to blame"
         assert application.health.ready().well
         assert provider.asked - asked < 20, "one probe at a time"

@@ -114,7 +114,7 @@ async def test_a_request_ends_once_with_what_became_of_every_source(
         assay = await installed(kafka, topic_prefix, OURS, **settings(server, web, tmp_path))
         await assay.feed([request(*urls), request(domain="nowhere", request_id="r2")], REQUESTED)
         async with assay.running(*OURS) as application:
-            await until(application.caught_up, times=12)
+            await assay.quiet(application)
         assert len(server.asked) == 3, "nobody is asked about a source that didn't come"
         assert {asked.body["max_tokens"] for asked in server.asked} == {10}
         assert [len(asked.messages) for asked in server.asked] == [1, 1, 1]
@@ -128,7 +128,7 @@ async def test_a_request_ends_once_with_what_became_of_every_source(
         server.behave = says("Relevant")
         await assay.feed([request(*urls)], REQUESTED)
         async with assay.running(*OURS) as application:
-            await until(application.caught_up, times=12)
+            await assay.quiet(application)
         assert len(server.asked) == 4
         assert "About patience." in server.asked[3].text
     assert [web.seen[path] for path in ("/brakes", "/taxes", "/patience")] == [1, 1, 1]
@@ -182,7 +182,7 @@ async def test_a_kill_in_the_middle_costs_no_source_and_makes_no_second_end(
         assert await assay.read(COMPLETED) == []
 
         async with assay.running(*OURS) as application:
-            await until(application.caught_up, times=12)
+            await assay.quiet(application)
         assert len(server.asked) == 3, "the first answer is not asked for again"
     [end] = await read(assay, COMPLETED, SnippetsCompleted)
     assert [source.outcome for source in end.sources] == ["relevant", "irrelevant", "not_fetched"]
@@ -207,7 +207,7 @@ async def test_a_dead_letter_holds_its_request_up_until_it_is_sent_again(
         assay = await installed(kafka, topic_prefix, OURS, **settings(server, web, tmp_path))
         await assay.feed([request(*urls)], REQUESTED)
         async with assay.running(*with_bug) as application:
-            await until(application.caught_up, times=12)
+            await assay.quiet(application)
         assert await assay.read(COMPLETED) == []
         assert len(await assay.read("relevance.requested.v1.assay.judge_relevance.dlq")) == 1
 
@@ -215,7 +215,7 @@ async def test_a_dead_letter_holds_its_request_up_until_it_is_sent_again(
             done = await redrive(assay.settings, Selection(("judge_relevance",)), "mend")
             assert done.sent == expected, "each letter is sent again once"
         async with assay.running(*OURS) as application:
-            await until(application.caught_up, times=12)
+            await assay.quiet(application)
     [end] = await read(assay, COMPLETED, SnippetsCompleted)
     assert [source.outcome for source in end.sources] == ["relevant", "irrelevant", "not_fetched"]
     assert Counter(event.url for event in await read(assay, JUDGED, RelevanceJudged)) == Counter(urls[:2])
@@ -236,14 +236,14 @@ async def test_a_judgment_that_failed_is_asked_for_anew_when_it_is_sent_again(
         async with assay.running(*JUDGE) as application:
             await assay.feed([record], SOURCES)
             await until(lambda: len(server.asked) == 1)
-            await until(application.caught_up, times=4)
+            await assay.quiet(application)
             assert await assay.read(EXTRACTED) == []
             await assay.feed([record], SOURCES)
             await until(lambda: len(server.asked) == 2)
-            await until(application.caught_up, times=4)
+            await assay.quiet(application)
             # An opinion is kept: a third time nobody is asked.
             await assay.feed([record], SOURCES)
-            await until(application.caught_up, times=8)
+            await assay.quiet(application)
         assert len(server.asked) == 2
     requested, decisions = await assay.read(SOURCES), await assay.read(JUDGED)
     failed, judged, again = (RelevanceJudged.model_validate_json(record.value) for record in decisions)

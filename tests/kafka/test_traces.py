@@ -17,7 +17,7 @@ from streams.http import HttpServer
 from streams.kafka import make_producer
 from streams.settings import HttpSettings
 from streams.topology import HANDLERS, Handler
-from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, until
+from tests.kafka.installation import CRAWLED, SCORED, Installation, installed
 from tests.streams.fetch.web import Web, response, serving
 from tests.streams.llm.judges import GOOD
 from tests.streams.llm.model_server import model_server, says
@@ -46,7 +46,7 @@ async def run(place: Installation, spans: Spans, *names: str) -> None:
     application = Application(place.settings, handlers(*names), tracer=spans)
     await application.start()
     try:
-        await until(application.caught_up, times=10)
+        await place.quiet(application)
     finally:
         await application.stop()
 
