@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from streams.garbage import collector_at_rest
+
 _INTERRUPTED = 130
 
 
@@ -14,8 +16,9 @@ def main() -> None:
 
 def _run(arguments: list[str]) -> int:
     try:
-        # Some 0.4 s, in which somebody may already have seen that it is the wrong command.
-        from streams.cli_commands import run_command_line
+        # Some 0.1 s, in which somebody may already have seen that it is the wrong command.
+        with collector_at_rest():
+            from streams.cli_commands import run_command_line
 
         return run_command_line(arguments)
     except KeyboardInterrupt:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from streams.garbage import collector_at_rest
+
 if TYPE_CHECKING:
     from streams.settings import Settings
 
@@ -31,6 +33,7 @@ def load_settings(overlay: Path | None = None) -> Settings:
     Raises:
         SettingsError: With every wrong key on a line of its own, and what to do.
     """
-    from streams.settings import load_settings
+    with collector_at_rest():
+        from streams.settings import load_settings
 
-    return load_settings(overlay)
+        return load_settings(overlay)

@@ -312,22 +312,25 @@ def test_answers_stream(tmp_path: Path) -> None:
         assert process.wait(60) == 0
 
 
-def test_trying_imports_no_client_of_kafka_of_a_model_or_of_the_web() -> None:
+def test_trying_imports_no_client_and_builds_only_the_events_that_it_meets() -> None:
     heavy = ("aiokafka", "faststream", "httpx", "openai", "prometheus_client", "rich", "structlog", "uvicorn")
     program = (
         "import io, sys; from pathlib import Path; from streams.settings import load_settings;"
         "from streams.commands.try_handler import run_try;"
         "sys.stdin = io.TextIOWrapper(io.BytesIO(sys.argv[1].encode()));"
         "run_try('classify_results', None, load_settings(), False);"
-        f"print([name for name in {heavy} if name in sys.modules])"
+        f"print([name for name in {heavy} if name in sys.modules]);"
+        "from streams.topology import TOPICS;"
+        "print(*(topic.name for topic in TOPICS if topic.event.__pydantic_complete__))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, BATCH.decode()], capture_output=True, env=environment(), timeout=60
     )
     assert done.stderr == b""
-    answer, imported = done.stdout.splitlines()
+    answer, imported, built = done.stdout.splitlines()
     assert json.loads(answer)["outcome"] == "emit"
     assert imported == b"[]"
+    assert set(built.split()) <= {b"retrieval.batches.v1", b"results.classified.v1", b"extraction.needed.v1"}
 
 
 # --- queries ---------------------------------------------------------------------------------------------------------
