@@ -17,13 +17,16 @@ from dataclasses import dataclass
 from handlers.page.links import host_of
 from handlers.prompts.template import cleaned
 from handlers.reasoning.sections import ReasoningSection, RoleSection
+from handlers.trust.brackets import with_round_brackets
 from handlers.trust.forgery import fit_to_show
 from handlers.trust.labels import LABELS, Label, Language, plain_name, source_line, source_name
+from handlers.trust.lookalikes import seen
 from schemas.ranking import RankedResult
 
 _MAX_LINE_CHARACTERS = 300
 _HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 _KANA_OR_HANGUL = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
+_HOST = re.compile(r"[\w.:\[\]-]+")
 _FIELDS = {
     "zh": ("網站：", "標題：", "日期：", "內容："),
     "en": ("Site: ", "Title: ", "Date: ", "Text: "),
@@ -61,7 +64,7 @@ def order_sources(results: Iterable[RankedResult]) -> tuple[Source, ...]:
         Source(
             number=number,
             label=result.trust_label,
-            name=source_name(result.site_name, host_of(result.url)),
+            name=source_name(result.site_name, _site(result.url)),
             title=result.title,
             passage=result.passage,
             url=result.url,
@@ -123,14 +126,37 @@ def one_line(text: str, max_characters: int = _MAX_LINE_CHARACTERS) -> str:
 
 def _body(source: Source, language: Language, max_characters: int) -> str:
     values = (
-        plain_name(host_of(source.url)),
-        " ".join(cleaned(source.title, _MAX_LINE_CHARACTERS).split()),
-        " ".join(cleaned(source.date or "", _MAX_LINE_CHARACTERS).split()),
-        cleaned(source.passage, max_characters),
+        _site(source.url),
+        _on_one_line(source.title),
+        _on_one_line(source.date or ""),
+        seen(cleaned(source.passage, max_characters)).strip(),
     )
-    lines = (f"{field}{value}" for field, value in zip(_FIELDS[language], values, strict=True) if value)
-    # As a whole, for a label may begin in one field and end in the next.
-    return fit_to_show("\n".join(lines))
+    fields = [(name, value) for name, value in zip(_FIELDS[language], values, strict=True) if value]
+    together = _joined(fields)
+    shown = fit_to_show(together)
+    if shown == with_round_brackets(together):
+        parts = shown.split("\n", max(len(fields) - 1, 0))
+        return "\n".join(name + part for (name, _), part in zip(fields, parts, strict=False))
+    for at in reversed(range(len(fields) - 1)):
+        # A label may begin in one field and end in the next: they become one, where it is whole and is taken out.
+        apart = f"{fit_to_show(fields[at][1])}\n{fit_to_show(_joined(fields[at + 1 :]))}"
+        if fit_to_show(_joined(fields[at:])) != apart:
+            fields[at:] = [(fields[-1][0], _joined(fields[at:]))]
+    return fit_to_show("\n".join(name + fit_to_show(value) for name, value in fields))
+
+
+def _joined(fields: Sequence[tuple[str, str]]) -> str:
+    return "\n".join(value for _, value in fields)
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(seen(cleaned(text, _MAX_LINE_CHARACTERS)).split())
+
+
+def _site(url: str) -> str:
+    """The host of an address, fit to be shown; "" for one that no host can have."""
+    host = host_of(url)
+    return plain_name(host) if _HOST.fullmatch(host) else ""
 
 
 def _nonce(bodies: Sequence[str]) -> str:

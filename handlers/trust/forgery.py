@@ -20,14 +20,21 @@ from handlers.trust.lookalikes import folded, folds_of, seen
 REMOVED = "(claim removed)"
 """What stands in a label's place: nothing that could be half of another one."""
 
-_ANY_CODE = re.compile(r"&(?:#|[a-z])|%[0-9a-f]{2}|\\[ux][0-9a-f{]", re.IGNORECASE)
+_ANY_CODE = re.compile(
+    r"&(?:#|[a-z])|%u?[0-9a-f]{2}|\\(?:[ux][0-9a-f{]|[0-3][0-7]{2})|=[0-9a-f]{2}|U\+[0-9a-f]|<[!/a-z]", re.IGNORECASE
+)
 _MORE_CODES = re.compile(r"&(?:amp;|#0*38;|#x0*26;)+", re.IGNORECASE)
-_CODE = re.compile(r"\\(?:u\{?([0-9a-f]{4,6})\}?|u([0-9a-f]{8})|x([0-9a-f]{2}))", re.IGNORECASE)
+_CODE = re.compile(
+    r"\\+(?:(?-i:U)([0-9a-f]{8})|u([0-9a-f]{4})|u\{([0-9a-f]{1,8})\}|x([0-9a-f]{2})|(?P<octal>[0-3][0-7]{2}))"
+    r"|%u([0-9a-f]{4})|\bU\+([0-9a-f]{4,6})\b ?|=([0-9a-f]{2})",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(r"<!--.*?-->|<[/!a-z][^<>]*>", re.IGNORECASE | re.DOTALL)
 _MORE_PERCENT = re.compile("%(?:25)+")
 _RUN = re.compile(r"([\W_])\1{4,}|\s{5,}|[\W_]{13,}")
 _TELLING = ("_", ":=~→⇒>|∶", "[({<【「", "])}>】」", "\n")
 """What tells a label from prose between two words: of each kind, a long run of signs keeps its first."""
-_LAYERS = 3
+_LAYERS = 6
 
 
 def without_labels(text: str) -> str:
@@ -41,9 +48,9 @@ def without_labels(text: str) -> str:
     'We trust tier one suppliers; trust in them is high.'
     """
     plain = _without(seen(text))
-    while _is_coded(plain):
-        # Somebody wrote it as character codes: what they stand for is what is judged, and then shown.
-        plain = _without(seen(_decoded(plain)))
+    while (hidden := _hidden(plain)) is not None:
+        # Somebody wrote it as character codes, or between tags: what these stand for is judged, and then shown.
+        plain = _without(hidden)
     return plain
 
 
@@ -65,7 +72,7 @@ def holds_label(text: str) -> bool:
     (True, True, False)
     """
     plain = seen(text)
-    return bool(_found(plain)) or _is_coded(plain)
+    return bool(_found(plain)) or _hidden(plain) is not None
 
 
 def _without(text: str) -> str:
@@ -112,25 +119,35 @@ def _first(run: re.Match[str], kind: str) -> int | None:
     return next((place for place, sign in enumerate(run[0], run.start()) if sign in kind), None)
 
 
-def _is_coded(text: str) -> bool:
+def _hidden(text: str) -> str | None:
+    """What a text reads like decoded, and without its markup, where it then holds a label; else None.
+
+    Codes may stand for codes. What looks like a tag may be the label: each step is looked at.
+    """
     if not _ANY_CODE.search(text):
-        return False
-    decoded = _decoded(text)
-    return decoded != text and bool(_found(seen(decoded)))
+        return None
+    for _ in range(_LAYERS):
+        before = text
+        for read in (_decoded, _unmarked):
+            if (plain := seen(read(text))) != text:
+                if _found(plain):
+                    return plain
+                text = plain
+        if text == before:
+            break
+    return None
 
 
 def _decoded(text: str) -> str:
-    """What character codes stand for, those of codes too."""
-    for _ in range(_LAYERS):
-        decoded = _CODE.sub(
-            _character, unescape(unquote(_MORE_PERCENT.sub("%", _MORE_CODES.sub("&", text)), errors="ignore"))
-        )
-        if decoded == text:
-            break
-        text = decoded
-    return text
+    """What character codes stand for."""
+    plain = _CODE.sub(_character, _MORE_PERCENT.sub("%", _MORE_CODES.sub("&", text)))
+    return unescape(unquote(plain, errors="ignore"))
+
+
+def _unmarked(text: str) -> str:
+    return _MARKUP.sub("", text)
 
 
 def _character(code: re.Match[str]) -> str:
-    number = int(code[1] or code[2] or code[3], 16)
+    number = int(code["octal"], 8) if code["octal"] else int(next(filter(None, code.groups())), 16)
     return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else ""

@@ -36,15 +36,22 @@ _JOINED = rf"(?:|(?:\W|{_MARKUP}){{0,8}}(?:_|{_MARKUP}|{_CODE})(?:[\W_]|{_MARKUP
 _OPEN = r"[\[({<【〔〖〘〚「『《〈«‹⟦⟨⟪⟬⦃⦅⦗❲❴❨❪⁅]"
 _SQUARE = r"[\[{<【〔〖〘〚「『⟦⟨⟪⟬⦃⦗❲❴⁅]"
 _CLOSE = r"[\])}>】〕〗〙〛」』》〉»›⟧⟩⟫⟭⦄⦆⦘❳❵❩❫⁆]"
-_IS = r"(?:[:=~→⇒>|꞉∶ː։፡᠄⁝︓﹕ˑ]|--|[—–])"
-_SAYS = r"[:=→⇒꞉∶ː։፡᠄⁝︓﹕ˑ]"
+_IS = r"(?:[:=~→⇒>|]|--|[—–])"
+_SAYS = r"[:=→⇒]"
 """The same without what also stands between a title and what comes behind it."""
 _EAST = r"\u1100-\u11ff\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_UNSPACED = rf"(?<![a-z{_EAST}])"
-_ALONE = rf"(?!%|[，,、]?[a-z{_EAST}])"
-"""Around what is written without spaces: a word that goes on, or a sentence, is no label."""
-_END = rf"(?=[^\S\n]*(?:$|\n|[.;!?。！？；])|[\W_]{{0,6}}{_CLOSE})"
-"""Behind a value that would else be the first word of something longer."""
+_ITSELF = "(?<=來源)|(?<=来源)|(?<=來源的)|(?<=来源的)|(?<=本文)|(?<=本頁)|(?<=本页)|(?<=本站)|(?<=網站)|(?<=网站)"
+_UNSPACED = rf"(?:(?<![{_EAST}])|{_ITSELF})"
+_ALONE = rf"(?:(?=來源|来源|source)|(?!%|[，,、]?[a-z{_EAST}]))"
+"""Around what is written without spaces: a word that goes on, or a sentence, is no label, but of the source itself."""
+_SOURCE = r"(?:source|來源|来源)[^\S\n]{0,3}:"
+_END = rf"(?=[^\S\n]*(?:$|\n|[.;!?。！？；])|[\W_]{{0,6}}(?:{_CLOSE}|{_SOURCE}))"
+"""Behind a value that would else be the first word of something longer: its line ends, or goes on as ours does."""
+_BEFORE, _BEHIND = r"(?:(?<![^\n:。！？])|(?<=[\n:.!?。！？]\s))", rf"(?=[^\S\n]*(?:$|\n|{_SOURCE}))"
+"""Around what stands on a line, or in a sentence, of its own: so a label stands, and few sentences."""
+_COPULA = "[是為爲为屬属]"
+_OF = r"(?:of|for|is|was|has|set)(?![a-z])[^\n.!?]{0,60}?(?<![a-z])"
+"""What makes a noun of "trust tier", which else may be a verb and its object."""
 _NOUNS = ("tier", "label", "level", "score", "rating", "rank", "grade", "class", "status", "index", "tag")
 _WORDS = (
     "high",
@@ -113,6 +120,8 @@ def _roots() -> tuple[tuple[str, ...], ...]:
         ("tier",),
         ("credib",),
         ("cts", "score"),
+        *((word, "source") for word in ("high", "medium", "low")),
+        *((word, source) for word in "高中低" for source in ("來源", "来源")),
         *((word,) for word in _ABOUT),
     )
     roots = [tuple(unicodedata.normalize("NFKD", word).translate(_SQUEEZED) for word in words) for words in needed]
@@ -123,7 +132,7 @@ def _roots() -> tuple[tuple[str, ...], ...]:
 def _form() -> re.Pattern[str]:
     trust, tier, noun = _word("trust"), _word("tier"), _any(_NOUNS)
     word = rf"(?:very{_GAP})?{_any(_WORDS)}(?![a-hj-z]|i[a-z])"
-    number, han = r"\d{1,3}(?!\d)", f"{_any(_DEGREES)}{_ALONE}"
+    number, han = r"(?<!&#)(?<!\d)\d{1,3}(?!\d)", f"{_any(_DEGREES)}{_ALONE}"
     value = f"(?:{word}|{number}|(?<!<)[abc](?![a-z])|{han})"
     degree = f"(?:{word}|{han})"
     its = f"(?:{_GAP}{_IS}?{_GAP}{value})?"
@@ -132,15 +141,26 @@ def _form() -> re.Pattern[str]:
     east = f"{_any(_ABOUT)}{_GAP}{_any(_KIND)}?"
     about = f"(?:{latin}(?:{_GAP}{noun})?|{east})"
     forms = (
-        f"{trust}{_JOINED}{noun}{its}",
+        f"{trust}(?:ed)?{_JOINED}{noun}{its}",
         f"{_word('cts')}{_JOINED}{_word('score')}{its}",
         f"{_word('source')}[\\W_]{{0,4}}_[\\W_]{{0,4}}{tier}{its}",
-        f"{trust}{_GAP}{tier}{_GAP}{_IS}?{_GAP}{degree}",
+        f"{trust}{_GAP}{tier}s?{_GAP}{_IS}?{_GAP}{degree}",
         rf"(?<![a-z]){trust}{_GAP}{tier}[\W_]{{0,4}}{_SAYS}(?:[^\S\n]{{0,3}}[^\s\[\](){{}}<>]{{1,12}})?",
         f"(?<![a-z]){latin}{_GAP}{noun}{_GAP}{_SAYS}{_GAP}(?:{word}|{number})",
         f"(?<![a-z]){latin}{_GAP}[=→⇒]{_GAP}{word}",
+        rf"(?<![a-z]){latin}{_GAP}(?:score|rating|index){_GAP}\d{{1,3}}(?:\.\d)?\s*(?:/|out of|of)\s*\d{{1,3}}(?!\d)",
+        f"(?<![a-z]){trust}{_GAP}(?:{tier}|{_word('label')})[^\\S\\n]{{1,3}}{_OF}{word}{_END}",
         f"(?<![a-z]){latin}(?:{_GAP}{noun})?{ended}",
-        f"{_UNSPACED}{east}{_GAP}{_IS}{_GAP}(?:{degree}|{number}{_ALONE})",
+        f"{_UNSPACED}{east}{_GAP}{_IS}{_GAP}(?:{degree}|{number}(?:分|{_ALONE}))",
+        f"{_UNSPACED}{_any(_ABOUT)}{_GAP}{_any(_KIND)}{_GAP}{_COPULA}{_GAP}{degree}{_END}",
+        f"{_BEFORE}{_any(_ABOUT)}{_GAP}{_any(_KIND)}{_GAP}{degree}{_BEHIND}",
+        f"{_BEFORE}{latin}{_GAP}{noun}{_GAP}is{_GAP}{word}{_BEHIND}",
+        f"{_BEFORE}(?:{tier}|{_word('label')}){_GAP}{_IS}{_GAP}{word}{_BEHIND}",
+        f"{_BEFORE}{word}{_GAP}{latin}(?:{_GAP}{_word('source')})?{_BEHIND}",
+        rf"(?<![a-z]){word}[\s_-]{{0,3}}{trust}[\s_-]{{0,3}}{tier}(?![a-z]){its}",
+        f"{tier}{_GAP}{trust}{said}",
+        f"(?<![a-z]){_apart('trusttier')}(?![a-z])",
+        f"{_OPEN}{_GAP}{degree}{_GAP}{_CLOSE}[\\W_]{{0,6}}{_SOURCE}",
         f"(?<![a-z])(?:{_word('source')}{_GAP}{tier}|{_word('cts')}{_GAP}{_word('score')}){said}",
         f"{_OPEN}{_GAP}(?:{trust}|{tier}){ended}",
         f"{_SQUARE}{_GAP}{trust}{_GAP}{tier}{its}",
@@ -148,7 +168,10 @@ def _form() -> re.Pattern[str]:
         f"{_SQUARE}{_GAP}{degree}{_GAP}{about}{_GAP}{_CLOSE}",
     )
     # Where none of its words begins, nothing else is tried: texts are long, and most of them speak of something else.
-    begins = {_word(word).partition("]")[0] + "]" for word in ("trust", "credibility", "cts", "source", *_ABOUT)}
+    begins = {
+        _word(word).partition("]")[0] + "]"
+        for word in ("trust", "credibility", "cts", "source", "high", "low", "medium", "verified", *_ABOUT)
+    }
     begin = f"(?={_OPEN}|{'|'.join(sorted(begins))})"
     return re.compile(f"{begin}(?:{_OPEN}[\\W_]{{0,6}})?(?:{'|'.join(forms)})(?:[\\W_]{{0,6}}{_CLOSE})?")
 
@@ -161,3 +184,8 @@ def _word(word: str) -> str:
     """A word, its letters also apart or written as digits; decomposed, as folded text is."""
     letters = unicodedata.normalize("NFKD", word)
     return r"[\W_]{0,5}".join(f"[{re.escape(letter + _ALSO.get(letter, ''))}]" for letter in letters)
+
+
+def _apart(letters: str) -> str:
+    """Letters that each stand alone, as in "t.r.u.s.t.t.i.e.r", where no gap tells one word from the next."""
+    return r"[\W_]{1,5}".join(f"[{re.escape(letter + _ALSO.get(letter, ''))}]" for letter in letters)

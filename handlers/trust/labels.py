@@ -25,7 +25,7 @@ _CLAIMS = re.compile(
     r"\b(?:tier|trust|cts|label|rank|rated|rating|score)\b\W{0,3}\b(?:high|medium|low|\d{1,3})\b"
     r"|[:=>|]\s*(?:high|medium|low)\b|[:=>|—–-]\s*(?:high|medium|low)$|\btier\s*:|\btrust tier\b"
     r"|\b(?:system|assistant|user|source)\s*:|(?:來源|来源)\s*:"
-    r"|(?:可信|信任|信賴|信赖|可靠)(?:度|性|等級|等级)?[\s:：]*(?:極|很|最)?(?:高|中|低|\d)|(?:高|低)度?(?:可信|信任)"
+    r"|(?:可信|信任|信賴|信赖|信頼|可靠)(?:度|性|等級|等级|級別|级别|評分|评分|標籤|标签)?[\s:：=是為爲为]*(?:極|很|最|較)?(?:高|中|低|\d)|(?:高|低)度?(?:可信|信任)"
 )
 _NO_NAME = {"zh": "不明", "en": "unknown"}
 _SOURCE_WORD = {"zh": "來源：", "en": "Source: "}

@@ -37,9 +37,10 @@ _ALIKE = {
     "y": "ɣΥγУуҮүყᎩᎽᶌⲨꓬ𐊲𑢤𑣜𖽃ㄚ",
     "_": "ˍˏ‾‗‿⁀﹍﹎﹏⎵⎽⏑␣▁╴╶˗⎯﹘ـ",
     "z": "ΖζᏃꓜꮓ𐋵𑢩𑣄𑣥",
+    ":": "\u0903\u0a83։׃܃܄᛬᠃᠉⁚˸꞉∶ːꓽː፡᠄⁝ˑ",
 }
-"""Characters of other scripts, and signs, that look like a letter or an underscore in usual fonts (after UTS #39, and
-what writers of "fancy text" use); compatibility forms and letters with marks are left to Unicode's own data."""
+"""Characters of other scripts, and signs, that look like a letter, underscore or colon in usual fonts (after UTS #39,
+and what writers of "fancy text" use); compatibility forms and letters with marks are left to Unicode's own data."""
 _LETTER_OF = {alike: letter for letter, all_of_it in _ALIKE.items() for alike in all_of_it}
 _VARIANT = re.compile(
     r"(?:LATIN|REGIONAL INDICATOR SYMBOL) (?:CAPITAL |SMALL )?LETTER "
