@@ -138,9 +138,15 @@ def _candidates(
     filters = read_filters(request.filters)
     if isinstance(filters, BadFilter):
         return (), StageOutcome.FAILED, filters.detail
-    given = take_given(request.candidates or (), section)
+    from handlers.ranking.intent import read_query
+
+    words = read_query(request.query, rules.ranking.intent, rules.stop_words).keywords
+    came = request.candidates or ()
+    given = take_given(came, section, words, rules.reasoning.max_characters)
     fitting = tuple(candidate for candidate in given if fits(candidate, filters, rules.tiers))
-    because = f"{_many(len(given), 'candidate')} came along"
+    because = f"{_many(len(came), 'candidate')} came along"
+    if len(given) < len(came):
+        because += f", of {_many(len(given), 'document')}"
     if len(fitting) < len(given):
         because += f", {len(fitting)} of them fit the filters"
     return fitting, StageOutcome.SKIPPED, because

@@ -23,6 +23,8 @@ from handlers.ranking.tokens import fold
 
 _SEPARATOR = re.compile(r"\s+[-–—:·•»/]+\s+|\s*[|｜]\s*|\s*::\s*|_{1,3}")
 _DAY = 86_400.0
+_AHEAD = 2.0
+"""Days that a date may lie ahead, for zones and early editions; what is dated later is no news."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,9 @@ def fuse(
     nearness, overlap = _nearness(candidates), corpus.overlap(query.keywords)
     nearest = int(np.argmax(nearness))
     if not section.enabled:
-        nothing = _Words(bm25=0.0, share=0.0, keyword_boost=0.0, temporal_boost=0.0, exact_title=False, together=False)
+        nothing = _Words(
+            bm25=0.0, share=0.0, keyword_boost=0.0, temporal_boost=0.0, recent=False, exact_title=False, together=False
+        )
         words, weight = [nothing] * len(candidates), 0.0
     else:
         words = _words(candidates, corpus, query, now, section)
@@ -101,6 +105,11 @@ def fuse(
 
 def age_in_days(date: str | None, now: datetime) -> float | None:
     """Days since a document's date, at least 0; None where it has none that can be read. Without a zone it is UTC."""
+    age = _age(date, now)
+    return None if age is None else max(0.0, age)
+
+
+def _age(date: str | None, now: datetime) -> float | None:
     if date is None:
         return None
     try:
@@ -108,17 +117,21 @@ def age_in_days(date: str | None, now: datetime) -> float | None:
     except ValueError:
         return None
     then = then if then.tzinfo else then.replace(tzinfo=UTC)
-    return max(0.0, ((now if now.tzinfo else now.replace(tzinfo=UTC)) - then).total_seconds() / _DAY)
+    return ((now if now.tzinfo else now.replace(tzinfo=UTC)) - then).total_seconds() / _DAY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Words:
-    """What the words say of one candidate: ``share`` is its BM25 as a share of the best one's."""
+    """What the words say of one candidate: ``share`` is its BM25 as a share of the best one's.
+
+    ``recent`` is told of what has at least half of the boost: some of it is left after years.
+    """
 
     bm25: float
     share: float
     keyword_boost: float
     temporal_boost: float
+    recent: bool
     exact_title: bool
     together: bool
 
@@ -132,12 +145,14 @@ def _words(
     together = corpus.phrases(query.phrases or query.neighbours)
     without_site = _without_site(query.text, query.folded)
     for_together = section.phrase_boost if query.phrases else section.neighbour_boost
+    boosts = [_temporal(candidate.date, query, now, section) for candidate in candidates]
     return [
         _Words(
             bm25=float(scores[place]),
             share=float(scores[place]) / best,
             keyword_boost=section.keyword_boost * float(in_title[place]) + for_together * float(together[place]),
-            temporal_boost=_temporal(candidate.date, query, now, section),
+            temporal_boost=boosts[place],
+            recent=0 < boosts[place] >= section.temporal_boost / 2,
             exact_title=_is_title(candidate.title, query.folded, without_site),
             together=bool(together[place] == 1.0),
         )
@@ -180,8 +195,9 @@ def _nearness(candidates: Sequence[Candidate]) -> NDArray[np.float64]:
 
 
 def _temporal(date: str | None, query: ReadQuery, now: datetime | None, section: Bm25Section) -> float:
-    if now is None or not query.wants_news or (age := age_in_days(date, now)) is None:
+    if now is None or not query.wants_news or (age := _age(date, now)) is None or age < -_AHEAD:
         return 0.0
+    age = max(0.0, age)
     return float(section.temporal_boost * 0.5 ** (age / section.half_life_days))
 
 
@@ -197,6 +213,6 @@ def _because(
         signs.append("has the quoted phrase" if query.phrases else "has the words side by side")
     if nearest:
         signs.append("nearest by vector" if candidate.similarity is not None else "first of the retriever")
-    if of_words.temporal_boost > 0:
+    if of_words.recent:
         signs.append("recent")
     return tuple(signs)

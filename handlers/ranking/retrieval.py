@@ -19,6 +19,7 @@ from handlers.page.dates import parse_date
 from handlers.page.links import canonical_url
 from handlers.ranking.candidate import Candidate
 from handlers.ranking.filters import BadFilter, fits, read_filters
+from handlers.ranking.judge import excerpt
 from handlers.ranking.sections import RetrievalSection
 from schemas.needs import SearchVectors
 from schemas.queries import CandidateTrust, RankingCandidate, RankingRequested, cts_score_of
@@ -27,6 +28,7 @@ from schemas.replies import VectorHit
 __all__ = ["BadFilter", "fits", "merge_hits", "read_filters", "search_for", "take_given"]
 
 _SENTENCE_END = re.compile(r"(?<=[。！？；])|(?<=[.!?…])\s+|\n+")
+_SPACE = re.compile(r"\s+")
 _NO_SPACE = ("。", "！", "？", "；")
 _MAX_AUTHORS = 20
 _OF_THE_PAGE = ("title", "author", "date", "site_name", "cts_score", "trust_features")
@@ -71,8 +73,20 @@ def merge_hits(hits: Sequence[VectorHit], section: RetrievalSection) -> tuple[Ca
     return _finished(documents.values(), section)
 
 
-def take_given(candidates: Sequence[RankingCandidate], section: RetrievalSection) -> tuple[Candidate, ...]:
-    """The candidates of a request, all of them, by their retriever's scores; in their own order where one has none."""
+def take_given(
+    candidates: Sequence[RankingCandidate],
+    section: RetrievalSection,
+    words: Sequence[str] = (),
+    most_shown: int | None = None,
+) -> tuple[Candidate, ...]:
+    """The candidates of a request, all of them, by their retriever's scores; in their own order where one has none.
+
+    Args:
+        candidates: As they came along, whole pages among them.
+        section: How much of a text is ranked; of a longer one that is the part with the most of the words.
+        words: Of the query, folded.
+        most_shown: Characters of the passage, which is chosen in the same way; None for all that is ranked.
+    """
     documents: dict[str, _Document] = {}
     given = list(candidates)
     if all(candidate.score is not None for candidate in given):
@@ -98,8 +112,18 @@ def take_given(candidates: Sequence[RankingCandidate], section: RetrievalSection
         document = documents.setdefault(_spelling(found.url), _Document(found))
         if document.best is not found:
             document.best = _filled(document.best, found)
-        document.passages.append(candidate.content)
-    return _finished(documents.values(), section)
+        document.passages.append(_part(candidate.content, words, section.max_characters))
+    finished = _finished(documents.values(), section)
+    if most_shown is None:
+        return finished
+    return tuple(replace(found, passage=excerpt(found.passage, words, most_shown).strip()) for found in finished)
+
+
+def _part(text: str, words: Sequence[str], most: int) -> str:
+    """A text, or of a longer one the part that has the most of the words; white space is not what it is cut for."""
+    if len(text) <= most:
+        return text
+    return excerpt(_SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", text), words, most)
 
 
 @dataclass(slots=True)

@@ -430,6 +430,20 @@ def test_a_word_of_any_script_is_a_word(query: str) -> None:
     assert isinstance(rank_results(request(query=query, candidates=None), RULES), Ask)
 
 
+def test_two_spellings_of_an_address_are_told_to_be_one_document() -> None:
+    twice = [CANDIDATES[0], {**CANDIDATES[0], "url": f"{CANDIDATES[0]['url']}#top"}]
+    event = completed(run(request(candidates=twice)))
+    assert note(event, StageName.RETRIEVAL).because == "2 candidates came along, of 1 document"
+    assert len(event.results) == 1
+
+
+def test_a_long_page_is_read_where_it_answers() -> None:
+    page = {"url": "https://a.example/long", "content": "It rains. " * 3000 + "The dam was closed in May."}
+    event = completed(run(request(query="when was the dam closed", candidates=[page])))
+    assert event.results[0].passage == "The dam was closed in May."
+    assert "The dam was closed in May." in event.context
+
+
 def test_one_is_no_plural() -> None:
     event = completed(run(request(candidates=CANDIDATES[:1])))
     assert note(event, StageName.RETRIEVAL).because == "1 candidate came along"

@@ -96,6 +96,15 @@ def test_why_is_said_in_words() -> None:
     assert "first of the retriever" in fused("tide tables", unscored)[0].because
 
 
+def test_what_is_years_old_or_dated_ahead_is_not_called_recent() -> None:
+    dates = ("2026-03-09", "2010-01-01", "2099-01-01", None)
+    found = [candidate(place, "Tide", "tide", date=date) for place, date in enumerate(dates)]
+    new, old, ahead, undated = fused("latest news of the tide", found)
+    assert "recent" in new.because
+    assert not any("recent" in each.because for each in (old, ahead, undated))
+    assert (ahead.temporal_boost, undated.temporal_boost) == (0, 0)
+
+
 def test_a_quoted_phrase_beats_its_scattered_words() -> None:
     found = [
         candidate(0, text="Water was high, and the tide at the high bridge was low water."),

@@ -224,6 +224,15 @@ def test_given_results_are_merged_cut_and_keep_what_is_known_of_their_trust() ->
     assert len(second.text) == SECTION.max_characters
 
 
+def test_of_a_long_page_the_part_counts_that_has_the_query_s_words() -> None:
+    page = "It rains. " * 3000 + "The dam on the Elm was closed in May. " + "It snows. " * 500
+    [found] = take_given([given_one(content=page)], SECTION, ("dam", "closed"), 1500)
+    assert "The dam on the Elm was closed in May." in found.text
+    assert found.passage.startswith("The dam on the Elm was closed in May.")
+    assert len(found.text) <= SECTION.max_characters
+    assert len(found.passage) <= 1500
+
+
 def test_a_given_result_without_text_shows_its_summary() -> None:
     [found] = take_given([given_one(summary="In short.")], SECTION)
     assert (found.text, found.passage) == ("", "In short.")
