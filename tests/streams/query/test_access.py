@@ -33,8 +33,16 @@ async def test_where_there_is_no_index_none_is_made(tmp_path: Path) -> None:
             pass
     assert os.listdir(tmp_path) == []
     (tmp_path / "index").mkdir()
-    (tmp_path / "index" / "meta.json").write_text("{}")
+    (tmp_path / "index" / "meta.json").write_text('{"collections": {}, "aliases": {}}')
     with pytest.raises(NoQueriesError, match="no index"):
+        async with open_queries(settings_at(tmp_path)):
+            pass
+
+
+async def test_damaged_files_are_not_called_no_index(tmp_path: Path) -> None:
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index" / "meta.json").write_text("{}")
+    with pytest.raises(NoQueriesError, match=r"are damaged .*move the folder away"):
         async with open_queries(settings_at(tmp_path)):
             pass
 
