@@ -164,17 +164,17 @@ async def test_nobody_there(task: str) -> None:
 @pytest.mark.parametrize("task", TASKS)
 async def test_in_an_outage_only_so_many_are_decided_until_the_breaker_opens(task: str, fault: str) -> None:
     """And what waited is judged when it closes again."""
-    policy = TaskPolicy(**{**HASTY.model_dump(), "deadline_seconds": 0.1})
+    policy = TaskPolicy(**{**HASTY.model_dump(), "deadline_seconds": 0.5 if fault == "hangs" else 5.0})
     events = [input_of(task, number) for number in range(6)]
     async with (
         model_server(FAULTS[fault]) as server,
-        gateway_at(server.base_url, policy, breaker_failures=3, breaker_first_seconds=0.5) as gateway,
+        gateway_at(server.base_url, policy, breaker_failures=3, breaker_first_seconds=1.5) as gateway,
     ):
         words = [in_a_word(await judge(task, event, gateway.answer)) for event in events]
         assert words[2:] == [WAITS] * 4
         assert WAITS not in words[:2]
         server.behave = says(GOOD[task])
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(1.6)
         words = [in_a_word(await judge(task, event, gateway.answer)) for event in events[2:]]
     assert words == [BEHAVED[task]] * 4
 
