@@ -15,10 +15,12 @@ from streams.kafka_settings import KafkaSettings
 from streams.pipeline.commit import ExactlyOnce
 from tests.kafka.installation import CRAWLED, installed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
 PARTITIONS = 6
 ROUNDS = 40
+RESTARTS = 4
+"""Tries to see an answer that comes too early, for a broker may have read all it needs before it is asked."""
 
 
 def stage_of(settings: KafkaSettings, consumer: AIOKafkaConsumer, number: int) -> ExactlyOnce:
@@ -62,15 +64,28 @@ async def test_a_partition_that_opens_right_after_a_restart_finds_its_offset() -
         await asyncio.gather(*(stage.open() for stage in stages))
         for offset in range(1, ROUNDS + 1):
             await asyncio.gather(*(stage.commit((), offset) for stage in stages))
-        await asyncio.to_thread(kafka.kill)
-        await asyncio.gather(*(stage.close() for stage in stages))
-        hammering = asyncio.gather(*(hammered(consumer, stage, 1.5) for stage in stages))
-        restarting = asyncio.ensure_future(asyncio.to_thread(kafka.restart))
         try:
-            assert await asyncio.gather(*(opened(stage) for stage in stages)) == [ROUNDS] * PARTITIONS
-            found = set().union(*await hammering)
-            assert found - {ROUNDS}, "reads by themselves are no longer too early: the wait can go"
+            for _ in range(RESTARTS):
+                if await found_by_themselves(kafka, consumer, stages) - {ROUNDS}:
+                    break
+            else:
+                pytest.fail("reads by themselves are no longer too early: the wait can go")
         finally:
-            await restarting
             await asyncio.gather(*(stage.close() for stage in stages))
             await consumer.stop()
+
+
+async def found_by_themselves(
+    kafka: LocalKafka, consumer: AIOKafkaConsumer, stages: list[ExactlyOnce]
+) -> set[int | None]:
+    """Kills the broker and starts it anew: what stages find that open is held against; what reads find is returned."""
+    await asyncio.to_thread(kafka.kill)
+    await asyncio.gather(*(stage.close() for stage in stages))
+    hammering = asyncio.gather(*(hammered(consumer, stage, 1.5) for stage in stages))
+    restarting = asyncio.ensure_future(asyncio.to_thread(kafka.restart))
+    try:
+        assert await asyncio.gather(*(opened(stage) for stage in stages)) == [ROUNDS] * PARTITIONS
+        return set().union(*await hammering)
+    finally:
+        hammering.cancel()
+        await asyncio.gather(hammering, restarting, return_exceptions=True)
