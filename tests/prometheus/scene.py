@@ -103,14 +103,17 @@ async def play(kafka: str, prefix: str, folder: Path, here: Places, server: Prom
         try:
             await asyncio.to_thread(server.wait_until_up, WORKERS)
             await _work(place, application, model)
-            await asyncio.sleep(SCRAPES_SECONDS)
+            await asyncio.to_thread(server.wait_until_up, WORKERS)
         finally:
             await application.stop()
         await _replay(place.settings, folder, here, stack)
         # Nobody reads these: the groups are stopped.
         await _feed(place, feed.events(datetime.now(UTC)))
-        await asyncio.to_thread(server.wait_until_up, REPLAYS)
         await asyncio.sleep(2 * SCRAPES_SECONDS)
+        await asyncio.to_thread(server.wait_until_up, WORKERS, LAG_READER, REPLAYS)
+        # Rules are evaluated as often as this, and see what was scraped before.
+        await asyncio.sleep(SCRAPES_SECONDS)
+        await asyncio.to_thread(server.wait_until_up, WORKERS, LAG_READER, REPLAYS)
         return Scene(began, time.time(), (demo.application.registry, application.registry))
 
 

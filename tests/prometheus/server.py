@@ -6,6 +6,8 @@ with Prometheus(folder, {"assay": {"score-page": "127.0.0.1:8080"}}) as server:
 
 from __future__ import annotations
 
+import contextlib
+import random
 import re
 import shutil
 import socket
@@ -24,9 +26,14 @@ from streams.generate.prometheus import FOLDER
 
 ROOT = Path(__file__).parents[2]
 EVERY = "1s"
+SCRAPE = "2s"
+"""How often, and for how long at most: on a starved machine a target that asks Kafka takes more than a second."""
 WINDOW = "15m"
 """Longer than anything that is looked at."""
-_PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 120.0
+_PORTS = range(10_000, 20_000)
+"""Not those that are handed out to outgoing connections, of which one could take a port before it is listened on; nor
+those of the brokers."""
 _VARIABLES = {"$__rate_interval": WINDOW, "$__range": WINDOW, "$handler": ".*"}
 
 
@@ -102,17 +109,19 @@ class Prometheus:
         """All rules, with their health."""
         return [rule for group in self._ask("rules", {})["groups"] for rule in group["rules"]]
 
-    def wait_until_up(self, job: str) -> None:
-        """Waits until every target of a job has been scraped."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while len(self.query(f'up{{job="{job}"}} == 1', time.time())) < len(self._targets[job]):
+    def wait_until_up(self, *jobs: str) -> None:
+        """Waits until every target of the jobs has been scraped in a scrape that began after this."""
+        deadline, began = time.monotonic() + _PATIENCE_SECONDS, time.time()
+        targets = sum(len(self._targets[job]) for job in jobs)
+        up = f'up{{job=~"{"|".join(jobs)}"}}'
+        while len(self.query(f"timestamp({up}) > {began} and {up} == 1", time.time())) < targets:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"targets of {job} don't answer")
+                raise TimeoutError(f"targets of {jobs} don't answer")
             time.sleep(0.2)
 
     def _configuration(self) -> dict[str, Any]:
         content: dict[str, Any] = yaml.safe_load((ROOT / FOLDER / "prometheus.yml").read_text("utf-8"))
-        content["global"] = {"scrape_interval": EVERY, "scrape_timeout": EVERY, "evaluation_interval": EVERY}
+        content["global"] = {"scrape_interval": SCRAPE, "scrape_timeout": SCRAPE, "evaluation_interval": EVERY}
         jobs = [job for job in content["scrape_configs"] if job["job_name"] in self._targets]
         assert len(jobs) == len(self._targets)
         for job in jobs:
@@ -153,7 +162,8 @@ def filled(expression: str) -> str:
 
 def free_port() -> int:
     """A port of this machine that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    for port in random.sample(_PORTS, len(_PORTS)):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError(f"every port from {_PORTS.start} to {_PORTS.stop - 1} is taken")
