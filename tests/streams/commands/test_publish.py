@@ -272,12 +272,12 @@ class TestSending:
 
     async def test_a_slow_cluster_is_waited_for(self) -> None:
         producer = Producer()
-        sending = Sending(producer, "", 1.0)
+        sending = Sending(producer, "", 3.0)
         for _ in range(3):
             await sending.send(RECORD)
         stopping = asyncio.ensure_future(sending.stop())
         for number in range(3):
-            await asyncio.sleep(0.4)  # all three together take longer than the patience
+            await asyncio.sleep(1.2)  # all three together take longer than the patience
             producer.answer(number)
         await stopping
         assert (sending.acknowledged, sending.failure) == (3, None)

@@ -108,7 +108,7 @@ class StumblingClock(VirtualClock):
 
 
 async def until(condition: Callable[[], Any]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110 - time is virtual, turns of the loop are all there is
             await asyncio.sleep(0)
 
