@@ -135,6 +135,7 @@ def _form() -> re.Pattern[str]:
     number, han = r"(?<!&#)(?<!\d)\d{1,3}(?!\d)", f"{_any(_DEGREES)}{_ALONE}"
     value = f"(?:{word}|{number}|(?<!<)[abc](?![a-z])|{han})"
     degree = f"(?:{word}|{han})"
+    near = r"(?:[^\w.!?]|_){0,3}"
     its = f"(?:{_GAP}{_IS}?{_GAP}{value})?"
     said, ended = f"{_GAP}{_IS}{_GAP}{value}", f"{_GAP}{_IS}{_GAP}{value}{_END}"
     latin = f"(?:{trust}|{_word('credibility')}|{_word('trustworthiness')})"
@@ -144,20 +145,20 @@ def _form() -> re.Pattern[str]:
         f"{trust}(?:ed)?{_JOINED}{noun}{its}",
         f"{_word('cts')}{_JOINED}{_word('score')}{its}",
         f"{_word('source')}[\\W_]{{0,4}}_[\\W_]{{0,4}}{tier}{its}",
-        f"{trust}{_GAP}{tier}s?{_GAP}{_IS}?{_GAP}{degree}",
+        f"{trust}(?:ed)?{_GAP}{tier}s?{_GAP}{_IS}?{_GAP}{degree}",
         rf"(?<![a-z]){trust}{_GAP}{tier}[\W_]{{0,4}}{_SAYS}(?:[^\S\n]{{0,3}}[^\s\[\](){{}}<>]{{1,12}})?",
         f"(?<![a-z]){latin}{_GAP}{noun}{_GAP}{_SAYS}{_GAP}(?:{word}|{number})",
         f"(?<![a-z]){latin}{_GAP}[=→⇒]{_GAP}{word}",
         rf"(?<![a-z]){latin}{_GAP}(?:score|rating|index){_GAP}\d{{1,3}}(?:\.\d)?\s*(?:/|out of|of)\s*\d{{1,3}}(?!\d)",
-        f"(?<![a-z]){trust}{_GAP}(?:{tier}|{_word('label')})[^\\S\\n]{{1,3}}{_OF}{word}{_END}",
+        f"(?<![a-z]){trust}{_GAP}(?:{tier}|{_word('label')})[^\\S\\n]{{1,3}}{_OF}{word}",
         f"(?<![a-z]){latin}(?:{_GAP}{noun})?{ended}",
         f"{_UNSPACED}{east}{_GAP}{_IS}{_GAP}(?:{degree}|{number}(?:分|{_ALONE}))",
-        f"{_UNSPACED}{_any(_ABOUT)}{_GAP}{_any(_KIND)}{_GAP}{_COPULA}{_GAP}{degree}{_END}",
+        f"{_UNSPACED}{_any(_ABOUT)}{_GAP}{_any(_KIND)}{_GAP}{_COPULA}{_GAP}{degree}",
         f"{_BEFORE}{_any(_ABOUT)}{_GAP}{_any(_KIND)}{_GAP}{degree}{_BEHIND}",
         f"{_BEFORE}{latin}{_GAP}{noun}{_GAP}is{_GAP}{word}{_BEHIND}",
         f"{_BEFORE}(?:{tier}|{_word('label')}){_GAP}{_IS}{_GAP}{word}{_BEHIND}",
         f"{_BEFORE}{word}{_GAP}{latin}(?:{_GAP}{_word('source')})?{_BEHIND}",
-        rf"(?<![a-z]){word}[\s_-]{{0,3}}{trust}[\s_-]{{0,3}}{tier}(?![a-z]){its}",
+        rf"(?<![a-z]){word}{near}{trust}{near}{tier}(?![a-z]){its}",
         f"{tier}{_GAP}{trust}{said}",
         f"(?<![a-z]){_apart('trusttier')}(?![a-z])",
         f"{_OPEN}{_GAP}{degree}{_GAP}{_CLOSE}[\\W_]{{0,6}}{_SOURCE}",
