@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
 
 MAX_CHARACTERS = 100_000
 """Of a text that is read."""
@@ -32,12 +33,7 @@ _HIRAGANA, _HANGUL, _SOUTH_EAST_ASIAN = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff",
 )
 _OTHERS = f"{_KATAKANA}{_HIRAGANA}{_HANGUL}{_SOUTH_EAST_ASIAN}"
-_ONLY_HAN = re.compile(rf"[\x00-\x7f{_HAN}]*")
 _UNDIVIDED = re.compile(f"[{_HAN}{_OTHERS}]")
-_SCRIPTS = re.compile(
-    f"(?P<han>[{_HAN}]+)|(?P<word>[{_KATAKANA}]+)|(?P<pairs>[{_HIRAGANA}]+|[{_HANGUL}]+|[{_SOUTH_EAST_ASIAN}]+)"
-    f"|(?P<other>[^ {_HAN}{_OTHERS}]+)"
-)
 # Two ways to write one character in the same script; simplified and traditional are more than that.
 _VARIANTS = tuple(zip("臺裏峯羣啓爲衆麪綫祕", "台裡峰群啟為眾麵線秘", strict=True))
 
@@ -120,10 +116,10 @@ def is_undivided(text: str) -> bool:
 
 
 def _divided(folded: str, *, overlapping: bool) -> list[str]:
-    if _ONLY_HAN.fullmatch(folded):
+    if _only_han().fullmatch(folded):
         return _han_words(folded, overlapping=overlapping)
     tokens: list[str] = []
-    for part in _SCRIPTS.finditer(folded):
+    for part in _scripts().finditer(folded):
         if part.lastgroup == "han":
             tokens += _han_words(part[0], overlapping=overlapping)
         elif part.lastgroup == "pairs":
@@ -131,6 +127,20 @@ def _divided(folded: str, *, overlapping: bool) -> list[str]:
         else:
             tokens.append(part[0])
     return tokens
+
+
+@cache
+def _only_han() -> re.Pattern[str]:
+    """Compiled when it is first needed, as that of the scripts: a command that ranks nothing starts without them."""
+    return re.compile(rf"[\x00-\x7f{_HAN}]*")
+
+
+@cache
+def _scripts() -> re.Pattern[str]:
+    return re.compile(
+        f"(?P<han>[{_HAN}]+)|(?P<word>[{_KATAKANA}]+)|(?P<pairs>[{_HIRAGANA}]+|[{_HANGUL}]+|[{_SOUTH_EAST_ASIAN}]+)"
+        f"|(?P<other>[^ {_HAN}{_OTHERS}]+)"
+    )
 
 
 def _han_words(text: str, *, overlapping: bool) -> list[str]:

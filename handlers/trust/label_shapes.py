@@ -22,12 +22,8 @@ _PAIR = re.compile(r"tr|ru|us|st|ti|ie|er")
 _REACH = 20
 _LONGEST = 40
 _VALUE = r"(?:[^\S\n]{0,3}[:=\u2236][^\S\n]{0,3}[^\s\[\](){}<>]{1,10})?"
-_JOINT = re.compile(rf"\S*[{_FOREIGN}]\S*")
-_HAN = re.compile("[\u3400-\u4dff\u4e01-\u4e27\u4e29-\u9fff]")
-"""But for the two that are a mere stroke: between English words, a word of a sentence."""
 _SIGN = f"[a-z0-9{_FOREIGN}]"
 _OTHER = rf"(?!\1|\2){_SIGN}"
-_INSIDE = re.compile(f"{_SIGN}")
 _OPEN_BEFORE = re.compile(r"[\[({<\u3010\u3014\u3016\u27e6|][\W_]{0,3}$")
 _ABOUT_A_LABEL = re.compile(r"[_:=\u2236\ua789\u1361\u16ec\u02d0]")
 
@@ -52,10 +48,10 @@ def _nearly(text: str) -> Iterator[tuple[int, int]]:
 
 def _is_joined(text: str, found: re.Match[str]) -> bool:
     """Whether the two words have something between them that is there in place of an underscore."""
-    if not _JOINT.fullmatch(found[3]):
+    if not _joint().fullmatch(found[3]):
         return False
     is_said = found.end(1) > found.end(4) or _OPEN_BEFORE.search(text, max(0, found.start() - 4), found.start())
-    return bool(is_said or not _HAN.search(found[3]))
+    return bool(is_said or not _han().search(found[3]))
 
 
 def _windows(text: str) -> Iterator[tuple[int, int]]:
@@ -75,7 +71,7 @@ def _repeating(text: str) -> Iterator[tuple[int, int]]:
     """Where the signs of two words repeat as those of a label do, and something says that they are one."""
     again = [at for at, (first, fifth) in enumerate(zip(text, text[4:], strict=False)) if first == fifth]
     for at in again:
-        if at and (text[at - 1].isalnum() or _INSIDE.match(text, at - 1)):
+        if at and (text[at - 1].isalnum() or _inside().match(text, at - 1)):
             continue
         found = _repeats().match(text, at)
         if found is None or (text[at : found.start(3)] + text[found.end(3) : found.start(4)]).isascii():
@@ -85,8 +81,24 @@ def _repeating(text: str) -> Iterator[tuple[int, int]]:
 
 
 @cache
+def _joint() -> re.Pattern[str]:
+    """Compiled when it is first needed, as all below: each takes more time than the start of a command may."""
+    return re.compile(rf"\S*[{_FOREIGN}]\S*")
+
+
+@cache
+def _han() -> re.Pattern[str]:
+    """But for the two that are a mere stroke: between English words, a word of a sentence."""
+    return re.compile("[\u3400-\u4dff\u4e01-\u4e27\u4e29-\u9fff]")
+
+
+@cache
+def _inside() -> re.Pattern[str]:
+    return re.compile(_SIGN)
+
+
+@cache
 def _near() -> re.Pattern[str]:
-    """Compiled when it is first needed: it takes more time than the start of a command may."""
     return re.compile(
         f"(?<![a-z0-9])(?=[{_FOREIGN}]{{0,3}}[a-z0-9$+])"
         f"(?=(({_places(_TRUST)})([^a-z0-9]{{0,6}}?)({_places(_TIER)})(?![a-z]){_VALUE}))"
@@ -99,7 +111,7 @@ def _places(letters: tuple[str, ...]) -> str:
 
 @cache
 def _repeats() -> re.Pattern[str]:
-    """Two words whose signs repeat as those of TRUST and TIER; compiled when it is first needed."""
+    """Two words whose signs repeat as those of TRUST and TIER."""
     return re.compile(
         rf"({_SIGN})(?!\1)({_SIGN}){_OTHER}{_OTHER}\1([^a-z0-9]{{0,4}}?)\1{_OTHER}{_OTHER}\2(?!{_SIGN})"
         rf"(?=([\W_]{{0,4}})){_VALUE}"
