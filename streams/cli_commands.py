@@ -38,11 +38,13 @@ app.command()(train)
 def run_command_line(arguments: list[str]) -> int:
     """Runs one command; wrong usage is 2, with one line that says what to do, and Ctrl-C is 130."""
     try:
-        status = app(args=arguments, standalone_mode=False)
+        status = app(args=arguments, standalone_mode=False, prog_name="assay")
         sys.stdout.flush()
     except TyperException as error:
         message = " ".join(error.format_message().split())
-        print(f"assay: {message} (try `assay --help`)" if message else "try `assay --help`", file=sys.stderr)
+        context = getattr(error, "ctx", None)
+        wanted = f"try `{context.command_path if context else 'assay'} --help`"
+        print(f"assay: {message} ({wanted})" if message else wanted, file=sys.stderr)
         return error.exit_code or 2
     except SettingsError as error:
         print(f"assay: {' '.join(str(error).split())}", file=sys.stderr)

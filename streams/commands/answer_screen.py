@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from rich.console import Console
 from rich.text import Text
 
 from handlers.reasoning.answer import Answer, AnswerOutcome, Sentence
@@ -36,7 +37,10 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
         return
     if answer.outcome is AnswerOutcome.NOT_ANSWERED:
         count = len(answer.sources)
-        console.print(Text(f"No answer: {count} source{'s were' if count > 1 else ' was'} read and none holds one."))
+        read = f"{count} source{'s were' if count > 1 else ' was'} read"
+        # Who was not asked properly can't say that there is none.
+        none = "none is quoted as an answer; what went wrong stands below" if answer.left_out else "none holds one"
+        console.print(Text(f"No answer: {read} and {none}."))
         console.print(Text("`assay query` with the same words shows them."))
     for sentence in answer.sentences:
         console.print(Text(printable(_cited(sentence))))
@@ -44,7 +48,7 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
     if cited:
         console.print()
         for source in cited:
-            console.print(_source(source, answer))
+            console.print(_source(source, answer, console))
     console.print()
     console.print(Text(_made_by(ranked, answer), style="dim"))
     if offline and answer.written_by == "offline":
@@ -101,18 +105,21 @@ def _cited(sentence: Sentence) -> str:
     return f"{sentence.text} {''.join(f'[{number}]' for number in sentence.sources)}"
 
 
-def _source(source: Source, answer: Answer) -> Text:
-    """``[1] [TRUST_TIER: HIGH] 來源：中央社 — title — url``."""
+def _source(source: Source, answer: Answer, console: Console) -> Text:
+    """``[1] [TRUST_TIER: HIGH] 來源：中央社 — title — url``; further lines begin below its label."""
     line = source_line(source.label, source.name, answer.language)
     label, _, name = line.partition("] ")
     # Square brackets are ours; in an address they have a code.
     url = " ".join(source.url[:_URL_CHARACTERS].split()).replace("[", "%5B").replace("]", "%5D")
     rest = [one_line(source.title), url]
-    return Text.assemble(
-        f"[{source.number}] ",
-        (f"{label}]", LABEL_STYLE[source.label]),
-        printable(f" {' — '.join([name, *filter(None, rest)])}"),
+    number = f"[{source.number}] "
+    text = Text.assemble(
+        (f"{label}]", LABEL_STYLE[source.label]), printable(f" {' — '.join([name, *filter(None, rest)])}")
     )
+    lines = text.wrap(console, max(1, console.width - len(number)))
+    for one in lines:
+        one.rstrip()
+    return Text(number).append_text(Text("\n" + " " * len(number)).join(lines))
 
 
 def _made_by(ranked: RankingCompleted, answer: Answer) -> str:
@@ -121,7 +128,8 @@ def _made_by(ranked: RankingCompleted, answer: Answer) -> str:
         who = "Made by the offline judge and not by a model: sentences of the sources, as they stand there"
     else:
         models = sorted({call.model for call in answer.calls if call.judged_by == "model"})
-        who = f"Written by {printable(', '.join(models))}" if models else "No model was asked"
+        did = "Written by" if answer.written_by else "Asked was"
+        who = f"{did} {printable(', '.join(models))}" if models else "No model was asked"
     cost = _cost(calls)
     tokens = sum(call.prompt_tokens + call.completion_tokens for call in calls)
     return f"{who}. {len(calls)} calls, {tokens} tokens, {'cost unknown' if cost is None else f'${cost:.4f}'}."

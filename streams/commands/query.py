@@ -86,8 +86,10 @@ def run_query(settings: Settings, options: QueryOptions) -> int:
     except NoQueriesError as error:
         return _tell(str(error), 1)
     if isinstance(answer, Refusal):
-        again = f" (again in {answer.after_seconds:g} s)" if answer.after_seconds else ""
-        return _tell(answer.detail + again, 2 if answer.reason == "invalid" else 1)
+        again = f" (again in {answer.after_seconds:.0f} s)" if answer.after_seconds else ""
+        # An application's model is its own, whatever is said here.
+        judge = "" if place or settings.llm.offline or answer.reason == "invalid" else "; --no-model asks no model"
+        return _tell(answer.detail + again + judge, 2 if answer.reason == "invalid" else 1)
     _show(answer, settings, options, time.monotonic() - began, place)
     return 0
 

@@ -112,8 +112,14 @@ class Client:
             return self._refused(error, model, body)
         except openai.APIConnectionError as error:
             cause = error.__cause__
-            kind = Trouble.DOWN if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout) else Trouble.PASSING
-            return Failure(kind, self._told(f"{type(cause or error).__name__}: {cause or error}").rstrip(": "))
+            what = f"{type(cause or error).__name__}: {cause or error}".rstrip(": ")
+            if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
+                place = f"{self._openai.base_url.host}:{self._openai.base_url.port or 443}"
+                advice = "is it up, and is ASSAY_LLM__BASE_URL right?"
+                return Failure(
+                    Trouble.DOWN, self._told(f"the model's server {place} can't be reached ({advice}): {what}")
+                )
+            return Failure(Trouble.PASSING, self._told(what))
         except (openai.OpenAIError, httpx2.HTTPError, ResponseTooLargeError, OSError) as error:
             return Failure(Trouble.PASSING, self._told(f"{type(error).__name__}: {error}"))
         completion = read_completion(response.content, len(response.request.content), most)

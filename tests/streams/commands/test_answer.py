@@ -429,6 +429,31 @@ async def test_sources_that_hold_no_answer_are_said(answer: Answers) -> None:
     assert out.startswith("No answer: 3 sources were read and none holds one.")
 
 
+async def test_a_model_that_gave_nothing_usable_is_not_called_the_writer(
+    answer: Answers, server: ModelServer, tmp_path: Path
+) -> None:
+    """Whether the sources hold an answer is not known where the model has failed."""
+    file = tmp_path / "candidates.jsonl"
+    file.write_text('{"url": "https://a.example/1", "title": "Cats", "content": "Cats sleep all day."}')
+    _, out, _ = await answer(candidates=file, replies=dict.fromkeys(GOOD, status(500)))
+
+    assert out.startswith("No answer: 1 source was read and none is quoted as an answer; what went wrong stands below.")
+    assert "Asked was model-1." in out
+    assert "Written by" not in out
+
+
+async def test_further_lines_of_a_source_begin_below_its_label(
+    answer: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    _, out, _ = await answer(no_model=True)
+    listed = out.split("\n\n")[1].splitlines()
+
+    assert len(listed) > 3
+    assert all(line.startswith("    " if line[0] == " " else "[") and len(line) <= 60 for line in listed)
+    assert not any(line.endswith(" ") for line in listed)
+
+
 @pytest.mark.parametrize("text", ["", "   "])
 async def test_a_question_is_needed(answer: Answers, text: str) -> None:
     code, out, err = await answer(text)

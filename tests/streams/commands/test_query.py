@@ -14,6 +14,7 @@ from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
 from streams.commands.query import QueryOptions, run_query
 from streams.commands.query_screen import print_results, printable
 from streams.http import HttpServer
+from streams.llm.settings import LlmSettings
 from streams.query.engine import QueryEngine
 from streams.query.route import QueryRoute
 from streams.settings import HttpSettings, Settings
@@ -141,6 +142,18 @@ def test_the_query_may_come_on_standard_input(filled: Settings, ask: Shown, monk
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{TEXT}\n".encode())))
     _, out, _ = ask(filled, "-", as_json=True)
     assert event(out).query == TEXT
+
+
+def test_a_model_that_is_down_is_told_as_one_with_what_to_do(tmp_path: Path, ask: Shown) -> None:
+    shipped = settings_at(tmp_path)
+    llm = LlmSettings(base_url="http://127.0.0.1:9/v1", model="m", cache_path=None)
+    file = tmp_path / "candidates"
+    file.write_text('{"url": "https://a.example/1", "title": "Bridge", "content": "bridge"}')
+    status, out, err = ask(shipped.model_copy(update={"llm": llm}), candidates=file)
+    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert "the model's server 127.0.0.1:9 can't be reached" in err
+    assert "ASSAY_LLM__BASE_URL" in err
+    assert "--no-model" in err
 
 
 @pytest.mark.parametrize(
