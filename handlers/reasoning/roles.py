@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts, render
+from handlers.prompts.template import Prompts, cleaned, render
 from handlers.reasoning.context import Source, language_of, one_line, shown_to, write_context
 from handlers.reasoning.replies import FINDINGS_SCHEMA, SENTENCES_SCHEMA, VERDICTS_SCHEMA, Verdict
 from handlers.reasoning.sections import ReasoningSection, RoleSection
@@ -77,7 +77,8 @@ def role_messages(
     seen = seen_by(role, sources, section)
     untrusted = {"query": fit_to_show(query)}
     if role != "analyst":
-        untrusted["findings"] = fit_to_show(_listed(findings, seen))
+        # Cut before they are cleaned, for what a cut ends may read like a label.
+        untrusted["findings"] = fit_to_show(cleaned(_listed(findings, seen)))
     return render(prompts[role], {"sources": write_context(seen, language_of(query, section), section)}, untrusted)
 
 

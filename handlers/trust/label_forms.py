@@ -135,6 +135,7 @@ def _form() -> re.Pattern[str]:
     number, han = r"(?<!&#)(?<!\d)\d{1,3}(?!\d)", f"{_any(_DEGREES)}{_ALONE}"
     value = f"(?:{word}|{number}|(?<!<)[abc](?![a-z])|{han})"
     degree = f"(?:{word}|{han})"
+    trusted = f"(?:{_word('trusted')}|{trust})"
     near = r"(?:[^\w.!?]|_){0,3}"
     its = f"(?:{_GAP}{_IS}?{_GAP}{value})?"
     said, ended = f"{_GAP}{_IS}{_GAP}{value}", f"{_GAP}{_IS}{_GAP}{value}{_END}"
@@ -142,10 +143,10 @@ def _form() -> re.Pattern[str]:
     east = f"{_any(_ABOUT)}{_GAP}{_any(_KIND)}?"
     about = f"(?:{latin}(?:{_GAP}{noun})?|{east})"
     forms = (
-        f"{trust}(?:ed)?{_JOINED}{noun}{its}",
+        f"{trusted}{_JOINED}{noun}{its}",
         f"{_word('cts')}{_JOINED}{_word('score')}{its}",
         f"{_word('source')}[\\W_]{{0,4}}_[\\W_]{{0,4}}{tier}{its}",
-        f"{trust}(?:ed)?{_GAP}{tier}s?{_GAP}{_IS}?{_GAP}{degree}",
+        f"{trusted}{_GAP}{tier}s?{_GAP}{_IS}?{_GAP}{degree}",
         rf"(?<![a-z]){trust}{_GAP}{tier}[\W_]{{0,4}}{_SAYS}(?:[^\S\n]{{0,3}}[^\s\[\](){{}}<>]{{1,12}})?",
         f"(?<![a-z]){latin}{_GAP}{noun}{_GAP}{_SAYS}{_GAP}(?:{word}|{number})",
         f"(?<![a-z]){latin}{_GAP}[=→⇒]{_GAP}{word}",
