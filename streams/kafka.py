@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from typing import Any, Protocol
 
@@ -75,7 +76,7 @@ def make_reader(
 
     For so long as a broker may wait for new records, the consumer's other questions to it wait as well.
     """
-    return AIOKafkaConsumer(
+    return _Reader(
         *topics,
         **connection(settings),
         client_id=client_id,
@@ -85,6 +86,15 @@ def make_reader(
         fetch_max_wait_ms=fetch_wait_ms,
         max_partition_fetch_bytes=DEAD_LETTER_BYTES + MIB,
     )
+
+
+class _Reader(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not typed
+    """A consumer that may be stopped as soon as it has started."""
+
+    async def start(self) -> None:
+        """Gives aiokafka's tasks a turn: one that is cancelled before it has begun cancels who stops the consumer."""
+        await super().start()
+        await asyncio.sleep(0)
 
 
 def make_admin(settings: KafkaSettings) -> AIOKafkaAdminClient:

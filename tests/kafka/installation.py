@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aiokafka import ConsumerRecord, TopicPartition
+from aiokafka.errors import KafkaError
 
 from schemas.outcome import Emit, Outcome
 from schemas.pages import CrawledPage, ScoredPage, TrustFeatures
@@ -110,8 +111,16 @@ class Installation:
         admin = make_admin(self.settings.kafka)
         await admin.start()
         try:
-            offsets = await admin.list_consumer_group_offsets(self.prefix + group)
-            return {partition.partition: at.offset for partition, at in offsets.items()}
+            while True:
+                try:
+                    offsets = await admin.list_consumer_group_offsets(self.prefix + group)
+                except KafkaError as error:
+                    # A broker that has never had a group makes the place for them when it is first asked.
+                    if not error.retriable:
+                        raise
+                    await asyncio.sleep(0.1)
+                else:
+                    return {partition.partition: at.offset for partition, at in offsets.items()}
         finally:
             await admin.close()
 

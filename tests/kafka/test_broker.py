@@ -17,6 +17,8 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import UnknownTopicOrPartitionError
 
 from streams.broker import LocalKafka
+from streams.kafka import make_reader
+from tests.kafka.installation import install
 
 DEAD_LETTER_BYTES = 13 * 1024 * 1024
 """What a dead letter topic takes."""
@@ -72,6 +74,11 @@ async def test_groups_and_transactions_work_on_the_brokers_fixture(kafka: str, t
     await create(kafka, topic)
     await write(kafka, topic, b"one", b"two")
     assert await read(kafka, topic, 2) == [b"one", b"two"]
+
+
+async def test_a_reader_that_finds_nothing_to_read_is_stopped_at_once(kafka: str, topic_prefix: str) -> None:
+    async with make_reader(install(kafka, topic_prefix).kafka) as reader:
+        assert reader.assignment() == set()
 
 
 async def test_the_largest_dead_letter_fits(kafka: str, topic_prefix: str) -> None:
