@@ -17,6 +17,7 @@ from streams.cli_publish import publish
 from streams.cli_query import query
 from streams.cli_replay import replay
 from streams.cli_train import train
+from streams.garbage import collector_at_rest
 from streams.settings_error import SettingsError
 
 app = typer.Typer(
@@ -245,7 +246,8 @@ def config_(
     config: Config = None,
 ) -> int:
     """Show the configuration in force and where it comes from, or describe every key."""
-    from streams.commands.config import run_config
+    with collector_at_rest():
+        from streams.commands.config import run_config
 
     return run_config(action, config, as_json)
 
