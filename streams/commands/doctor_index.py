@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from streams.commands.findings import Finding, check_folder
 from streams.index.embedders import make_embedder
-from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError, StoreCounts
+from streams.index.ports import IndexDamagedError, IndexDownError, IndexOwnedError, IndexSettingsError, StoreCounts
 from streams.index.qdrant import QdrantStore
 from streams.index.settings import IndexSettings
 from streams.query.access import application_url
@@ -36,10 +36,17 @@ def check_index(index: IndexSettings, http: HttpSettings) -> Finding:
         if (folder := check_folder("index", index.path.absolute().parent, "ASSAY_INDEX__PATH")).state != "ok":
             return folder
         return Finding("index", "ok", f"embedded, will be made in {index.path}; {index.embedder.kind} vectors")
+    if not index.url and index.path is not None:
+        # What is full can be read, and takes no more pages.
+        room = check_folder("index", index.path.absolute(), "ASSAY_INDEX__PATH")
+        if room.state != "ok":
+            return room
     try:
         counts = asyncio.run(_counted(index))
     except IndexOwnedError as error:
         return _of_owner(where, application_url(http), str(error))
+    except IndexDamagedError as error:
+        return Finding("index", "fail", str(error))
     except IndexSettingsError as error:
         return Finding("index", "warn", str(error))
     except IndexDownError as error:

@@ -24,6 +24,10 @@ class IndexSettingsError(Exception):
     """The index can't be used as it is configured; the message says what to change."""
 
 
+class IndexDamagedError(IndexSettingsError):
+    """The files of an embedded index are not as they were written; they don't get well by waiting."""
+
+
 class IndexOwnedError(IndexSettingsError):
     """The embedded index belongs to another process, which may be asked instead."""
 

@@ -22,7 +22,15 @@ from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
 from schemas.needs import SearchFilters
 from streams.index.points import HeldPoints, PointAccess, ServedPoints
-from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError, StoreCounts, StoredPoint, Vector
+from streams.index.ports import (
+    IndexDamagedError,
+    IndexDownError,
+    IndexOwnedError,
+    IndexSettingsError,
+    StoreCounts,
+    StoredPoint,
+    Vector,
+)
 from streams.index.settings import IndexSettings
 
 _FILTERED = {
@@ -224,7 +232,7 @@ class QdrantStore:
                 if isinstance(error, sqlite3.OperationalError):
                     raise
                 why = f"{type(error).__name__}: {str(error)[:200]}"
-                raise IndexSettingsError(
+                raise IndexDamagedError(
                     f"the files of the index at {settings.path} are damaged ({why}): move the folder away, "
                     "and fill a new one from pages.scored.v1 (docs/operations.md#filling-an-index-again)"
                 ) from error

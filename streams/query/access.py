@@ -1,13 +1,17 @@
 """Where a command's queries are answered: in this process where the index can be had, else by whoever owns it.
 
 A server is searched directly. Embedded files belong to one process: where they are free this one opens them, where an
-application has them it is asked over HTTP. Reading makes nothing: where there is no index yet, that is what is said.
+application has them it is asked over HTTP, and where another command has them that one's end is waited for. Reading
+makes nothing: where there is no index yet, that is what is said.
 """
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from urllib.parse import urlsplit
 
 from streams.index.embedded import has_collection
 from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError
@@ -16,6 +20,10 @@ from streams.query.gate import is_loopback
 from streams.query.remote import RemoteQueries
 from streams.settings import HttpSettings, Settings
 from streams.world import LiveWorld
+
+PATIENCE_SECONDS = 10.0
+"""How long embedded files are waited for that another process has which answers no queries."""
+_AGAIN_SECONDS = 0.25
 
 
 class NoQueriesError(Exception):
@@ -74,12 +82,40 @@ async def _owner(settings: Settings, world: LiveWorld) -> str:
                 "with --app"
             )
     try:
-        await world.open_index(make=False)
-    except IndexOwnedError:
-        return f": another process owns the index at {index.path}{otherwise}"
+        if not await _is_given(world, settings.http):
+            return f": another process owns the index at {index.path}{otherwise}"
     except IndexDownError as error:
         where = f"is the server at {index.url} up, and is that its address (ASSAY_INDEX__URL)?" if index.url else ""
         raise NoQueriesError(f"the index can't be read: {error} {where}".rstrip()) from error
     except IndexSettingsError as error:
         raise NoQueriesError(str(error)) from error
     return ""
+
+
+async def _is_given(world: LiveWorld, http: HttpSettings) -> bool:
+    """Whether this process has the index now; else an application has it, or somebody who does not give it back.
+
+    Other commands have it for as long as their query takes, and answer nobody: they are waited for.
+    """
+    ends = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            await world.open_index(make=False)
+        except IndexOwnedError:
+            if await _listens(http) or time.monotonic() >= ends:
+                return False
+            await asyncio.sleep(_AGAIN_SECONDS)
+        else:
+            return True
+
+
+async def _listens(http: HttpSettings) -> bool:
+    parts = urlsplit(application_url(http))
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(parts.hostname, parts.port), _AGAIN_SECONDS * 4)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+    return True

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
 from prometheus_client import CollectorRegistry, make_asgi_app
 from qdrant_client import QdrantClient, models
 
+from streams.commands import findings
 from streams.commands.doctor_index import check_index
 from streams.http import HttpServer
 from streams.index.settings import IndexSettings
@@ -30,6 +32,19 @@ def test_an_index_is_looked_at_without_being_made(tmp_path: Path) -> None:
     owner = QdrantClient(path=str(path))
     assert owner.get_collections().collections == []
     owner.close()
+
+
+def test_a_damaged_index_and_a_full_disk_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = settings_at(tmp_path)
+    asyncio.run(fill(settings))
+    (tmp_path / "index" / "meta.json").write_text("{")
+    finding = check_index(settings.index, NOBODY)
+    assert finding.state == "fail"
+    assert "move the folder away" in finding.detail
+    monkeypatch.setattr(findings, "FREE_BYTES", 1 << 62)
+    finding = check_index(settings.index, NOBODY)
+    assert finding.state == "warn"
+    assert "make room" in finding.todo
 
 
 def test_it_says_what_is_in_the_index(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from streams.commands.query import QueryOptions, run_query
 from streams.commands.query_screen import print_results, printable
 from streams.http import HttpServer
 from streams.llm.settings import LlmSettings
+from streams.query import access
 from streams.query.engine import QueryEngine
 from streams.query.route import QueryRoute
 from streams.settings import HttpSettings, Settings
@@ -227,7 +228,10 @@ def test_without_an_index_one_line_says_what_to_do_and_nothing_is_made(tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_an_index_that_an_application_has_is_asked_for_there(tmp_path: Path, ask: Shown) -> None:
+async def test_an_index_that_an_application_has_is_asked_for_there(
+    tmp_path: Path, ask: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "PATIENCE_SECONDS", 0.0)
     settings = settings_at(tmp_path)
     await fill(settings)
     owner = LiveWorld(settings)

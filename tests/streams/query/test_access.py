@@ -1,3 +1,4 @@
+import asyncio
 import os
 from pathlib import Path
 
@@ -5,6 +6,7 @@ import pytest
 
 from schemas.queries import RankingCandidate, RankingRequested
 from schemas.ranking import RankingCompleted
+from streams.query import access
 from streams.query.access import NoQueriesError, application_url, open_queries
 from streams.query.engine import QueryEngine
 from streams.query.remote import RemoteQueries
@@ -47,7 +49,27 @@ async def test_damaged_files_are_not_called_no_index(tmp_path: Path) -> None:
             pass
 
 
-async def test_an_index_that_somebody_has_is_asked_for_at_the_application(tmp_path: Path) -> None:
+async def test_commands_at_the_same_time_wait_for_each_other(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path, port=9)
+    await fill(settings)
+    other = LiveWorld(settings)
+    await other.open_index()
+
+    async def given_back() -> None:
+        await asyncio.sleep(0.3)
+        await other.aclose()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(given_back())
+        async with open_queries(settings) as queries:
+            assert isinstance(queries, QueryEngine)
+            assert isinstance(await queries.answer(REQUEST), RankingCompleted)
+
+
+async def test_an_index_that_somebody_has_is_asked_for_at_the_application(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "PATIENCE_SECONDS", 0.0)
     settings = settings_at(tmp_path, port=18080)
     await fill(settings)
     owner = LiveWorld(settings)
