@@ -184,7 +184,7 @@ class Application:
         rules = settings.rules(handler.rules)
         self.shares.expect(handler.name, [its.topic for its in subscriptions(handler)])
         breaker = Breaker(settings.processing.breaker, self._clock)
-        breaker.listen(lambda: observer.breaker(breaker.closed))
+        breaker.listen(lambda: observer.breaker(breaker.closed, breaker.cause))
         decider = Decider(
             handler,
             rules,

@@ -119,9 +119,10 @@ class Breaker:
         if self._until is not None and not self._waiting and not self._probing:
             self._close()
 
-    def open(self, after_seconds: float | None) -> None:
+    def open(self, after_seconds: float | None, cause: str = "") -> None:
         """What the handler needs is known to be unavailable to every record: nobody has to find out by failing."""
         if self.closed:
+            self.cause = cause
             self._rest(after_seconds)
 
     def _close(self) -> None:
@@ -159,5 +160,5 @@ class ClosedBreaker(Breaker):
         """Stays closed."""
         self.cause = cause
 
-    def open(self, after_seconds: float | None) -> None:
+    def open(self, after_seconds: float | None, cause: str = "") -> None:
         """Stays closed."""

@@ -165,7 +165,7 @@ class Decider:
             return answer, None
         if not last.busy:
             # The gateway knows of all questions; a record must not use its tries up to find out the same.
-            self._breaker.open(answer.after_seconds)
+            self._breaker.open(answer.after_seconds, last.detail)
         return answer, last
 
     def _in_line(self, wanted: Retry) -> float:

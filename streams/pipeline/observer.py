@@ -90,13 +90,13 @@ class Observer:
         self._metrics.handler_in_flight.labels(self._handler).set(sum(all_in_flight))
         self._metrics.oldest_unfinished_seconds.labels(self._handler, self._lane).set(max(ages))
 
-    def breaker(self, closed: bool) -> None:
-        """The handler's circuit breaker opened or closed."""
+    def breaker(self, closed: bool, cause: str = "") -> None:
+        """The handler's circuit breaker opened, because of ``cause``, or closed."""
         self._metrics.breaker_open.labels(self._handler, self._lane).set(not closed)
         if closed:
             log.info("circuit breaker closed, intake goes on", handler=self._handler)
         else:
-            log.warning("circuit breaker open, intake rests", handler=self._handler)
+            log.warning("circuit breaker open, intake rests", handler=self._handler, cause=cause or "unknown")
 
     def lags(self, topic: str, records: int) -> None:
         """How far the handler is behind on the partitions it holds.

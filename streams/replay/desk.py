@@ -90,7 +90,7 @@ class Desk:
         settings, handler, breaker = self._settings, self.handler, self._breaker
         observer = Observer(self._metrics, handler.name, "replay")
         # Where the money is spent nothing is down.
-        breaker.listen(lambda: None if self._bounded.is_spent else observer.breaker(breaker.closed))
+        breaker.listen(lambda: None if self._bounded.is_spent else observer.breaker(breaker.closed, breaker.cause))
         decider = Decider(
             handler,
             settings.rules(handler.rules),

@@ -216,9 +216,9 @@ async def test_where_it_is_known_that_nobody_is_served_it_opens_at_once() -> Non
     breaker = breaker_of(clock)
     told: list[bool] = []
     breaker.listen(lambda: told.append(breaker.closed))
-    breaker.open(12)
-    breaker.open(15)
-    assert told == [False]
+    breaker.open(12, "the key is refused")
+    breaker.open(15, "later")
+    assert (told, breaker.cause) == ([False], "the key is refused")
     assert await breaker.turn()
     assert clock.seconds == 12
 

@@ -273,3 +273,11 @@ def test_a_query_is_told_with_scores_and_labels_and_without_its_text() -> None:
     assert (line["event"], line["via"], line["request_id"]) == ("query answered", "kafka", "q")
     assert (line["cts_scores"], line["trust_labels"], line["milliseconds"]) == ([83], ["HIGH"], 250)
     assert "private" not in str(line)
+
+
+def test_a_breaker_that_opens_says_why() -> None:
+    observer = Observer(Metrics(CollectorRegistry()), "toy")
+    with structlog.testing.capture_logs() as logs:
+        observer.breaker(False, "OSError: No space left on device")
+        observer.breaker(True)
+    assert [entry.get("cause") for entry in logs] == ["OSError: No space left on device", None]
