@@ -158,7 +158,7 @@ def refusal(error: ValidationError) -> Dead:
     errors = error.errors(include_url=False, include_input=False, include_context=False)
     # A default that could not be made for want of another field is no problem of its own.
     problems: Iterable[str] = (
-        f"{'.'.join(str(part) for part in item['loc']) or 'value'}: {item['msg']}"
+        f"{'.'.join(str(part) for part in item['loc']) or 'value'}: {item['msg'].removeprefix('Value error, ')}"
         for item in [item for item in errors if item["type"] != "default_factory_not_called"][:5]
     )
     not_json = any(item["type"] == "json_invalid" for item in errors)

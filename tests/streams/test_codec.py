@@ -330,3 +330,9 @@ INSTANTS = st.datetimes(
 def test_a_page_travels_raw_without_a_loss(event: CrawledPage) -> None:
     record = encode(PAGES_CRAWLED, event, ENVELOPE)
     assert decode(PAGES_CRAWLED, record.value, record.headers, None) == event
+
+
+def test_a_refusal_speaks_of_the_event_and_not_of_what_checked_it() -> None:
+    dead = decode(PAGES_CRAWLED, b'{"url": "https://a.example/"}', (), None)
+    assert isinstance(dead, Dead)
+    assert dead.detail == "value: exactly one of html, html_base64 and content is needed"
