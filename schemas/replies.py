@@ -126,12 +126,14 @@ class ModelUnavailable:
         after_seconds: How long it is not worth asking again, where that is known.
         busy: The provider is well, and others have the turns of the next time: a backlog, and no outage.
         lasting: It does not pass by itself, such as a key that is refused: who waits for an answer need not wait.
+        cause: ``detail`` without the server's own words, which may repeat somebody else's question: for the log.
     """
 
     detail: str
     after_seconds: float | None = None
     busy: bool = False
     lasting: bool = False
+    cause: str = "no model can be asked"
 
 
 @dataclass(frozen=True, slots=True)

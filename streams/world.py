@@ -86,6 +86,13 @@ class LiveWorld:
         """
         await self._index_worker().open(make=make)
 
+    async def close_index(self) -> None:
+        """Gives the index back, for embedded files belong to one process; what wants it next opens it again."""
+        self._utterances = None
+        indexer, self._indexer = self._indexer, None
+        if indexer is not None:
+            await indexer.aclose()
+
     def open_models(self) -> None:
         """Makes the gateway now: its first question would wait for libraries longer than a judge may take (C-18)."""
         self._open_gateway()
@@ -95,10 +102,7 @@ class LiveWorld:
         fetcher, self._fetcher = self._fetcher, None
         if fetcher is not None:
             await fetcher.aclose()
-        self._utterances = None
-        indexer, self._indexer = self._indexer, None
-        if indexer is not None:
-            await indexer.aclose()
+        await self.close_index()
         gateway, self._gateway = self._gateway, None
         if gateway is not None:
             await gateway.aclose()
@@ -113,7 +117,7 @@ class LiveWorld:
         gateway = self._open_gateway()
         if isinstance(gateway, str):
             LlmObserver(self._metrics).unavailable(need.task, self._models.get(need.task, ""), "settings")
-            return ModelUnavailable(gateway)
+            return ModelUnavailable(gateway, cause=gateway)
         return await gateway.answer(need)
 
     def _open_gateway(self) -> Gateway | str:

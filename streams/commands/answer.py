@@ -12,6 +12,7 @@ Examples:
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
 from streams.commands.answer_screen import print_answer, print_json
-from streams.commands.query import QueryOptions, request_of, switched
+from streams.commands.query import QueryOptions, in_words, request_of, switched
 from streams.commands.query_screen import printable
 from streams.llm.offline import answer_offline
 from streams.query.access import NoQueriesError, open_queries
@@ -64,11 +65,9 @@ def run_answer(settings: Settings, options: QueryOptions) -> int:
     except NoQueriesError as error:
         return _tell(str(error), 1)
     if isinstance(ranked, Refusal):
-        again = f" (again in {ranked.after_seconds:.0f} s)" if ranked.after_seconds else ""
-        quote = "" if settings.llm.offline or ranked.reason == "invalid" else "; --no-model asks no model"
-        return _tell(ranked.detail + again + quote, 2 if ranked.reason == "invalid" else 1)
+        return _tell(in_words(ranked), 2 if ranked.reason == "invalid" else 1)
     if isinstance(answer, ModelUnavailable):
-        when = f"again in {answer.after_seconds:.0f} s, or " if answer.after_seconds else "again later, or "
+        when = f"again in {math.ceil(answer.after_seconds)} s, or " if answer.after_seconds else "again later, or "
         todo = f"ask {when}with --no-model for the sources' own sentences; `assay doctor --models` looks at the model"
         return _tell(f"no model can be asked now: {answer.detail}; {todo}", 1)
     if options.as_json:
@@ -83,12 +82,13 @@ async def _answer(
 ) -> tuple[RankingCompleted | Refusal, Any]:
     """The ranking, and the answer made of it."""
     world = LiveWorld(settings, at_once=True)
-    began = time.monotonic()
     try:
         with _telling(options.as_json or settings.llm.offline) as tell:
             tell("looking for sources")
             given = request.candidates is not None
             async with open_queries(settings, app=options.app, own_candidates=given, world=world) as queries:
+                # Others may have had the index before.
+                began = time.monotonic()
                 ranked = await queries.answer(request)
             if isinstance(ranked, Refusal):
                 return ranked, None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import sys
 import time
 from collections.abc import Mapping
@@ -86,10 +87,7 @@ def run_query(settings: Settings, options: QueryOptions) -> int:
     except NoQueriesError as error:
         return _tell(str(error), 1)
     if isinstance(answer, Refusal):
-        again = f" (again in {answer.after_seconds:.0f} s)" if answer.after_seconds else ""
-        # An application's model is its own, whatever is said here.
-        judge = "" if place or settings.llm.offline or answer.reason == "invalid" else "; --no-model asks no model"
-        return _tell(answer.detail + again + judge, 2 if answer.reason == "invalid" else 1)
+        return _tell(in_words(answer), 2 if answer.reason == "invalid" else 1)
     _show(answer, settings, options, time.monotonic() - began, place)
     return 0
 
@@ -105,6 +103,16 @@ async def _ask(
             why = f"--without and --no-model are for this process, and {place} has the index; leave them out"
             return Refusal("invalid", why), place
         return await queries.answer(request), place
+
+
+def in_words(refusal: Refusal) -> str:
+    """Why there is no answer, when it may be asked for again, and how to do without a model where none can be asked.
+
+    >>> in_words(Refusal("busy", "8 queries are under way already", 0.2))
+    '8 queries are under way already (again in 1 s)'
+    """
+    again = f" (again in {math.ceil(refusal.after_seconds)} s)" if refusal.after_seconds else ""
+    return refusal.detail + again + "; --no-model asks no model" * bool(refusal.no_model)
 
 
 def request_of(options: QueryOptions) -> RankingRequested | str:

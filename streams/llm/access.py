@@ -29,15 +29,11 @@ class ModelAccess:
         """Takes the model, what it takes from the whole fleet, and each task's share of that in this process."""
         self.limiter = Limiter(limits, shares.of, llm.window_margin, clock, shares.at_once)
         self.breaker = ModelBreaker(llm, clock.monotonic, self._turned)
-        self.last_trouble = ""
+        self.last_cause = ""
+        """The last trouble without the server's own words, which may repeat somebody else's question."""
         self._model = model
         self._observer = observer
         observer.breaker(model, is_open=False)
-
-    @property
-    def last_cause(self) -> str:
-        """The last trouble without the server's own words, which may repeat somebody else's question."""
-        return self.last_trouble.partition(":")[0]
 
     def _turned(self, opened: bool) -> None:
         self._observer.breaker(self._model, opened)

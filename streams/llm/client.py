@@ -17,7 +17,7 @@ import structlog
 
 from schemas.needs import AskModel, Message
 from streams.llm.replies import Completion, read_completion
-from streams.llm.results import Answer, Failure, Trouble
+from streams.llm.results import MAX_DETAIL, Answer, Failure, Trouble
 from streams.llm.settings import LlmSettings, ModelLimits
 
 log = structlog.get_logger(__name__)
@@ -112,16 +112,13 @@ class Client:
             return self._refused(error, model, body)
         except openai.APIConnectionError as error:
             cause = error.__cause__
-            what = f"{type(cause or error).__name__}: {cause or error}".rstrip(": ")
             if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
-                place = f"{self._openai.base_url.host}:{self._openai.base_url.port or 443}"
-                advice = "is it up, and is ASSAY_LLM__BASE_URL right?"
-                return Failure(
-                    Trouble.DOWN, self._told(f"the model's server {place} can't be reached ({advice}): {what}")
-                )
-            return Failure(Trouble.PASSING, self._told(what))
+                # Nothing was sent, so nobody's words are in it.
+                what = f"{type(cause).__name__}: {cause}".rstrip(": ")
+                return Failure(Trouble.DOWN, self._told(f"{self._unreachable()}: {what}"))
+            return self._broken(cause or error)
         except (openai.OpenAIError, httpx2.HTTPError, ResponseTooLargeError, OSError) as error:
-            return Failure(Trouble.PASSING, self._told(f"{type(error).__name__}: {error}"))
+            return self._broken(error)
         completion = read_completion(response.content, len(response.request.content), most)
         if completion is None:
             return Failure(Trouble.PASSING, "the response is no completion")
@@ -159,23 +156,33 @@ class Client:
     def _refused(self, error: openai.APIStatusError, model: str, body: Mapping[str, Any]) -> Failure:
         status, headers = error.status_code, error.response.headers
         advice = f"({_ADVICE[status]})" if status in _ADVICE else ""
-        known = " ".join(filter(None, (f"status {status}", _code(error), advice)))
-        detail = self._told(f"{known}: {error.message}")
+        cause = self._told(" ".join(filter(None, (f"status {status}", _code(error), advice))))
+        said = self._told(error.message)
         wish = retry_after(headers, self._now())
         wish = None if wish is None else min(wish, self._longest_rest)
         if status == 429 or (status in (503, 529) and wish is not None):
-            return Failure(Trouble.LIMITED, detail, wish)
+            return Failure(Trouble.LIMITED, cause, wish, said)
         if status in (400, 422):
             for name in _REFUSABLE:
                 if name in body and _is_about(name, str(error)):
                     self._left_out.setdefault(model, set()).add(name)
-                    return Failure(Trouble.ADAPT, detail)
+                    return Failure(Trouble.ADAPT, cause, None, said)
         if status in (401, 402, 404, 407) or 300 <= status < 400:
-            return Failure(Trouble.SHUT, detail, wish)
+            return Failure(Trouble.SHUT, cause, wish, said)
         # 403 may be said of the key, and of a question that a filter does not like.
         if status >= 500 or status in (403, 408, 409, 425):
-            return Failure(Trouble.PASSING, detail, wish)
-        return Failure(Trouble.REQUEST, detail)
+            return Failure(Trouble.PASSING, cause, wish, said)
+        return Failure(Trouble.REQUEST, cause, None, said)
+
+    def _broken(self, error: BaseException) -> Failure:
+        """Trouble with a response; the error may quote it."""
+        return Failure(Trouble.PASSING, type(error).__name__, None, self._told(str(error)))
+
+    def _unreachable(self) -> str:
+        url = self._openai.base_url
+        port = url.port or (80 if url.scheme == "http" else 443)
+        advice = "is it up, and is ASSAY_LLM__BASE_URL right?"
+        return f"the model's server {url.host}:{port} can't be reached ({advice})"
 
     def _tell_excess(self, completion: Completion, model: str, most: int) -> None:
         """Once for each model: it thinks at our expense, or its server counts wrongly."""
@@ -186,7 +193,7 @@ class Client:
 
     def _told(self, detail: str) -> str:
         """A detail that may be shown and travel in an event: short, text, and without the key."""
-        told = detail.replace(self._key, "***")[:300]
+        told = detail.replace(self._key, "***")[:MAX_DETAIL]
         # Half of a surrogate pair is no text, and no store takes a NUL.
         return told.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
 

@@ -226,7 +226,7 @@ class Gateway:
             breaker.succeeded(asking.question)
             asking.access.limiter.stated(result.requests_per_minute, result.tokens_per_minute)
             return await self._ledger.keep(asking, result.completion)
-        asking.access.last_trouble = result.detail
+        asking.access.last_cause = result.cause
         match result.kind:
             case Trouble.ADAPT if asking.adapted < _ADAPTATIONS:
                 asking.adapted += 1
@@ -237,7 +237,7 @@ class Gateway:
             case Trouble.SHUT:
                 breaker.open(result.after_seconds)
                 await self._ledger.settle(asking)
-                return self._unavailable(asking.need, asking.model, "shut", result.detail, result.after_seconds)
+                return self._unavailable(asking.need, asking.model, "shut", result, result.after_seconds)
             case Trouble.REQUEST | Trouble.ADAPT:
                 breaker.succeeded(asking.question)
                 return await self._ledger.failed(asking, CallOutcome.ERROR, result.detail)
@@ -252,7 +252,7 @@ class Gateway:
         breaker.failed(asking.question)
         if result.kind is Trouble.DOWN or not breaker.closed:
             await self._ledger.settle(asking)
-            return self._unavailable(asking.need, asking.model, "down", result.detail, result.after_seconds)
+            return self._unavailable(asking.need, asking.model, "down", result, result.after_seconds)
         return await self._ledger.failed(asking, result.outcome, result.detail)
 
     async def _limited(self, asking: Asking, result: Failure) -> Replied | None:
@@ -265,7 +265,7 @@ class Gateway:
         if asking.access.breaker.refused(asking.question) > _REFUSALS:
             return await self._ledger.failed(asking, CallOutcome.RATE_LIMITED, result.detail)
         await self._ledger.settle(asking)
-        return self._unavailable(asking.need, asking.model, "limit", result.detail, rest)
+        return self._unavailable(asking.need, asking.model, "limit", result, rest)
 
     async def _may_try_again(self, asking: Asking, room: float) -> bool:
         """Pauses before another try, with full jitter, where the deadline leaves room for one of so many seconds."""
@@ -289,12 +289,14 @@ class Gateway:
         return self._unavailable(asking.need, asking.model, "breaker", detail, rest)
 
     def _unavailable(
-        self, need: AskModel, model: str, cause: Cause, detail: str, after_seconds: float | None = None
+        self, need: AskModel, model: str, cause: Cause, why: str | Failure, after_seconds: float | None = None
     ) -> ModelUnavailable:
+        """Nobody is asked; ``why`` is in our own words, or a request's failure that has a server's words too."""
+        detail, known = (why.detail, why.cause) if isinstance(why, Failure) else (why, why)
         self._observer.unavailable(need.task, model, cause)
         if cause in ("settings", "journal"):
-            log.error("no model can be asked", task=need.task, cause=cause, detail=detail)
-        return ModelUnavailable(detail, after_seconds, lasting=cause in ("shut", "settings"))
+            log.error("no model can be asked", task=need.task, cause=cause, detail=known)
+        return ModelUnavailable(detail, after_seconds, lasting=cause in ("shut", "settings"), cause=known)
 
     def _access_to(self, model: str) -> ModelAccess:
         if (access := self._access.get(model)) is None:

@@ -24,6 +24,8 @@ class Trouble(Enum):
     ADAPT = "a parameter is left out from now on"
 
 
+MAX_DETAIL = 300
+"""Characters of trouble that are told."""
 _OUTCOMES = {Trouble.LIMITED: CallOutcome.RATE_LIMITED, Trouble.TIMEOUT: CallOutcome.TIMEOUT}
 """All other trouble is an error."""
 
@@ -34,13 +36,20 @@ class Failure:
 
     Attributes:
         kind: What kind of trouble.
-        detail: For people. What stands after the first colon are the server's words, which may repeat the question.
+        cause: What we know of it, with what to look at; may be shown to whoever asks next, and logged.
         after_seconds: How long the server wants to be left alone, if it said so.
+        said: The server's own words, which may repeat the question: for its asker alone; "" where there are none.
     """
 
     kind: Trouble
-    detail: str
+    cause: str
     after_seconds: float | None = None
+    said: str = ""
+
+    @property
+    def detail(self) -> str:
+        """All of it, for who has asked."""
+        return f"{self.cause}: {self.said}"[:MAX_DETAIL] if self.said else self.cause
 
     @property
     def outcome(self) -> CallOutcome:

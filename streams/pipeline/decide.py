@@ -39,10 +39,14 @@ class World(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What the tries in place came to; a ``Retry`` has used them up. Tries in vain for everybody are not counted."""
+    """What the tries in place came to; a ``Retry`` has used them up. Tries in vain for everybody are not counted.
+
+    ``unavailable`` is why no model can be asked, where that is what the ``Retry`` is for.
+    """
 
     outcome: Outcome
     attempts: int
+    unavailable: ModelUnavailable | None = None
 
 
 class Decider:
@@ -123,13 +127,15 @@ class Decider:
                 probe = await self._breaker.turn()
                 answer = self.decide(event)
                 continue
-            self._breaker.failed(record, outcome.after_seconds, probe, outcome.detail)
+            # What a model's server says may repeat what it was asked, and the breaker's cause is logged.
+            cause = outcome.detail if down is None else down.cause
+            self._breaker.failed(record, outcome.after_seconds, probe, cause)
             if self._breaker.closed:
                 attempts += 1
                 pause = self._pause(attempts, outcome)
                 lasting = down is not None and down.lasting
                 if attempts >= (at_most or self.retry.max_attempts) or pause is None or lasting:
-                    return Tried(outcome, attempts)
+                    return Tried(outcome, attempts, down)
                 self._on_retry(outcome, run is not None)
                 await self._clock.sleep(pause)
             probe = await self._breaker.turn()
@@ -165,7 +171,7 @@ class Decider:
             return answer, None
         if not last.busy:
             # The gateway knows of all questions; a record must not use its tries up to find out the same.
-            self._breaker.open(answer.after_seconds, last.detail)
+            self._breaker.open(answer.after_seconds, last.cause)
         return answer, last
 
     def _in_line(self, wanted: Retry) -> float:

@@ -40,7 +40,8 @@ async def open_queries(
         settings: The configuration.
         app: Address of an application that is to answer (``check_address``); "" to find out who can.
         own_candidates: Whether requests bring their candidates, so that no index is needed.
-        world: Answers what the handler asks for in this process; one is made, and closed again, where None.
+        world: Answers what the handler asks for in this process; one is made, and closed again, where None. The index
+            is given back in any case, for other commands may wait for it.
 
     Raises:
         NoQueriesError: There is no index, or it can't be used.
@@ -60,6 +61,8 @@ async def open_queries(
     finally:
         if world is None:
             await own.aclose()
+        else:
+            await own.close_index()
 
 
 def application_url(http: HttpSettings) -> str:

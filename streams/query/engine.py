@@ -11,7 +11,7 @@ import asyncio
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Protocol
 
@@ -46,11 +46,13 @@ class Refusal:
         reason: Why.
         detail: The same for people, with what to do.
         after_seconds: When it may be worth asking again; None where nobody knows, or never.
+        no_model: Where it is a model that can't be asked, why, without its server's words; else "".
     """
 
     reason: RefusalReason
     detail: str
     after_seconds: float | None = None
+    no_model: str = ""
 
 
 class Queries(Protocol):
@@ -117,7 +119,8 @@ class QueryEngine:
         answer = await self._bounded(request)
         seconds = self._clock.monotonic() - began
         if isinstance(answer, Refusal):
-            self._telling.refused(request, answer.reason, answer.detail, seconds)
+            # What a model's server says may repeat the query, which is not for the log.
+            self._telling.refused(request, answer.reason, answer.no_model or answer.detail, seconds)
         else:
             self._telling.answered(answer, seconds)
         return answer
@@ -131,20 +134,24 @@ class QueryEngine:
         with self._one_more():
             try:
                 async with asyncio.timeout(self._limits.seconds):
-                    return _answer(await self._decide(request))
+                    return await self._decide(request)
             except TimeoutError:
                 detail = f"no answer within {self._limits.seconds:g} seconds (query.seconds, ASSAY_QUERY__SECONDS)"
                 return Refusal("timeout", detail, _BUSY_SECONDS)
 
-    async def _decide(self, request: RankingRequested) -> Outcome:
+    async def _decide(self, request: RankingRequested) -> RankingCompleted | Refusal:
         if request.requested_at is None:
             request = request.model_copy(update={"requested_at": self._clock.now()})
         # Work that does not wait keeps the loop; others get a turn between two queries.
         await asyncio.sleep(0)
         first = self._decider.decide(request)
         if not isinstance(first, Ask | Retry):
-            return first
-        return (await self._decider.finish(request, first, next(self._numbers), _TRIES)).outcome
+            return _answer(first)
+        tried = await self._decider.finish(request, first, next(self._numbers), _TRIES)
+        answer = _answer(tried.outcome)
+        if isinstance(answer, Refusal) and tried.unavailable is not None:
+            return replace(answer, no_model=tried.unavailable.cause)
+        return answer
 
     @contextmanager
     def _one_more(self) -> Iterator[None]:

@@ -6,8 +6,10 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,9 +21,12 @@ from schemas.needs import Ask
 from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.replies import IndexReply
+from streams.commands import answer as command
 from streams.commands.answer import run_answer
 from streams.commands.query import QueryOptions
 from streams.llm.settings import LlmSettings
+from streams.query.access import open_queries
+from streams.query.engine import Queries
 from streams.settings import Settings
 from streams.world import LiveWorld
 from tests.handlers.trust.forgeries import reads_as_label
@@ -392,6 +397,48 @@ async def test_an_answer_has_a_time_limit_after_which_the_sources_speak(
     assert [role_of(one) for one in server.asked] in (["rank_results", "analyst"], ["rank_results"])
     assert "The river bridge opens on 12 March 2026" in out.splitlines()[0]
     assert "Left out: no model answered in time (query.answer_seconds, 1.5 s)." in out
+
+
+async def test_the_index_is_free_while_the_roles_are_asked(answer: Answers, filled: Settings) -> None:
+    """Other commands wait for embedded files only for seconds, and a model takes longer."""
+    had: list[str] = []
+
+    def looking(role: str) -> Behaviour:
+        async def behave(wire: Wire) -> None:
+            other = LiveWorld(filled)
+            try:
+                await other.open_index(make=False)
+                had.append(role)
+            finally:
+                await other.aclose()
+            await GOOD[role](wire)
+
+        return behave
+
+    code, out, _ = await answer(replies={**GOOD, **{role: looking(role) for role in ROLES.values()}})
+    assert (code, had) == (0, ["analyst", "critic", "writer"])
+    assert "Written by model-1" in out
+
+
+async def test_the_time_limit_begins_when_the_index_is_had(
+    answer: Answers, filled: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Waiting for another command takes nothing from what the model may take; the clock stands still otherwise."""
+    seconds = 0.0
+
+    @asynccontextmanager
+    async def waiting(*args: Any, **named: Any) -> AsyncIterator[Queries]:
+        nonlocal seconds
+        seconds += 2 * filled.query.answer_seconds
+        async with open_queries(*args, **named) as queries:
+            yield queries
+
+    monkeypatch.setattr(command, "open_queries", waiting)
+    monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=lambda: seconds))
+    code, out, _ = await answer()
+    assert code == 0
+    assert "Written by model-1" in out
+    assert "in time" not in out
 
 
 async def test_an_answer_that_was_paid_for_is_not_paid_for_again(

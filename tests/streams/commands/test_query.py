@@ -11,12 +11,12 @@ from rich.cells import cell_len
 from schemas.llm import CallOutcome, LlmCall
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
-from streams.commands.query import QueryOptions, run_query
+from streams.commands.query import QueryOptions, in_words, run_query
 from streams.commands.query_screen import print_results, printable
 from streams.http import HttpServer
 from streams.llm.settings import LlmSettings
 from streams.query import access
-from streams.query.engine import QueryEngine
+from streams.query.engine import QueryEngine, Refusal
 from streams.query.route import QueryRoute
 from streams.settings import HttpSettings, Settings
 from streams.world import LiveWorld
@@ -155,6 +155,21 @@ def test_a_model_that_is_down_is_told_as_one_with_what_to_do(tmp_path: Path, ask
     assert "the model's server 127.0.0.1:9 can't be reached" in err
     assert "ASSAY_LLM__BASE_URL" in err
     assert "--no-model" in err
+
+
+def test_no_model_is_advised_only_where_it_is_a_model_that_is_missing(filled: Settings, ask: Shown) -> None:
+    """A busy engine while a model is configured: to leave that one out would not help."""
+    llm = LlmSettings(base_url="http://127.0.0.1:9/v1", model="m", cache_path=None)
+    query = filled.query.model_copy(update={"parallel": 0})
+    status, _, err = ask(filled.model_copy(update={"llm": llm, "query": query}))
+    assert (status, err.count("\n")) == (1, 1)
+    assert "0 queries are under way already; ask again later (again in 1 s)" in err
+    assert "--no-model" not in err
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0.2, " (again in 1 s)"), (29.6, " (again in 30 s)"), (None, "")])
+def test_a_pause_is_rounded_up(seconds: float | None, told: str) -> None:
+    assert in_words(Refusal("unavailable", "down", seconds)) == f"down{told}"
 
 
 @pytest.mark.parametrize(

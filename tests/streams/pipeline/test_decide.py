@@ -297,8 +297,39 @@ async def test_who_waits_for_an_answer_is_told_at_once_of_what_does_not_pass(las
     handler = handler_of(lambda *_: ask(), lambda *_: UNAVAILABLE, rounds=1)
     breaker = ClosedBreaker(BreakerSettings(), clock)
     decider = Decider(handler, NoRules(), PATIENCE, Models(), clock, lambda: 0.5, breaker)
-    assert await decider.finish(PAGE, ask(), 1, 2) == Tried(UNAVAILABLE, questions)
+    tried = await decider.finish(PAGE, ask(), 1, 2)
+    assert tried == Tried(UNAVAILABLE, questions, ModelUnavailable("status 401", lasting=lasting))
     assert len(asked) == questions
+
+
+async def test_a_breaker_s_cause_has_no_words_of_a_model_s_server() -> None:
+    """They may repeat what was asked, and the cause is logged and shown to whoever asks for the process's health."""
+    clock, down = VirtualClock(), 4
+
+    class Models:
+        async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+            nonlocal down
+            down -= 1
+            unavailable = ModelUnavailable("status 401: you asked 'is Ann ill?'", cause="status 401")
+            return unavailable if down else PagesReply(())
+
+    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
+        last = replies[-1]
+        return Retry(RetryReason.UNAVAILABLE, last.detail) if isinstance(last, ModelUnavailable) else DROP
+
+    causes: list[str] = []
+
+    class Listened(Breaker):
+        def failed(self, *args: Any, **named: Any) -> None:
+            super().failed(*args, **named)
+            causes.append(self.cause)
+
+    breaker = Listened(BreakerSettings(), clock)
+    breaker.listen(lambda: causes.append(breaker.cause))
+    handler = handler_of(lambda *_: ask(), read, rounds=1)
+    await Decider(handler, NoRules(), PATIENCE, Models(), clock, lambda: 0.5, breaker).finish(PAGE, ask(), record=1)
+    assert len(causes) > 3, "opened, probed in vain, closed"
+    assert set(causes) == {"status 401"}
 
 
 async def test_who_gets_no_turn_waits_in_line_and_opens_no_breaker() -> None:

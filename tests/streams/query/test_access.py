@@ -6,6 +6,7 @@ import pytest
 
 from schemas.queries import RankingCandidate, RankingRequested
 from schemas.ranking import RankingCompleted
+from streams.index.ports import IndexOwnedError
 from streams.query import access
 from streams.query.access import NoQueriesError, application_url, open_queries
 from streams.query.engine import QueryEngine
@@ -64,6 +65,24 @@ async def test_commands_at_the_same_time_wait_for_each_other(tmp_path: Path) -> 
         async with open_queries(settings) as queries:
             assert isinstance(queries, QueryEngine)
             assert isinstance(await queries.answer(REQUEST), RankingCompleted)
+
+
+async def test_the_index_is_given_back_where_the_world_goes_on(tmp_path: Path) -> None:
+    """It answers for models long after the query; other commands need not wait for that."""
+    settings = settings_at(tmp_path, port=9)
+    await fill(settings)
+    world, other = LiveWorld(settings), LiveWorld(settings)
+    try:
+        async with open_queries(settings, world=world):
+            with pytest.raises(IndexOwnedError):
+                await other.open_index(make=False)
+        await other.open_index(make=False)
+        await other.aclose()
+        async with open_queries(settings, world=world) as queries:
+            assert isinstance(await queries.answer(REQUEST), RankingCompleted)
+    finally:
+        await world.aclose()
+        await other.aclose()
 
 
 async def test_an_index_that_somebody_has_is_asked_for_at_the_application(

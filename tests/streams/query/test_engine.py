@@ -9,10 +9,11 @@ from schemas.needs import Ask, Need, SearchVectors
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
-from schemas.replies import Reply, VectorsReply
+from schemas.replies import ModelUnavailable, Reply, VectorsReply
 from streams.query.engine import QueryEngine, Refusal
 from streams.telemetry.metrics import Metrics
-from tests.streams.doubles import START, VirtualClock
+from streams.topology import RANKING_COMPLETED, RANKING_REQUESTED
+from tests.streams.doubles import START, VirtualClock, handler_of
 from tests.streams.query.toys import Answers, completed, ranked, ranker, settings_with
 
 REQUEST = RankingRequested(request_id="q1", query="which secret")
@@ -70,6 +71,25 @@ async def test_what_is_down_is_tried_once_more_and_then_told_with_its_own_wish()
         answer = await asked.answer(REQUEST)
         assert answer == Refusal("unavailable", "Qdrant: connection refused", 3.0)
     assert len(tries) == 20
+
+
+async def test_where_no_model_can_be_asked_that_is_said_and_the_log_has_no_words_of_its_server() -> None:
+    unavailable = ModelUnavailable("status 500: you asked 'which secret'", 3.0, cause="status 500")
+    outcome = Retry(RetryReason.UNAVAILABLE, unavailable.detail, 3.0)
+    settings, world = settings_with(), Answers(lambda _: unavailable)
+    handler = handler_of(
+        lambda *_: Ask(SearchVectors("documents", "x", 5)),
+        lambda *_: outcome,
+        1,
+        (RANKING_COMPLETED,),
+        RANKING_REQUESTED,
+    )
+    asked = QueryEngine(settings, world, VirtualClock(), lambda: 0.5, None, "http", handler)
+    with capture_logs() as logs:
+        answer = await asked.answer(REQUEST)
+    assert answer == Refusal("unavailable", unavailable.detail, 3.0, no_model="status 500")
+    [line] = [one for one in logs if one["event"] == "query refused"]
+    assert line["detail"] == "status 500"
 
 
 async def test_an_exception_of_the_handler_is_a_refusal() -> None:
