@@ -65,7 +65,7 @@ async def _counted(index: IndexSettings) -> StoreCounts | None:
 
 
 def _of_owner(where: str, url: str, otherwise: str) -> Finding:
-    """Of files that another process has."""
+    """Of files that another process has, which may be the application or may not."""
     try:
         response = httpx2.get(f"{url}/metrics", timeout=_SECONDS, trust_env=False)
         response.raise_for_status()
@@ -73,6 +73,9 @@ def _of_owner(where: str, url: str, otherwise: str) -> Finding:
     except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, ValueError) as error:
         why = str(error) or type(error).__name__
         asked = f"or, if `assay query` is to ask it, name its port with ASSAY_HTTP__PORT: {url} does not answer ({why})"
+        return Finding("index", "warn", otherwise, asked)
+    if counts is None:
+        asked = f"or name the application's port with ASSAY_HTTP__PORT: what answers at {url} tells of no index"
         return Finding("index", "warn", otherwise, asked)
     return Finding("index", "ok", f"{where}; in the hands of the application at {url}; {_content(counts)}")
 

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from prometheus_client import CollectorRegistry, make_asgi_app
+from prometheus_client import CollectorRegistry, Gauge, make_asgi_app
 from qdrant_client import QdrantClient, models
 
 from streams.commands import findings
@@ -77,6 +77,24 @@ async def test_an_index_that_an_application_has_is_well_where_that_can_be_asked(
         assert "ASSAY_HTTP__PORT" in finding.todo
     finally:
         await owner.aclose()
+
+
+async def test_a_stranger_at_the_application_s_port_is_not_taken_for_it(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path)
+    await fill(settings)
+    owner = LiveWorld(settings)
+    await owner.open_index()
+    registry = CollectorRegistry()
+    Gauge("up", "Of something else.", registry=registry).set(1)
+    try:
+        async with HttpServer(make_asgi_app(registry), HttpSettings(port=0)) as server:
+            there = HttpSettings(port=int(server.address.rpartition(":")[2]))
+            finding = await asyncio.to_thread(check_index, settings.index, there)
+    finally:
+        await owner.aclose()
+    assert finding.state == "warn"
+    assert "another process owns the index" in finding.detail
+    assert "ASSAY_HTTP__PORT" in finding.todo
 
 
 def test_a_server_that_does_not_answer_is_told_with_what_to_do() -> None:
