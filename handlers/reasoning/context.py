@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from handlers.page.links import host_of
 from handlers.prompts.template import cleaned
 from handlers.reasoning.sections import ReasoningSection, RoleSection
-from handlers.trust.brackets import with_round_brackets
 from handlers.trust.forgery import fit_to_show
 from handlers.trust.labels import LABELS, Label, Language, plain_name, source_line, source_name
 from handlers.trust.lookalikes import seen
@@ -132,17 +131,18 @@ def _body(source: Source, language: Language, max_characters: int) -> str:
         seen(cleaned(source.passage, max_characters)).strip(),
     )
     fields = [(name, value) for name, value in zip(_FIELDS[language], values, strict=True) if value]
-    together = _joined(fields)
-    shown = fit_to_show(together)
-    if shown == with_round_brackets(together):
-        parts = shown.split("\n", max(len(fields) - 1, 0))
-        return "\n".join(name + part for (name, _), part in zip(fields, parts, strict=False))
+    apart = [fit_to_show(value) for _, value in fields]
+    shown = fit_to_show(_joined(fields))
+    if shown == "\n".join(apart):
+        return "\n".join(name + part for (name, _), part in zip(fields, apart, strict=True))
+    behind = apart[-1]
     for at in reversed(range(len(fields) - 1)):
         # A label may begin in one field and end in the next: they become one, where it is whole and is taken out.
-        apart = f"{fit_to_show(fields[at][1])}\n{fit_to_show(_joined(fields[at + 1 :]))}"
-        if fit_to_show(_joined(fields[at:])) != apart:
-            fields[at:] = [(fields[-1][0], _joined(fields[at:]))]
-    return fit_to_show("\n".join(name + fit_to_show(value) for name, value in fields))
+        whole = shown if at == 0 else fit_to_show(_joined(fields[at:]))
+        if whole != f"{apart[at]}\n{behind}":
+            fields[at:], apart[at:] = [(fields[-1][0], _joined(fields[at:]))], [whole]
+        behind = whole
+    return fit_to_show("\n".join(name + part for (name, _), part in zip(fields, apart, strict=True)))
 
 
 def _joined(fields: Sequence[tuple[str, str]]) -> str:

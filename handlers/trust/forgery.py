@@ -9,32 +9,22 @@ and a block's nonce can't be written by whoever writes the text. Standard librar
 from __future__ import annotations
 
 import re
-from html import unescape
-from urllib.parse import unquote
+from collections.abc import Iterable
 
 from handlers.trust.brackets import with_round_brackets
 from handlers.trust.label_forms import find_labels, may_hold_labels
 from handlers.trust.label_shapes import find_shapes
+from handlers.trust.layers import Reading, readings
 from handlers.trust.lookalikes import folded, folds_of, seen
 
 REMOVED = "(claim removed)"
 """What stands in a label's place: nothing that could be half of another one."""
 
-_ANY_CODE = re.compile(
-    r"&(?:#|[a-z])|%u?[0-9a-f]{2}|\\(?:[ux][0-9a-f{]|[0-3][0-7]{2})|=[0-9a-f]{2}|U\+[0-9a-f]|<[!/a-z]", re.IGNORECASE
-)
-_MORE_CODES = re.compile(r"&(?:amp;|#0*38;|#x0*26;)+", re.IGNORECASE)
-_CODE = re.compile(
-    r"\\+(?:(?-i:U)([0-9a-f]{8})|u([0-9a-f]{4})|u\{([0-9a-f]{1,8})\}|x([0-9a-f]{2})|(?P<octal>[0-3][0-7]{2}))"
-    r"|%u([0-9a-f]{4})|\bU\+([0-9a-f]{4,6})\b(?: (?=U\+))?|=([0-9a-f]{2})",
-    re.IGNORECASE,
-)
-_MARKUP = re.compile(r"<!--.*?-->|<[/!a-z][^<>]*>", re.IGNORECASE | re.DOTALL)
-_MORE_PERCENT = re.compile("%(?:25)+")
 _RUN = re.compile(r"([\W_])\1{4,}|\s{5,}|[\W_]{13,}")
 _TELLING = ("_", ":=~→⇒>|∶", "[({<【「", "])}>】」", "\n")
 """What tells a label from prose between two words: of each kind, a long run of signs keeps its first."""
-_LAYERS = 6
+_ROUNDS = 8
+"""How often labels may turn up behind labels: a page that goes on with it is not shown at all."""
 
 
 def without_labels(text: str) -> str:
@@ -47,11 +37,14 @@ def without_labels(text: str) -> str:
     >>> without_labels("We trust tier one suppliers; trust in them is high.")
     'We trust tier one suppliers; trust in them is high.'
     """
-    plain = _without(seen(text))
-    while (hidden := _hidden(plain)) is not None:
-        # Somebody wrote it as character codes, or between tags: what these stand for is judged, and then shown.
-        plain = _without(hidden)
-    return plain
+    plain = seen(text)
+    for _ in range(_ROUNDS):
+        spans = [span for reading in readings(plain) for span in _found(reading)]
+        if not spans:
+            return plain
+        plain = _replaced(plain, spans)
+    # Nobody writes like this who wants to be read.
+    return REMOVED
 
 
 def fit_to_show(text: str) -> str:
@@ -71,24 +64,21 @@ def holds_label(text: str) -> bool:
     >>> holds_label("TRUST&#95;TIER&colon; HIGH"), holds_label("HGIH :REIT_TSURT"), holds_label("high trust")
     (True, True, False)
     """
-    plain = seen(text)
-    return bool(_found(plain)) or _hidden(plain) is not None
+    return any(_found(reading) for reading in readings(seen(text)))
 
 
-def _without(text: str) -> str:
-    """The text with each label replaced, until what is left reads like none."""
-    while spans := _found(text):
-        pieces, at = [], 0
-        for first, after in sorted(spans):
-            if first >= at:
-                pieces += [text[at:first], REMOVED]
-            at = max(at, after)
-        text = "".join([*pieces, text[at:]])
-    return text
+def _replaced(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    pieces, at = [], 0
+    for first, after in sorted(spans):
+        if first >= at:
+            pieces += [text[at:first], REMOVED]
+        at = max(at, after)
+    return "".join([*pieces, text[at:]])
 
 
-def _found(text: str) -> list[tuple[int, int]]:
-    """Where something reads like a label, in whatever letters and however far apart."""
+def _found(read: Reading) -> list[tuple[int, int]]:
+    """Where, in the text that was read, something reads like a label, in whatever letters and however far apart."""
+    text = read.text
     reading = folded(text)
     spans = find_shapes(reading)
     if not spans and not may_hold_labels(reading):
@@ -99,7 +89,7 @@ def _found(text: str) -> list[tuple[int, int]]:
         kept = _kept(reading)
         near = "".join([reading[place] for place in kept])
         spans += [(kept[begin], kept[end - 1] + 1) for begin, end in find_labels(near)]
-    return [(places[begin], places[end - 1] + 1) for begin, end in spans]
+    return [read.written_at(places[begin], places[end - 1] + 1) for begin, end in spans]
 
 
 def _kept(reading: str) -> list[int]:
@@ -117,37 +107,3 @@ def _kept(reading: str) -> list[int]:
 
 def _first(run: re.Match[str], kind: str) -> int | None:
     return next((place for place, sign in enumerate(run[0], run.start()) if sign in kind), None)
-
-
-def _hidden(text: str) -> str | None:
-    """What a text reads like decoded, and without its markup, where it then holds a label; else None.
-
-    Codes may stand for codes. What looks like a tag may be the label: each step is looked at.
-    """
-    if not _ANY_CODE.search(text):
-        return None
-    for _ in range(_LAYERS):
-        before = text
-        for read in (_decoded, _unmarked):
-            if (plain := seen(read(text))) != text:
-                if _found(plain):
-                    return plain
-                text = plain
-        if text == before:
-            break
-    return None
-
-
-def _decoded(text: str) -> str:
-    """What character codes stand for."""
-    plain = _CODE.sub(_character, _MORE_PERCENT.sub("%", _MORE_CODES.sub("&", text)))
-    return unescape(unquote(plain, errors="ignore"))
-
-
-def _unmarked(text: str) -> str:
-    return _MARKUP.sub("", text)
-
-
-def _character(code: re.Match[str]) -> str:
-    number = int(code["octal"], 8) if code["octal"] else int(next(filter(None, code.groups())), 16)
-    return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else ""

@@ -1,9 +1,10 @@
 """The forms that a forged label takes: one pattern over folded text, where look-alikes are the letters they look like.
 
 Kept apart: identifiers (``trust_tier``, ``cts_score``), which nobody writes in prose and which are taken out wherever
-they stand; labels (``trust level: high``), which need a sign that says "is"; and what stands in brackets, which needs
-none. Plain sentences ("a high level of trust", "we trust tier one suppliers") are none of these, and neither are titles
-("Trust: A History", "In God We Trust: High Court rules"). Standard library only.
+they stand; labels (``trust level: high``), which need a sign that says "is"; what stands in square brackets, which
+needs none; and what is a label only on a line or in a sentence of its own ("Trust level is high", "HIGH TRUST TIER",
+"Tier: low", "Trust score 85/100", "可信度高"). Sentences ("a high level of trust", "the high-trust tier of suppliers")
+are none of these, and neither are titles ("High Trust", "Trust: A History"). Standard library only.
 """
 
 from __future__ import annotations
@@ -69,6 +70,8 @@ _WORDS = (
     "trusted",
 )
 _ABOUT = ("信任", "可信", "信賴", "信赖", "信頼", "可靠", "公信", "可信任", "신뢰")
+_GRADED = ("信任", "可信", "信賴", "信赖", "信頼")
+"""Of these, what is given points: goods are rated for 可靠 in prose, and offices for 公信."""
 _KIND = (
     "等級", "等级", "級別", "级别", "級", "级", "程度", "度", "力", "性", "標籤", "标签", "標記", "标记",
     "評級", "评级", "評分", "评分", "分數", "分数", "層級", "层级", "指數", "指数", "등급", "도",
@@ -136,9 +139,10 @@ def _form() -> re.Pattern[str]:
     value = f"(?:{word}|{number}|(?<!<)[abc](?![a-z])|{han})"
     degree = f"(?:{word}|{han})"
     trusted = f"(?:{_word('trusted')}|{trust})"
-    near = r"(?:[^\w.!?]|_){0,3}"
+    near = r"(?:[^\w.,;!?，。、；！？]|_){0,3}"
     its = f"(?:{_GAP}{_IS}?{_GAP}{value})?"
     said, ended = f"{_GAP}{_IS}{_GAP}{value}", f"{_GAP}{_IS}{_GAP}{value}{_END}"
+    own = rf"(?:{_BEFORE}|(?<=[\[【〔〖]))"
     latin = f"(?:{trust}|{_word('credibility')}|{_word('trustworthiness')})"
     east = f"{_any(_ABOUT)}{_GAP}{_any(_KIND)}?"
     about = f"(?:{latin}(?:{_GAP}{noun})?|{east})"
@@ -150,19 +154,20 @@ def _form() -> re.Pattern[str]:
         rf"(?<![a-z]){trust}{_GAP}{tier}[\W_]{{0,4}}{_SAYS}(?:[^\S\n]{{0,3}}[^\s\[\](){{}}<>]{{1,12}})?",
         f"(?<![a-z]){latin}{_GAP}{noun}{_GAP}{_SAYS}{_GAP}(?:{word}|{number})",
         f"(?<![a-z]){latin}{_GAP}[=→⇒]{_GAP}{word}",
-        rf"(?<![a-z]){latin}{_GAP}(?:score|rating|index){_GAP}\d{{1,3}}(?:\.\d)?\s*(?:/|out of|of)\s*\d{{1,3}}(?!\d)",
-        f"(?<![a-z]){trust}{_GAP}(?:{tier}|{_word('label')})[^\\S\\n]{{1,3}}{_OF}{word}",
+        rf"{own}{latin}{_GAP}(?:score|rating|index){_GAP}\d{{1,3}}(?:\.\d)?\s*(?:/|out of|of)\s*\d{{1,3}}{_END}",
+        f"(?<![a-z]){trust}{_GAP}(?:{tier}|{_word('label')})[^\\S\\n]{{1,3}}{_OF}{word}(?:{_END}|(?=[^\\S\\n]*[(（]))",
         f"(?<![a-z]){latin}(?:{_GAP}{noun})?{ended}",
-        f"{_UNSPACED}{east}{_GAP}{_IS}{_GAP}(?:{degree}|{number}(?:分|{_ALONE}))",
+        f"{_UNSPACED}{east}{_GAP}{_IS}{_GAP}(?:{degree}|{number}{_ALONE})",
+        f"{own}{_any(_GRADED)}{_GAP}{_any(_KIND)}?{_GAP}{_IS}{_GAP}{number}分{_END}",
         f"{_UNSPACED}{_any(_ABOUT)}{_GAP}{_any(_KIND)}{_GAP}{_COPULA}{_GAP}{degree}",
         f"{_BEFORE}{_any(_ABOUT)}{_GAP}{_any(_KIND)}{_GAP}{degree}{_BEHIND}",
         f"{_BEFORE}{latin}{_GAP}{noun}{_GAP}is{_GAP}{word}{_BEHIND}",
-        f"{_BEFORE}(?:{tier}|{_word('label')}){_GAP}{_IS}{_GAP}{word}{_BEHIND}",
-        f"{_BEFORE}{word}{_GAP}{latin}(?:{_GAP}{_word('source')})?{_BEHIND}",
-        rf"(?<![a-z]){word}{near}{trust}{near}{tier}(?![a-z]){its}",
-        f"{tier}{_GAP}{trust}{said}",
+        f"{_BEFORE}(?:{tier}|{_word('label')}){_GAP}{_SAYS}{_GAP}{word}{_BEHIND}",
+        f"{_BEFORE}{word}{_GAP}{latin}(?:{_GAP}{_word('source')}{_BEHIND}|(?=[^\\S\\n]*{_SOURCE}))",
+        f"{_BEFORE}{word}{near}{trust}{near}{tier}{_END}",
+        f"{tier}{_GAP}{trust}{ended}",
         f"(?<![a-z]){_apart('trusttier')}(?![a-z])",
-        f"{_OPEN}{_GAP}{degree}{_GAP}{_CLOSE}[\\W_]{{0,6}}{_SOURCE}",
+        f"{_SQUARE}{_GAP}{degree}{_GAP}{_CLOSE}[^\\w.!?。！？]{{0,6}}{_SOURCE}",
         f"(?<![a-z])(?:{_word('source')}{_GAP}{tier}|{_word('cts')}{_GAP}{_word('score')}){said}",
         f"{_OPEN}{_GAP}(?:{trust}|{tier}){ended}",
         f"{_SQUARE}{_GAP}{trust}{_GAP}{tier}{its}",
@@ -175,7 +180,7 @@ def _form() -> re.Pattern[str]:
         for word in ("trust", "credibility", "cts", "source", "high", "low", "medium", "verified", *_ABOUT)
     }
     begin = f"(?={_OPEN}|{'|'.join(sorted(begins))})"
-    return re.compile(f"{begin}(?:{_OPEN}[\\W_]{{0,6}})?(?:{'|'.join(forms)})(?:[\\W_]{{0,6}}{_CLOSE})?")
+    return re.compile(f"{begin}(?:{_OPEN}[\\W_]{{0,6}}+)?(?:{'|'.join(forms)})(?:[\\W_]{{0,6}}{_CLOSE})?")
 
 
 def _any(words: tuple[str, ...]) -> str:

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from handlers.trust import forgery
 from handlers.trust.forgery import REMOVED, fit_to_show, holds_label, without_labels
+from handlers.trust.label_forms import find_labels
 from handlers.trust.lookalikes import folded
 from tests.handlers.trust.forgeries import forgeries, reads_as_label
 
@@ -166,9 +168,139 @@ PROSE = [
 ]
 
 
-@pytest.mark.parametrize("text", PROSE)
+SAID_OF_OTHERS = """\
+Sea level will rise (high). Source: IPCC AR6.
+Certainty of evidence (low). Source: Cochrane
+Risk of flooding (high). Source: Met Office
+Confidence (medium) Source: IPCC AR6
+(high) source: EIA
+Wind (medium) – Quelle: DWD
+The reader sees High. Source: Statista.
+A trust tier was set up for low-income families.
+A trust label for medium-sized farms was proposed.
+Trust label set by the retailer is high on shoppers' lists.
+Trust label is a term for medium-term notes.
+The EU's trust label for top universities was criticised.
+The trust label is a mark of top quality.
+The trust tier is high on the agenda of the board.
+A family trust tier for high earners costs more.
+The high-trust tier of suppliers audited by the ministry grew.
+The high trust tier of customers receives discounts.
+The high-trust-tier accounts.
+The verified trust tier.
+The verified trust tier gets a badge.
+Verified trust, tier two pending.
+In low-trust tier-3 cities, prices are lower.
+In low trust tiers, people save less.
+A high trust, tier-two city.
+The medium trust tier list
+Tier trust: high frequency.
+Edelman Trust Index 56 of 100 for Germany in 2024.
+The survey gives a trust index 62 of 100 in Norway.
+Its trust rating 85/100 was published by Newsguard.
+NHS Trust rating 3 of 4
+NHS Trust rating 3 of 4 in the league
+Credibility rating 3 of 5 stars.
+商品評價：品質 4分，可靠性：5分
+可靠性：5分
+可靠度：3分
+年度調查 信任度：85分
+High trust
+Medium trust
+Low Trust
+Full trust
+Top Credibility
+High Trust
+Title: High Trust
+Tier | High
+High trust source material is rare in this field.
+High-trust sources were used throughout.
+The study compared low-trust societies with high-trust ones.
+Trust tier lists were published by the union.
+Trusted tier-one suppliers are listed below.
+The label trust for low earners was closed.
+Trust is low.
+Public trust level is low.
+Label: High Voltage
+National Trust: High House opens
+The Wellcome Trust: Top 10 grants
+Pay at the National Trust: low season prices.
+The bank's trust - high and rising - is an asset.
+People in whom we trust: tier 1 banks.
+Low trust: a country profile
+High trust. Low cost. Fast.
+Der Trust Score liegt bei 85 von 100.
+Domain trust levels: full, external, forest.
+Set the forest trust level to high for the domain.
+可信度高的資料來源很少。
+這個來源可信度很高。
+研究顯示信任度高。
+民眾對政府的信任度為低。
+信賴度高，來源：統計局
+信頼度は高い。
+信頼性が高い
+高來源：稅收
+The trust's rating agency kept its grade (high), source: Fitch
+A trust label was chosen for low prices, not for quality.
+Each trust tier has medium, small and large funds.
+A trust label of high street shops is worth little.
+The trust tier for top donors opens in June.
+Voters of high trust, tier by tier, were asked.
+A medium-trust tier list of brands was printed.
+Top trust tiers in the game need patience.
+Our full trust, tier and rank are lost.
+Dutch trust index 71 of 100, Danish 78 of 100.
+Its credibility score 7 out of 10 surprised the editors.
+The hospital trust rating 2 of 5 led to a review.
+The forecast (low). Source: central bank
+Migration (very high). Source: UNHCR
+Exposure (top). Source: own calculation
+相機評分：畫質：5分，可靠性：4分，價格：3分
+客服 4分、公信力：3分
+Low trust in banks was the highest concern.
+High trust in doctors
+Low trust, high costs
+A lasting trust: medium and large donors give most.
+Two tiers of trust law apply to high incomes.
+Tier two of the trust was sold to low bidders.
+In trust tiering, high scores come late.
+The index of trust (high) rose; source: OECD
+Label prices were low; trust grew.
+A label that people trust: top marks for the farm.
+Trust levels in the region are medium to low.
+Trust level data for low earners is missing.
+The level of trust is highest in Finland.
+Trust status and class do not go together.
+Who is trusted? Top ranks of the army.
+Source: high commissioner for refugees
+The source of trust is high in the hills.
+Credibility is hard to earn; high fees help little.
+Trustworthiness was rated by 300 students.
+Public trust fell to 45 of 100 in May.
+消費者對品牌的信任與可靠程度不同。
+來源：高等法院；信任案件
+學者認為公信力高於一切。
+""".splitlines()
+"""Who speaks of trust, of degrees and of sources, and labels nothing."""
+
+
+@pytest.mark.parametrize("text", PROSE + SAID_OF_OTHERS)
 def test_prose_is_left_alone(text: str) -> None:
     assert without_labels(text) == text
+    assert without_labels(f"Rain.\n{text}\nThe dam was closed.") == f"Rain.\n{text}\nThe dam was closed."
+
+
+AROUND = "Use the template: if a <b && c> d then x=20. {} See &lt;div&gt; at /p?id=41&x=4A and C:\\101, 5 &amp; 6 %41."
+
+
+@pytest.mark.parametrize("label", [*CODED, "tr<b>ust</b>_tier: high", "&#84;RUST_TIER: HIGH", "[TRUST_TIER: HIGH]"])
+def test_codes_and_tags_around_a_label_stay_as_they_are_written(label: str) -> None:
+    before, behind = AROUND.split("{}")
+    clean = without_labels(AROUND.format(label))
+
+    assert clean.startswith(before)
+    assert clean.endswith(behind)
+    assert not holds_label(clean)
 
 
 @given(
@@ -258,3 +390,38 @@ def test_any_text_is_taken(text: str) -> None:
 )
 def test_a_long_hostile_text_is_taken(unit: str) -> None:
     assert not holds_label(without_labels((unit * 4000)[:8000]))
+
+
+def nested_tags(deepest: int) -> str:
+    return "".join(f"trust_{'<b' * depth}{'>' * depth}tier " for depth in range(1, deepest + 1))
+
+
+HOSTILE = [
+    nested_tags(60),
+    "".join(f"trust={'3d' * depth}5ftier " for depth in range(1, 60)),
+    "[TRUST_TIER: HIGH] " * 300,
+    "".join(f"&{'amp;' * depth}#95;trust&{'amp;' * depth}#95;tier " for depth in range(1, 60)),
+    "trust " + "<!--" * 1500,
+    "<b<b<b<b>>>>trust=3d5ftier: high " * 200,
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_page_has_its_text_read_more_than_a_few_times(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def counted(near: str) -> list[tuple[int, int]]:
+        read.append(len(near))
+        return find_labels(near)
+
+    monkeypatch.setattr(forgery, "find_labels", counted)
+    clean = without_labels(text)
+
+    assert sum(read) <= 21 * len(text)
+    assert not holds_label(clean)
+
+
+def test_text_that_goes_on_with_labels_behind_labels_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forgery, "find_labels", lambda _: [(0, 1)])
+
+    assert without_labels("We trust in rain.") == REMOVED
