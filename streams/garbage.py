@@ -11,14 +11,17 @@ from contextlib import contextmanager
 def collector_at_rest() -> Iterator[None]:
     """For imports, and what is built once: all of it stays, so looking through it again and again finds nothing.
 
-    An eighth of the start of a command was that. What came meanwhile is left out afterwards as well.
+    An eighth of the start of a command was that. Nothing is frozen here: what is garbage meanwhile has to go as well,
+    and whoever calls a command within a process of their own has a heap that is not this module's. A collector that
+    was off stays off.
     """
+    was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
-        gc.enable()
+        if was_on:
+            gc.enable()
 
 
 def spare_collector() -> None:

@@ -1,25 +1,57 @@
 import gc
+import weakref
+from collections.abc import Iterator
 
 import pytest
 
-from streams.garbage import collector_at_rest
+from streams.garbage import collector_at_rest, spare_collector
 
 
-def test_the_collector_rests_and_then_leaves_out_what_came_meanwhile() -> None:
-    try:
-        with collector_at_rest():
-            assert not gc.isenabled()
-            kept: list[list[int]] = [[] for _ in range(1000)]
-        assert gc.isenabled()
-        assert gc.get_freeze_count() >= len(kept)
-    finally:
-        gc.unfreeze()
+class Knot:
+    """Holds itself, so only the collector lets go of it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture(autouse=True)
+def _collector() -> Iterator[None]:
+    yield
+    gc.unfreeze()
+    gc.enable()
+
+
+def test_the_collector_rests_and_then_looks_again() -> None:
+    with collector_at_rest():
+        assert not gc.isenabled()
+    assert gc.isenabled()
 
 
 def test_it_looks_again_after_a_start_that_failed() -> None:
-    try:
-        with pytest.raises(ImportError, match="no such"), collector_at_rest():
-            raise ImportError("no such module")
-        assert gc.isenabled()
-    finally:
-        gc.unfreeze()
+    with pytest.raises(ImportError, match="no such"), collector_at_rest():
+        raise ImportError("no such module")
+    assert gc.isenabled()
+
+
+def test_a_collector_that_was_off_stays_off() -> None:
+    gc.disable()
+    with collector_at_rest():
+        pass
+    assert not gc.isenabled()
+
+
+def test_what_became_garbage_before_or_meanwhile_still_goes() -> None:
+    before = weakref.ref(Knot())
+    with collector_at_rest():
+        meanwhile = weakref.ref(Knot())
+    gc.collect()
+    assert (before(), meanwhile()) == (None, None)
+
+
+def test_what_is_left_out_for_good_is_no_garbage() -> None:
+    with collector_at_rest():
+        knot, kept = weakref.ref(Knot()), Knot()
+    spare_collector()
+    assert knot() is None
+    assert kept.itself is kept
+    assert gc.get_freeze_count() > 0
