@@ -104,7 +104,10 @@ def fuse(
 
 
 def age_in_days(date: str | None, now: datetime) -> float | None:
-    """Days since a document's date, at least 0; None where it has none that can be read. Without a zone it is UTC."""
+    """Days since a document's date, at least 0; None where it has none that can be read. Without a zone it is UTC.
+
+    What is dated ahead is 0 days old: models were grown with that, and its meaning is theirs. The boost asks for more.
+    """
     age = _age(date, now)
     return None if age is None else max(0.0, age)
 

@@ -28,7 +28,8 @@ from schemas.replies import VectorHit
 __all__ = ["BadFilter", "fits", "merge_hits", "read_filters", "search_for", "take_given"]
 
 _SENTENCE_END = re.compile(r"(?<=[。！？；])|(?<=[.!?…])\s+|\n+")
-_SPACE = re.compile(r"\s+")
+_WIDE_SPACE = re.compile(r"\s{2,}|[^\S \n]")
+"""White space that is not yet one blank or one line break: most of it is, and a text has some of it at every word."""
 _NO_SPACE = ("。", "！", "？", "；")
 _MAX_AUTHORS = 20
 _OF_THE_PAGE = ("title", "author", "date", "site_name", "cts_score", "trust_features")
@@ -123,7 +124,7 @@ def _part(text: str, words: Sequence[str], most: int) -> str:
     """A text, or of a longer one the part that has the most of the words; white space is not what it is cut for."""
     if len(text) <= most:
         return text
-    return excerpt(_SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", text), words, most)
+    return excerpt(_WIDE_SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", text), words, most)
 
 
 @dataclass(slots=True)
