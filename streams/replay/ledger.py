@@ -137,7 +137,7 @@ class Ledger:
             KafkaError: The cluster failed; nothing was written, or all of it.
         """
         until = self._clock.monotonic() + _FENCED_SECONDS
-        while self._clock.monotonic() < until:
+        while True:
             # Who has nothing to write fences nobody.
             before = (await self.refresh()).get(name)
             if change(before) is None:
@@ -147,9 +147,10 @@ class Ledger:
             except KafkaError as error:
                 if not _is_fenced(error):
                     raise
-                log.info("somebody else writes about the same plan", plan=name)
+                if self._clock.monotonic() >= until:
+                    raise KafkaTimeoutError(_not_written(name, error)) from error
+                log.info("the plan is not written yet", plan=name, error=repr(error))
                 await self._clock.sleep(random.uniform(0.0, _PAUSE_SECONDS))
-        raise KafkaTimeoutError(f"others keep writing about the plan {name}; try again")
 
     async def _write(self, name: str, change: Change, starts: Starts | None) -> ReplayPlan | None:
         kafka = self._settings.kafka
@@ -205,6 +206,14 @@ def _is_fenced(error: KafkaError) -> bool:
     """Whether another writer has come, or comes at this moment: a broker that fences who commits has no name for it."""
     return isinstance(error, (ProducerFenced, InvalidProducerEpoch)) or isinstance(
         error.__cause__ or error, UnknownError
+    )
+
+
+def _not_written(name: str, error: KafkaError) -> str:
+    """For whoever was fenced to the last, and for whoever has a broker that only ever fails: they look the same."""
+    return (
+        f"the plan {name} could not be written within {_FENCED_SECONDS:g} s ({error.__cause__ or error!r}): "
+        "others keep writing about it, or the broker fails; try again, and see `assay doctor`"
     )
 
 
