@@ -22,6 +22,7 @@ from streams.llm.settings import ModelLimits, TaskPolicy
 from streams.llm.store import StoreError
 from streams.telemetry.metrics import Metrics
 from tests.kafka.installation import until
+from tests.streams.doubles import VirtualClock
 from tests.streams.llm.model_server import (
     ANSWERED,
     FAULTS,
@@ -92,6 +93,36 @@ async def test_at_the_deadline_the_call_is_really_ended(fault: str) -> None:
         await gateway.answer(question())
         await until(lambda: not server.connections)
         assert [asked.ended for asked in server.asked] == ["abandoned"]
+
+
+async def test_all_tries_together_have_one_deadline() -> None:
+    """By the gateway's own clock, which the server moves on."""
+    clock, policy = VirtualClock(), TaskPolicy(deadline_seconds=100.0, patience_seconds=1.0, attempts=10)
+
+    async def after_long(wire: Wire) -> None:
+        clock.seconds += 40.0
+        await status(500)(wire)
+
+    async with model_server(after_long) as server, gateway_at(server.base_url, policy, clock=clock) as gateway:
+        reply = await gateway.answer(question())
+    assert isinstance(reply, ModelFailed)
+    assert reply.call.attempts == len(server.asked) == 3, "the third begins within the deadline, and a fourth would not"
+
+
+async def test_a_later_try_has_what_the_others_left_of_the_deadline() -> None:
+    """With a deadline of its own it would hang for much longer than this test waits."""
+    clock, policy = VirtualClock(), TaskPolicy(deadline_seconds=150.0, patience_seconds=1.0, attempts=2)
+
+    async def after_nearly_all(wire: Wire) -> None:
+        clock.seconds += 149.5
+        await status(500)(wire)
+
+    async with model_server(hangs()) as server, gateway_at(server.base_url, policy, clock=clock) as gateway:
+        server.script = [after_nearly_all]
+        async with asyncio.timeout(40):
+            reply = await gateway.answer(question())
+    assert isinstance(reply, ModelFailed)
+    assert (reply.call.attempts, reply.call.outcome) == (2, CallOutcome.TIMEOUT)
 
 
 async def test_a_cancelled_asker_leaves_no_call() -> None:
