@@ -23,7 +23,7 @@ from tests.faults.cluster import Cluster, cluster
 from tests.faults.ledger import Findings
 from tests.faults.proxy import Proxy
 from tests.faults.rounds import FAULTS
-from tests.faults.seeded import SITUATIONS
+from tests.faults.seeded import KINDS, SITUATIONS
 
 _PATIENCE_SECONDS = 60.0
 """For so long nothing new may come out before the rest is taken for lost."""
@@ -129,17 +129,17 @@ async def do_rounds(made: Cluster, rounds: int, seed: int, only: str | None) -> 
 
 
 async def find(kafka: LocalKafka, folder: Path, proxy: Proxy, bug: str, seed: int) -> bool:
-    """Runs a seeded bug in its situation until the checker finds something; whether it did."""
+    """Runs a seeded bug in its situation until the checker finds what such a bug does; whether it did."""
     for number in range(_TRIES):
         async with cluster(kafka, folder, proxy, f"{bug}-{number}", bug) as made:
             # Each situation is a race that the bug has to lose, and on a starved machine it may win one.
             await SITUATIONS[bug](made, random.Random(seed + number))
             await made.comes_out(15)
             await made.read_on(2)
-            findings = made.ledger.check()
-            verdict = "NOT FOUND" if findings.clean else "found"
-            print(f"seeded bug {bug:18} {verdict}  {findings.counts}", flush=True)
-            if not findings.clean:
+            counts = made.ledger.check().counts
+            found = counts[KINDS[bug]] > 0
+            print(f"seeded bug {bug:18} {'found' if found else 'NOT FOUND'}  {counts}", flush=True)
+            if found:
                 return True
     return False
 

@@ -47,6 +47,8 @@ _START_SECONDS = 120.0
 _LEAVE_SECONDS = 60.0
 _END_SECONDS = 30.0
 """For so long a process that was killed may take to end."""
+_TRICKLE_SECONDS = 600.0
+"""For so long a round's records may come out, however slowly: what is retried for ever would trickle for ever."""
 
 
 class Cluster:
@@ -218,17 +220,21 @@ class Cluster:
         await self._producer.flush()
 
     async def comes_out(self, seconds: float) -> bool:
-        """Reads what comes out until everything fed has; False where nothing new has come for so many seconds."""
+        """Reads what comes out until everything fed has.
+
+        False where nothing new has come for so many seconds, or where it trickles for much longer than it may take.
+        """
         loop = asyncio.get_running_loop()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FEED_SECONDS):
                 await self.flushed()
             until, known = loop.time() + seconds, self.ledger.known
+            last = loop.time() + _TRICKLE_SECONDS
             while not self.ledger.complete:
                 await self._read(500)
                 if self.ledger.known > known:
                     until, known = loop.time() + seconds, self.ledger.known
-                elif loop.time() > until:
+                if loop.time() > min(until, last):
                     return False
             return True
         return False

@@ -1,4 +1,4 @@
-"""Each seeded bug, in the situation that shows it: the checker must find something, or it is worth nothing."""
+"""Each seeded bug, in the situation that shows it: the checker must find what it does, or it is worth nothing."""
 
 from __future__ import annotations
 
@@ -57,3 +57,6 @@ SITUATIONS: dict[str, Callable[[Cluster, random.Random], Awaitable[None]]] = {
     "read_before_fence": read_before_fence,
     "positions": positions,
 }
+
+KINDS = {"one_id": "twice", "not_awaited": "lost", "read_before_fence": "twice", "positions": "lost"}
+"""What each bug must do to records, by the findings' name: any other trouble is not its doing."""
