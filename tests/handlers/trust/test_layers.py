@@ -18,7 +18,7 @@ from handlers.trust.lookalikes import seen
         ("a %e5%8f%af b", "可", "%e5%8f%af"),
         ("a %2541 b", "A", "%2541"),
         ("a \\u0054b", "T", "\\u0054"),
-        ("x T<i>R</i>U y", "TRU", "T<i>R</i>U"),
+        ("x T<i>R</i>Y y", "TRY", "T<i>R</i>Y"),
         ("x &#<b></b>84; y", "T", "&#<b></b>84;"),
         ("x T&#x200b;R y", "TR", "T&#x200b;R"),
     ],
