@@ -65,9 +65,6 @@ class Letters:
     async def __aenter__(self) -> Self:
         """Finds the partitions and opens the readers: one for records, one that knows of uncommitted ones."""
         self.partitions = await self._find()
-        if not self.partitions:
-            # A reader that is stopped before it has done anything ends in a cancellation that nobody has asked for.
-            return self
         async with AsyncExitStack() as opening:
             self._reader = make_reader(self._settings.kafka)
             self._whole = make_reader(self._settings.kafka, uncommitted=True)
