@@ -70,7 +70,7 @@ def _of_owner(where: str, url: str, otherwise: str) -> Finding:
         response = httpx2.get(f"{url}/metrics", timeout=_SECONDS, trust_env=False)
         response.raise_for_status()
         counts = _told(response.text)
-    except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, ValueError) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, ValueError, OverflowError) as error:
         why = str(error) or type(error).__name__
         asked = f"or, if `assay query` is to ask it, name its port with ASSAY_HTTP__PORT: {url} does not answer ({why})"
         return Finding("index", "warn", otherwise, asked)

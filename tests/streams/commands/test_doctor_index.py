@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from pathlib import Path
 
 import pytest
@@ -79,13 +80,16 @@ async def test_an_index_that_an_application_has_is_well_where_that_can_be_asked(
         await owner.aclose()
 
 
-async def test_a_stranger_at_the_application_s_port_is_not_taken_for_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("told", "value"), [("up", 1.0), ("assay_index_points", math.inf)])
+async def test_a_stranger_at_the_application_s_port_is_not_taken_for_it(
+    tmp_path: Path, told: str, value: float
+) -> None:
     settings = settings_at(tmp_path)
     await fill(settings)
     owner = LiveWorld(settings)
     await owner.open_index()
     registry = CollectorRegistry()
-    Gauge("up", "Of something else.", registry=registry).set(1)
+    Gauge(told, "Of something else.", registry=registry).set(value)
     try:
         async with HttpServer(make_asgi_app(registry), HttpSettings(port=0)) as server:
             there = HttpSettings(port=int(server.address.rpartition(":")[2]))
