@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import Any, Protocol
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Protocol, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 
 from streams.kafka_settings import KafkaSettings
 from streams.topology import DEAD_LETTER_BYTES, MIB
+
+Client = TypeVar("Client", AIOKafkaAdminClient, AIOKafkaConsumer, AIOKafkaProducer)
+_END_SECONDS = 1.0
+"""How long a start or stop that nobody waits for any more may take to end by itself."""
 
 MAX_REQUEST_BYTES = 64 * MIB
 """What a producer takes; it counts bytes before compression."""
@@ -76,7 +82,7 @@ def make_reader(
 
     For so long as a broker may wait for new records, the consumer's other questions to it wait as well.
     """
-    return _Reader(
+    return AIOKafkaConsumer(
         *topics,
         **connection(settings),
         client_id=client_id,
@@ -88,15 +94,44 @@ def make_reader(
     )
 
 
-class _Reader(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not typed
-    """A consumer that may be stopped as soon as it has started."""
-
-    async def start(self) -> None:
-        """Gives aiokafka's tasks a turn: one that is cancelled before it has begun cancels who stops the consumer."""
-        await super().start()
-        await asyncio.sleep(0)
-
-
 def make_admin(settings: KafkaSettings) -> AIOKafkaAdminClient:
     """An admin client, not started."""
     return AIOKafkaAdminClient(**connection(settings), client_id="assay-admin")
+
+
+@asynccontextmanager
+async def opened(client: Client) -> AsyncIterator[Client]:
+    """A client that is started, and closed however it goes: also where its start fails or is cancelled.
+
+    Raises:
+        KafkaError: The cluster can't be reached.
+    """
+    try:
+        await start(client)
+        yield client
+    finally:
+        await _to_its_end(client.close() if isinstance(client, AIOKafkaAdminClient) else client.stop())
+
+
+async def start(client: Client) -> None:
+    """Starts a client that whoever made it stops, also where this fails or is cancelled.
+
+    Raises:
+        KafkaError: The cluster can't be reached.
+    """
+    await _to_its_end(client.start())
+    # A task of aiokafka's that has not yet begun would cancel whoever stops the consumer.
+    await asyncio.sleep(0)
+
+
+async def _to_its_end(step: Coroutine[Any, Any, None]) -> None:
+    """A cancellation waits for the step, unless that is long in coming: aiokafka would leave open what it connects."""
+    task = asyncio.ensure_future(step)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task], timeout=_END_SECONDS)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await asyncio.sleep(0)
+        raise

@@ -15,7 +15,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import TopicAlreadyExistsError, for_code
 
 from schemas.dead import dead_letter_topic
-from streams.kafka import make_admin
+from streams.kafka import make_admin, opened
 from streams.settings import Settings
 from streams.topology import DEAD_LETTER_BYTES, HANDLERS, TOPIC_BYTES, TOPICS, Handler, Topic
 
@@ -106,9 +106,7 @@ async def make_topics(settings: Settings, wanted: Sequence[PlannedTopic]) -> lis
         TopicsError: The cluster refused one.
         KafkaError: The cluster can't be reached.
     """
-    admin = make_admin(settings.kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(settings.kafka)) as admin:
         existing = set(await admin.list_topics())
         missing = [topic for topic in wanted if topic.name not in existing]
         if not missing:
@@ -117,8 +115,6 @@ async def make_topics(settings: Settings, wanted: Sequence[PlannedTopic]) -> lis
             [NewTopic(t.name, t.partitions, t.replication, topic_configs=dict(t.config)) for t in missing]
         )
         await _until_led(admin, missing)
-    finally:
-        await admin.close()
     for name, code, *message in answer.topic_errors:
         error = for_code(code)
         # Another process may make the same topics at the same time.
@@ -140,9 +136,7 @@ async def _until_led(admin: AIOKafkaAdminClient, topics: Sequence[PlannedTopic])
 
 async def find_differences(settings: Settings) -> list[Difference]:
     """How the cluster's topics differ from the plan. Raises KafkaError where it can't be reached."""
-    admin = make_admin(settings.kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(settings.kafka)) as admin:
         existing = set(await admin.list_topics())
         differences: list[Difference] = []
         for topic in plan_topics(settings):
@@ -151,8 +145,6 @@ async def find_differences(settings: Settings) -> list[Difference]:
             else:
                 differences += await _compare(admin, topic)
         return differences
-    finally:
-        await admin.close()
 
 
 async def _compare(admin: AIOKafkaAdminClient, topic: PlannedTopic) -> list[Difference]:

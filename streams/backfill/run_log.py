@@ -22,7 +22,7 @@ from aiokafka.structs import OffsetAndMetadata
 
 from streams.backfill.position import Position, position_of
 from streams.codec import OutputRecord
-from streams.kafka import make_admin, make_producer
+from streams.kafka import make_admin, make_producer, opened, start
 from streams.pipeline.commit import send_all, stop_producer
 from streams.settings import Settings
 from streams.topology import Topic
@@ -69,13 +69,11 @@ class RunLog:
         Raises:
             KafkaError, TimeoutError: Kafka can't be reached, or has no coordinator for too long.
         """
-        admin = make_admin(self._settings.kafka)
-        try:
-            async with asyncio.timeout(self._settings.kafka.transaction_timeout_seconds):
-                await admin.start()
-                found = await self._offsets(admin)
-        finally:
-            await admin.close()
+        async with (
+            asyncio.timeout(self._settings.kafka.transaction_timeout_seconds),
+            opened(make_admin(self._settings.kafka)) as admin,
+        ):
+            found = await self._offsets(admin)
         at = found.get(self._place)
         return None if at is None or at.offset < 0 else position_of(at.metadata)
 
@@ -101,7 +99,7 @@ class RunLog:
         producer = make_producer(kafka, self.transactional_id, "assay.publish")
         try:
             async with asyncio.timeout(2 * kafka.transaction_timeout_seconds):
-                await producer.start()
+                await start(producer)
                 # Written and taken back: when the coordinator has answered, it no longer gives out an older position.
                 await producer.begin_transaction()
                 await producer.send_offsets_to_transaction({self._place: OffsetAndMetadata(0, "")}, self.group)

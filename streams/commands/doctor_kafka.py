@@ -19,7 +19,7 @@ from streams.clock import Clock, SystemClock
 from streams.commands.amounts import in_time
 from streams.commands.findings import Finding
 from streams.commands.kafka_trouble import explain_trouble
-from streams.kafka import make_admin
+from streams.kafka import make_admin, opened
 from streams.kafka_settings import KafkaSettings
 from streams.settings import Settings
 from streams.telemetry.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
@@ -69,14 +69,10 @@ def check_kafka(settings: Settings, clock: Clock | None = None) -> Iterator[Find
 
 
 async def _cluster(kafka: KafkaSettings) -> list[Finding]:
-    admin = make_admin(kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(kafka)) as admin:
         brokers = (await admin.describe_cluster())["brokers"]
         node = str(brokers[0]["node_id"])
         responses = await admin.describe_configs([ConfigResource(ConfigResourceType.BROKER, node)])
-    finally:
-        await admin.close()
     values = {e[0]: e[1] for response in responses for *_, entries in response.resources for e in entries}
     return [_answers(kafka, len(brokers), values), *_suits(kafka, len(brokers), values)]
 

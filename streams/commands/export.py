@@ -29,7 +29,7 @@ from streams.commands.export_rows import EveryRow, FileError, NewestRows, writte
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.commands.progress import with_progress
 from streams.commands.tail import is_start, no_topic, partitions_of, seek_to
-from streams.kafka import make_reader
+from streams.kafka import make_reader, opened
 from streams.kafka_settings import KafkaSettings
 from streams.settings import Settings
 from streams.sources import LARGEST_LINE, STANDARD_INPUT_PATH
@@ -136,9 +136,7 @@ async def _from_topic(export: Export, kafka: KafkaSettings) -> AsyncGenerator[Fo
     partitions = await partitions_of(name, kafka)
     if not partitions:
         raise _UsageError(no_topic(name, kafka))
-    reader = make_reader(kafka)
-    await reader.start()
-    try:
+    async with opened(make_reader(kafka)) as reader:
         reader.assign(partitions)
         ends = await reader.end_offsets(partitions)
         await seek_to(reader, partitions, ends, export.start)
@@ -158,8 +156,6 @@ async def _from_topic(export: Export, kafka: KafkaSettings) -> AsyncGenerator[Fo
                 moved_at = moved_at if left == before else time.monotonic()
                 if time.monotonic() - moved_at > patience:
                     raise KafkaTimeoutError(f"no record came for {patience:g} s, {left} are left")
-    finally:
-        await reader.stop()
 
 
 async def _left(reader: AIOKafkaConsumer, ends: dict[TopicPartition, int]) -> int:

@@ -24,7 +24,7 @@ from streams.commands.publish_input import Input, Publication, refusals_problem
 from streams.commands.publish_live import Sending
 from streams.commands.publish_progress import publish_progress
 from streams.entries import SourceError
-from streams.kafka import make_producer
+from streams.kafka import make_producer, opened
 from streams.settings import Settings
 from streams.sources import Format, check_source
 from streams.topic_plan import create_topics
@@ -102,34 +102,33 @@ async def _publish(source: Input, settings: Settings, as_json: bool) -> int:
     topic, rate = source.asked.topic.name, source.asked.rate
     if settings.kafka.create_topics:
         await create_topics(settings)
-    producer = make_producer(settings.kafka, None, "assay.publish")
-    await producer.start()
-    sending = Sending(producer, settings.kafka.topic_prefix, settings.kafka.transaction_timeout_seconds)
-    status = 0
-    began = time.monotonic()
-    try:
-        with publish_progress(f"publishing to {topic}", source.walk) as advance:
-            async for record in source.records():
-                if record is None:
-                    continue
-                await sending.send(record)
-                advance()
-                if rate:
-                    await asyncio.sleep(max(0.0, sending.sent / rate - (time.monotonic() - began)))
-    except SourceError as error:
-        tell("publish", str(error))
-        status = 2
-    except KafkaError as error:
-        sending.failure = error
-    finally:
-        # Also after Ctrl-C: what was sent is waited for, and told.
-        await sending.stop()
-        source.tell_rest()
-        seconds = round(time.monotonic() - began, 3)
-        if as_json:
-            print(json.dumps({"published": sending.acknowledged, "refused": source.refused, "seconds": seconds}))
-        else:
-            print(f"published {sending.acknowledged} to {topic}, refused {source.refused}, in {seconds:.1f} s")
+    async with opened(make_producer(settings.kafka, None, "assay.publish")) as producer:
+        sending = Sending(producer, settings.kafka.topic_prefix, settings.kafka.transaction_timeout_seconds)
+        status = 0
+        began = time.monotonic()
+        try:
+            with publish_progress(f"publishing to {topic}", source.walk) as advance:
+                async for record in source.records():
+                    if record is None:
+                        continue
+                    await sending.send(record)
+                    advance()
+                    if rate:
+                        await asyncio.sleep(max(0.0, sending.sent / rate - (time.monotonic() - began)))
+        except SourceError as error:
+            tell("publish", str(error))
+            status = 2
+        except KafkaError as error:
+            sending.failure = error
+        finally:
+            # Also after Ctrl-C: what was sent is waited for, and told.
+            await sending.stop()
+            source.tell_rest()
+            seconds = round(time.monotonic() - began, 3)
+            if as_json:
+                print(json.dumps({"published": sending.acknowledged, "refused": source.refused, "seconds": seconds}))
+            else:
+                print(f"published {sending.acknowledged} to {topic}, refused {source.refused}, in {seconds:.1f} s")
     if sending.failure is not None:
         raise sending.failure
     return status or (1 if source.refused else 0)

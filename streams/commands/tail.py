@@ -15,7 +15,7 @@ from rich.text import Text
 from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
 from streams.codec import RAW_PAGE_TYPES, timestamp
 from streams.commands.kafka_trouble import run_with_kafka, tell
-from streams.kafka import make_admin, make_reader
+from streams.kafka import make_admin, make_reader, opened
 from streams.kafka_settings import KafkaSettings
 from streams.settings import Settings
 from streams.topology import topic_named
@@ -54,9 +54,7 @@ async def _tail(
     if not partitions:
         tell("tail", no_topic(topic, settings.kafka))
         return 2
-    reader = make_reader(settings.kafka)
-    await reader.start()
-    try:
+    async with opened(make_reader(settings.kafka)) as reader:
         reader.assign(partitions)
         ends = await reader.end_offsets(partitions)
         await seek_to(reader, partitions, ends, start)
@@ -74,8 +72,6 @@ async def _tail(
                     console.print(as_line(record))
             if not follow and all([await reader.position(p) >= ends[p] for p in partitions]):
                 break
-    finally:
-        await reader.stop()
     return 0
 
 
@@ -92,9 +88,7 @@ def no_topic(topic: str, kafka: KafkaSettings) -> str:
 
 async def partitions_of(topic: str, kafka: KafkaSettings) -> list[TopicPartition]:
     """The partitions of a topic, named with or without the prefix; none where it is not on the cluster."""
-    admin = make_admin(kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(kafka)) as admin:
         existing = set(await admin.list_topics())
         prefix = kafka.topic_prefix
         name = next((name for name in (prefix + topic, topic) if name in existing), None)
@@ -102,8 +96,6 @@ async def partitions_of(topic: str, kafka: KafkaSettings) -> list[TopicPartition
             return []
         [described] = await admin.describe_topics([name])
         return [TopicPartition(name, partition["partition"]) for partition in described["partitions"]]
-    finally:
-        await admin.close()
 
 
 async def seek_to(

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from streams.commands.kafka_trouble import run_with_kafka
-from streams.kafka import make_admin, make_reader
+from streams.kafka import make_admin, make_reader, opened
 from streams.settings import Settings
 from streams.topic_plan import create_topics, find_differences, plan_topics
 
@@ -83,18 +83,12 @@ async def _diff(settings: Settings, as_json: bool, dry_run: bool) -> int:  # noq
 
 async def _described(settings: Settings) -> list[dict[str, object]]:
     """Existing topics with partitions and the offsets between their beginning and end, markers included."""
-    admin = make_admin(settings.kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(settings.kafka)) as admin:
         wanted = {topic.name for topic in plan_topics(settings)} & set(await admin.list_topics())
         if not wanted:
             return []
         described = await admin.describe_topics(sorted(wanted))
-    finally:
-        await admin.close()
-    reader = make_reader(settings.kafka)
-    await reader.start()
-    try:
+    async with opened(make_reader(settings.kafka)) as reader:
         rows: list[dict[str, object]] = []
         for topic in sorted(described, key=lambda topic: str(topic["topic"])):
             partitions = [TopicPartition(topic["topic"], p["partition"]) for p in topic["partitions"]]
@@ -102,5 +96,3 @@ async def _described(settings: Settings) -> list[dict[str, object]]:
             records = sum(ends.values()) - sum(begins.values())
             rows.append({"topic": topic["topic"], "partitions": len(partitions), "records": records})
         return rows
-    finally:
-        await reader.stop()

@@ -14,7 +14,7 @@ from aiokafka.errors import KafkaError
 
 from streams.broker import LocalKafka
 from streams.broker_files import BrokerUnavailable
-from streams.kafka import make_admin
+from streams.kafka import make_admin, opened
 from streams.settings import Settings
 from streams.topic_plan import plan_topics
 from streams.topology import MIB
@@ -43,10 +43,8 @@ async def with_kafka(settings: Settings, say: Callable[[str], None]) -> AsyncIte
     try:
         yield named
     finally:
-        admin = make_admin(named.kafka)
-        await admin.start()
-        await admin.delete_topics([topic.name for topic in plan_topics(named)])
-        await admin.close()
+        async with opened(make_admin(named.kafka)) as admin:
+            await admin.delete_topics([topic.name for topic in plan_topics(named)])
 
 
 def _have_room() -> None:

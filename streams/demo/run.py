@@ -27,7 +27,7 @@ from streams.demo.watch import Watch
 from streams.entries import Refused
 from streams.http import HttpServer
 from streams.index.settings import EmbedderSettings
-from streams.kafka import make_producer
+from streams.kafka import make_producer, opened
 from streams.settings import HttpSettings, Settings
 from streams.sources import read_source
 from streams.topic_plan import create_topics
@@ -176,9 +176,7 @@ def _for_demo(settings: Settings, address: str, folder: Path) -> Settings:
 
 async def _feed(settings: Settings, events: Sequence[Event], pages: Path | None, demo: Demo) -> None:
     """Publishes events, then the folder of real pages."""
-    producer = make_producer(settings.kafka, None, "assay.demo")
-    await producer.start()
-    try:
+    async with opened(make_producer(settings.kafka, None, "assay.demo")) as producer:
         for event in events:
             await _send(producer, settings, _record(event))
             demo.fed += 1
@@ -187,8 +185,6 @@ async def _feed(settings: Settings, events: Sequence[Event], pages: Path | None,
                 if not isinstance(record, Refused):
                     await _send(producer, settings, record)
                     demo.fed += 1
-    finally:
-        await producer.stop()
 
 
 def _record(event: Event) -> OutputRecord:

@@ -12,7 +12,7 @@ from schemas.outcome import Dead
 from streams.codec import decode, timestamp
 from streams.demo.account import Trace
 from streams.demo.tally import Tally
-from streams.kafka import make_reader
+from streams.kafka import make_reader, start
 from streams.settings import Settings
 from streams.topology import HANDLERS, TOPICS
 
@@ -31,7 +31,7 @@ class Watch:
 
     async def start(self) -> None:
         """Begins to read."""
-        await self._reader.start()
+        await start(self._reader)
         self._task = asyncio.create_task(self._follow(), name="demo watch")
 
     async def stop(self) -> None:

@@ -19,7 +19,7 @@ from aiokafka.errors import KafkaTimeoutError
 
 from schemas.dead import REDRIVEN_OF, DeadLetter, dead_letter_topic, is_marker
 from streams.dlq.selection import Selection
-from streams.kafka import make_admin, make_reader
+from streams.kafka import make_admin, make_reader, opened
 from streams.replay.plan import replay_dead_letters
 from streams.settings import Settings
 from streams.topology import HANDLERS, Handler
@@ -66,11 +66,9 @@ class Letters:
         """Finds the partitions and opens the readers: one for records, one that knows of uncommitted ones."""
         self.partitions = await self._find()
         async with AsyncExitStack() as opening:
-            self._reader = make_reader(self._settings.kafka)
-            self._whole = make_reader(self._settings.kafka, uncommitted=True)
-            for reader in (self._reader, self._whole):
-                opening.push_async_callback(reader.stop)
-                await reader.start()
+            kafka = self._settings.kafka
+            self._reader = await opening.enter_async_context(opened(make_reader(kafka)))
+            self._whole = await opening.enter_async_context(opened(make_reader(kafka, uncommitted=True)))
             self._open = opening.pop_all()
         # All at once, and all paused: a reader that is assigned anew for each partition can come to a standstill.
         mine = [partition for _, partition in self.partitions]
@@ -135,9 +133,7 @@ class Letters:
             self._reader.pause(partition)
 
     async def _find(self) -> list[tuple[str, TopicPartition]]:
-        admin = make_admin(self._settings.kafka)
-        await admin.start()
-        try:
+        async with opened(make_admin(self._settings.kafka)) as admin:
             existing = set(await admin.list_topics())
             found = []
             for handler in HANDLERS:
@@ -147,8 +143,6 @@ class Letters:
                     numbers = sorted(partition["partition"] for partition in described["partitions"])
                     found += [(handler.name, TopicPartition(topic, number)) for number in numbers]
             return found
-        finally:
-            await admin.close()
 
     def _topic_of(self, handler: Handler) -> str:
         if self._plan:

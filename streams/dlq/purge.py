@@ -13,7 +13,7 @@ from aiokafka.admin import RecordsToDelete
 
 from streams.dlq.letters import Letters
 from streams.dlq.selection import Selection
-from streams.kafka import make_admin
+from streams.kafka import make_admin, opened
 from streams.settings import Settings
 
 
@@ -55,10 +55,6 @@ async def purge(settings: Settings, selection: Selection, only_redriven: bool, d
                     result.not_sent_again += letter.redriven_by is None
                     ends[partition] = letter.record.offset + 1
     if ends and not dry_run:
-        admin = make_admin(settings.kafka)
-        await admin.start()
-        try:
+        async with opened(make_admin(settings.kafka)) as admin:
             await admin.delete_records({at: RecordsToDelete(before_offset=end) for at, end in ends.items()})
-        finally:
-            await admin.close()
     return result

@@ -24,7 +24,7 @@ from schemas.event import RUN_HEADER
 from streams.codec import UNREADABLE_HEADER, OutputRecord
 from streams.dlq.letters import Letter, Letters
 from streams.dlq.selection import Selection
-from streams.kafka import make_producer
+from streams.kafka import make_producer, start
 from streams.pipeline.commit import send_all, stop_producer
 from streams.pipeline.dead_letters import LETTER_NOTES
 from streams.settings import Settings
@@ -137,7 +137,7 @@ class _PartitionDrive:
         producer = make_producer(kafka, f"{partition.topic}.redrive.{partition.partition}", "assay.dlq")
         try:
             async with asyncio.timeout(2 * kafka.transaction_timeout_seconds):
-                await producer.start()
+                await start(producer)
             await letters.settle(partition)
             await self._go(letters, handler, partition, producer)
         finally:

@@ -25,6 +25,7 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.codec import OutputRecord
+from streams.kafka import start
 
 RECORDS_OF_A_PRODUCER = 1_000_000_000
 """After so many a producer is replaced: aiokafka's sequence numbers turn negative after 2**31 on a partition."""
@@ -90,7 +91,7 @@ class _OwnProducer:
         self._open = self._producers(transactional_id)
         self.sent = 0
         async with asyncio.timeout(self.deadline):
-            await self._open.start()
+            await start(self._open)
 
     def get(self) -> AIOKafkaProducer:
         if self._open is None:

@@ -24,7 +24,7 @@ from schemas.outcome import Dead
 from schemas.replays import ReplayPlan, ReplayState
 from streams.clock import Clock
 from streams.codec import decode, encode
-from streams.kafka import make_producer, make_reader
+from streams.kafka import make_producer, make_reader, start
 from streams.pipeline.commit import send_all, stop_producer
 from streams.replay.plan import ReplayTroubleError
 from streams.replay.ranges import has_topic
@@ -89,8 +89,8 @@ class Ledger:
         self._reader = make_reader(kafka, name, client_id="assay-replay", fetch_wait_ms=_FETCH_WAIT_MS)
         self._whole = make_reader(kafka, name, client_id="assay-replay", uncommitted=True, fetch_wait_ms=_FETCH_WAIT_MS)
         try:
-            await self._reader.start()
-            await self._whole.start()
+            await start(self._reader)
+            await start(self._whole)
             self._places = self._find(name)
             await self.refresh()
         except BaseException:
@@ -159,7 +159,7 @@ class Ledger:
         producer = make_producer(kafka, transactional_id, "assay-replay")
         try:
             async with asyncio.timeout(2 * deadline):
-                await producer.start()
+                await start(producer)
                 await self._settle()
                 await self.refresh()
             before = self.plans.get(name)

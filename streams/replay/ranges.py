@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from schemas.replays import OffsetRange
-from streams.kafka import make_admin, make_reader
+from streams.kafka import make_admin, make_reader, opened
 from streams.replay.plan import ReplayError
 from streams.settings import Settings
 
@@ -89,17 +89,13 @@ async def resolve_ranges(
     name = settings.kafka.topic_prefix + topic
     if not await has_topic(settings, name):
         raise _no_topic(name)
-    reader = make_reader(settings.kafka, name, client_id="assay-replay", uncommitted=whole)
-    try:
-        await reader.start()
+    async with opened(make_reader(settings.kafka, name, client_id="assay-replay", uncommitted=whole)) as reader:
         places = [TopicPartition(name, number) for number in sorted(reader.partitions_for_topic(name) or ())]
         if not places:
             raise _no_topic(name)
         begins, ends = await reader.beginning_offsets(places), await reader.end_offsets(places)
         firsts = await _offsets(reader, places, start, begins, ends, unnamed=ends)
         lasts = await _offsets(reader, places, end, begins, ends, unnamed=ends)
-    finally:
-        await reader.stop()
     ranges = []
     for place in places:
         # A topic of the plan's own begins at 0: what was deleted of it is told of when it is read.
@@ -116,12 +112,8 @@ async def has_topic(settings: Settings, name: str) -> bool:
     Raises:
         KafkaError: The cluster can't be reached.
     """
-    admin = make_admin(settings.kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(settings.kafka)) as admin:
         return name in await admin.list_topics()
-    finally:
-        await admin.close()
 
 
 def _no_topic(name: str) -> ReplayError:

@@ -20,7 +20,7 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError, ProducerFenced
 from schemas.replays import OffsetRange
 from streams.app import stages
 from streams.clock import Clock
-from streams.kafka import group_of, make_admin, make_producer
+from streams.kafka import group_of, make_admin, make_producer, opened, start
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitStage, stop_producer, transactional_id
 from streams.pipeline.consumer import CountingConsumer
@@ -129,8 +129,12 @@ class Reading:
     async def __aenter__(self) -> Self:
         """Joins the group and begins to work."""
         self._admin = make_admin(self._settings.kafka)
-        await self._admin.start()
-        await self._broker.start()
+        try:
+            await start(self._admin)
+            await self._broker.start()
+        except BaseException:
+            await self._admin.close()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -192,12 +196,8 @@ async def standing_of(settings: Settings, subscription: Subscription, ranges: Se
         KafkaError: The cluster can't be asked.
     """
     name = group_of(settings.kafka, subscription)
-    admin = make_admin(settings.kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(settings.kafka)) as admin:
         return Standing.of((await read_groups(admin, [name]))[name], ends_of(settings, subscription.topic, ranges))
-    finally:
-        await admin.close()
 
 
 def ends_of(settings: Settings, topic: str, ranges: Sequence[OffsetRange]) -> dict[TopicPartition, int]:
@@ -224,9 +224,7 @@ async def await_start(
     """
     name, needed = group_of(settings.kafka, subscription), ends_of(settings, subscription.topic, ranges).keys()
     until = clock.monotonic() + _START_SECONDS
-    admin = make_admin(settings.kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(settings.kafka)) as admin:
         while not needed <= (await read_groups(admin, [name]))[name].offsets.keys():
             if clock.monotonic() > until:
                 raise ReplayTroubleError(
@@ -234,8 +232,6 @@ async def await_start(
                     "begin anew"
                 )
             await clock.sleep(_START_LOOK_SECONDS)
-    finally:
-        await admin.close()
 
 
 async def fence(settings: Settings, subscription: Subscription, ranges: Sequence[OffsetRange]) -> None:
@@ -250,7 +246,7 @@ async def fence(settings: Settings, subscription: Subscription, ranges: Sequence
         producer = make_producer(settings.kafka, transactional_id(group, place), "assay-replay")
         try:
             async with asyncio.timeout(deadline):
-                await producer.start()
+                await start(producer)
         except TimeoutError:
             raise KafkaTimeoutError(f"the cluster did not answer within {deadline:g} s") from None
         finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from schemas.replays import ReplayPlan, ReplayState
-from streams.kafka import make_admin
+from streams.kafka import make_admin, opened
 from streams.replay.plan import ReplayError, handler_of, is_paid, run_group
 from streams.settings import Settings
 from streams.telemetry.group_state import read_groups
@@ -35,12 +35,8 @@ async def refuse_rivals(settings: Settings, plans: Mapping[str, ReplayPlan], nam
     }
     if not others:
         return
-    admin = make_admin(settings.kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(settings.kafka)) as admin:
         states = await read_groups(admin, sorted(others))
-    finally:
-        await admin.close()
     for group, plan in others.items():
         if states[group].members:
             handler = sorted(mine & _paid(plan, settings))[0]

@@ -15,7 +15,7 @@ from pathlib import Path
 from schemas.dead import dead_letter_topic
 from schemas.replays import ReplayPlan, ReplayTarget
 from streams.index.settings import IndexSettings
-from streams.kafka import make_admin
+from streams.kafka import make_admin, opened
 from streams.replay.plan import handler_of, replay_dead_letters, shadow_topic
 from streams.settings import Settings
 from streams.topic_plan import PlannedTopic, as_it_is, make_topics, plan_topics
@@ -44,17 +44,13 @@ async def make_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
     """
     prefix = settings.kafka.topic_prefix
     planned = {topic.name: topic for topic in plan_topics(settings)}
-    admin = make_admin(settings.kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(settings.kafka)) as admin:
         existing = set(await admin.list_topics())
         wanted: list[PlannedTopic] = []
         for live, own in _places(plan):
             model = planned[prefix + live]
             there = await as_it_is(admin, model) if model.name in existing else model
             wanted.append(replace(there, name=prefix + own))
-    finally:
-        await admin.close()
     return await make_topics(settings, wanted)
 
 
@@ -65,9 +61,7 @@ async def drop_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
         KafkaError: The cluster can't be reached, or refuses.
     """
     names = {settings.kafka.topic_prefix + own for _, own in _places(plan)}
-    admin = make_admin(settings.kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(settings.kafka)) as admin:
         there = sorted(names & set(await admin.list_topics()))
         if there:
             await admin.delete_topics(there)
@@ -75,8 +69,6 @@ async def drop_shadow(settings: Settings, plan: ReplayPlan) -> list[str]:
             if not names & set(await admin.list_topics()):
                 break
             await asyncio.sleep(_PAUSE_SECONDS)
-    finally:
-        await admin.close()
     return [*there, *await asyncio.to_thread(_drop_collections, settings, plan)]
 
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
 from schemas.replays import OffsetRange, TopicRanges
-from streams.kafka import make_admin, make_reader
+from streams.kafka import make_admin, make_reader, opened
 from streams.settings import Settings
 
 _POLL_MS = 100
@@ -40,9 +40,7 @@ async def read_range(
     wanted = {TopicPartition(settings.kafka.topic_prefix + topic, its.partition): its for its in ranges}
     if not any(its.end > its.start for its in ranges):
         return
-    reader = make_reader(settings.kafka, client_id="assay-replay")
-    await reader.start()
-    try:
+    async with opened(make_reader(settings.kafka, client_id="assay-replay")) as reader:
         # All at once: a reader that is assigned anew for each partition can come to a standstill.
         reader.assign(list(wanted))
         ends = await _seek(reader, wanted)
@@ -57,8 +55,6 @@ async def read_range(
             for partition in [partition for partition in ends if await reader.position(partition) >= ends[partition]]:
                 del ends[partition]
                 reader.pause(partition)
-    finally:
-        await reader.stop()
 
 
 async def standing_on(settings: Settings, topics: Iterable[str]) -> tuple[TopicRanges, ...]:
@@ -75,13 +71,9 @@ async def standing_on(settings: Settings, topics: Iterable[str]) -> tuple[TopicR
     found = await _partitions(settings, [prefix + topic for topic in topics])
     if not found:
         return ()  # A reader without partitions that is stopped at once fails in the client with CancelledError.
-    reader = make_reader(settings.kafka, client_id="assay-replay")
-    await reader.start()
-    try:
+    async with opened(make_reader(settings.kafka, client_id="assay-replay")) as reader:
         starts = await reader.beginning_offsets(found)
         ends = await reader.end_offsets(found)
-    finally:
-        await reader.stop()
     ranges: dict[str, list[OffsetRange]] = {}
     for partition in found:
         its = OffsetRange(
@@ -106,14 +98,10 @@ async def _seek(reader: AIOKafkaConsumer, wanted: Mapping[TopicPartition, Offset
 
 
 async def _partitions(settings: Settings, topics: Sequence[str]) -> list[TopicPartition]:
-    admin = make_admin(settings.kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(settings.kafka)) as admin:
         existing = set(await admin.list_topics())
         known = [topic for topic in topics if topic in existing]
         described = await admin.describe_topics(known) if known else []
-    finally:
-        await admin.close()
     return sorted(
         TopicPartition(topic["topic"], partition["partition"])
         for topic in described

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from schemas.replays import ReplayPlan, ReplayState
 from streams.clock import Clock
-from streams.kafka import make_admin
+from streams.kafka import make_admin, opened
 from streams.llm.store import StoreError
 from streams.replay.cost import spent_by
 from streams.replay.ledger import Ledger, moved
@@ -55,12 +55,8 @@ async def accounts(settings: Settings, plans: Iterable[ReplayPlan]) -> list[Acco
     """
     chosen = list(plans)
     groups = {plan.plan: [settings.kafka.topic_prefix + group for group in _groups(plan)] for plan in chosen}
-    admin = make_admin(settings.kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(settings.kafka)) as admin:
         states = await read_groups(admin, sorted({name for names in groups.values() for name in names}))
-    finally:
-        await admin.close()
     found = []
     for plan in chosen:
         total = remaining = 0

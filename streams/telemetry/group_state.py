@@ -21,7 +21,7 @@ from aiokafka.errors import (
     for_code,
 )
 
-from streams.kafka import connection
+from streams.kafka import connection, opened
 from streams.kafka_settings import KafkaSettings
 
 T = TypeVar("T")
@@ -117,15 +117,17 @@ async def read_extents(kafka: KafkaSettings, starts: Mapping[Place, int | None])
     if not starts:
         return {}
     partitions = sorted({partition for _, partition in starts})
-    async with AIOKafkaConsumer(
-        **connection(kafka),
-        client_id="assay-lag",
-        isolation_level="read_committed",
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        # A broker sends at least one whole batch, however large; and with this no more than one.
-        max_partition_fetch_bytes=1,
-        fetch_max_wait_ms=_WAIT_MS,
+    async with opened(
+        AIOKafkaConsumer(
+            **connection(kafka),
+            client_id="assay-lag",
+            isolation_level="read_committed",
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            # A broker sends at least one whole batch, however large; and with this no more than one.
+            max_partition_fetch_bytes=1,
+            fetch_max_wait_ms=_WAIT_MS,
+        )
     ) as reader:
         # All at once, and all paused: topics that are named one by one are asked for one by one, and a reader that is
         # assigned anew can come to a standstill.

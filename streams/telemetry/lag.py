@@ -14,7 +14,7 @@ from aiokafka import TopicPartition
 
 from schemas.dead import dead_letter_topic
 from streams.clock import Clock
-from streams.kafka import make_admin
+from streams.kafka import make_admin, opened
 from streams.kafka_settings import KafkaSettings
 from streams.telemetry.group_state import Extent, FirstRecord, GroupState, TopicState, read_extents, read_groups
 from streams.telemetry.group_state import read_topics as read_topic_states
@@ -127,17 +127,13 @@ async def read_lags(
     """
     prefix = settings.topic_prefix
     readings = [reading for handler in handlers for reading in _readings(settings, handler)]
-    admin = make_admin(settings)
-    await admin.start()
-    try:
+    async with opened(make_admin(settings)) as admin:
         groups = await read_groups(admin, [reading.group for reading in readings])
         if replays:
             found = await _replays(admin, prefix, handlers)
             groups |= {group: state for group, (_, state) in found.items()}
             readings += [reading for readings_of, _ in found.values() for reading in readings_of]
         topics = await read_topic_states(admin, {reading.topic for reading in readings})
-    finally:
-        await admin.close()
     places = {
         (reading.group, TopicPartition(reading.topic, number))
         for reading in readings
@@ -163,12 +159,8 @@ async def read_dead_letters(
     """
     prefix = settings.topic_prefix
     names = {handler.name: dead_letter_topic(handler.consumes.name, handler.group) for handler in handlers}
-    admin = make_admin(settings)
-    await admin.start()
-    try:
+    async with opened(make_admin(settings)) as admin:
         topics = await read_topic_states(admin, {prefix + name for name in names.values()})
-    finally:
-        await admin.close()
     places = [("", TopicPartition(name, number)) for name, state in topics.items() for number in state.partitions]
     extents = await read_extents(settings, dict.fromkeys(places))
     now = clock.now().timestamp()

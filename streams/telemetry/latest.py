@@ -18,7 +18,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 
 from schemas.event import RUN_HEADER
-from streams.kafka import connection, make_admin
+from streams.kafka import connection, make_admin, opened
 from streams.kafka_settings import KafkaSettings
 from streams.telemetry.group_state import read_topics
 from streams.topology import Handler
@@ -111,25 +111,22 @@ async def _reading(
     kafka: KafkaSettings, topics: Collection[str]
 ) -> AsyncIterator[tuple[Any, Sequence[TopicPartition]]]:
     """A reader that has all partitions of the topics and is paused on each; none where no topic is made."""
-    admin = make_admin(kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(kafka)) as admin:
         states = await read_topics(admin, topics)
-    finally:
-        await admin.close()
     partitions = [TopicPartition(topic, number) for topic, state in states.items() for number in state.partitions]
     if not partitions:
-        # A consumer that is stopped right after its start ends in a cancellation of its own.
         yield None, ()
         return
-    async with AIOKafkaConsumer(
-        **connection(kafka),
-        client_id="assay-latest",
-        isolation_level="read_committed",
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        max_partition_fetch_bytes=_FETCH_BYTES,  # or one batch, however large it is
-        fetch_max_wait_ms=_WAIT_MS,
+    async with opened(
+        AIOKafkaConsumer(
+            **connection(kafka),
+            client_id="assay-latest",
+            isolation_level="read_committed",
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            max_partition_fetch_bytes=_FETCH_BYTES,  # or one batch, however large it is
+            fetch_max_wait_ms=_WAIT_MS,
+        )
     ) as reader:
         reader.assign(partitions)
         reader.pause(*partitions)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from streams.kafka import make_admin
+from streams.kafka import make_admin, opened
 from streams.topic_plan import create_topics
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED
 from tests.bench.assay_worker import NOTES_TOPIC, SEEN_TOPIC, SEES, handler_of, settings_for
@@ -64,12 +64,8 @@ async def feed_notes(bootstrap: str, count: int) -> Feed:
 
 async def remove(feed: Feed) -> None:
     """Makes room on the disk."""
-    admin = make_admin(settings_for(feed.bootstrap, feed.prefix).kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(settings_for(feed.bootstrap, feed.prefix).kafka)) as admin:
         await admin.delete_topics([feed.prefix + feed.source, feed.prefix + feed.target])
-    finally:
-        await admin.close()
 
 
 async def assay(feed: Feed, delivery: str) -> Report:

@@ -17,7 +17,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from schemas.dead import dead_letter_topic
 from streams.broker import LocalKafka
-from streams.kafka import make_admin, make_producer, make_reader, producer_options
+from streams.kafka import make_admin, make_producer, make_reader, opened, producer_options
 from streams.topic_plan import create_topics
 from tests.faults.chain import (
     ARRIVED,
@@ -262,14 +262,10 @@ class Cluster:
 
     async def limit(self, topic: str, size: int) -> None:
         """Has the broker refuse larger records on a topic."""
-        admin = make_admin(self.settings.kafka)
-        await admin.start()
-        try:
+        async with opened(make_admin(self.settings.kafka)) as admin:
             await admin.alter_configs(
                 [ConfigResource(ConfigResourceType.TOPIC, self._prefix + topic, {"max.message.bytes": str(size)})]
             )
-        finally:
-            await admin.close()
 
     async def open(self) -> None:
         """Makes the topics, and opens the clients."""

@@ -16,7 +16,7 @@ from schemas.outcome import Emit, Outcome
 from schemas.pages import CrawledPage, ScoredPage, TrustFeatures
 from schemas.rules import Rules
 from streams.app import Application
-from streams.kafka import make_admin, make_producer, make_reader
+from streams.kafka import make_admin, make_producer, make_reader, opened
 from streams.settings import Settings, load_settings
 from streams.topic_plan import create_topics
 from streams.topology import HANDLERS, Handler
@@ -70,9 +70,9 @@ class Installation:
         self, records: Iterable[tuple[bytes | None, bytes | None]], topic: str = CRAWLED, transactional: bool = False
     ) -> None:
         """Writes (key, value) records, in a transaction of their own where markers are wanted."""
-        producer = make_producer(self.settings.kafka, f"{self.prefix}feed" if transactional else None, "feed")
-        await producer.start()
-        try:
+        async with opened(
+            make_producer(self.settings.kafka, f"{self.prefix}feed" if transactional else None, "feed")
+        ) as producer:
             if transactional:
                 await producer.begin_transaction()
             sent = [await producer.send(self.prefix + topic, value, key=key) for key, value in records]
@@ -80,15 +80,11 @@ class Installation:
             if transactional:
                 await producer.commit_transaction()
                 await self.settle(self.prefix + topic)
-        finally:
-            await producer.stop()
 
     async def read(self, *topics: str) -> list[ConsumerRecord]:
         """Everything committed on topics, to the end as it is now."""
         await self.settle(*(self.prefix + topic for topic in topics))
-        reader = make_reader(self.settings.kafka)
-        await reader.start()
-        try:
+        async with opened(make_reader(self.settings.kafka)) as reader:
             partitions = [
                 TopicPartition(self.prefix + topic, number)
                 for topic in topics
@@ -103,14 +99,10 @@ class Installation:
                 for some in (await reader.getmany(timeout_ms=200)).values():
                     records += some
             return records
-        finally:
-            await reader.stop()
 
     async def committed(self, group: str = GROUP) -> dict[int, int]:
         """The group's offsets by partition."""
-        admin = make_admin(self.settings.kafka)
-        await admin.start()
-        try:
+        async with opened(make_admin(self.settings.kafka)) as admin:
             while True:
                 try:
                     offsets = await admin.list_consumer_group_offsets(self.prefix + group)
@@ -121,19 +113,13 @@ class Installation:
                     await asyncio.sleep(0.1)
                 else:
                     return {partition.partition: at.offset for partition, at in offsets.items()}
-        finally:
-            await admin.close()
 
     async def ends(self, topic: str = CRAWLED) -> dict[int, int]:
         """The end offsets of a topic, markers included."""
-        reader = make_reader(self.settings.kafka)
-        await reader.start()
-        try:
+        async with opened(make_reader(self.settings.kafka)) as reader:
             numbers = await partitions_of(self.settings, self.prefix + topic)
             found = await reader.end_offsets([TopicPartition(self.prefix + topic, number) for number in numbers])
             return {partition.partition: end for partition, end in found.items()}
-        finally:
-            await reader.stop()
 
     async def settle(self, *topics: str) -> None:
         """Waits until what stands in topics is committed or aborted: a broker confirms a commit before it can be read.
@@ -213,8 +199,8 @@ async def _looking_at_ends(
             for described in await admin.describe_topics(list(topics))
             for partition in described["partitions"]
         ]
-        whole = await stack.enter_async_context(make_reader(settings.kafka, uncommitted=True))
-        reader = await stack.enter_async_context(make_reader(settings.kafka))
+        whole = await stack.enter_async_context(opened(make_reader(settings.kafka, uncommitted=True)))
+        reader = await stack.enter_async_context(opened(make_reader(settings.kafka)))
 
         async def ends() -> tuple[_Ends, _Ends]:
             return await whole.end_offsets(places), await reader.end_offsets(places)
@@ -224,13 +210,9 @@ async def _looking_at_ends(
 
 async def partitions_of(settings: Settings, topic: str) -> Sequence[int]:
     """The partition numbers of a topic."""
-    admin = make_admin(settings.kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(settings.kafka)) as admin:
         [described] = await admin.describe_topics([topic])
         return [partition["partition"] for partition in described["partitions"]]
-    finally:
-        await admin.close()
 
 
 async def until(condition: Callable[[], Any], times: int = 1, seconds: float = 60.0) -> None:

@@ -17,7 +17,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import UnknownTopicOrPartitionError
 
 from streams.broker import LocalKafka
-from streams.kafka import make_reader
+from streams.kafka import make_reader, opened
 from tests.kafka.installation import install
 
 DEAD_LETTER_BYTES = 13 * 1024 * 1024
@@ -77,7 +77,7 @@ async def test_groups_and_transactions_work_on_the_brokers_fixture(kafka: str, t
 
 
 async def test_a_reader_that_finds_nothing_to_read_is_stopped_at_once(kafka: str, topic_prefix: str) -> None:
-    async with make_reader(install(kafka, topic_prefix).kafka) as reader:
+    async with opened(make_reader(install(kafka, topic_prefix).kafka)) as reader:
         assert reader.assignment() == set()
 
 

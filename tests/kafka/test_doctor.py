@@ -9,7 +9,7 @@ import pytest
 
 from streams.commands.doctor_kafka import check_kafka
 from streams.commands.findings import Finding
-from streams.kafka import make_producer
+from streams.kafka import make_producer, opened
 from streams.settings import Settings
 from streams.telemetry import latest as latest_decisions
 from streams.telemetry.latest import read_latest_decisions
@@ -54,14 +54,10 @@ async def test_what_is_missing_or_waits_is_told(kafka: str, topic_prefix: str) -
 
 
 async def test_records_from_the_future_are_told(assay: Installation) -> None:
-    producer = make_producer(assay.settings.kafka, None, "ahead")
-    await producer.start()
-    try:
+    async with opened(make_producer(assay.settings.kafka, None, "ahead")) as producer:
         key, value = page(1)
         ahead = int(1000 * (datetime.now(UTC) + timedelta(minutes=30)).timestamp())
         await producer.send_and_wait(assay.prefix + CRAWLED, value, key=key, timestamp_ms=ahead)
-    finally:
-        await producer.stop()
     clocks = (await findings(assay.settings))["clocks"]
     assert clocks.state == "warn"
     assert f"on {assay.prefix}{CRAWLED}" in clocks.detail
@@ -84,15 +80,11 @@ async def test_decisions_of_other_rules_are_told(assay: Installation) -> None:
 async def test_what_a_replay_wrote_hides_no_live_decision(assay: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     await assay.feed(page(number) for number in range(20))
     await assay.drain(SCORE_PAGE)
-    producer = make_producer(assay.settings.kafka, None, "again")
-    await producer.start()
-    try:
+    async with opened(make_producer(assay.settings.kafka, None, "again")) as producer:
         for record in await assay.read(SCORED):
             headers = [*record.headers, ("assay_run", b"again")]
             for _ in range(60):
                 await producer.send(record.topic, record.value, record.key, record.partition, headers=headers)
-    finally:
-        await producer.stop()
     rules = (await findings(assay.settings))["rules"]
     assert (rules.state, rules.detail[:33]) == ("ok", "the last decisions of 1 handlers ")
     monkeypatch.setattr(latest_decisions, "_BACK", (2, 20))

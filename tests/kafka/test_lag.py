@@ -12,7 +12,7 @@ from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.pages import CrawledPage
 from schemas.rules import Rules
 from streams.clock import SystemClock
-from streams.kafka import make_admin, make_producer
+from streams.kafka import make_admin, make_producer, opened
 from streams.telemetry.lag import GroupLag, read_dead_letters, read_lags
 from streams.topology import HANDLERS
 from tests.kafka.installation import CRAWLED, GROUP, Installation, install, installed, page, scorer, until
@@ -76,16 +76,12 @@ async def test_what_a_stopped_group_has_not_read_grows_old(assay: Installation) 
 
 
 async def test_records_of_a_transaction_that_is_not_committed_are_not_waited_for(assay: Installation) -> None:
-    producer = make_producer(assay.settings.kafka, f"{assay.prefix}open", "open")
-    await producer.start()
-    try:
+    async with opened(make_producer(assay.settings.kafka, f"{assay.prefix}open", "open")) as producer:
         await producer.begin_transaction()
         key, value = page(1)
         await producer.send_and_wait(assay.prefix + CRAWLED, value, key=key)
         assert (await lag_of(assay)).records == 0
         await producer.abort_transaction()
-    finally:
-        await producer.stop()
     assert (await lag_of(assay)).records == 0
 
 
@@ -95,12 +91,8 @@ async def test_what_retention_took_before_it_was_read_is_told(assay: Installatio
     await assay.feed([page(7) for _ in range(10)])
     [(place, committed)] = [(p.partition, p.committed) for p in (await lag_of(assay)).partitions if p.records]
     assert committed == 1
-    admin = make_admin(assay.settings.kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(assay.settings.kafka)) as admin:
         await admin.delete_records({TopicPartition(assay.prefix + CRAWLED, place): RecordsToDelete(5)})
-    finally:
-        await admin.close()
     lag = await lag_of(assay)
     assert (lag.records, lag.lost) == (6, 4)
 
@@ -117,16 +109,12 @@ async def test_topics_that_are_not_made_yet_are_told(kafka: str, topic_prefix: s
 async def test_groups_of_replays_are_found_by_their_offsets(assay: Installation) -> None:
     await assay.feed([page(number) for number in range(20)])
     group = f"{assay.prefix}{GROUP}.replay.mending"
-    producer = make_producer(assay.settings.kafka, f"{assay.prefix}replay", "replay")
-    await producer.start()
-    try:
+    async with opened(make_producer(assay.settings.kafka, f"{assay.prefix}replay", "replay")) as producer:
         ends = await assay.ends()
         await producer.begin_transaction()
         offsets = {TopicPartition(assay.prefix + CRAWLED, number): end for number, end in ends.items()}
         await producer.send_offsets_to_transaction(offsets, group)
         await producer.commit_transaction()
-    finally:
-        await producer.stop()
     own, replayed = await read_lags(assay.settings.kafka, [SCORE_PAGE], SystemClock(), replays=True)
     assert (own.plan, own.records) == ("", 20)
     assert (replayed.plan, replayed.records, replayed.topic, replayed.group) == ("mending", 0, CRAWLED, group)

@@ -21,7 +21,7 @@ from aiokafka.structs import OffsetAndMetadata
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
 from schemas.replies import FetchFailure
 from schemas.retrieval import ResultsClassified, ResultType, RetrievalBatch, RetrievalEvaluated
-from streams.kafka import make_producer
+from streams.kafka import make_producer, opened
 from streams.topology import HANDLERS, Handler
 from tests.kafka.installation import CRAWLED, Installation, installed, until
 from tests.streams.fetch.web import Web, response, serving
@@ -273,9 +273,7 @@ def environment(kafka: str, prefix: str, fetch: dict[str, Any]) -> dict[str, str
 
 async def set_back(assay: Installation) -> None:
     """Sets the group of ``fetch_page`` back to the beginning, as an operator would."""
-    producer = make_producer(assay.settings.kafka, f"{assay.prefix}rewind", "rewind")
-    await producer.start()
-    try:
+    async with opened(make_producer(assay.settings.kafka, f"{assay.prefix}rewind", "rewind")) as producer:
         await producer.begin_transaction()
         topic = assay.prefix + NEEDED
         offsets = {
@@ -283,5 +281,3 @@ async def set_back(assay: Installation) -> None:
         }
         await producer.send_offsets_to_transaction(offsets, assay.prefix + FETCH.group)
         await producer.commit_transaction()
-    finally:
-        await producer.stop()

@@ -20,7 +20,7 @@ from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
 from streams.codec import OutputRecord
-from streams.kafka import make_admin, make_producer
+from streams.kafka import make_admin, make_producer, opened
 from streams.pipeline.commit import CommitDoubtError, ExactlyOnce, send_all, stop_producer
 from tests.kafka.installation import (
     CRAWLED,
@@ -283,9 +283,7 @@ async def test_a_doubt_is_settled_by_what_the_group_has_committed(
 async def test_an_output_that_the_broker_refuses_becomes_a_dead_letter(kafka: str, topic_prefix: str) -> None:
     """A cluster whose topics take less than ours: found out only by the commit, one input at a time."""
     assay = await installed(kafka, topic_prefix)
-    admin = make_admin(assay.settings.kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(assay.settings.kafka)) as admin:
         smaller = ConfigResource(ConfigResourceType.TOPIC, topic_prefix + SCORED, {"max.message.bytes": "20000"})
         await admin.alter_configs([smaller])
 
@@ -297,8 +295,6 @@ async def test_an_output_that_the_broker_refuses_becomes_a_dead_letter(kafka: st
 
         # The broker takes it over a moment after it has said yes.
         await until(known, times=5)
-    finally:
-        await admin.close()
 
     def wordy(crawled: CrawledPage, rules: Rules) -> Outcome:
         noise = random.Random(1).randbytes(40_000).hex() if crawled.url.endswith("/3") else ""

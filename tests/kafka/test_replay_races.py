@@ -14,7 +14,7 @@ from aiokafka.errors import KafkaError, UnknownError
 
 from schemas.replays import ReplayPlan, ReplayState
 from streams.clock import SystemClock
-from streams.kafka import make_admin, make_producer
+from streams.kafka import make_admin, make_producer, opened
 from streams.pipeline.commit import transactional_id
 from streams.replay.ledger import Ledger, moved
 from streams.replay.plan import ReplayError, run_group
@@ -102,9 +102,7 @@ async def test_a_stage_reads_what_is_not_readable_yet_when_it_begins(assay: Inst
     plan = await planned(assay.settings, "score_page", "index_page")
     kafka, watched = assay.settings.kafka, Watched()
     await make_shadow(assay.settings, plan)
-    stranger = make_producer(kafka, f"{assay.prefix}stranger", "stranger")
-    await stranger.start()
-    try:
+    async with opened(make_producer(kafka, f"{assay.prefix}stranger", "stranger")) as stranger:
         await stranger.begin_transaction()
         for its in await resolve_ranges(assay.settings, SHADOW):
             await stranger.send_and_wait(assay.prefix + SHADOW, b"x", partition=its.partition)
@@ -113,8 +111,6 @@ async def test_a_stage_reads_what_is_not_readable_yet_when_it_begins(assay: Inst
         await until(lambda: waits in watched.notes)
         assert await assay.read(INDEXED) == []
         await stranger.abort_transaction()
-    finally:
-        await stranger.stop()
     assert (await running).state is ReplayState.FINISHED
     assert len(await assay.read(INDEXED)) == 30
 
@@ -218,15 +214,11 @@ async def test_who_is_fenced_at_the_moment_of_the_commit_looks_again(
 
 async def test_who_changes_nothing_in_the_ledger_fences_nobody(assay: Installation) -> None:
     await planned(assay.settings, "score_page")
-    producer = make_producer(assay.settings.kafka, f"{assay.prefix}assay.replays.again", "writer")
-    await producer.start()
-    try:
+    async with opened(make_producer(assay.settings.kafka, f"{assay.prefix}assay.replays.again", "writer")) as producer:
         async with open_ledger(assay) as ledger:
             assert await ledger.change("again", lambda _: None) == ledger.plans["again"]
         await producer.begin_transaction()
         await producer.commit_transaction()
-    finally:
-        await producer.stop()
 
 
 async def test_a_start_that_fails_pauses_the_plan_and_says_why(
@@ -264,9 +256,7 @@ async def test_what_is_deleted_before_it_could_be_read_is_told(assay: Installati
     await assay.feed([page(n) for n in range(60)], transactional=True)
     plan = await planned(assay.settings, "score_page")
     first, second = [its for its in plan.stages[0].ranges if its.end - its.start > 4][:2]
-    admin = make_admin(assay.settings.kafka)
-    await admin.start()
-    try:
+    async with opened(make_admin(assay.settings.kafka)) as admin:
         wanted = {first.partition: first.start + 3, second.partition: second.end}
         await admin.delete_records(
             {
@@ -274,8 +264,6 @@ async def test_what_is_deleted_before_it_could_be_read_is_told(assay: Installati
                 for partition, offset in wanted.items()
             }
         )
-    finally:
-        await admin.close()
     watched = Watched()
     done = await carried_out(assay.settings, tell=watched)
     assert done.state is ReplayState.FINISHED

@@ -17,7 +17,7 @@ from schemas.replays import OffsetRange, ReplaySelection, ReplayState, TopicRang
 from schemas.rules import Rules
 from streams.dlq.redrive import redrive
 from streams.dlq.selection import Selection
-from streams.kafka import make_producer
+from streams.kafka import make_producer, opened
 from streams.replay.decisions import decision_ranges
 from streams.replay.plan import ReplayError
 from streams.replay.progress import Progress
@@ -184,12 +184,8 @@ async def test_a_later_decision_takes_the_place_of_an_earlier_one(judged: Instal
 
 async def write(place: Installation, like: ConsumerRecord, value: bytes) -> None:
     """A record like another one, with the same key and headers."""
-    producer = make_producer(place.settings.kafka, None, "again")
-    await producer.start()
-    try:
+    async with opened(make_producer(place.settings.kafka, None, "again")) as producer:
         await producer.send_and_wait(like.topic, value, key=like.key, headers=list(like.headers))
-    finally:
-        await producer.stop()
 
 
 def every_fourth_alive(crawled: CrawledPage, rules: Rules) -> Outcome:

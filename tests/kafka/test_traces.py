@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from schemas.retrieval import ResultsClassified, RetrievalBatch
 from streams.app import Application
 from streams.http import HttpServer
-from streams.kafka import make_producer
+from streams.kafka import make_producer, opened
 from streams.settings import HttpSettings
 from streams.topology import HANDLERS, Handler
 from tests.kafka.installation import CRAWLED, SCORED, Installation, installed
@@ -34,12 +34,8 @@ def handlers(*names: str) -> list[Handler]:
 
 
 async def write(place: Installation, topic: str, value: bytes, *headers: tuple[str, bytes]) -> None:
-    producer = make_producer(place.settings.kafka, None, "tracer")
-    await producer.start()
-    try:
+    async with opened(make_producer(place.settings.kafka, None, "tracer")) as producer:
         await producer.send_and_wait(place.prefix + topic, value, b"key", headers=list(headers))
-    finally:
-        await producer.stop()
 
 
 async def run(place: Installation, spans: Spans, *names: str) -> None:

@@ -15,7 +15,7 @@ from schemas.pages import ScoredPage
 from streams.commands.export import Export, run_export
 from streams.commands.publish import run_publish
 from streams.commands.topics import run_topics
-from streams.kafka import make_producer
+from streams.kafka import make_producer, opened
 from streams.settings import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED
 from tests.kafka.installation import Installation, install, installed, until
@@ -132,13 +132,9 @@ async def test_an_open_transaction_holds_nothing_up(
 ) -> None:
     settings = (await installed(kafka, topic_prefix)).settings
     producer = make_producer(settings.kafka, f"{topic_prefix}open", "test")
-    await producer.start()
-    try:
-        async with producer.transaction():
-            await producer.send_and_wait(topic_prefix + PAGES_SCORED.name, b"{}", partition=0)
-            assert await asyncio.to_thread(run_export, Export(output=tmp_path / "pages.tsv"), settings) == 0
-    finally:
-        await producer.stop()
+    async with opened(producer), producer.transaction():
+        await producer.send_and_wait(topic_prefix + PAGES_SCORED.name, b"{}", partition=0)
+        assert await asyncio.to_thread(run_export, Export(output=tmp_path / "pages.tsv"), settings) == 0
     assert "exported 0" in capsys.readouterr().out
 
 
