@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
-from collections.abc import AsyncIterator, Coroutine
+import traceback
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.client import AIOKafkaClient
+from aiokafka.conn import AIOKafkaConnection
+from aiokafka.errors import KafkaConnectionError, KafkaError, ProducerClosed
+from aiokafka.producer.message_accumulator import MessageAccumulator
 
 from streams.kafka_settings import KafkaSettings
 from streams.topology import DEAD_LETTER_BYTES, MIB
 
 Client = TypeVar("Client", AIOKafkaAdminClient, AIOKafkaConsumer, AIOKafkaProducer)
 _END_SECONDS = 1.0
-"""How long a start or stop that nobody waits for any more may take to end by itself."""
+"""How long a stop that nobody waits for any more may take to end by itself."""
 
 MAX_REQUEST_BYTES = 64 * MIB
 """What a producer takes; it counts bytes before compression."""
@@ -103,35 +109,104 @@ def make_admin(settings: KafkaSettings) -> AIOKafkaAdminClient:
 async def opened(client: Client) -> AsyncIterator[Client]:
     """A client that is started, and closed however it goes: also where its start fails or is cancelled.
 
+    After an error nobody waits for long: a producer would try for ever to send what a silent cluster does not take.
+
     Raises:
         KafkaError: The cluster can't be reached.
     """
     try:
         await start(client)
         yield client
-    finally:
-        await _to_its_end(client.close() if isinstance(client, AIOKafkaAdminClient) else client.stop())
+    except BaseException:
+        with contextlib.suppress(KafkaError, OSError):
+            await stop(client, _END_SECONDS)
+        raise
+    await stop(client)
 
 
 async def start(client: Client) -> None:
     """Starts a client that whoever made it stops, also where this fails or is cancelled.
 
     Raises:
-        KafkaError: The cluster can't be reached.
+        KafkaError: The cluster can't be reached, or names no broker yet.
     """
-    await _to_its_end(client.start())
+    try:
+        await client.start()
+    except BaseException as error:
+        _close_what_it_connected(error)
+        if isinstance(error, AssertionError):
+            # A broker that has missed its own heartbeats answers that there is none: to aiokafka a mistake of ours.
+            raise KafkaConnectionError(f"the cluster names no broker now ({error})") from error
+        raise
     # A task of aiokafka's that has not yet begun would cancel whoever stops the consumer.
     await asyncio.sleep(0)
 
 
-async def _to_its_end(step: Coroutine[Any, Any, None]) -> None:
-    """A cancellation waits for the step, unless that is long in coming: aiokafka would leave open what it connects."""
-    task = asyncio.ensure_future(step)
+async def stop(client: Client, seconds: float | None = None) -> None:
+    """Stops a client; one whose stop comes to no end in time, or that nobody waits for any more, is cut off.
+
+    Args:
+        client: Started or not, or by half.
+        seconds: How long it may take to send what it holds and to take its leave; for ever by default.
+
+    Raises:
+        KafkaError: What aiokafka's own stop raises.
+    """
+    stopping = asyncio.ensure_future(client.close() if isinstance(client, AIOKafkaAdminClient) else client.stop())
     try:
-        await asyncio.shield(task)
+        await asyncio.wait([stopping], timeout=seconds)
     except asyncio.CancelledError:
-        await asyncio.wait([task], timeout=_END_SECONDS)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        await asyncio.sleep(0)
+        await asyncio.wait([stopping], timeout=_END_SECONDS)
         raise
+    finally:
+        if not stopping.done():
+            await _cut_off(client, stopping)
+        failure = None if stopping.cancelled() else stopping.exception()
+    if failure is not None:
+        raise failure
+
+
+def _close_what_it_connected(error: BaseException) -> None:
+    """Closes the connection by which a start has asked for the brokers: aiokafka forgets it when that is cancelled."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        for its in frame.f_locals.values():
+            if isinstance(its, AIOKafkaConnection):
+                its.close()
+
+
+async def _cut_off(client: Client, stopping: asyncio.Task[None]) -> None:
+    """Ends what a stop that is given up leaves: connections, and tasks that would try to send for ever."""
+    sends = isinstance(client, AIOKafkaProducer)
+    network = client.client if sends else client._client
+    tasks = [stopping, network._sync_task, client._sender.sender_task if sends else None]
+    tasks = [task for task in tasks if task is not None and not task.done()]
+    try:
+        _end(network, tasks)
+        # The sender waits for its requests, which have failed just now.
+        await asyncio.wait(tasks, timeout=_END_SECONDS)
+    finally:
+        _end(network, tasks)
+        if sends:
+            _fail_batches(client._message_accumulator)
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _end(network: AIOKafkaClient, tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    for connection in network._conns.values():
+        if connection.connected():
+            connection._writer.transport.abort()  # what is not sent yet never will be
+        connection.close()
+
+
+def _fail_batches(accumulator: MessageAccumulator) -> None:
+    """What was not confirmed fails; asyncio complains about errors that nobody looks at, so they are looked at here."""
+    batches = accumulator._pending_batches
+    for again in accumulator._batches.values():
+        batches.update(again)  # where aiokafka looks for a batch that fails, also for one that was to be sent again
+    accumulator.fail_all(ProducerClosed())
+    for batch in batches:
+        for future in (batch.future, batch._drain_waiter, *(future for future, _ in batch._msg_futures)):
+            if not future.cancelled():
+                future.exception()

@@ -25,7 +25,7 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.codec import OutputRecord
-from streams.kafka import start
+from streams.kafka import start, stop
 
 RECORDS_OF_A_PRODUCER = 1_000_000_000
 """After so many a producer is replaced: aiokafka's sequence numbers turn negative after 2**31 on a partition."""
@@ -260,9 +260,8 @@ async def send_all(producer: AIOKafkaProducer, prefix: str, outputs: Sequence[Ou
 
 async def stop_producer(producer: AIOKafkaProducer, deadline: float) -> None:
     """Stops a producer whatever state it is in. A stop that hangs is given up: its epoch will be fenced."""
-    with contextlib.suppress(KafkaError, TimeoutError, OSError, AssertionError):
-        async with asyncio.timeout(deadline):
-            await producer.stop()
+    with contextlib.suppress(KafkaError, OSError, AssertionError):
+        await stop(producer, deadline)
     _look_at_errors(producer)
 
 

@@ -13,9 +13,9 @@ Weather = Literal["fair", "slow", "half_open"]
 class Proxy:
     """Passes bytes between clients and one server, in the weather of the moment."""
 
-    def __init__(self, port: int) -> None:
-        """Takes the server's port on 127.0.0.1."""
-        self._to = port
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        """Takes where the server listens."""
+        self._to = (host, port)
         self._server: asyncio.Server | None = None
         self._pairs: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -62,7 +62,7 @@ class Proxy:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
             await self._fair.wait()
-            other_reader, other_writer = await asyncio.open_connection("127.0.0.1", self._to)
+            other_reader, other_writer = await asyncio.open_connection(*self._to)
             tasks = [
                 asyncio.ensure_future(self._pass_on(reader, other_writer)),
                 asyncio.ensure_future(self._pass_on(other_reader, writer)),

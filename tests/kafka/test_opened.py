@@ -1,19 +1,26 @@
-"""Clients that are given up while they start: whenever that is, nothing of theirs stays open."""
+"""Clients that are given up while they start or stop: whenever that is, nothing of theirs stays open or goes on."""
 
 from __future__ import annotations
 
 import asyncio
-import socket
+import contextlib
+import inspect
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from pathlib import Path
+from types import CodeType
+from typing import Any, Self
 
 import aiokafka.client
 import pytest
-from aiokafka.conn import create_conn
+from aiokafka.admin import NewTopic
+from aiokafka.conn import AIOKafkaConnection
+from aiokafka.errors import KafkaError, ProducerClosed
 
 from streams.kafka import make_admin, make_producer, make_reader, opened
 from streams.kafka_settings import KafkaSettings
+from streams.pipeline.commit import stop_producer
+from tests.faults.proxy import Proxy
 
 pytestmark = pytest.mark.kafka
 
@@ -30,41 +37,175 @@ clients = pytest.mark.parametrize("make", CLIENTS.values(), ids=CLIENTS)
 
 @clients
 async def test_nothing_stays_open_whenever_a_start_is_cancelled(
-    kafka: str, make: Callable[[KafkaSettings], Any], monkeypatch: pytest.MonkeyPatch
+    kafka: str, make: Callable[[KafkaSettings], Any], connections: Connections
 ) -> None:
-    assert await left_open(monkeypatch, opened, [make(settings(kafka)) for _ in range(_MOMENTS)]) == 0
+    await give_up(opened, [make(settings(kafka)) for _ in range(_MOMENTS)])
+    assert connections.open == 0
 
 
-async def test_it_is_found_where_aiokafka_is_left_alone(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_is_found_where_aiokafka_is_left_alone(kafka: str, connections: Connections) -> None:
     producers = [make_producer(settings(kafka), None, "test") for _ in range(_MOMENTS)]
-    assert await left_open(monkeypatch, lambda producer: producer, producers) > 0
+    await give_up(lambda producer: producer, producers)
+    assert connections.open > 0
     for producer in producers:
         await producer.stop()
+    for connection in connections.made:
+        connection.close()
 
 
 @clients
-async def test_a_start_that_does_not_come_to_an_end_is_cancelled(make: Callable[[KafkaSettings], Any]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as deaf:
-        servers = f"127.0.0.1:{deaf.getsockname()[1]}"
-        task = asyncio.create_task(enter(opened(make(settings(servers)))))
-        line, _ = await asyncio.to_thread(deaf.accept)
-        with line:
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
+@pytest.mark.parametrize("answers", [0, 1])
+async def test_a_start_that_does_not_come_to_an_end_is_cancelled_at_once(
+    kafka: str, make: Callable[[KafkaSettings], Any], answers: int, connections: Connections
+) -> None:
+    """Also in the middle of the question for the brokers, whose connection aiokafka knows nowhere else."""
+    async with Falling(kafka, answers) as falling:
+        task = asyncio.create_task(enter(opened(make(settings(falling.address)))))
+        await falling.silent.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert connections.open == 0
+        assert of_aiokafka() == []
 
 
-async def left_open(
-    patch: pytest.MonkeyPatch, use: Callable[[Any], AbstractAsyncContextManager[Any]], clients: Sequence[Any]
-) -> int:
-    """How many connections stay open where starts are cancelled, at moments that are spread over the first one's."""
-    made = []
+async def test_a_start_that_fails_leaves_nothing(kafka: str, connections: Connections) -> None:
+    async with Falling(kafka, answers=1) as falling:
+        task = asyncio.create_task(enter(opened(make_reader(settings(falling.address)))))
+        await falling.silent.wait()
+        falling.hang_up()
+        with pytest.raises(KafkaError):
+            await task
+        assert connections.open == 0
 
-    async def connect(*arguments: Any, **options: Any) -> Any:
-        made.append(await create_conn(*arguments, **options))
-        return made[-1]
 
-    patch.setattr(aiokafka.client, "create_conn", connect)
+@pytest.mark.parametrize("end", ["cancelled", "cancelled twice", "an error", "too long", "as it should"])
+@pytest.mark.parametrize("transactional", [False, True])
+async def test_a_producer_that_can_not_send_what_it_holds_is_cut_off(
+    kafka: str, topic_prefix: str, end: str, transactional: bool, connections: Connections
+) -> None:
+    """aiokafka would try for ever, and so would whoever stops it wait."""
+    async with opened(make_admin(settings(kafka))) as admin:
+        await admin.create_topics([NewTopic(topic_prefix, 1, 1)])
+    producer = make_producer(settings(kafka), topic_prefix if transactional else None, "test")
+    silent, sent = asyncio.Event(), list[asyncio.Future[Any]]()
+
+    async def work() -> None:
+        async with opened(producer):
+            if transactional:
+                await producer.begin_transaction()
+            await producer.send_and_wait(topic_prefix, b"x")
+            proxy.turn("half_open")
+            sent.append(await producer.send(topic_prefix, b"y"))
+            silent.set()
+            if end == "an error":
+                raise KeyError(end)
+            if end == "too long":
+                await stop_producer(producer, 0.1)
+            if end.startswith("cancelled"):
+                await asyncio.sleep(60)
+
+    host, _, port = kafka.rpartition(":")
+    async with Proxy(int(port), host) as proxy:
+        connections.by_way_of = proxy.port
+        working = asyncio.create_task(work())
+        await silent.wait()
+        for _ in range({"cancelled": 1, "cancelled twice": 2}.get(end, 0)):
+            await asyncio.sleep(0.01)
+            working.cancel()
+        if end == "as it should":
+            await asyncio.wait([working], timeout=0.1)
+            proxy.turn("fair")
+        [result] = await asyncio.gather(working, return_exceptions=True)
+        assert (connections.open, of_aiokafka()) == (0, [])
+    told = {"an error": KeyError, "too long": None, "as it should": None}.get(end, asyncio.CancelledError)
+    assert result is None if told is None else isinstance(result, told)
+    [record] = sent
+    assert record.done()
+    assert isinstance(record.exception(), ProducerClosed) is (end != "as it should")
+
+
+class Connections:
+    """What aiokafka connects."""
+
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+        self.by_way_of: int | None = None
+
+    @property
+    def open(self) -> int:
+        """How many are open."""
+        return sum(connection.connected() for connection in self.made)
+
+    async def connect(self, host: str, port: int, **options: Any) -> Any:
+        # Made and kept before it connects: a start that is cancelled in the middle is what this is about.
+        made = AIOKafkaConnection(
+            *((host, port) if self.by_way_of is None else ("127.0.0.1", self.by_way_of)), **options
+        )
+        self.made.append(made)
+        await made.connect()
+        return made
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
+    made = Connections()
+    monkeypatch.setattr(aiokafka.client, "create_conn", made.connect)
+    return made
+
+
+class Falling:
+    """A broker that falls silent, on every connection, after so many answers."""
+
+    def __init__(self, kafka: str, answers: int) -> None:
+        self._host, _, self._port = kafka.rpartition(":")
+        self._answers = answers
+        self._writers: list[asyncio.StreamWriter] = []
+        self.silent = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        self.hang_up()
+        await asyncio.sleep(0)
+
+    def hang_up(self) -> None:
+        for writer in self._writers:
+            writer.transport.abort()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answers, questions = await asyncio.open_connection(self._host, int(self._port))
+        self._writers += [writer, questions]
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            for _ in range(self._answers):
+                questions.write(await a_message(reader))
+                writer.write(await a_message(answers))
+            await a_message(reader)
+            self.silent.set()
+
+
+async def a_message(reader: asyncio.StreamReader) -> bytes:
+    size = await reader.readexactly(4)
+    return size + await reader.readexactly(int.from_bytes(size))
+
+
+def of_aiokafka() -> list[str]:
+    """The tasks of clients that go on."""
+    return [repr(task) for task in asyncio.all_tasks() if "aiokafka" in Path(code_of(task).co_filename).parts]
+
+
+def code_of(task: asyncio.Task[Any]) -> CodeType:
+    coroutine = task.get_coro()
+    assert inspect.iscoroutine(coroutine)
+    return coroutine.cr_code
+
+
+async def give_up(use: Callable[[Any], AbstractAsyncContextManager[Any]], clients: Sequence[Any]) -> None:
+    """Cancels starts, at moments that are spread over what the first one takes."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     await enter(use(clients[0]))
@@ -74,10 +215,6 @@ async def left_open(
         await asyncio.sleep(took * number / len(clients))
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    still = [connection for connection in made if connection.connected()]
-    for connection in still:
-        connection.close()
-    return len(still)
 
 
 async def enter(client: AbstractAsyncContextManager[Any]) -> None:
