@@ -10,6 +10,7 @@ import asyncio
 import json
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -31,6 +32,7 @@ from streams.pipeline.group import ConsumerGroup, StageFactory
 from streams.pipeline.health import Health, Verdict
 from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.observer import Observer
+from streams.pipeline.quiescence import Quiescence, written_ends
 from streams.pipeline.subscription import Subscription, subscriptions
 from streams.pipeline.work import Work
 from streams.query.engine import RANKING_HANDLER, QueryEngine
@@ -82,6 +84,7 @@ class Application:
         world = world or self._own_world
         self.groups = tuple(group for handler in handlers for group in self._groups(handler, chance, world))
         self.health = Health(self.groups, settings, self._clock, self.metrics)
+        self.quiescence = Quiescence(self.groups, partial(written_ends, settings.kafka), self._clock)
         self._queries = self._query_route(world, chance)
         self.broker = IntakeBroker(settings, self.groups, self.registry)
         self.asgi = AsgiFastStream(
@@ -139,11 +142,8 @@ class Application:
         self.drained = True
 
     async def caught_up(self) -> bool:
-        """Whether every group has nothing left to do; handlers feed each other, so ask twice."""
-        for group in self.groups:
-            if not await group.caught_up():
-                return False
-        return True
+        """Whether nothing is left to do for any group, and nothing on its way to one (``Quiescence.reached``)."""
+        return await self.quiescence.reached()
 
     def _open_models(self) -> None:
         if not self.settings.llm.offline and any(group.handler.asks_models for group in self.groups):

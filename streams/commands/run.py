@@ -7,7 +7,6 @@ exit 0; a second one, or work that doesn't end, exits 1. A process that is wedge
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
@@ -130,27 +129,48 @@ async def _stop(application: Application, settings: Settings) -> bool:
 
 
 async def _watch(application: Application, stop: asyncio.Event, drain: bool) -> tuple[int, bool]:
-    """Waits for a signal, for a wedge, or, to drain, for the end of the work or of the patience with an outage."""
-    sick = settled = 0
-    patience = application.settings.processing.breaker.drain_patience_seconds
-    while not stop.is_set():
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LOOK_SECONDS):
-                await stop.wait()
-        if drain:
-            settled = settled + 1 if await application.caught_up() else 0
-            if settled == 2:
+    """Waits for a signal, for a wedge, or, to drain, for the end of the work or of the patience with what holds it up.
+
+    A look at Kafka may take as long as a request to a broker that is silent, so it goes on beside the others.
+    """
+    sick = 0
+    asked = asyncio.create_task(stop.wait())
+    drained = asyncio.create_task(application.quiescence.wait(_tell_waiting)) if drain else None
+    events: list[asyncio.Task[Any]] = [asked] if drained is None else [asked, drained]
+    try:
+        while not stop.is_set():
+            await asyncio.wait(events, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if drained is not None and drained.done():
+                drained.result()
                 return 0, True
-            waiting = application.health.waiting(patience)
-            if not settled and not waiting.well:
-                tell("run", f"not caught up: {'; '.join(waiting.problems)}; nothing is lost, run it again")
+            if drained is not None and (reasons := _out_of_patience(application)):
+                tell("run", f"not caught up: {'; '.join(reasons)}; nothing is lost, run it again")
                 return 1, False
-        verdict = application.health.alive()
-        sick = 0 if verdict.well else sick + 1
-        if sick >= _WEDGED_AFTER:
-            log.error("wedged; a restart may help", problems=verdict.problems)
-            return 1, False
-    return 0, False
+            verdict = application.health.alive()
+            sick = 0 if verdict.well else sick + 1
+            if sick >= _WEDGED_AFTER:
+                log.error("wedged; a restart may help", problems=verdict.problems)
+                return 1, False
+        return 0, False
+    finally:
+        for event in events:
+            event.cancel()
+        await asyncio.gather(*events, return_exceptions=True)
+
+
+def _tell_waiting(reason: str) -> None:
+    log.info("waiting", reason=reason)
+
+
+def _out_of_patience(application: Application) -> Sequence[str]:
+    """What has held the work up for too long to wait for it; empty where nothing has."""
+    settings = application.settings
+    waiting = application.health.waiting(settings.processing.breaker.drain_patience_seconds)
+    seconds, reason = application.quiescence.held_up
+    # Twice: the broker, too, looks only now and then for transactions that are too old.
+    if seconds > 2 * settings.kafka.transaction_timeout_seconds:
+        return [*waiting.problems, f"{reason}, for {seconds:.0f} s"]
+    return waiting.problems
 
 
 def stop_on_signals() -> asyncio.Event:

@@ -103,22 +103,19 @@ async def run(
         stack.push_async_callback(lambda: _close(application.stop()))
         await application.start()
         say("handlers are running")
-        feeding = asyncio.create_task(_feed(settings, feed.events(datetime.now(UTC)), pages, demo))
+        working = asyncio.create_task(_work(settings, demo, watch, pages, say))
         try:
-            settled = await _until_settled(demo, feeding, stop, show)
-            if settled:
-                # Before that, what they find would depend on who was faster.
-                feeding = asyncio.create_task(_feed(settings, feed.queries(), None, demo))
-                settled = await _until_settled(demo, feeding, stop, show)
-            if settled:
-                await watch.catch_up()
+            while not (working.done() or stop.is_set()):
+                await _look_on(demo, stop, show)
+            if working.done():
+                working.result()
                 show(demo)
                 tell(demo)
             while not (once or stop.is_set()):
                 await _look_on(demo, stop, show)
         finally:
-            feeding.cancel()
-            await asyncio.wait({feeding}, timeout=_CLOSE_SECONDS)
+            working.cancel()
+            await asyncio.wait({working}, timeout=_CLOSE_SECONDS)
         return demo
 
 
@@ -132,19 +129,15 @@ async def _close(work: Coroutine[Any, Any, object]) -> None:
         closing.cancel()
 
 
-async def _until_settled(
-    demo: Demo, feeding: asyncio.Task[None], stop: asyncio.Event, show: Callable[[Demo], None]
-) -> bool:
-    """Waits until all that was fed is done; False where the run was stopped before. Raises what the feeding raised."""
-    settled = 0
-    while not stop.is_set():
-        await _look_on(demo, stop, show)
-        if feeding.done():
-            feeding.result()
-            settled = settled + 1 if await demo.application.caught_up() else 0
-            if settled == 2:
-                return True
-    return False
+async def _work(settings: Settings, demo: Demo, watch: Watch, pages: Path | None, say: Callable[[str], None]) -> None:
+    """Feeds everything, and waits until it is done and read back."""
+    quiescence = demo.application.quiescence
+    await _feed(settings, feed.events(datetime.now(UTC)), pages, demo)
+    await quiescence.wait(say)
+    # Not before, for what they find would depend on who was faster.
+    await _feed(settings, feed.queries(), None, demo)
+    await quiescence.wait(say)
+    await watch.catch_up()
 
 
 async def _look_on(demo: Demo, stop: asyncio.Event, show: Callable[[Demo], None]) -> None:

@@ -13,6 +13,7 @@ from streams.codec import decode, timestamp
 from streams.demo.account import Trace
 from streams.demo.tally import Tally
 from streams.kafka import make_reader, start
+from streams.pipeline.quiescence import written_ends
 from streams.settings import Settings
 from streams.topology import HANDLERS, TOPICS
 
@@ -23,6 +24,7 @@ class Watch:
     def __init__(self, settings: Settings, tally: Tally) -> None:
         """Takes where to read and what to count into."""
         prefix = settings.kafka.topic_prefix
+        self._kafka = settings.kafka
         self._tally = tally
         self._topics = {prefix + topic.name: topic for topic in TOPICS}
         self._dead = {prefix + dead_letter_topic(handler.consumes.name, handler.group) for handler in HANDLERS}
@@ -42,12 +44,19 @@ class Watch:
         await self._reader.stop()
 
     async def catch_up(self) -> None:
-        """Waits until everything that is committed now has been read."""
+        """Waits until everything that is written now has been read, as soon as its transaction has ended.
+
+        Raises:
+            Exception: What has ended the reading.
+        """
         partitions = list(self._reader.assignment())
-        ends = await self._reader.end_offsets(partitions)
+        # By what can be read, a commit that was confirmed a moment ago would be missed.
+        ends = await written_ends(self._kafka, partitions)
         behind = True
         while behind:
             await asyncio.sleep(0.05)
+            if self._task is not None and self._task.done():
+                self._task.result()
             behind = any([await self._reader.position(partition) < ends[partition] for partition in partitions])
 
     async def _follow(self) -> None:

@@ -1,0 +1,85 @@
+"""When a drain is done: transactions that can't be read yet, of others and of a commit that is slow, are waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from streams.kafka import make_producer, opened
+from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, page, scorer, until
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+async def assay(kafka: str, topic_prefix: str) -> Installation:
+    place = await installed(kafka, topic_prefix)
+    await place.feed([page(1)])
+    return place
+
+
+@asynccontextmanager
+async def open_transaction(assay: Installation) -> AsyncIterator[AIOKafkaProducer]:
+    """A producer that has written a page in a transaction, which is open."""
+    async with opened(make_producer(assay.settings.kafka, f"{assay.prefix}slow", "slow")) as producer:
+        await producer.begin_transaction()
+        key, value = page(2)
+        await producer.send_and_wait(assay.prefix + CRAWLED, value, key=key)
+        yield producer
+
+
+async def to_drain(assay: Installation, **flags: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "from streams.cli import main; main()", "run", "score_page", "--drain", "--json",
+        env=os.environ | flags | {
+            "ASSAY_KAFKA__BOOTSTRAP_SERVERS": assay.settings.kafka.bootstrap_servers,
+            "ASSAY_KAFKA__TOPIC_PREFIX": assay.prefix,
+            "ASSAY_HTTP__ENABLED": "false",
+        },
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+
+
+async def test_it_is_not_caught_up_while_a_transaction_may_still_be_committed(assay: Installation) -> None:
+    async with open_transaction(assay) as slow, assay.running(scorer()) as application:
+        # All that can be read is done, as often as one looks.
+        [group] = application.groups
+        await until(group.caught_up, times=2)
+        assert not await application.caught_up()
+        await slow.commit_transaction()
+        await until(application.caught_up)
+    await assay.settle(assay.prefix + SCORED)
+    assert len(await assay.read(SCORED)) == 2
+
+
+async def test_a_drain_waits_for_a_slow_commit_and_tells_so(assay: Installation) -> None:
+    async with open_transaction(assay) as slow:
+        process = await to_drain(assay)
+        assert process.stderr is not None
+        async for line in process.stderr:
+            if b'"waiting"' in line:
+                break
+        assert f"a transaction is open on {assay.prefix}{CRAWLED}" in json.loads(line)["reason"]
+        await slow.commit_transaction()
+        said, _ = await process.communicate()
+    assert process.returncode == 0
+    assert json.loads(said.splitlines()[-1])["caught_up"] is True
+    assert len(await assay.read(SCORED)) == 2
+
+
+async def test_a_drain_ends_where_a_transaction_stays_open(assay: Installation) -> None:
+    async with open_transaction(assay) as slow:
+        process = await to_drain(assay, ASSAY_KAFKA__TRANSACTION_TIMEOUT_SECONDS="4")
+        said, told = await process.communicate()
+        await slow.abort_transaction()
+    assert process.returncode == 1
+    assert json.loads(said.splitlines()[-1])["caught_up"] is False
+    [line] = [line for line in told.decode().splitlines() if "not caught up" in line]
+    assert f"a transaction is open on {assay.prefix}{CRAWLED}, for " in line

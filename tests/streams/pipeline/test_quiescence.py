@@ -1,0 +1,110 @@
+"""Whether nothing is left to do, seen at moments at which groups feed each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import cast
+
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaConnectionError
+
+from streams.pipeline.group import ConsumerGroup
+from streams.pipeline.quiescence import Quiescence
+from tests.streams.doubles import VirtualClock
+
+ONE, OTHER = TopicPartition("one", 0), TopicPartition("other", 0)
+
+
+@dataclass
+class Held:
+    at: int = 0
+
+    def position(self) -> int:
+        return self.at
+
+
+@dataclass
+class Group:
+    """What is looked at of a group, with one partition; it writes to another one's while it is looked at."""
+
+    topics: Topics
+    place: TopicPartition
+    feeds: TopicPartition | None = None
+    rebalancing: bool = False
+    partition: Held = field(default_factory=Held)
+
+    @property
+    def partitions(self) -> dict[TopicPartition, Held]:
+        return {self.place: self.partition}
+
+    @property
+    def settled(self) -> bool:
+        return True
+
+    async def caught_up(self) -> bool:
+        if self.feeds is not None:
+            self.topics.written[self.feeds] += 1
+            self.feeds = None
+        self.partition.at = self.topics.readable[self.place]
+        return True
+
+
+class Topics:
+    def __init__(self) -> None:
+        self.written = Counter({ONE: 0, OTHER: 0})
+        self.readable = Counter({ONE: 0, OTHER: 0})
+        self.silent = False
+
+    async def ends(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        if self.silent:
+            raise KafkaConnectionError
+        return {place: self.written[place] for place in places}
+
+
+def quiescence(topics: Topics, clock: VirtualClock, *groups: Group) -> Quiescence:
+    return Quiescence(cast("list[ConsumerGroup]", list(groups)), topics.ends, clock)
+
+
+async def test_groups_that_are_idle_at_the_ends_are_done() -> None:
+    topics = Topics()
+    assert await quiescence(topics, VirtualClock(), Group(topics, ONE), Group(topics, OTHER)).reached()
+    assert not await quiescence(topics, VirtualClock(), Group(topics, ONE, rebalancing=True)).reached()
+
+
+async def test_a_group_that_is_fed_after_it_was_looked_at_is_not_done() -> None:
+    topics = Topics()
+    look = quiescence(topics, VirtualClock(), Group(topics, ONE), Group(topics, OTHER, feeds=ONE))
+    assert not await look.reached()
+    topics.readable[ONE] = 1
+    assert await look.reached()
+
+
+async def test_what_is_written_and_cannot_be_read_is_waited_for_and_timed() -> None:
+    topics, clock = Topics(), VirtualClock()
+    look = quiescence(topics, clock, Group(topics, ONE))
+    topics.written[ONE] = 2
+    assert not await look.reached()
+    await clock.sleep(5)
+    # The time is that between looks: a look that takes long does not make the transaction older.
+    assert look.held_up[0] == 0.0
+    assert not await look.reached()
+    assert look.held_up == (5.0, "a transaction is open on one")
+    # One of two has ended, so the other one is timed anew.
+    topics.readable[ONE] = 1
+    assert not await look.reached()
+    assert look.held_up == (0.0, "a transaction is open on one")
+    topics.readable[ONE] = 2
+    assert await look.reached()
+    assert look.held_up == (0.0, "")
+
+
+async def test_a_kafka_that_is_silent_is_no_end_and_no_open_transaction() -> None:
+    topics = Topics()
+    topics.written[ONE] = 2
+    look = quiescence(topics, VirtualClock(), Group(topics, ONE))
+    assert not await look.reached()
+    topics.silent = True
+    assert not await look.reached()
+    assert look.held_up == (0.0, "")
