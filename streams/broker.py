@@ -24,6 +24,7 @@ from aiokafka.errors import KafkaError
 
 from streams.broker_files import BrokerUnavailable, cache_folder, find_java, format_data, kafka_jars, write_properties
 from streams.broker_process import BrokerProcess
+from streams.kafka import opened
 
 __all__ = ["BrokerUnavailable", "LocalKafka"]
 
@@ -279,20 +280,16 @@ def _answers(bootstrap_servers: str) -> bool:
         socket.create_connection((host, int(port)), _ANSWER_SECONDS).close()  # spares the client's complaints
     except OSError:
         return False
-    loop = asyncio.new_event_loop()  # not asyncio.run, which would take the calling thread's own loop away
     try:
-        return loop.run_until_complete(asyncio.wait_for(_describe(bootstrap_servers), _ANSWER_SECONDS))
-    except (KafkaError, OSError, TimeoutError):
+        # Not asyncio.run, which would take the calling thread's own loop away.
+        with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+            return runner.run(_describe(bootstrap_servers))
+    except (KafkaError, OSError):
         return False
-    finally:
-        loop.close()
 
 
 async def _describe(bootstrap_servers: str) -> bool:
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers, request_timeout_ms=int(_ANSWER_SECONDS * 1000))
-    try:
-        await admin.start()
+    async with asyncio.timeout(_ANSWER_SECONDS), opened(admin):
         cluster = await admin.describe_cluster()
         return bool(cluster["brokers"])
-    finally:
-        await admin.close()

@@ -16,6 +16,7 @@ import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
+from streams.kafka import opened
 from tests.kafka_server import kafka_server
 
 
@@ -60,11 +61,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 async def _delete_topics(servers: str, prefix: str) -> None:
     """A broker that does not answer any more is the next test's matter."""
     admin = AIOKafkaAdminClient(bootstrap_servers=servers, client_id="assay-tests")
-    with contextlib.suppress(KafkaError, TimeoutError, OSError):
-        async with asyncio.timeout(20):
-            try:
-                await admin.start()
-                if mine := [topic for topic in await admin.list_topics() if topic.startswith(prefix)]:
-                    await admin.delete_topics(mine)
-            finally:
-                await admin.close()
+    with contextlib.suppress(KafkaError, OSError):
+        async with asyncio.timeout(20), opened(admin):
+            if mine := [topic for topic in await admin.list_topics() if topic.startswith(prefix)]:
+                await admin.delete_topics(mine)

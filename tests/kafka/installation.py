@@ -180,9 +180,7 @@ async def _looking_at_ends(
 ) -> AsyncIterator[Callable[[], Awaitable[tuple[_Ends, _Ends]]]]:
     """Asks for the ends of topics, by partition: of everything, and of what can be read."""
     async with contextlib.AsyncExitStack() as stack:
-        admin = make_admin(settings.kafka)
-        stack.push_async_callback(admin.close)
-        await admin.start()
+        admin = await stack.enter_async_context(opened(make_admin(settings.kafka)))
         places = [
             TopicPartition(described["topic"], partition["partition"])
             for described in await admin.describe_topics(list(topics))

@@ -17,6 +17,7 @@ from aiokafka.admin import NewTopic
 from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import KafkaError, ProducerClosed
 
+from streams import broker
 from streams.kafka import make_admin, make_producer, make_reader, opened
 from streams.kafka_settings import KafkaSettings
 from streams.pipeline.commit import stop_producer
@@ -77,6 +78,17 @@ async def test_a_start_that_fails_leaves_nothing(kafka: str, connections: Connec
         with pytest.raises(KafkaError):
             await task
         assert connections.open == 0
+
+
+async def test_a_broker_that_has_only_begun_to_answer_is_asked_again_later(
+    kafka: str, connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one does that starts on a machine with too much to do."""
+    monkeypatch.setattr(broker, "_ANSWER_SECONDS", 0.5)
+    async with Falling(kafka, answers=1) as falling:
+        assert not await asyncio.to_thread(broker._answers, falling.address)
+    assert connections.made
+    assert connections.open == 0
 
 
 @pytest.mark.parametrize("end", ["cancelled", "cancelled twice", "an error", "too long", "as it should"])
