@@ -6,13 +6,20 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import pytest
 from aiokafka import AIOKafkaProducer
 
+from streams.app import Application, stages
+from streams.codec import OutputRecord
 from streams.kafka import make_producer, opened
+from streams.pipeline.commit import CommitStage
+from streams.pipeline.group import StageFactory
+from streams.pipeline.subscription import Subscription
+from streams.settings import Settings
 from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, page, scorer, until
 
 pytestmark = pytest.mark.kafka
@@ -23,6 +30,28 @@ async def assay(kafka: str, topic_prefix: str) -> Installation:
     place = await installed(kafka, topic_prefix)
     await place.feed([page(1)])
     return place
+
+
+@dataclass
+class Kept:
+    """A commit stage that commits when it is let."""
+
+    stage: CommitStage
+    let: asyncio.Event
+
+    async def open(self) -> int | None:
+        return await self.stage.open()
+
+    async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+        await self.let.wait()
+        await self.stage.commit(outputs, next_offset)
+
+    @property
+    def worn(self) -> bool:
+        return self.stage.worn
+
+    async def close(self) -> None:
+        await self.stage.close()
 
 
 @asynccontextmanager
@@ -83,3 +112,28 @@ async def test_a_drain_ends_where_a_transaction_stays_open(assay: Installation) 
     assert json.loads(said.splitlines()[-1])["caught_up"] is False
     [line] = [line for line in told.decode().splitlines() if "not caught up" in line]
     assert f"a transaction is open on {assay.prefix}{CRAWLED}, for " in line
+
+
+async def test_it_is_not_caught_up_while_another_member_is_not(assay: Installation) -> None:
+    let = asyncio.Event()
+
+    def kept(settings: Settings, subscription: Subscription) -> StageFactory:
+        make = stages(settings, subscription)
+        return lambda place, consumer: Kept(make(place, consumer), let)
+
+    slow = Application(assay.settings, [scorer()], commits=kept)
+    async with assay.running(scorer()) as application:
+        await slow.start()
+        try:
+            [group], [other] = application.groups, slow.groups
+            await until(lambda: group.opened and other.opened and group.partitions and other.partitions)
+            await assay.feed(page(number) for number in range(100))
+            await until(lambda: any(partition.held for partition in other.partitions.values()))
+            await until(group.caught_up, times=2)
+            assert not await application.caught_up()
+            let.set()
+            await until(application.caught_up)
+        finally:
+            let.set()
+            await slow.stop()
+    assert len({record.key for record in await assay.read(SCORED)}) == 100

@@ -26,6 +26,28 @@ class Held:
 
 
 @dataclass
+class Consumer:
+    """What a group's consumer knows of its topic, which has one partition, and of the group's offsets."""
+
+    topic: str
+    known: bool = True
+    offset: int | None = None
+
+    def subscription(self) -> set[str]:
+        return {self.topic}
+
+    def partitions_for_topic(self, topic: str) -> set[int] | None:
+        return {0} if self.known and topic == self.topic else None
+
+    async def committed(self, place: TopicPartition) -> int | None:
+        assert place.topic == self.topic
+        return self.offset
+
+    async def beginning_offsets(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(places, 3)
+
+
+@dataclass
 class Group:
     """What is looked at of a group, with one partition; it writes to another one's while it is looked at."""
 
@@ -33,11 +55,15 @@ class Group:
     place: TopicPartition
     feeds: TopicPartition | None = None
     rebalancing: bool = False
+    elsewhere: bool = False
     partition: Held = field(default_factory=Held)
+
+    def __post_init__(self) -> None:
+        self.consumer = Consumer(self.place.topic)
 
     @property
     def partitions(self) -> dict[TopicPartition, Held]:
-        return {self.place: self.partition}
+        return {} if self.elsewhere else {self.place: self.partition}
 
     @property
     def settled(self) -> bool:
@@ -56,10 +82,14 @@ class Topics:
         self.written = Counter({ONE: 0, OTHER: 0})
         self.readable = Counter({ONE: 0, OTHER: 0})
         self.silent = False
+        self.looks = self.readable_at_look = 0
 
     async def ends(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         if self.silent:
             raise KafkaConnectionError
+        self.looks += 1
+        if self.looks == self.readable_at_look:
+            self.readable.update(self.written)
         return {place: self.written[place] for place in places}
 
 
@@ -79,6 +109,38 @@ async def test_a_group_that_is_fed_after_it_was_looked_at_is_not_done() -> None:
     assert not await look.reached()
     topics.readable[ONE] = 1
     assert await look.reached()
+
+
+async def test_what_other_members_hold_is_done_when_it_is_committed() -> None:
+    topics, clock = Topics(), VirtualClock()
+    standby = Group(topics, ONE, elsewhere=True)
+    look = quiescence(topics, clock, standby)
+    topics.written[ONE] = 5
+    standby.consumer.offset = 4
+    assert not await look.reached()
+    # Others may take as long as they need.
+    assert look.held_up == (0.0, "")
+    standby.consumer.offset = 5
+    assert await look.reached()
+    # Where nothing is committed, all there is stands before the beginning, or waits.
+    standby.consumer.offset = None
+    assert not await look.reached()
+    topics.written[ONE] = 3
+    assert await look.reached()
+
+
+async def test_a_group_that_knows_no_partition_yet_is_not_done() -> None:
+    topics = Topics()
+    group = Group(topics, ONE, elsewhere=True)
+    group.consumer.known = False
+    assert not await quiescence(topics, VirtualClock(), group).reached()
+
+
+async def test_each_thing_that_is_waited_for_is_told_once() -> None:
+    topics, told = Topics(), list[str]()
+    topics.written[ONE], topics.readable_at_look = 1, 40
+    await quiescence(topics, VirtualClock(), Group(topics, ONE)).wait(told.append)
+    assert told == ["a transaction is open on one"]
 
 
 async def test_what_is_written_and_cannot_be_read_is_waited_for_and_timed() -> None:
