@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import ssl
 import traceback
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
@@ -130,16 +130,27 @@ async def start(client: Client) -> None:
     Raises:
         KafkaError: The cluster can't be reached, or names no broker yet.
     """
-    try:
+    with starting():
         await client.start()
+    # A task of aiokafka's that has not yet begun would cancel whoever stops the consumer.
+    await asyncio.sleep(0)
+
+
+@contextlib.contextmanager
+def starting() -> Iterator[None]:
+    """Around the start of a client, whoever has made it: what that leaves behind when it goes wrong.
+
+    Raises:
+        KafkaError: The cluster names no broker yet.
+    """
+    try:
+        yield
     except BaseException as error:
         _close_what_it_connected(error)
         if isinstance(error, AssertionError):
             # A broker that has missed its own heartbeats answers that there is none: to aiokafka a mistake of ours.
             raise KafkaConnectionError(f"the cluster names no broker now ({error})") from error
         raise
-    # A task of aiokafka's that has not yet begun would cancel whoever stops the consumer.
-    await asyncio.sleep(0)
 
 
 async def stop(client: Client, seconds: float | None = None) -> None:

@@ -21,7 +21,7 @@ from faststream.prometheus import ConsumeAttrs, MetricsSettingsProvider, Prometh
 from prometheus_client import CollectorRegistry
 from pydantic import SkipValidation
 
-from streams.kafka import connection, group_of
+from streams.kafka import connection, group_of, starting
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import ConsumerGroup
 from streams.pipeline.subscription import Subscription
@@ -52,16 +52,24 @@ class IntakeBroker(KafkaBroker):
         self._groups = tuple((group, self._subscribe(group, registry)) for group in groups)
 
     async def start(self) -> None:
-        """Connects, then starts every subscriber at once."""
+        """Connects, then starts every subscriber at once; where one fails, the others are given up."""
         await self.connect()
         self.config.broker_config.builder = partial(CountingConsumer, **connection(self._settings.kafka))
-        await asyncio.gather(*(self._start(group, subscriber) for group, subscriber in self._groups))
+        starts = [asyncio.ensure_future(self._start(group, subscriber)) for group, subscriber in self._groups]
+        try:
+            await asyncio.gather(*starts)
+        finally:
+            # One that went on would join its group when everything has been stopped already.
+            for start in starts:
+                start.cancel()
+            await asyncio.gather(*starts, return_exceptions=True)
         self.running = True
 
     async def _start(self, group: ConsumerGroup, subscriber: BatchSubscriber) -> None:
         group.attach(lambda: subscriber.consumer)
         group.start()
-        await subscriber.start()
+        with starting():
+            await subscriber.start()
 
     def _subscribe(self, group: ConsumerGroup, registry: CollectorRegistry) -> BatchSubscriber:
         kafka, pipeline = self._settings.kafka, self._settings.pipeline

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import inspect
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
-from types import CodeType
-from typing import Any, Self
+from typing import Any
 
-import aiokafka.client
 import pytest
 from aiokafka.admin import NewTopic
-from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import KafkaError, ProducerClosed
 
 from streams import broker
@@ -22,6 +16,7 @@ from streams.kafka import make_admin, make_producer, make_reader, opened
 from streams.kafka_settings import KafkaSettings
 from streams.pipeline.commit import stop_producer
 from tests.faults.proxy import Proxy
+from tests.kafka.connections import Connections, Falling, of_aiokafka
 
 pytestmark = pytest.mark.kafka
 
@@ -137,83 +132,9 @@ async def test_a_producer_that_can_not_send_what_it_holds_is_cut_off(
     assert isinstance(record.exception(), ProducerClosed) is (end != "as it should")
 
 
-class Connections:
-    """What aiokafka connects."""
-
-    def __init__(self) -> None:
-        self.made: list[Any] = []
-        self.by_way_of: int | None = None
-
-    @property
-    def open(self) -> int:
-        """How many are open."""
-        return sum(connection.connected() for connection in self.made)
-
-    async def connect(self, host: str, port: int, **options: Any) -> Any:
-        # Made and kept before it connects: a start that is cancelled in the middle is what this is about.
-        made = AIOKafkaConnection(
-            *((host, port) if self.by_way_of is None else ("127.0.0.1", self.by_way_of)), **options
-        )
-        self.made.append(made)
-        await made.connect()
-        return made
-
-
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
-    made = Connections()
-    monkeypatch.setattr(aiokafka.client, "create_conn", made.connect)
-    return made
-
-
-class Falling:
-    """A broker that falls silent, on every connection, after so many answers."""
-
-    def __init__(self, kafka: str, answers: int) -> None:
-        self._host, _, self._port = kafka.rpartition(":")
-        self._answers = answers
-        self._writers: list[asyncio.StreamWriter] = []
-        self.silent = asyncio.Event()
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        self.hang_up()
-        await asyncio.sleep(0)
-
-    def hang_up(self) -> None:
-        for writer in self._writers:
-            writer.transport.abort()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        answers, questions = await asyncio.open_connection(self._host, int(self._port))
-        self._writers += [writer, questions]
-        with contextlib.suppress(asyncio.IncompleteReadError):
-            for _ in range(self._answers):
-                questions.write(await a_message(reader))
-                writer.write(await a_message(answers))
-            await a_message(reader)
-            self.silent.set()
-
-
-async def a_message(reader: asyncio.StreamReader) -> bytes:
-    size = await reader.readexactly(4)
-    return size + await reader.readexactly(int.from_bytes(size))
-
-
-def of_aiokafka() -> list[str]:
-    """The tasks of clients that go on."""
-    return [repr(task) for task in asyncio.all_tasks() if "aiokafka" in Path(code_of(task).co_filename).parts]
-
-
-def code_of(task: asyncio.Task[Any]) -> CodeType:
-    coroutine = task.get_coro()
-    assert inspect.iscoroutine(coroutine)
-    return coroutine.cr_code
+    return Connections(monkeypatch)
 
 
 async def give_up(use: Callable[[Any], AbstractAsyncContextManager[Any]], clients: Sequence[Any]) -> None:

@@ -1,0 +1,62 @@
+"""An application, or a replay, whose start fails or is given up half-way: it leaves nothing open when it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+
+import pytest
+from aiokafka.errors import KafkaConnectionError, KafkaError
+
+from streams.app import Application
+from streams.pipeline.consumer import CountingConsumer
+from streams.topology import HANDLERS
+from tests.kafka.connections import Connections, Falling, of_aiokafka
+from tests.kafka.installation import install, installed
+
+pytestmark = pytest.mark.kafka
+
+TWO = [handler for handler in HANDLERS if handler.name in ("score_page", "rank_results")]
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
+    return Connections(monkeypatch)
+
+
+async def test_a_start_that_a_silent_kafka_holds_up_is_given_up(
+    kafka: str, topic_prefix: str, connections: Connections
+) -> None:
+    """Each consumer asks for the brokers by a connection that aiokafka forgets when it is stopped then."""
+    async with Falling(kafka, answers=1) as falling:
+        application = Application(install(falling.address, topic_prefix), TWO)
+        starting = asyncio.create_task(application.start())
+        await falling.silent.wait()
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        await application.stop()
+    assert (connections.open, of_aiokafka()) == (0, [])
+
+
+async def test_where_one_group_can_not_start_the_others_do_not_go_on(
+    kafka: str, topic_prefix: str, connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = (await installed(kafka, topic_prefix, TWO)).settings
+    numbers, start, ended = itertools.count(), CountingConsumer.start, list[bool]()
+
+    async def fail_once(consumer: CountingConsumer) -> None:
+        if next(numbers) == 0:
+            raise KafkaConnectionError("the first one")
+        try:
+            await start(consumer)
+        finally:
+            ended.append(True)
+
+    monkeypatch.setattr(CountingConsumer, "start", fail_once)
+    application = Application(settings, TWO)
+    with pytest.raises(KafkaError, match="the first one"):
+        await application.start()
+    assert len(ended) == next(numbers) - 1 > 0
+    await application.stop()
+    assert (connections.open, of_aiokafka()) == (0, [])
