@@ -39,8 +39,7 @@ class HttpServer:
         """Takes what to serve and where."""
         self._asgi = asgi
         self._settings = settings
-        self._server: _Uvicorn | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._open: tuple[socket.socket, _Uvicorn, asyncio.Task[None]] | None = None
         self.address = ""
         """``host:port`` once it listens; "" where HTTP is off."""
 
@@ -56,15 +55,27 @@ class HttpServer:
             self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
             # Who asks is who is at the other end, whatever a header says.
             config = uvicorn.Config(self._asgi, lifespan="off", log_config=None, access_log=False, proxy_headers=False)
-            self._server = _Uvicorn(config)
-            self._task = asyncio.create_task(self._server.serve(sockets=[listener]), name="http")
+            server = _Uvicorn(config)
+            self._open = listener, server, asyncio.create_task(server.serve(sockets=[listener]), name="http")
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Stops listening and waits for answers under way."""
-        if self._server is not None and self._task is not None:
-            self._server.should_exit = True
-            await self._task
+        if self._open is None:
+            return
+        listener, server, task = self._open
+        server.should_exit = True
+        try:
+            await task
+        finally:
+            # uvicorn has closed all of them, but where the wait was given up, and has none yet where it never began.
+            for listening in getattr(server, "servers", ()):
+                listening.close()
+            listener.close()
+            for answering in server.server_state.tasks:
+                answering.cancel()
+            for connection in tuple(server.server_state.connections):
+                connection.transport.abort()
 
     def _listen(self) -> socket.socket:
         wanted = self._settings

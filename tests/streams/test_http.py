@@ -1,3 +1,4 @@
+import asyncio
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -53,6 +54,44 @@ async def test_the_address_is_told_and_free_again_afterwards() -> None:
         assert int(port) > 0
     with pytest.raises(httpx.ConnectError):
         await get(server.address, "/healthz")
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_whoever_does_not_wait_for_the_stop_leaves_nothing_open(begun: bool) -> None:
+    """Neither what listens, also where it has not begun to, nor the connection of an answer that is not there yet."""
+    asked, ended, addresses = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def never(_scope: Any, _receive: Any, _send: Any) -> None:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def serve() -> None:
+        async with HttpServer(never, HttpSettings(port=0)) as server:
+            addresses.append(server.address)
+            if begun:
+                await asked.wait()
+            else:
+                asyncio.current_task().cancel()  # type: ignore[union-attr]
+
+    serving = asyncio.create_task(serve())
+    await asyncio.sleep(0)
+    if begun:
+        async with httpx.AsyncClient(trust_env=False) as client:
+            asking = asyncio.create_task(client.get(f"http://{addresses[0]}/"))
+            await asked.wait()
+            await asyncio.sleep(0)
+            # The server waits for its answers by now, and is told to leave it.
+            serving.cancel()
+            with pytest.raises(httpx.HTTPError):
+                await asking
+            await ended.wait()
+    with pytest.raises(asyncio.CancelledError):
+        await serving
+    with pytest.raises(httpx.ConnectError):
+        await get(addresses[0], "/")
 
 
 async def test_where_http_is_off_nothing_listens() -> None:
