@@ -33,6 +33,8 @@ from streams.watchdog import Watchdog
 log = structlog.get_logger("assay")
 
 _LOOK_SECONDS = 0.3
+_CANCEL_SECONDS = 5.0
+"""What does not let itself be cancelled must not keep the rest from being stopped."""
 _WEDGED_AFTER = 10
 """Failed liveness checks in a row after which the process gives up."""
 
@@ -92,11 +94,7 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
         HttpServer(application.asgi, settings.http) as http,
     ):
         try:
-            status, caught_up = 0, False
-            if await _unless_asked(stop, application.start()):
-                spare_collector()
-                log.info("running", handlers=[handler.name for handler in handlers], http=http.address)
-                status, caught_up = await _watch(application, stop, drain)
+            status, caught_up = await _watch(application, stop, http.address, drain)
         finally:
             drained = await _stop(application, settings)
     log.info("stopped", caught_up=caught_up)
@@ -128,22 +126,33 @@ async def _stop(application: Application, settings: Settings) -> bool:
     return True
 
 
-async def _watch(application: Application, stop: asyncio.Event, drain: bool) -> tuple[int, bool]:
-    """Waits for a signal, for a wedge, or, to drain, for the end of the work or of the patience with what holds it up.
+async def _work(application: Application, address: str, drain: bool) -> None:
+    """Starts the application; to drain, goes on to the end of the work, else for ever."""
+    await application.start()
+    spare_collector()
+    log.info("running", handlers=list(dict.fromkeys(group.handler.name for group in application.groups)), http=address)
+    if drain:
+        await application.quiescence.wait(_tell_waiting)
+    else:
+        await asyncio.Event().wait()
 
-    A look at Kafka may take as long as a request to a broker that is silent, so it goes on beside the others.
+
+async def _watch(application: Application, stop: asyncio.Event, address: str, drain: bool) -> tuple[int, bool]:
+    """Works until a signal, a wedge, the end of the work, or the end of the patience with what holds it up.
+
+    The start is watched as well, for a group that is given no partitions waits for them without an end; and so are
+    looks at a Kafka that is silent.
     """
     sick = 0
     asked = asyncio.create_task(stop.wait())
-    drained = asyncio.create_task(application.quiescence.wait(_tell_waiting)) if drain else None
-    events: list[asyncio.Task[Any]] = [asked] if drained is None else [asked, drained]
+    working = asyncio.create_task(_work(application, address, drain))
     try:
         while not stop.is_set():
-            await asyncio.wait(events, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-            if drained is not None and drained.done():
-                drained.result()
+            await asyncio.wait({asked, working}, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                working.result()
                 return 0, True
-            if drained is not None and (reasons := _out_of_patience(application)):
+            if drain and (reasons := _out_of_patience(application)):
                 tell("run", f"not caught up: {'; '.join(reasons)}; nothing is lost, run it again")
                 return 1, False
             verdict = application.health.alive()
@@ -153,9 +162,12 @@ async def _watch(application: Application, stop: asyncio.Event, drain: bool) -> 
                 return 1, False
         return 0, False
     finally:
-        for event in events:
-            event.cancel()
-        await asyncio.gather(*events, return_exceptions=True)
+        asked.cancel()
+        working.cancel()
+        done, _ = await asyncio.wait({asked, working}, timeout=_CANCEL_SECONDS)
+        for task in done:
+            if not task.cancelled():
+                task.exception()  # what ends it while it is stopped anyway is nobody's business
 
 
 def _tell_waiting(reason: str) -> None:

@@ -221,8 +221,8 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
 
     @property
     def unjoined_seconds(self) -> float:
-        """For how long the group has not dealt its partitions out to this process."""
-        if not self.rebalancing or self._closing or self._runner is None:
+        """For how long the group has not dealt its partitions out to this process, or they could not be opened."""
+        if self.opened or self._closing or self._runner is None:
             return 0.0
         return self._clock.monotonic() - self._rebalancing_since
 

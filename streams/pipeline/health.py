@@ -1,8 +1,9 @@
 """Is the process alive, and is it ready? Liveness fails only where a restart would help.
 
 Alive: no runner or partition has died of a bug; no record has been in work, and no commit has failed, for longer than
-the stall limit; intake asks for records; the group coordinators' tasks run; the event loop gets its turns. Ready: every
-group has its partitions, and they are open. A provider's or the web's outage shows in neither.
+the stall limit; partitions are given out and open; intake asks for records; the group coordinators' tasks run; the
+event loop gets its turns. Ready: every group has its partitions, and they are open. A provider's or the web's outage
+shows in neither.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ class Health:
             if group.unpolled_seconds > self._stalled:
                 problems.append(f"{name}: no records were asked for during {group.unpolled_seconds:.0f} s")
             if group.unjoined_seconds > self._stalled:
-                problems.append(f"{name}: the group has given out no partitions for {group.unjoined_seconds:.0f} s")
+                seconds = f"{group.unjoined_seconds:.0f} s"
+                problems.append(f"{name}: the group has given out no partitions for {seconds}, or they don't open")
             if (dead := group.coordinator_failed) is not None:
                 problems.append(f"{name}: the group coordinator stopped: {dead}")
         if self._loop_lag > self._loop_limit:

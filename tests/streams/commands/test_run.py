@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -34,3 +35,27 @@ def test_a_signal_ends_it_while_it_waits_for_a_silent_kafka(wished: signal.Signa
     # Nothing was in hand, so nothing is left undone; and nobody has to read a traceback.
     assert process.returncode == 0
     assert out == err == b""
+
+
+def test_a_start_that_comes_to_no_end_is_seen(tmp_path: Path) -> None:
+    """A group that is given no partitions waits for them; whoever runs it must be told to start it anew."""
+    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("ASSAY_")}
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        flags = {
+            "ASSAY_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{silent.getsockname()[1]}",
+            "ASSAY_KAFKA__CREATE_TOPICS": "false",
+            "ASSAY_PIPELINE__STALLED_SECONDS": "1",
+            "ASSAY_HTTP__PORT": "0",
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", "from streams.cli import main; main()", "run", "score_page", "--drain", "--json"],
+            cwd=tmp_path,
+            env=kept | {"PYTHONPATH": str(ROOT)} | flags,
+            capture_output=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert b"wedged; a restart may help" in done.stderr
+    assert b"assay.score_page: the group has given out no partitions" in done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["caught_up"] is False

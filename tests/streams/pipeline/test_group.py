@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 
+import pytest
 from aiokafka import TopicPartition
 
+from streams.pipeline.consumer import CountingConsumer
 from streams.settings import PipelineSettings
-from tests.streams.pipeline.simulation import Cluster, Process
+from tests.streams.pipeline.simulation import Cluster, ModelStage, Process
 from tests.streams.pipeline.virtual_time import VirtualLoop, complaints_of
 
 HELD, NEXT = TopicPartition("in", 0), TopicPartition("in", 1)
@@ -38,3 +40,38 @@ def test_work_that_comes_after_work_that_has_moved_away_is_begun_though_the_brea
         runner.run(scenario())
     assert rested == [True, False]
     assert cluster.faults == []
+
+
+class Closed(ModelStage):
+    """A stage that does not open."""
+
+    async def open(self) -> int | None:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+class Waiting(Process):
+    """A process whose partitions do not open."""
+
+    def _stage(self, partition: TopicPartition, _: CountingConsumer) -> ModelStage:
+        return Closed(self.cluster, partition)
+
+
+def test_partitions_that_do_not_open_are_waited_for_as_those_that_are_not_given_out() -> None:
+    """Nothing is in work then, and nothing fails, so nothing else would tell."""
+    seconds = list[float]()
+
+    async def scenario() -> None:
+        process, other = (of(Cluster(random.Random(1)), PipelineSettings()) for of in (Waiting, Process))
+        for its in (process, other):
+            await its.assign(HELD)
+        await asyncio.sleep(700)
+        seconds.extend([process.group.unjoined_seconds, other.group.unjoined_seconds])
+        await process.stop()
+        await other.stop()
+        assert await complaints_of(loop) == []
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        loop = VirtualLoop.of(runner)
+        runner.run(scenario())
+    assert seconds == pytest.approx([700, 0])
