@@ -190,6 +190,9 @@ async def _cut_off(client: Client, stopping: asyncio.Task[None]) -> None:
     sends = isinstance(client, AIOKafkaProducer)
     network = client.client if sends else client._client
     tasks = [stopping, network._sync_task, client._sender.sender_task if sends else None]
+    fetcher: Any = client._fetcher if isinstance(client, AIOKafkaConsumer) else None
+    if fetcher is not None:
+        tasks += [fetcher._fetch_task, *fetcher._pending_tasks]
     tasks = [task for task in tasks if task is not None and not task.done()]
     try:
         _end(network, tasks)

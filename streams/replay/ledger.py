@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -24,7 +25,7 @@ from schemas.outcome import Dead
 from schemas.replays import ReplayPlan, ReplayState
 from streams.clock import Clock
 from streams.codec import decode, encode
-from streams.kafka import make_producer, make_reader, start
+from streams.kafka import make_producer, make_reader, opened, start
 from streams.pipeline.commit import send_all, stop_producer
 from streams.replay.plan import ReplayTroubleError
 from streams.replay.ranges import has_topic
@@ -70,6 +71,7 @@ class Ledger:
         self._clock = clock
         self._reader: Any = None
         self._whole: Any = None
+        self._open = AsyncExitStack()
         self._places: list[TopicPartition] = []
         self._reading = asyncio.Lock()
         self.plans: dict[str, ReplayPlan] = {}
@@ -86,22 +88,20 @@ class Ledger:
         name = kafka.topic_prefix + REPLAYS.name
         if not await has_topic(self._settings, name):
             raise _no_ledger(name)
-        self._reader = make_reader(kafka, name, client_id="assay-replay", fetch_wait_ms=_FETCH_WAIT_MS)
-        self._whole = make_reader(kafka, name, client_id="assay-replay", uncommitted=True, fetch_wait_ms=_FETCH_WAIT_MS)
-        try:
-            await start(self._reader)
-            await start(self._whole)
+        options: dict[str, Any] = {"client_id": "assay-replay", "fetch_wait_ms": _FETCH_WAIT_MS}
+        async with AsyncExitStack() as opening:
+            self._reader = await opening.enter_async_context(opened(make_reader(kafka, name, **options)))
+            self._whole = await opening.enter_async_context(
+                opened(make_reader(kafka, name, uncommitted=True, **options))
+            )
             self._places = self._find(name)
             await self.refresh()
-        except BaseException:
-            await self.__aexit__()
-            raise
+            self._open = opening.pop_all()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Closes the readers."""
-        for reader in (self._reader, self._whole):
-            await reader.stop()
+        await self._open.aclose()
 
     async def refresh(self) -> dict[str, ReplayPlan]:
         """Reads what is new, to the end as it is now. Returns the plans there are, by name.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -96,6 +97,7 @@ class Reading:
         self._clock = clock
         self._ends = ends_of(settings, subscription.topic, ranges)
         self._admin: Any = None
+        self._open = AsyncExitStack()
         handler = subscription.handler
         observer = Observer(metrics, handler.name, "replay")
 
@@ -128,22 +130,18 @@ class Reading:
 
     async def __aenter__(self) -> Self:
         """Joins the group and begins to work."""
-        self._admin = make_admin(self._settings.kafka)
-        try:
-            await start(self._admin)
+        async with AsyncExitStack() as opening:
+            self._admin = await opening.enter_async_context(opened(make_admin(self._settings.kafka)))
+            # Before it is started: what is interrupted half-way is closed as well.
+            opening.push_async_callback(self._broker.stop)
+            opening.push_async_callback(self._group.stop, self._settings.pipeline.drain_seconds)
             await self._broker.start()
-        except BaseException:
-            await self._admin.close()
-            raise
+            self._open = opening.pop_all()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Finishes and commits what is in work within the drain's budget, and leaves the group."""
-        try:
-            await self._group.stop(self._settings.pipeline.drain_seconds)
-        finally:
-            await self._broker.stop()
-            await self._admin.close()
+        await self._open.aclose()
 
     async def standing(self) -> Standing | None:
         """How far the group has come; None where the cluster does not tell now.

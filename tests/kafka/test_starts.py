@@ -12,7 +12,8 @@ from streams.app import Application
 from streams.pipeline.consumer import CountingConsumer
 from streams.topology import HANDLERS
 from tests.kafka.connections import Connections, Falling, of_aiokafka
-from tests.kafka.installation import install, installed
+from tests.kafka.installation import install, installed, page
+from tests.kafka.replays import carried_out, planned
 
 pytestmark = pytest.mark.kafka
 
@@ -59,4 +60,26 @@ async def test_where_one_group_can_not_start_the_others_do_not_go_on(
         await application.start()
     assert len(ended) == next(numbers) - 1 > 0
     await application.stop()
+    assert (connections.open, of_aiokafka()) == (0, [])
+
+
+async def test_a_replay_that_is_given_up_while_its_group_starts(
+    kafka: str, topic_prefix: str, connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = await installed(kafka, topic_prefix, TWO)
+    await place.feed([page(number) for number in range(3)])
+    await planned(place.settings, "score_page")
+    start, joined = CountingConsumer.start, asyncio.Event()
+
+    async def start_for_ever(consumer: CountingConsumer) -> None:
+        await start(consumer)
+        joined.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(CountingConsumer, "start", start_for_ever)
+    replaying = asyncio.create_task(carried_out(place.settings))
+    await joined.wait()
+    replaying.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await replaying
     assert (connections.open, of_aiokafka()) == (0, [])
