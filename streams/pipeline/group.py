@@ -39,6 +39,8 @@ Told = Callable[[Subscription, int, int], None]
 StageFactory = Callable[[TopicPartition, CountingConsumer], CommitStage]
 _SLICE_SECONDS = 0.005
 """Work done before the event loop gets a turn."""
+_CLIENT_TASKS = {"_coordinator": "_coordination_task", "_fetcher": "_fetch_task", "_client": "_sync_task"}
+"""What aiokafka's consumer lives by: its part in the group, fetches, and what it knows of the cluster."""
 
 
 class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is not typed
@@ -164,10 +166,10 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
             ends = await consumer.end_offsets(list(self.partitions))
         except (KafkaError, OSError):
             return False
-        lag = sum(max(0, end - self.partitions[key].position()) for key, end in ends.items() if key in self.partitions)
-        self.lag = lag
-        self._observer.lags(self.subscription.topic, lag)
-        return lag == 0 and self.settled
+        held = self.partitions
+        self.lag = sum(max(0, end - held[key].position()) for key, end in ends.items() if key in held)
+        self._observer.lags(self.subscription.topic, self.lag)
+        return self.lag == 0 and self.settled
 
     @property
     def settled(self) -> bool:
@@ -190,13 +192,13 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         return next((failed for p in self.partitions.values() if (failed := p.failed) is not None), None)
 
     @property
-    def coordinator_failed(self) -> str | None:
-        """Why aiokafka's coordination with the group ended, if it did; it does not heal by itself."""
-        consumer = self.consumer
-        task = getattr(getattr(consumer, "_coordinator", None), "_coordination_task", None)
-        if self._closing or task is None or not task.done() or task.cancelled():
-            return None
-        return repr(task.exception()) if task.exception() else "it ended"
+    def client_failed(self) -> str | None:
+        """Which of the consumer's own tasks ended, and why, if one did: none is begun anew, and nothing else tells."""
+        for owner, name in _CLIENT_TASKS.items():
+            task = getattr(getattr(self.consumer, owner, None), name, None)
+            if task is not None and task.done() and not task.cancelled() and not self._closing:
+                return f"{name}: {task.exception()!r}"
+        return None
 
     @property
     def oldest_seconds(self) -> float:
@@ -204,13 +206,12 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
 
         Work that waits for the circuit breaker is not ours to hurry.
         """
-        now = self._clock.monotonic()
         partitions = self.partitions.values()
         since = [moment for p in partitions if (moment := p.failing_since) is not None]
         if self._breaker.closed:
             worked = (moment for p in partitions if (moment := p.busy_since) is not None)
             since += [max(moment, self._breaker.closed_at) for moment in worked]
-        return now - min(since) if since else 0.0
+        return self._clock.monotonic() - min(since) if since else 0.0
 
     @property
     def kept_waiting(self) -> tuple[float, str]:

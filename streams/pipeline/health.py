@@ -1,7 +1,7 @@
 """Is the process alive, and is it ready? Liveness fails only where a restart would help.
 
 Alive: no runner or partition has died of a bug; no record has been in work, and no commit has failed, for longer than
-the stall limit; partitions are given out and open; intake asks for records; the group coordinators' tasks run; the
+the stall limit; partitions are given out and open; intake asks for records; the Kafka clients' own tasks run; the
 event loop gets its turns. Ready: every group has its partitions, and they are open. A provider's or the web's outage
 shows in neither.
 """
@@ -72,8 +72,8 @@ class Health:
             if group.unjoined_seconds > self._stalled:
                 seconds = f"{group.unjoined_seconds:.0f} s"
                 problems.append(f"{name}: the group has given out no partitions for {seconds}, or they don't open")
-            if (dead := group.coordinator_failed) is not None:
-                problems.append(f"{name}: the group coordinator stopped: {dead}")
+            if (dead := group.client_failed) is not None:
+                problems.append(f"{name}: the Kafka client stopped: {dead}")
         if self._loop_lag > self._loop_limit:
             problems.append(f"the event loop stood still for {self._loop_lag:.1f} s")
         return Verdict(tuple(problems))

@@ -17,7 +17,7 @@ from streams.app import Application, stages
 from streams.codec import OutputRecord
 from streams.kafka import make_producer, opened
 from streams.pipeline.commit import CommitStage
-from streams.pipeline.group import StageFactory
+from streams.pipeline.group import _CLIENT_TASKS, StageFactory
 from streams.pipeline.subscription import Subscription
 from streams.settings import Settings
 from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, page, scorer, until
@@ -137,3 +137,10 @@ async def test_it_is_not_caught_up_while_another_member_is_not(assay: Installati
             let.set()
             await slow.stop()
     assert len({record.key for record in await assay.read(SCORED)}) == 100
+
+
+async def test_the_tasks_by_which_a_consumer_lives_are_where_they_are_looked_for(assay: Installation) -> None:
+    async with assay.running(scorer()) as application:
+        [group] = application.groups
+        tasks = [getattr(getattr(group.consumer, owner), name) for owner, name in _CLIENT_TASKS.items()]
+        assert all(isinstance(task, asyncio.Task) and not task.done() for task in tasks)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError
 
 from streams.pipeline.consumer import CountingConsumer
 from streams.settings import PipelineSettings
@@ -75,3 +78,24 @@ def test_partitions_that_do_not_open_are_waited_for_as_those_that_are_not_given_
         loop = VirtualLoop.of(runner)
         runner.run(scenario())
     assert seconds == pytest.approx([700, 0])
+
+
+async def _fails() -> None:
+    raise KafkaError("a bug")
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [("_coordinator", "_coordination_task"), ("_fetcher", "_fetch_task"), ("_client", "_sync_task")]
+)
+async def test_a_task_of_the_client_that_ends_is_seen(owner: str, name: str) -> None:
+    """A consumer whose fetches have ended is polled on and gives nothing, for ever."""
+    process = Process(Cluster(random.Random(1)), PipelineSettings())
+    task = asyncio.create_task(_fails())
+    consumer = SimpleNamespace(**{owner: SimpleNamespace(**{name: task})})
+    process.group.attach(lambda: cast("CountingConsumer", consumer))
+    seen = [process.group.client_failed]
+    await asyncio.wait({task})
+    seen.append(process.group.client_failed)
+    await process.stop()
+    # Where it is stopped that is as it should be.
+    assert [*seen, process.group.client_failed] == [None, f"{name}: KafkaError('a bug')", None]

@@ -24,7 +24,7 @@ class Group:
     oldest_seconds: float = 0.0
     unjoined_seconds: float = 0.0
     unpolled_seconds: float = 0.0
-    coordinator_failed: str | None = None
+    client_failed: str | None = None
     kept_waiting: tuple[float, str] = (0.0, "")
     opened: bool = True
     ticks: int = 0
@@ -66,9 +66,9 @@ def test_where_nothing_is_wrong_the_process_is_alive_and_ready(settings: Setting
         (Group(oldest_seconds=61.0), "in work for 61 s"),
         (Group(unjoined_seconds=61.0), "given out no partitions for 61 s"),
         (Group(unpolled_seconds=75.0), "during 75 s"),
-        (Group(coordinator_failed="it ended"), "coordinator stopped: it ended"),
+        (Group(client_failed="it ended"), "client stopped: it ended"),
     ],
-    ids=["bug", "stalled", "unjoined", "not polled", "coordinator"],
+    ids=["bug", "stalled", "unjoined", "not polled", "client"],
 )
 def test_trouble_that_a_restart_would_end_is_told_with_its_handler(
     settings: Settings, group: Group, words: str
@@ -87,7 +87,7 @@ def test_the_limits_themselves_are_not_beyond_the_limits(settings: Settings) -> 
 
 
 def test_every_problem_is_told(settings: Settings) -> None:
-    sick = Group(failed=ValueError("x"), oldest_seconds=99.0, unpolled_seconds=99.0, coordinator_failed="it ended")
+    sick = Group(failed=ValueError("x"), oldest_seconds=99.0, unpolled_seconds=99.0, client_failed="it ended")
     assert len(health_of(settings, sick, sick).alive().problems) == 8
 
 
