@@ -209,8 +209,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         partitions = self.partitions.values()
         since = [moment for p in partitions if (moment := p.failing_since) is not None]
         if self._breaker.closed:
-            worked = (moment for p in partitions if (moment := p.busy_since) is not None)
-            since += [max(moment, self._breaker.closed_at) for moment in worked]
+            since += [max(moment, self._breaker.closed_at) for p in partitions if (moment := p.busy_since) is not None]
         return self._clock.monotonic() - min(since) if since else 0.0
 
     @property
