@@ -8,7 +8,6 @@ somebody who hangs up is no longer worked for.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import math
 from collections.abc import Mapping
@@ -137,10 +136,9 @@ class QueryRoute:
                 await _send(send, 200, answer.to_json())
         finally:
             self._underway.discard(answering)
-            for task in (answering, gone):
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+            answering.cancel()
+            gone.cancel()
+            await asyncio.gather(answering, gone, return_exceptions=True)
 
 
 async def _whole_body(receive: Any, most: int) -> bytes | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -93,12 +93,13 @@ async def read_topics(settings: Settings, reading: Reading, progress: Progress) 
     for topic in topics:
         ranges = standing[topic.name]
         with progress(topic, sum(its.end - its.start for its in ranges)) as advance:
-            async for record in read_range(settings, topic.name, ranges):
-                place = f"{record.topic}/{record.partition}/{record.offset}"
-                produced = timestamp(record.timestamp)
-                identity = Provenance.of(record.headers, place).identity
-                reading.add(Found(place, identity, produced, decode(topic, record.value, record.headers, produced)))
-                advance(1)
+            async with aclosing(read_range(settings, topic.name, ranges)) as records:
+                async for record in records:
+                    place = f"{record.topic}/{record.partition}/{record.offset}"
+                    produced = timestamp(record.timestamp)
+                    identity = Provenance.of(record.headers, place).identity
+                    reading.add(Found(place, identity, produced, decode(topic, record.value, record.headers, produced)))
+                    advance(1)
 
 
 def read_file(topic: Topic, path: Path, lines: Iterator[bytes | Dead]) -> Iterator[Found]:

@@ -199,6 +199,22 @@ async def test_who_hangs_up_is_no_longer_worked_for() -> None:
             await world.given_up.wait()
 
 
+async def test_a_query_that_meets_a_bug_leaves_nobody_waiting() -> None:
+    class Broken:
+        async def answer(self, _request: RankingRequested) -> RankingCompleted:
+            raise RuntimeError("a bug")
+
+    async def silent(*_: Any) -> None:
+        await asyncio.Event().wait()
+
+    route = QueryRoute(Broken(), settings_with().query, "")
+    scope = {"client": ("127.0.0.1", 1), "method": "GET", "query_string": b"q=x", "headers": [(b"host", b"127.0.0.1")]}
+    before = asyncio.all_tasks()
+    with pytest.raises(RuntimeError, match="a bug"):
+        await route(scope, silent, silent)
+    assert asyncio.all_tasks() == before
+
+
 async def test_stopping_finishes_what_is_under_way_and_takes_no_more() -> None:
     world = Gated()
     route = routed(world=world)
