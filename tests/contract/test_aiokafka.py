@@ -25,6 +25,8 @@ from aiokafka.errors import (
 from aiokafka.record.default_records import DefaultRecordBatch, _DefaultRecordBatchBuilderPy
 from aiokafka.structs import OffsetAndMetadata
 
+from streams.kafka import opened
+
 LIMIT = 20_000
 """Bytes that the topic of these tests takes."""
 on_kafka = pytest.mark.kafka
@@ -32,14 +34,10 @@ on_kafka = pytest.mark.kafka
 
 @asynccontextmanager
 async def topic(bootstrap: str, prefix: str, partitions: int = 1) -> AsyncIterator[str]:
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-    await admin.start()
-    try:
+    async with opened(AIOKafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
         name = f"{prefix}facts"
         await admin.create_topics([NewTopic(name, partitions, 1, topic_configs={"max.message.bytes": str(LIMIT)})])
         yield name
-    finally:
-        await admin.close()
 
 
 @asynccontextmanager
@@ -47,11 +45,8 @@ async def producer(bootstrap: str, transactional_id: str | None = None) -> Async
     made = AIOKafkaProducer(
         bootstrap_servers=bootstrap, transactional_id=transactional_id, enable_idempotence=True, max_request_size=10**6
     )
-    await made.start()
-    try:
+    async with opened(made):
         yield made
-    finally:
-        await made.stop()
 
 
 @asynccontextmanager
@@ -65,11 +60,8 @@ async def consumer(bootstrap: str, group: str, *topics: str, listener: Any = Non
         heartbeat_interval_ms=200,
     )
     made.subscribe(topics, listener=listener)
-    await made.start()
-    try:
+    async with opened(made):
         yield made
-    finally:
-        await made.stop()
 
 
 async def refused_send(sender: AIOKafkaProducer, name: str) -> None:

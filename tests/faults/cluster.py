@@ -17,7 +17,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from schemas.dead import dead_letter_topic
 from streams.broker import LocalKafka
-from streams.kafka import make_admin, make_producer, make_reader, opened, producer_options
+from streams.kafka import make_admin, make_producer, make_reader, opened, producer_options, start, stop
 from streams.topic_plan import create_topics
 from tests.faults.chain import (
     ARRIVED,
@@ -274,9 +274,9 @@ class Cluster:
         await self.limit(PASSED.name, LARGEST_PASSED)
         options = producer_options(self.settings.kafka, None, "feed") | {"request_timeout_ms": FEED_SECONDS * 1000}
         self._producer = AIOKafkaProducer(**options)
-        await self._producer.start()
+        await start(self._producer)
         self._reader = make_reader(self.settings.kafka)
-        await self._reader.start()
+        await start(self._reader)
         dead = [dead_letter_topic(handler.consumes.name, handler.group) for handler in chain]
         self._reader.assign(
             [
@@ -292,8 +292,7 @@ class Cluster:
         for client in (self._producer, self._reader):
             if client is not None:
                 with contextlib.suppress(Exception):
-                    async with asyncio.timeout(10):
-                        await client.stop()
+                    await stop(client, 10)
 
 
 @asynccontextmanager
@@ -302,8 +301,8 @@ async def cluster(kafka: LocalKafka, folder: Path, proxy: Proxy, name: str, bug:
     inner = folder / name
     inner.mkdir(parents=True)
     made = Cluster(kafka, f"faults.{name}.{os.getpid()}.", inner, proxy, bug)
-    await made.open()
     try:
+        await made.open()
         yield made
     finally:
         await made.close()

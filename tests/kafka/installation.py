@@ -140,8 +140,8 @@ class Installation:
         if flags:
             settings = settings.model_copy(update=flags)
         application = Application(settings, handlers)
-        await application.start()
         try:
+            await application.start()
             yield application
         finally:
             await application.stop()

@@ -23,7 +23,7 @@ from schemas.dead import KEPT_BYTES, DeadLetter, dead_letter_topic
 from schemas.event import Provenance
 from schemas.outcome import Dead
 from streams.codec import decode
-from streams.kafka import make_producer
+from streams.kafka import make_producer, opened
 from streams.topology import Handler, handler_named
 from tests.kafka.installation import Installation, installed
 from tests.kafka.malformed import Input, enormous, good_batch, good_page, malformed
@@ -50,17 +50,13 @@ def mixed(handler: str, bad: int) -> Iterator[Input]:
 
 async def write(assay: Installation, topic: str, inputs: Iterable[Input]) -> dict[Place, Input]:
     """Writes records; returns them by their place."""
-    producer = make_producer(assay.settings.kafka, None, "feed")
-    await producer.start()
     written: dict[Place, Input] = {}
-    try:
+    async with opened(make_producer(assay.settings.kafka, None, "feed")) as producer:
         remaining = iter(inputs)
         while some := list(itertools.islice(remaining, 500)):
             sent = [await producer.send(assay.prefix + topic, i.value, key=i.key, headers=i.headers) for i in some]
             for record, at in zip(some, await asyncio.gather(*sent), strict=True):
                 written[at.partition, at.offset] = record
-    finally:
-        await producer.stop()
     return written
 
 

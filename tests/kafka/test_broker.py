@@ -35,12 +35,8 @@ def gone(pid: int) -> bool:
 
 
 async def create(bootstrap_servers: str, topic: str, **configs: str) -> None:
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)
-    await admin.start()
-    try:
+    async with opened(AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)) as admin:
         await admin.create_topics([NewTopic(topic, 1, 1, topic_configs=configs)])
-    finally:
-        await admin.close()
 
 
 async def write(bootstrap_servers: str, topic: str, *values: bytes) -> None:
@@ -48,7 +44,7 @@ async def write(bootstrap_servers: str, topic: str, *values: bytes) -> None:
     producer = AIOKafkaProducer(
         bootstrap_servers=bootstrap_servers, transactional_id=f"{topic}-writer", max_request_size=64 * 1024 * 1024
     )
-    async with producer, producer.transaction():
+    async with opened(producer), producer.transaction():
         await asyncio.gather(*[await producer.send(topic, value) for value in values])
 
 
@@ -62,7 +58,7 @@ async def read(bootstrap_servers: str, topic: str, count: int) -> list[bytes | N
         enable_auto_commit=False,
         isolation_level="read_committed",
     )
-    async with consumer:
+    async with opened(consumer):
         values = [(await consumer.getone()).value for _ in range(count)]
         await consumer.commit()
         assert await consumer.committed(TopicPartition(topic, 0)) is not None
@@ -90,14 +86,10 @@ async def test_the_largest_dead_letter_fits(kafka: str, topic_prefix: str) -> No
 
 
 async def test_a_topic_nobody_created_does_not_come_to_be(kafka: str, topic_prefix: str) -> None:
-    admin = AIOKafkaAdminClient(bootstrap_servers=kafka)
-    await admin.start()
-    try:
+    async with opened(AIOKafkaAdminClient(bootstrap_servers=kafka)) as admin:
         [described] = await admin.describe_topics([f"{topic_prefix}typo"])
         assert described["error_code"] == UnknownTopicOrPartitionError.errno
         assert f"{topic_prefix}typo" not in await admin.list_topics()
-    finally:
-        await admin.close()
 
 
 def test_every_test_has_a_prefix_of_its_own(topic_prefix: str) -> None:

@@ -24,7 +24,7 @@ from streams.dlq.letters import Letters
 from streams.dlq.purge import purge
 from streams.dlq.redrive import redrive
 from streams.dlq.selection import Selection, selection_of
-from streams.kafka import make_producer
+from streams.kafka import make_producer, opened
 from tests.kafka.installation import CRAWLED, DEAD, SCORED, Installation, install, installed, page, scored, scorer
 
 pytestmark = pytest.mark.kafka
@@ -154,11 +154,9 @@ async def test_original_bytes_and_headers_come_back(assay: Installation, capfd: 
         ("x-handler", b"forged"),
         (REDRIVEN_OF, b"0"),
     ]
-    producer = make_producer(assay.settings.kafka, None, "feed")
-    await producer.start()
-    await producer.send_and_wait(assay.prefix + CRAWLED, b"{\x1b[2J", key=b"k\x07", headers=headers)
-    await producer.send_and_wait(assay.prefix + CRAWLED, None, key=b"tomb")
-    await producer.stop()
+    async with opened(make_producer(assay.settings.kafka, None, "feed")) as producer:
+        await producer.send_and_wait(assay.prefix + CRAWLED, b"{\x1b[2J", key=b"k\x07", headers=headers)
+        await producer.send_and_wait(assay.prefix + CRAWLED, None, key=b"tomb")
     await assay.drain(scorer())
     letters = {letter.key: letter for letter in await assay.read(DEAD)}
     name = f"score_page/{letters[b'k' + bytes([7])].partition}/{letters[b'k' + bytes([7])].offset}"

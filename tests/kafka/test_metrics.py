@@ -26,7 +26,7 @@ from streams.clock import SystemClock
 from streams.commands.lag_server import LagExporter
 from streams.demo.run import Demo, run
 from streams.http import HttpServer
-from streams.kafka import make_producer
+from streams.kafka import make_producer, opened
 from streams.replay.ledger import Ledger
 from streams.replay.run import ReplayRun
 from streams.settings import HttpSettings, load_settings
@@ -283,8 +283,6 @@ async def test_what_is_told_of_groups_is_told_by_handlers_and_topics_of_the_topo
 
 async def write_hostile(place: Installation) -> int:
     """Records as nobody should send them, with headers that name lanes, reasons, topics and handlers of their own."""
-    producer = make_producer(place.settings.kafka, None, "hostile")
-    await producer.start()
     odd = "https://evil.example/?q=" + "x" * 200
     forged: list[tuple[str, bytes | None]] = [
         ("assay_run", odd.encode()),
@@ -297,7 +295,7 @@ async def write_hostile(place: Installation) -> int:
     ]
     inputs: Iterator[Any] = iter([*malformed(11, 150, good_page), enormous(1)])
     sent = 0
-    try:
+    async with opened(make_producer(place.settings.kafka, None, "hostile")) as producer:
         for number, its in enumerate(inputs):
             headers = [*its.headers, *forged] if number % 2 else its.headers
             if any(value is None for _, value in headers):
@@ -308,8 +306,6 @@ async def write_hostile(place: Installation) -> int:
             for value in (b"{", json.dumps({"batchId": odd, "query": odd, "url": odd, "tier": odd}).encode()):
                 topic = place.prefix + handler.consumes.name
                 await producer.send_and_wait(topic, value, odd.encode(), headers=forged)
-    finally:
-        await producer.stop()
     return sent
 
 

@@ -87,15 +87,13 @@ async def test_a_replay_by_another_group_writes_the_same_ids(kafka: str, topic_p
     await first.drain(scorer())
     before = sorted(ids(await first.read(SCORED)))
     # Setting the group back to the beginning is how an operator replays in place.
-    producer = make_producer(first.settings.kafka, f"{topic_prefix}rewind", "rewind")
-    await producer.start()
-    await producer.begin_transaction()
     offsets = {
         TopicPartition(topic_prefix + CRAWLED, number): OffsetAndMetadata(0, "") for number in await first.committed()
     }
-    await producer.send_offsets_to_transaction(offsets, topic_prefix + GROUP)
-    await producer.commit_transaction()
-    await producer.stop()
+    async with opened(make_producer(first.settings.kafka, f"{topic_prefix}rewind", "rewind")) as producer:
+        await producer.begin_transaction()
+        await producer.send_offsets_to_transaction(offsets, topic_prefix + GROUP)
+        await producer.commit_transaction()
     await first.drain(scorer())
     after = Counter(ids(await first.read(SCORED)))
     assert sorted(after) == before

@@ -18,7 +18,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions
 from streams.commands.publish import run_publish
 from streams.commands.tail import run_tail
 from streams.commands.topics import run_topics
-from streams.kafka import make_admin, make_producer
+from streams.kafka import make_admin, make_producer, opened
 from streams.settings import Settings
 from streams.topology import PAGES_CRAWLED
 from tests.kafka.installation import DEAD, install, installed, until
@@ -117,12 +117,10 @@ async def test_a_reader_that_leaves_ends_tail_quietly(settings: Settings) -> Non
 
 def feed(settings: Settings, topic: str, *values: bytes, partition: int = 0) -> None:
     async def send() -> None:
-        producer = make_producer(settings.kafka, None, "test")
-        await producer.start()
-        for value in values:
-            name = settings.kafka.topic_prefix + topic
-            await producer.send_and_wait(name, value, partition=partition, headers=[("x-reason", b"invalid")])
-        await producer.stop()
+        async with opened(make_producer(settings.kafka, None, "test")) as producer:
+            for value in values:
+                name = settings.kafka.topic_prefix + topic
+                await producer.send_and_wait(name, value, partition=partition, headers=[("x-reason", b"invalid")])
 
     asyncio.run(send())
 
@@ -178,12 +176,10 @@ def test_records_are_counted_and_growth_is_told_not_made(ready: Settings, capsys
         return len(described["partitions"]) == 8
 
     async def grow() -> None:
-        admin = make_admin(ready.kafka)
-        await admin.start()
-        await admin.create_partitions({ready.kafka.topic_prefix + PAGES: NewPartitions(8)})
-        # The controller has made them before every broker tells of them.
-        await until(lambda: grown(admin))
-        await admin.close()
+        async with opened(make_admin(ready.kafka)) as admin:
+            await admin.create_partitions({ready.kafka.topic_prefix + PAGES: NewPartitions(8)})
+            # The controller has made them before every broker tells of them.
+            await until(lambda: grown(admin))
 
     feed(ready, PAGES, b"1", b"2")
     asyncio.run(grow())

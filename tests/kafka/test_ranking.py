@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from schemas.pages import ScoredPage
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageOutcome
-from streams.kafka import connection
+from streams.kafka import connection, opened
 from streams.topology import HANDLERS, Handler
 from tests.handlers.indexing.pages import LONG, scored_page
 from tests.kafka.installation import Installation, installed, partitions_of, until
@@ -69,13 +69,10 @@ async def deliver_again(place: Installation, handler: Handler) -> None:
     topic = place.prefix + handler.consumes.name
     group = place.prefix + handler.group
     reader = AIOKafkaConsumer(**connection(place.settings.kafka), group_id=group, enable_auto_commit=False)
-    await reader.start()
-    try:
+    async with opened(reader):
         partitions = [TopicPartition(topic, number) for number in await partitions_of(place.settings, topic)]
         reader.assign(partitions)
         await reader.commit(dict.fromkeys(partitions, 0))
-    finally:
-        await reader.stop()
 
 
 async def test_a_query_over_indexed_pages_goes_through_all_stages_and_keeps_their_trust(

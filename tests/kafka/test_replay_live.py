@@ -15,7 +15,7 @@ from schemas.pages import CrawledPage
 from schemas.replays import ReplayPlan, ReplayState
 from schemas.rules import Rules
 from streams.clock import SystemClock
-from streams.kafka import connection, make_producer
+from streams.kafka import connection, make_producer, opened
 from streams.replay.ledger import Ledger
 from streams.replay.run import ReplayRun
 from streams.telemetry.metrics import Metrics
@@ -43,12 +43,10 @@ async def carried_out(assay: Installation, metrics: Metrics, watched: Watched) -
 
 async def feed_late(assay: Installation, seconds: float) -> None:
     """Live pages that were produced a while ago: as if a slow worker had not come to them."""
-    producer = make_producer(assay.settings.kafka, None, "feed")
-    await producer.start()
     at = int((time.time() - seconds) * 1000)
-    for key, value in (page(n) for n in range(OLD, OLD + NEW)):
-        await producer.send(assay.prefix + CRAWLED, value, key=key, timestamp_ms=at)
-    await producer.stop()
+    async with opened(make_producer(assay.settings.kafka, None, "feed")) as producer:
+        for key, value in (page(n) for n in range(OLD, OLD + NEW)):
+            await producer.send(assay.prefix + CRAWLED, value, key=key, timestamp_ms=at)
 
 
 async def catch_up(worker: AIOKafkaConsumer) -> None:

@@ -142,15 +142,12 @@ async def test_who_drops_a_plan_fences_its_processes(assay: Installation) -> Non
     zombie = make_producer(
         assay.settings.kafka, transactional_id(assay.prefix + run_group("score_page", plan), place), "zombie"
     )
-    await zombie.start()
-    try:
+    async with opened(zombie):
         await zombie.begin_transaction()
         async with open_ledger(assay) as ledger:
             await drop(assay.settings, ledger, "again")
         with pytest.raises(Exception, match=r"(?i)fenced|epoch"):
             await zombie.send_and_wait(assay.prefix + SCORED, b"too late", partition=0)
-    finally:
-        await zombie.stop()
     assert await assay.read(SCORED) == []
 
 

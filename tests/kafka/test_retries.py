@@ -128,8 +128,8 @@ async def test_an_outage_rests_intake_burns_nothing_and_leaves_health_alone(kafk
     )
     provider = Provider()
     application = Application(assay.settings, [handler], world=provider)
-    await application.start()
     try:
+        await application.start()
         await until(lambda: application.groups[0].opened)
         await assay.feed([page(n) for n in range(300)])
         await until(

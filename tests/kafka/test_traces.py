@@ -40,8 +40,8 @@ async def write(place: Installation, topic: str, value: bytes, *headers: tuple[s
 
 async def run(place: Installation, spans: Spans, *names: str) -> None:
     application = Application(place.settings, handlers(*names), tracer=spans)
-    await application.start()
     try:
+        await application.start()
         await place.quiet(application)
     finally:
         await application.stop()

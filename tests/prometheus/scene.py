@@ -99,8 +99,8 @@ async def play(kafka: str, prefix: str, folder: Path, here: Places, server: Prom
         await stack.enter_async_context(HttpServer(exporter, HttpSettings(port=here.lag)))
         application = Application(place.settings, [_fails_once(handler) for handler in HANDLERS])
         await stack.enter_async_context(HttpServer(application.asgi, HttpSettings(port=here.workers)))
-        await application.start()
         try:
+            await application.start()
             await asyncio.to_thread(server.wait_until_up, WORKERS)
             await _work(place, application, model)
             await asyncio.to_thread(server.wait_until_up, WORKERS)
