@@ -12,7 +12,7 @@ from schemas.outcome import Dead
 from streams.codec import decode, timestamp
 from streams.demo.account import Trace
 from streams.demo.tally import Tally
-from streams.kafka import make_reader, start
+from streams.kafka import make_reader, start, stop
 from streams.pipeline.quiescence import written_ends
 from streams.settings import Settings
 from streams.topology import HANDLERS, TOPICS
@@ -38,10 +38,12 @@ class Watch:
 
     async def stop(self) -> None:
         """Stops reading."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        await self._reader.stop()
+        try:
+            if self._task is not None:
+                self._task.cancel()
+                await asyncio.gather(self._task, return_exceptions=True)
+        finally:
+            await stop(self._reader)
 
     async def catch_up(self) -> None:
         """Waits until everything that is written now has been read, as soon as its transaction has ended.

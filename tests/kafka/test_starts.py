@@ -1,4 +1,4 @@
-"""An application, or a replay, whose start fails or is given up half-way: it leaves nothing open when it is stopped."""
+"""What fails or is given up half-way, an application, a replay or a watch, leaves nothing open and nothing going on."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from streams.app import Application
+from streams.demo.tally import Tally
+from streams.demo.watch import Watch
 from streams.pipeline.consumer import CountingConsumer
 from streams.topology import HANDLERS
 from tests.kafka.connections import Connections, Falling, of_aiokafka
@@ -82,4 +84,17 @@ async def test_a_replay_that_is_given_up_while_its_group_starts(
     replaying.cancel()
     with pytest.raises(asyncio.CancelledError):
         await replaying
+    assert (connections.open, of_aiokafka()) == (0, [])
+
+
+async def test_a_watch_whose_stop_is_given_up_is_closed_all_the_same(
+    kafka: str, topic_prefix: str, connections: Connections
+) -> None:
+    settings = (await installed(kafka, topic_prefix)).settings
+    watch = Watch(settings, Tally(settings.tiered_indexing, settings.index.planned_chunks))
+    await watch.start()
+    stopping = asyncio.create_task(watch.stop())
+    await asyncio.sleep(0)
+    stopping.cancel()
+    await asyncio.gather(stopping, return_exceptions=True)
     assert (connections.open, of_aiokafka()) == (0, [])
