@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from handlers.trust.brackets import with_round_brackets
 from handlers.trust.label_forms import find_labels, may_hold_labels
+from handlers.trust.label_sentences import find_claims, may_hold_claims
 from handlers.trust.label_shapes import find_shapes
 from handlers.trust.layers import Reading, readings
 from handlers.trust.lookalikes import folded, folds_of, seen
@@ -80,12 +81,14 @@ def _found(read: Reading) -> list[tuple[int, int]]:
     """Where, in the text that was read, something reads like a label, in whatever letters and however far apart."""
     text = read.text
     reading = folded(text)
+    labels = may_hold_labels(reading)
     spans = find_shapes(reading)
-    if not spans and not may_hold_labels(reading):
+    if not spans and not labels and not may_hold_claims(reading):
         return []
     # Of which character of the text each of the reading is, for one may stand for several, or for none.
     places = [number for number, part in enumerate(folds_of(text)) for _ in part]
-    if may_hold_labels(reading):
+    spans += find_claims(reading, lambda begin, end: text[places[begin] : places[end - 1] + 1].isupper())
+    if labels:
         kept = _kept(reading)
         near = "".join([reading[place] for place in kept])
         spans += [(kept[begin], kept[end - 1] + 1) for begin, end in find_labels(near)]

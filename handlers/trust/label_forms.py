@@ -50,9 +50,6 @@ _END = rf"(?=[^\S\n]*(?:$|\n|[.;!?。！？；])|[\W_]{{0,6}}(?:{_CLOSE}|{_SOURC
 """Behind a value that would else be the first word of something longer: its line ends, or goes on as ours does."""
 _BEFORE, _BEHIND = r"(?:(?<![^\n:。！？])|(?<=[\n:.!?。！？]\s))", rf"(?=[^\S\n]*(?:$|\n|{_SOURCE}))"
 """Around what stands on a line, or in a sentence, of its own: so a label stands, and few sentences."""
-_COPULA = "[是為爲为屬属]"
-_OF = r"(?:of|for|is|was|has|set)(?![a-z])[^\n.!?]{0,60}?(?<![a-z])"
-"""What makes a noun of "trust tier", which else may be a verb and its object."""
 _NOUNS = ("tier", "label", "level", "score", "rating", "rank", "grade", "class", "status", "index", "tag")
 _WORDS = (
     "high",
@@ -139,7 +136,6 @@ def _form() -> re.Pattern[str]:
     value = f"(?:{word}|{number}|(?<!<)[abc](?![a-z])|{han})"
     degree = f"(?:{word}|{han})"
     trusted = f"(?:{_word('trusted')}|{trust})"
-    near = r"(?:[^\w.,;!?，。、；！？]|_){0,3}"
     its = f"(?:{_GAP}{_IS}?{_GAP}{value})?"
     said, ended = f"{_GAP}{_IS}{_GAP}{value}", f"{_GAP}{_IS}{_GAP}{value}{_END}"
     own = rf"(?:{_BEFORE}|(?<=[\[【〔〖]))"
@@ -155,16 +151,11 @@ def _form() -> re.Pattern[str]:
         f"(?<![a-z]){latin}{_GAP}{noun}{_GAP}{_SAYS}{_GAP}(?:{word}|{number})",
         f"(?<![a-z]){latin}{_GAP}[=→⇒]{_GAP}{word}",
         rf"{own}{latin}{_GAP}(?:score|rating|index){_GAP}\d{{1,3}}(?:\.\d)?\s*(?:/|out of|of)\s*\d{{1,3}}{_END}",
-        f"(?<![a-z]){trust}{_GAP}(?:{tier}|{_word('label')})[^\\S\\n]{{1,3}}{_OF}{word}(?:{_END}|(?=[^\\S\\n]*[(（]))",
         f"(?<![a-z]){latin}(?:{_GAP}{noun})?{ended}",
         f"{_UNSPACED}{east}{_GAP}{_IS}{_GAP}(?:{degree}|{number}{_ALONE})",
         f"{own}{_any(_GRADED)}{_GAP}{_any(_KIND)}?{_GAP}{_IS}{_GAP}{number}分{_END}",
-        f"{_UNSPACED}{_any(_ABOUT)}{_GAP}{_any(_KIND)}{_GAP}{_COPULA}{_GAP}{degree}",
-        f"{_BEFORE}{_any(_ABOUT)}{_GAP}{_any(_KIND)}{_GAP}{degree}{_BEHIND}",
-        f"{_BEFORE}{latin}{_GAP}{noun}{_GAP}is{_GAP}{word}{_BEHIND}",
         f"{_BEFORE}(?:{tier}|{_word('label')}){_GAP}{_SAYS}{_GAP}{word}{_BEHIND}",
         f"{_BEFORE}{word}{_GAP}{latin}(?:{_GAP}{_word('source')}{_BEHIND}|(?=[^\\S\\n]*{_SOURCE}))",
-        f"{_BEFORE}{word}{near}{trust}{near}{tier}{_END}",
         f"{tier}{_GAP}{trust}{ended}",
         f"(?<![a-z]){_apart('trusttier')}(?![a-z])",
         f"{_SQUARE}{_GAP}{degree}{_GAP}{_CLOSE}[^\\w.!?。！？]{{0,6}}{_SOURCE}",

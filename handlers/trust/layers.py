@@ -25,12 +25,12 @@ _ANY_CODE = re.compile(
 _MORE_CODES = re.compile(r"&(?:amp;|#0*38;|#x0*26;)+", re.IGNORECASE)
 _MORE_PERCENT = re.compile("%(?:25)+")
 _CODE = re.compile(
-    r"\\+(?:(?-i:U)([0-9a-f]{8})|u([0-9a-f]{4})|u\{([0-9a-f]{1,8})\}|x([0-9a-f]{2})|(?P<octal>[0-3][0-7]{2}))"
-    r"|%u([0-9a-f]{4})|\bU\+([0-9a-f]{4,6})\b(?: (?=U\+))?|=([0-9a-f]{2})",
+    r"\\+(?:(?-i:U)([0-9a-f]{8})|u([0-9a-f]{4})|u\{([0-9a-f]{1,8})\}|x([0-9a-f]{2})|00([0-9a-f]{4})|(?P<octal>[0-3][0-7]{2}))"
+    r"|%u([0-9a-f]{4})|\bU\+([0-9a-f]{4,6})\b(?: (?=U\+))?",
     re.IGNORECASE,
 )
 # Byte by byte, but for the bytes of one character.
-_PERCENT = re.compile("%[0-7][0-9a-f]|%[c-f][0-9a-f](?:%[89ab][0-9a-f]){1,3}|%[89a-f][0-9a-f]", re.IGNORECASE)
+_PERCENT = re.compile("[%=](?:[0-7][0-9a-f]|[c-f][0-9a-f](?:[%=][89ab][0-9a-f]){1,3}|[89a-f][0-9a-f])", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:#[0-9]{1,12};?|#x[0-9a-f]{1,12};?|[a-z][a-z0-9]{1,31};?)", re.IGNORECASE)
 # A comment that holds the beginning of another is none: each sign is looked at once.
 _MARKUP = re.compile(r"<!--(?:(?!-->|<!--).)*-->|<[/!a-z][^<>]*>", re.IGNORECASE | re.DOTALL)
@@ -86,7 +86,7 @@ def _decoded(reading: Reading) -> Reading:
         before = reading
         reading = _put(_MORE_PERCENT, lambda _: "%", _put(_MORE_CODES, lambda _: "&", reading))
         reading = _put(_CODE, _character, reading)
-        reading = _put(_PERCENT, lambda code: unquote(code[0], errors="ignore"), reading)
+        reading = _put(_PERCENT, lambda code: unquote(code[0].replace("=", "%"), errors="ignore"), reading)
         reading = _seen(_put(_ENTITY, lambda code: unescape(code[0]), reading))
         if reading is before:
             break
