@@ -32,7 +32,7 @@ from streams.pipeline.group import ConsumerGroup, StageFactory
 from streams.pipeline.health import Health, Verdict
 from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.observer import Observer
-from streams.pipeline.quiescence import Quiescence, written_ends
+from streams.pipeline.quiescence import Quiescence, high_watermarks
 from streams.pipeline.subscription import Subscription, subscriptions
 from streams.pipeline.work import Work
 from streams.query.engine import RANKING_HANDLER, QueryEngine
@@ -84,7 +84,7 @@ class Application:
         world = world or self._own_world
         self.groups = tuple(group for handler in handlers for group in self._groups(handler, chance, world))
         self.health = Health(self.groups, settings, self._clock, self.metrics)
-        self.quiescence = Quiescence(self.groups, partial(written_ends, settings.kafka), self._clock)
+        self.quiescence = Quiescence(self.groups, partial(high_watermarks, settings.kafka), self._clock)
         self._queries = self._query_route(world, chance)
         self.broker = IntakeBroker(settings, self.groups, self.registry)
         self.asgi = AsgiFastStream(

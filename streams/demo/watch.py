@@ -13,7 +13,7 @@ from streams.codec import decode, timestamp
 from streams.demo.account import Trace
 from streams.demo.tally import Tally
 from streams.kafka import make_reader, start, stop
-from streams.pipeline.quiescence import written_ends
+from streams.pipeline.quiescence import high_watermarks
 from streams.settings import Settings
 from streams.topology import HANDLERS, TOPICS
 
@@ -53,7 +53,7 @@ class Watch:
         """
         partitions = list(self._reader.assignment())
         # By what can be read, a commit that was confirmed a moment ago would be missed.
-        ends = await written_ends(self._kafka, partitions)
+        ends = await high_watermarks(self._kafka, partitions)
         behind = True
         while behind:
             await asyncio.sleep(0.05)

@@ -11,8 +11,8 @@ groups were idle between two readings that agree, nothing is on its way.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
@@ -23,37 +23,28 @@ from streams.kafka_settings import KafkaSettings
 from streams.pipeline.group import ConsumerGroup
 
 _LOOK_SECONDS = 0.3
-_TELL_SECONDS = 1.0
-"""A commit takes part of a second to become readable; what takes longer is worth a line."""
+_LOOKS_TO_TELL = 4
+"""A commit takes part of a second to become readable; what is met at more looks than that is worth a line."""
 _ANSWER_SECONDS = 20.0
 """How long a group coordinator may take to tell an offset; aiokafka asks without an end."""
 
-WrittenEnds = Callable[[Collection[TopicPartition]], Awaitable[Mapping[TopicPartition, int]]]
+HighWatermarks = Callable[[Collection[TopicPartition]], Awaitable[Mapping[TopicPartition, int]]]
 
-
-@dataclass(frozen=True, slots=True)
-class _Hindrance:
-    """What is in the way, and how far it has come: where that changes, the time begins anew."""
-
-    reason: str = ""
-    positions: Mapping[TopicPartition, int] = field(default_factory=dict)
-    is_transaction: bool = False
-
-
-_WORK = _Hindrance()
-"""Something is going on in this process, or Kafka is silent."""
+_WORK = ""
+"""Something is going on in this process, or Kafka is silent: no reason that anybody has to be told."""
 
 
 class Quiescence:
-    """Looks at the groups of a process together; remembers since when the same thing is in the way."""
+    """Looks at the groups of a process together, and remembers since when a transaction is open."""
 
-    def __init__(self, groups: Sequence[ConsumerGroup], ends: WrittenEnds, clock: Clock) -> None:
-        """Takes whom to look at, and who knows the ends of partitions (``written_ends``); nothing is opened."""
+    def __init__(self, groups: Sequence[ConsumerGroup], ends: HighWatermarks, clock: Clock) -> None:
+        """Takes whom to look at, and who knows the ends of partitions (``high_watermarks``); nothing is opened."""
         self._groups = groups
         self._ends = ends
         self._clock = clock
-        self._hindrance: _Hindrance | None = _WORK
-        self._since = self._seen = 0.0
+        self._open: dict[tuple[TopicPartition, int], float] = {}
+        """Where a transaction begins, and when it was first seen."""
+        self._seen = 0.0
 
     async def reached(self) -> bool:
         """Whether all that is written to the topics of the groups is done and committed, by whichever member.
@@ -61,36 +52,42 @@ class Quiescence:
         A transaction that is open on one of them counts as work that is not done, whoever writes in it. False where
         Kafka is silent.
         """
-        try:
-            hindrance = await self._look()
-        except (KafkaError, OSError):
-            hindrance = _WORK
-        self._seen = self._clock.monotonic()
-        if hindrance != self._hindrance:
-            self._hindrance, self._since = hindrance, self._seen
-        return hindrance is None
+        return await self._hindrance() is None
 
     async def wait(self, tell: Callable[[str], None]) -> None:
-        """Waits until it is reached; ``tell`` is told once of each thing that holds it up for longer than a commit."""
-        told = ""
-        while not await self.reached():
-            reason = self._hindrance.reason if self._hindrance else ""
-            if reason not in {"", told} and self._seen - self._since >= _TELL_SECONDS:
+        """Waits until it is reached; ``tell`` is told once of each reason that keeps it waiting.
+
+        Where others write without a pause, there is no such moment.
+        """
+        met = Counter[str]()
+        while (reason := await self._hindrance()) is not None:
+            met[reason] += 1
+            if reason != _WORK and met[reason] == _LOOKS_TO_TELL:
                 tell(reason)
-                told = reason
             await self._clock.sleep(_LOOK_SECONDS)
 
     @property
     def held_up(self) -> tuple[float, str]:
-        """For how long looks have found nothing but open transactions in the way, in seconds, and on which topics.
+        """For how long the oldest open transaction has been in the way, in seconds, and on which topic.
 
-        (0, "") where there is other work, or none; the time begins anew with each transaction that ends.
+        (0, "") where the last look at them found none. A look that does not come as far as transactions, for there is
+        other work, changes nothing about them.
         """
-        if self._hindrance is None or not self._hindrance.is_transaction:
+        if not self._open:
             return 0.0, ""
-        return self._seen - self._since, self._hindrance.reason
+        (place, _), since = min(self._open.items(), key=lambda item: item[1])
+        return self._seen - since, _transaction_on({place})
 
-    async def _look(self) -> _Hindrance | None:
+    async def _hindrance(self) -> str | None:
+        try:
+            return await self._look()
+        except (KafkaError, OSError):
+            return _WORK
+
+    async def _look(self) -> str | None:
+        """Why it is not reached; None where it is."""
+        if unknown := [group for group in self._groups if group.consumer is not None and not _places_of(group)]:
+            return f"the cluster tells of no partitions of {', '.join(group.subscription.topic for group in unknown)}"
         if not self._idle():
             return _WORK
         held, places = self._held(), {place for group in self._groups for place in _places_of(group)}
@@ -98,14 +95,18 @@ class Quiescence:
         # At the same time, for each consumer's question waits behind its own long fetch.
         if not all(await asyncio.gather(*(group.caught_up() for group in self._groups))):
             return _WORK
-        if behind := await self._behind_elsewhere(before):
-            return _Hindrance(f"other members of the group are not done with {_topics_of(behind)}", behind)
+        elsewhere = await self._readable_elsewhere()
+        if behind := {place for place, (committed, readable) in elsewhere.items() if committed < readable}:
+            return f"other members of the group are not done with {_topics_of(behind)}"
         # No await in these lines: all groups are idle at the same moment, and that lies between the two readings.
-        if unread := self._unread(before):
-            return _Hindrance(f"a transaction is open on {_topics_of(unread)}", unread, is_transaction=True)
+        positions = self._positions() | {place: readable for place, (_, readable) in elsewhere.items()}
+        if transactions := self._transactions(positions, before):
+            return _transaction_on(transactions)
         if not self._idle() or self._held() != held:
             return _WORK
-        return None if await self._ends(places) == before else _WORK
+        after = await self._ends(places)
+        grown = {place for place in places if after[place] != before[place]}
+        return f"records still come in on {_topics_of(grown)}" if grown else None
 
     def _idle(self) -> bool:
         """Whether nothing is in hand, and every group knows what there is to read."""
@@ -114,27 +115,31 @@ class Quiescence:
     def _held(self) -> list[set[TopicPartition]]:
         return [set(group.partitions) for group in self._groups]
 
-    def _unread(self, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Where what is written can't be read yet, and how far it could."""
-        return {
-            place: partition.position()
-            for group in self._groups
-            for place, partition in group.partitions.items()
-            if partition.position() < ends.get(place, 0)
-        }
+    def _positions(self) -> dict[TopicPartition, int]:
+        return {place: one.position() for group in self._groups for place, one in group.partitions.items()}
 
-    async def _behind_elsewhere(self, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Partitions of other members that are not done, and what is committed."""
-        behind = {}
+    def _transactions(
+        self, positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    ) -> set[TopicPartition]:
+        """Where what is written can't be read yet; remembers since when."""
+        self._seen = self._clock.monotonic()
+        found = [(place, position) for place, position in positions.items() if position < ends.get(place, 0)]
+        self._open = {one: self._open.get(one, self._seen) for one in found}
+        return {place for place, _ in found}
+
+    async def _readable_elsewhere(self) -> dict[TopicPartition, tuple[int, int]]:
+        """Of the partitions that other members hold: what is committed, and the end of what can be read."""
+        told: dict[TopicPartition, tuple[int, int]] = {}
         for group in self._groups:
-            for place in _places_of(group) - group.partitions.keys():
-                committed = await _committed(group.consumer, place)
-                if committed < ends.get(place, 0):
-                    behind[place] = committed
-        return behind
+            others, consumer = _places_of(group) - group.partitions.keys(), group.consumer
+            if others and consumer is not None:
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    ends = await consumer.end_offsets(list(others))
+                    told |= {place: (await _committed(consumer, place), ends[place]) for place in others}
+        return told
 
 
-async def written_ends(kafka: KafkaSettings, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+async def high_watermarks(kafka: KafkaSettings, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
     """The end of what is written to partitions, readable or not: records of open transactions and markers count.
 
     Raises:
@@ -158,9 +163,12 @@ def _places_of(group: ConsumerGroup) -> set[TopicPartition]:
 
 async def _committed(consumer: AIOKafkaConsumer, place: TopicPartition) -> int:
     """The group's offset of a partition, the beginning where it has none."""
-    async with asyncio.timeout(_ANSWER_SECONDS):
-        committed = await consumer.committed(place)
-        return int((await consumer.beginning_offsets([place]))[place] if committed is None else committed)
+    committed = await consumer.committed(place)
+    return int((await consumer.beginning_offsets([place]))[place] if committed is None else committed)
+
+
+def _transaction_on(places: Collection[TopicPartition]) -> str:
+    return f"a transaction is open on {_topics_of(places)}"
 
 
 def _topics_of(places: Collection[TopicPartition]) -> str:

@@ -56,8 +56,9 @@ class Kept:
 
 @asynccontextmanager
 async def open_transaction(assay: Installation) -> AsyncIterator[AIOKafkaProducer]:
-    """A producer that has written a page in a transaction, which is open."""
-    async with opened(make_producer(assay.settings.kafka, f"{assay.prefix}slow", "slow")) as producer:
+    """A producer that has written a page in a transaction, which is open, and which no broker aborts meanwhile."""
+    patient = assay.settings.kafka.model_copy(update={"transaction_timeout_seconds": 600.0})
+    async with opened(make_producer(patient, f"{assay.prefix}slow", "slow")) as producer:
         await producer.begin_transaction()
         key, value = page(2)
         await producer.send_and_wait(assay.prefix + CRAWLED, value, key=key)

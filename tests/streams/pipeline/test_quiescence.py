@@ -30,6 +30,7 @@ class Consumer:
     """What a group's consumer knows of its topic, which has one partition, and of the group's offsets."""
 
     topic: str
+    topics: Topics
     known: bool = True
     offset: int | None = None
 
@@ -46,6 +47,9 @@ class Consumer:
     async def beginning_offsets(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         return dict.fromkeys(places, 3)
 
+    async def end_offsets(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return {place: self.topics.readable[place] for place in places}
+
 
 @dataclass
 class Group:
@@ -59,7 +63,8 @@ class Group:
     partition: Held = field(default_factory=Held)
 
     def __post_init__(self) -> None:
-        self.consumer = Consumer(self.place.topic)
+        self.consumer = Consumer(self.place.topic, self.topics)
+        self.subscription = self.consumer
 
     @property
     def partitions(self) -> dict[TopicPartition, Held]:
@@ -82,7 +87,7 @@ class Topics:
         self.written = Counter({ONE: 0, OTHER: 0})
         self.readable = Counter({ONE: 0, OTHER: 0})
         self.silent = False
-        self.looks = self.readable_at_look = 0
+        self.looks = self.readable_at_look = self.stranger_until_look = 0
 
     async def ends(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         if self.silent:
@@ -90,6 +95,9 @@ class Topics:
         self.looks += 1
         if self.looks == self.readable_at_look:
             self.readable.update(self.written)
+        if self.looks < self.stranger_until_look:
+            self.written[ONE] += 1
+            self.readable[ONE] += 1
         return {place: self.written[place] for place in places}
 
 
@@ -115,7 +123,7 @@ async def test_what_other_members_hold_is_done_when_it_is_committed() -> None:
     topics, clock = Topics(), VirtualClock()
     standby = Group(topics, ONE, elsewhere=True)
     look = quiescence(topics, clock, standby)
-    topics.written[ONE] = 5
+    topics.written[ONE] = topics.readable[ONE] = 5
     standby.consumer.offset = 4
     assert not await look.reached()
     # Others may take as long as they need.
@@ -125,8 +133,20 @@ async def test_what_other_members_hold_is_done_when_it_is_committed() -> None:
     # Where nothing is committed, all there is stands before the beginning, or waits.
     standby.consumer.offset = None
     assert not await look.reached()
-    topics.written[ONE] = 3
+    topics.written[ONE] = topics.readable[ONE] = 3
     assert await look.reached()
+
+
+async def test_a_transaction_on_what_others_hold_is_timed_as_one_on_ours() -> None:
+    topics, clock = Topics(), VirtualClock()
+    standby = Group(topics, ONE, elsewhere=True)
+    standby.consumer.offset = topics.readable[ONE] = 4
+    topics.written[ONE] = 5
+    look = quiescence(topics, clock, standby)
+    assert not await look.reached()
+    await clock.sleep(5)
+    assert not await look.reached()
+    assert look.held_up == (5.0, "a transaction is open on one")
 
 
 async def test_a_group_that_knows_no_partition_yet_is_not_done() -> None:
@@ -141,6 +161,26 @@ async def test_each_thing_that_is_waited_for_is_told_once() -> None:
     topics.written[ONE], topics.readable_at_look = 1, 40
     await quiescence(topics, VirtualClock(), Group(topics, ONE)).wait(told.append)
     assert told == ["a transaction is open on one"]
+
+
+async def test_who_writes_without_a_pause_is_told() -> None:
+    topics, told = Topics(), list[str]()
+    topics.stranger_until_look = 40
+    await quiescence(topics, VirtualClock(), Group(topics, ONE)).wait(told.append)
+    assert told == ["records still come in on one"]
+
+
+async def test_a_group_whose_topic_is_gone_is_told() -> None:
+    topics, clock, told = Topics(), VirtualClock(), list[str]()
+    group = Group(topics, ONE, elsewhere=True)
+    group.consumer.known = False
+
+    def tell(reason: str) -> None:
+        told.append(reason)
+        group.consumer.known, group.elsewhere = True, False
+
+    await quiescence(topics, clock, group).wait(tell)
+    assert told == ["the cluster tells of no partitions of one"]
 
 
 async def test_what_is_written_and_cannot_be_read_is_waited_for_and_timed() -> None:
@@ -162,11 +202,26 @@ async def test_what_is_written_and_cannot_be_read_is_waited_for_and_timed() -> N
     assert look.held_up == (0.0, "")
 
 
-async def test_a_kafka_that_is_silent_is_no_end_and_no_open_transaction() -> None:
-    topics = Topics()
+async def test_other_work_and_a_silent_kafka_make_no_transaction_younger() -> None:
+    topics, clock = Topics(), VirtualClock()
+    group = Group(topics, ONE)
     topics.written[ONE] = 2
-    look = quiescence(topics, VirtualClock(), Group(topics, ONE))
+    look = quiescence(topics, clock, group)
     assert not await look.reached()
+    for _ in range(2):
+        await clock.sleep(5)
+        topics.silent = True
+        assert not await look.reached()
+        topics.silent, group.rebalancing = False, True
+        assert not await look.reached()
+        group.rebalancing = False
+        assert not await look.reached()
+    assert look.held_up == (10.0, "a transaction is open on one")
+
+
+async def test_a_kafka_that_is_silent_is_no_end() -> None:
+    topics = Topics()
     topics.silent = True
+    look = quiescence(topics, VirtualClock(), Group(topics, ONE))
     assert not await look.reached()
     assert look.held_up == (0.0, "")
