@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-import traceback
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient
-from aiokafka.conn import AIOKafkaConnection
-from aiokafka.errors import KafkaConnectionError, KafkaError, ProducerClosed
+from aiokafka.errors import KafkaConnectionError, ProducerClosed
 from aiokafka.producer.message_accumulator import MessageAccumulator
 
 from streams.kafka_settings import KafkaSettings
@@ -22,7 +20,9 @@ from streams.topology import DEAD_LETTER_BYTES, MIB
 
 Client = TypeVar("Client", AIOKafkaAdminClient, AIOKafkaConsumer, AIOKafkaProducer)
 _END_SECONDS = 1.0
-"""How long a stop that nobody waits for any more may take to end by itself."""
+"""How long a start or stop that nobody waits for any more may take to end by itself."""
+_NO_BROKER = "Did we not perform bootstrap?"
+"""What aiokafka asserts where the cluster names no broker."""
 
 MAX_REQUEST_BYTES = 64 * MIB
 """What a producer takes; it counts bytes before compression."""
@@ -118,7 +118,7 @@ async def opened(client: Client) -> AsyncIterator[Client]:
         await start(client)
         yield client
     except BaseException:
-        with contextlib.suppress(KafkaError, OSError):
+        with contextlib.suppress(Exception):
             await stop(client, _END_SECONDS)
         raise
     await stop(client)
@@ -130,31 +130,40 @@ async def start(client: Client) -> None:
     Raises:
         KafkaError: The cluster can't be reached, or names no broker yet.
     """
-    with starting():
-        await client.start()
-    # A task of aiokafka's that has not yet begun would cancel whoever stops the consumer.
-    await asyncio.sleep(0)
+    await started(client.start())
 
 
-@contextlib.contextmanager
-def starting() -> Iterator[None]:
-    """Around the start of a client, whoever has made it: what that leaves behind when it goes wrong.
+async def started(start: Coroutine[Any, Any, None]) -> None:
+    """Waits for the start of a client, whoever has made it.
+
+    One that nobody waits for any more may take a second to end by itself: where aiokafka's is cancelled while it asks
+    for the brokers, it forgets the connection that it asks by.
 
     Raises:
-        KafkaError: The cluster names no broker yet.
+        KafkaError: The cluster can't be reached, or names no broker yet.
     """
+    starting = asyncio.ensure_future(start)
     try:
-        yield
-    except BaseException as error:
-        _close_what_it_connected(error)
-        if isinstance(error, AssertionError):
-            # A broker that has missed its own heartbeats answers that there is none: to aiokafka a mistake of ours.
-            raise KafkaConnectionError(f"the cluster names no broker now ({error})") from error
+        await _ended(starting)
+    except asyncio.CancelledError:
+        starting.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await starting
         raise
+    try:
+        starting.result()
+    except AssertionError as error:
+        if str(error) != _NO_BROKER:
+            raise
+        # A broker that has missed its own heartbeats answers that there is none: to aiokafka a mistake of ours.
+        raise KafkaConnectionError(f"the cluster names no broker now ({error})") from error
 
 
 async def stop(client: Client, seconds: float | None = None) -> None:
     """Stops a client; one whose stop comes to no end in time, or that nobody waits for any more, is cut off.
+
+    So is one whose stop fails or cancels itself half-way. To be cut off is no error: what a producer still held has
+    failed then, which the futures of its records tell, and this returns as if all were well.
 
     Args:
         client: Started or not, or by half.
@@ -165,35 +174,29 @@ async def stop(client: Client, seconds: float | None = None) -> None:
     """
     stopping = asyncio.ensure_future(client.close() if isinstance(client, AIOKafkaAdminClient) else client.stop())
     try:
-        await asyncio.wait([stopping], timeout=seconds)
-    except asyncio.CancelledError:
-        await asyncio.wait([stopping], timeout=_END_SECONDS)
-        raise
+        await _ended(stopping, seconds)
     finally:
-        if not stopping.done():
+        if not stopping.done() or stopping.cancelled() or stopping.exception() is not None:
             await _cut_off(client, stopping)
-        failure = None if stopping.cancelled() else stopping.exception()
-    if failure is not None:
-        raise failure
+    if not stopping.cancelled():
+        stopping.result()
 
 
-def _close_what_it_connected(error: BaseException) -> None:
-    """Closes the connection by which a start has asked for the brokers: aiokafka forgets it when that is cancelled."""
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        for its in frame.f_locals.values():
-            if isinstance(its, AIOKafkaConnection):
-                its.close()
+async def _ended(task: asyncio.Task[None], seconds: float | None = None) -> None:
+    """Waits until it is done or the time is up; who is cancelled meanwhile, waits a second yet."""
+    try:
+        await asyncio.wait([task], timeout=seconds)
+    except asyncio.CancelledError:
+        await asyncio.wait([task], timeout=_END_SECONDS)
+        raise
 
 
 async def _cut_off(client: Client, stopping: asyncio.Task[None]) -> None:
     """Ends what a stop that is given up leaves: connections, and tasks that would try to send for ever."""
     sends = isinstance(client, AIOKafkaProducer)
     network = client.client if sends else client._client
-    tasks = [stopping, network._sync_task, client._sender.sender_task if sends else None]
-    fetcher: Any = client._fetcher if isinstance(client, AIOKafkaConsumer) else None
-    if fetcher is not None:
-        tasks += [fetcher._fetch_task, *fetcher._pending_tasks]
-    tasks = [task for task in tasks if task is not None and not task.done()]
+    sender = client._sender.sender_task if sends else None
+    tasks = [task for task in (stopping, network._sync_task, sender) if task is not None]
     try:
         _end(network, tasks)
         # The sender waits for its requests, which have failed just now.

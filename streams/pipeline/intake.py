@@ -21,7 +21,7 @@ from faststream.prometheus import ConsumeAttrs, MetricsSettingsProvider, Prometh
 from prometheus_client import CollectorRegistry
 from pydantic import SkipValidation
 
-from streams.kafka import connection, group_of, starting
+from streams.kafka import connection, group_of, started
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import ConsumerGroup
 from streams.pipeline.subscription import Subscription
@@ -68,8 +68,7 @@ class IntakeBroker(KafkaBroker):
     async def _start(self, group: ConsumerGroup, subscriber: BatchSubscriber) -> None:
         group.attach(lambda: subscriber.consumer)
         group.start()
-        with starting():
-            await subscriber.start()
+        await started(subscriber.start())
 
     def _subscribe(self, group: ConsumerGroup, registry: CollectorRegistry) -> BatchSubscriber:
         kafka, pipeline = self._settings.kafka, self._settings.pipeline

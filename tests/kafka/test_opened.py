@@ -1,14 +1,15 @@
-"""Clients that are given up while they start or stop: whenever that is, nothing of theirs stays open or goes on."""
+"""Clients that fail or are given up while they start or stop: nothing of theirs stays open or goes on."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
 from aiokafka.admin import NewTopic
+from aiokafka.consumer.fetcher import Fetcher
 from aiokafka.errors import KafkaError, ProducerClosed
 
 from streams import broker
@@ -16,11 +17,9 @@ from streams.kafka import make_admin, make_producer, make_reader, opened
 from streams.kafka_settings import KafkaSettings
 from streams.pipeline.commit import stop_producer
 from tests.faults.proxy import Proxy
-from tests.kafka.connections import Connections, Falling, of_aiokafka
+from tests.kafka.connections import Connections, SilentBroker, forgets_a_connection, of_aiokafka
 
 pytestmark = pytest.mark.kafka
-
-_MOMENTS = 40
 
 CLIENTS: dict[str, Callable[[KafkaSettings], Any]] = {
     "admin": make_admin,
@@ -31,33 +30,16 @@ CLIENTS: dict[str, Callable[[KafkaSettings], Any]] = {
 clients = pytest.mark.parametrize("make", CLIENTS.values(), ids=CLIENTS)
 
 
-@clients
-async def test_nothing_stays_open_whenever_a_start_is_cancelled(
-    kafka: str, make: Callable[[KafkaSettings], Any], connections: Connections
-) -> None:
-    await give_up(opened, [make(settings(kafka)) for _ in range(_MOMENTS)])
-    assert connections.open == 0
-
-
-async def test_it_is_found_where_aiokafka_is_left_alone(kafka: str, connections: Connections) -> None:
-    producers = [make_producer(settings(kafka), None, "test") for _ in range(_MOMENTS)]
-    await give_up(lambda producer: producer, producers)
-    assert connections.open > 0
-    for producer in producers:
-        await producer.stop()
-    for connection in connections.made:
-        connection.close()
-
-
+@forgets_a_connection
 @clients
 @pytest.mark.parametrize("answers", [0, 1])
-async def test_a_start_that_does_not_come_to_an_end_is_cancelled_at_once(
+async def test_a_start_that_does_not_come_to_an_end_is_given_up(
     kafka: str, make: Callable[[KafkaSettings], Any], answers: int, connections: Connections
 ) -> None:
-    """Also in the middle of the question for the brokers, whose connection aiokafka knows nowhere else."""
-    async with Falling(kafka, answers) as falling:
-        task = asyncio.create_task(enter(opened(make(settings(falling.address)))))
-        await falling.silent.wait()
+    """Also in the middle of the question for the brokers, whose connection aiokafka drops then."""
+    async with SilentBroker(kafka, answers) as silent:
+        task = asyncio.create_task(enter(opened(make(settings(silent.address)))))
+        await silent.silent.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -66,24 +48,44 @@ async def test_a_start_that_does_not_come_to_an_end_is_cancelled_at_once(
 
 
 async def test_a_start_that_fails_leaves_nothing(kafka: str, connections: Connections) -> None:
-    async with Falling(kafka, answers=1) as falling:
-        task = asyncio.create_task(enter(opened(make_reader(settings(falling.address)))))
-        await falling.silent.wait()
-        falling.hang_up()
+    async with SilentBroker(kafka, answers=1) as silent:
+        task = asyncio.create_task(enter(opened(make_reader(settings(silent.address)))))
+        await silent.silent.wait()
+        silent.hang_up()
         with pytest.raises(KafkaError):
             await task
         assert connections.open == 0
 
 
-async def test_a_broker_that_has_only_begun_to_answer_is_asked_again_later(
+async def test_a_silentthat_has_only_begun_to_answer_is_asked_again_later(
     kafka: str, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one does that starts on a machine with too much to do."""
     monkeypatch.setattr(broker, "_ANSWER_SECONDS", 0.5)
-    async with Falling(kafka, answers=1) as falling:
-        assert not await asyncio.to_thread(broker._answers, falling.address)
+    monkeypatch.setattr("streams.kafka._END_SECONDS", 60.0)  # the request, which is given as long, ends first
+    async with SilentBroker(kafka, answers=1) as silent:
+        assert not await asyncio.to_thread(broker._answers, silent.address)
     assert connections.made
     assert connections.open == 0
+
+
+@pytest.mark.parametrize("half_way", [asyncio.CancelledError, RuntimeError])
+async def test_a_stop_that_ends_half_way_is_cut_off(
+    kafka: str, half_way: type[BaseException], connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """aiokafka's cancels requests and waits for them; what they raise then keeps it from closing its connections."""
+    close = Fetcher.close
+
+    async def close_and_raise(fetcher: Any) -> None:
+        await close(fetcher)
+        raise half_way
+
+    monkeypatch.setattr(Fetcher, "close", close_and_raise)
+    reader = make_reader(settings(kafka))
+    with pytest.raises(KeyError):
+        async with opened(reader):
+            raise KeyError
+    assert (connections.open, of_aiokafka()) == (0, [])
 
 
 @pytest.mark.parametrize("end", ["cancelled", "cancelled twice", "an error", "too long", "as it should"])
@@ -135,19 +137,6 @@ async def test_a_producer_that_can_not_send_what_it_holds_is_cut_off(
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
     return Connections(monkeypatch)
-
-
-async def give_up(use: Callable[[Any], AbstractAsyncContextManager[Any]], clients: Sequence[Any]) -> None:
-    """Cancels starts, at moments that are spread over what the first one takes."""
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    await enter(use(clients[0]))
-    took = loop.time() - began
-    for number, client in enumerate(clients[1:]):
-        task = asyncio.create_task(enter(use(client)))
-        await asyncio.sleep(took * number / len(clients))
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def enter(client: AbstractAsyncContextManager[Any]) -> None:

@@ -13,7 +13,7 @@ from streams.demo.tally import Tally
 from streams.demo.watch import Watch
 from streams.pipeline.consumer import CountingConsumer
 from streams.topology import HANDLERS
-from tests.kafka.connections import Connections, Falling, of_aiokafka
+from tests.kafka.connections import Connections, SilentBroker, forgets_a_connection, of_aiokafka
 from tests.kafka.installation import install, installed, page
 from tests.kafka.replays import carried_out, planned
 
@@ -27,14 +27,15 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
     return Connections(monkeypatch)
 
 
+@forgets_a_connection
 async def test_a_start_that_a_silent_kafka_holds_up_is_given_up(
     kafka: str, topic_prefix: str, connections: Connections
 ) -> None:
     """Each consumer asks for the brokers by a connection that aiokafka forgets when it is stopped then."""
-    async with Falling(kafka, answers=1) as falling:
-        application = Application(install(falling.address, topic_prefix), TWO)
+    async with SilentBroker(kafka, answers=1) as silent:
+        application = Application(install(silent.address, topic_prefix), TWO)
         starting = asyncio.create_task(application.start())
-        await falling.silent.wait()
+        await silent.silent.wait()
         starting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await starting

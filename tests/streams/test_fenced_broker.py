@@ -45,3 +45,10 @@ async def test_a_producer_that_finds_no_broker_can_be_started_anew(fenced: Kafka
     with pytest.raises(KafkaConnectionError, match="names no broker"):
         await start(producer)
     await stop(producer)
+
+
+async def test_a_mistake_of_ours_stays_one(fenced: KafkaSettings) -> None:
+    producer = make_producer(fenced, None, "test")
+    with pytest.raises(AssertionError, match="same loop"):
+        await asyncio.to_thread(asyncio.run, start(producer))
+    await stop(producer)
