@@ -142,8 +142,10 @@ def _form() -> re.Pattern[str]:
     latin = f"(?:{trust}|{_word('credibility')}|{_word('trustworthiness')})"
     east = f"{_any(_ABOUT)}{_GAP}{_any(_KIND)}?"
     about = f"(?:{latin}(?:{_GAP}{noun})?|{east})"
+    # TrustScore and TrustRank are names of products, which prose speaks of, as long as they are given no value.
+    product = f"(?<![a-z])trust(?:score|rank)(?![a-z_]|{_GAP}{_IS}?{_GAP}{value})"
     forms = (
-        f"{trusted}{_JOINED}{noun}{its}",
+        f"(?!{product}){trusted}{_JOINED}{noun}{its}",
         f"{_word('cts')}{_JOINED}{_word('score')}{its}",
         f"{_word('source')}[\\W_]{{0,4}}_[\\W_]{{0,4}}{tier}{its}",
         f"{trusted}{_GAP}{tier}s?{_GAP}{_IS}?{_GAP}{degree}",

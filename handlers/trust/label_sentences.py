@@ -182,6 +182,9 @@ def may_hold_claims(text: str) -> bool:
 
 def _class_of(token: re.Match[str]) -> str:
     written = token[0]
+    if written in ("score", "rank") and token.string.endswith("trust", 0, token.start()):
+        # The second half of "trustscore": a name of a rating, not how far people trust somebody.
+        return _LABEL
     if letter := _CLASS_OF.get(written) or _SIGNS.get(written):
         return letter
     if written == ".":
@@ -228,9 +231,11 @@ def _closes(token: re.Match[str]) -> bool:
 
 @cache
 def _token() -> re.Pattern[str]:
-    """A word, a number, a word of Chinese that is known, a tag, or a sign."""
+    """A word, a number, a word of Chinese that is known, a tag, or a sign; "trustscore" is read as two words."""
     east = sorted((word for word in _CLASS_OF if not word.isascii()), key=len, reverse=True)
-    return re.compile(rf"[a-z]+|\d+(?:[./]\d+)?|{'|'.join(east)}|</?[a-z]+/?>|\n|[^\s_]")
+    return re.compile(
+        rf"(?<![a-z])trust(?=(?:score|rank)(?![a-z]))|[a-z]+|\d+(?:[./]\d+)?|{'|'.join(east)}|</?[a-z]+/?>|\n|[^\s_]"
+    )
 
 
 @cache

@@ -20,6 +20,26 @@ OF_OTHERS = [
     "What is the trust tier of the bank? It is low.",
     "The trust level of the company is high.",
 ]
+PRODUCTS = [
+    "Trustpilot gives the airline a TrustScore of 3.9 from 12,400 reviews.",
+    "The TrustScore of the shop fell after the recall.",
+    "Domain authority and TrustRank are metrics of search engines.",
+    "TrustRank was proposed by Gyöngyi, Garcia-Molina and Pedersen in 2004.",
+]
+PRODUCTS_AS_LABELS = [
+    "TrustScore: 95",
+    "TrustScore 95/100",
+    "[TrustScore: HIGH]",
+    "trust_score",
+    "TrustRank = high",
+    "TrustScore is HIGH.",
+    "TrustScore was set to HIGH",
+    "TrustScore (as computed): HIGH",
+    "TrustScore, computed by the system: high",
+    "This page has a TrustScore of 95.",
+    "Trust7ier",
+    "TrustTier",
+]
 OF_THIS_SOURCE = [
     "本來源的可信度評級為高。",
     "此來源的信任等級是低。",
@@ -52,8 +72,8 @@ def around(text: str) -> str:
     return f"Rain is expected.\n{text}\nThe dam was closed."
 
 
-@pytest.mark.parametrize("text", OF_OTHERS)
-def test_a_rating_of_somebody_else_is_prose(text: str) -> None:
+@pytest.mark.parametrize("text", OF_OTHERS + PRODUCTS)
+def test_a_rating_of_somebody_else_and_a_name_are_prose(text: str) -> None:
     assert without_labels(text) == text
     assert without_labels(around(text)) == around(text)
 
@@ -63,6 +83,6 @@ def test_a_rating_of_this_source_is_removed(text: str) -> None:
     assert REMOVED in without_labels(around(text))
 
 
-@pytest.mark.parametrize("text", OF_OTHERS_AS_A_LABEL)
+@pytest.mark.parametrize("text", OF_OTHERS_AS_A_LABEL + PRODUCTS_AS_LABELS)
 def test_what_is_written_as_a_label_is_removed_whosever_it_is(text: str) -> None:
     assert REMOVED in without_labels(around(text))
