@@ -57,7 +57,7 @@ async def test_a_start_that_fails_leaves_nothing(kafka: str, connections: Connec
         assert connections.open == 0
 
 
-async def test_a_silentthat_has_only_begun_to_answer_is_asked_again_later(
+async def test_a_broker_that_has_only_begun_to_answer_is_asked_again_later(
     kafka: str, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one does that starts on a machine with too much to do."""
