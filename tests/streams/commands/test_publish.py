@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, KafkaTimeoutError, TopicAuthorizationFailedError
 
 import streams.backfill.walk
@@ -218,10 +219,11 @@ def test_standard_input_can_be_tsv(
     assert json.loads(capsys.readouterr().out)["valid"] == (2 if stated == "tsv" else 0)
 
 
-class Producer:
-    """Stands in for a producer whose cluster answers as the test wants: a real one can't be made to fall silent."""
+class Producer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is not typed
+    """A producer, never connected, whose cluster answers as the test wants."""
 
     def __init__(self) -> None:
+        super().__init__(bootstrap_servers="127.0.0.1:9")
         self.sent: list[tuple[str, asyncio.Future[object]]] = []
         self.stopped = False
 
@@ -234,7 +236,7 @@ class Producer:
             await asyncio.wait([future for _, future in self.sent])
 
     async def stop(self) -> None:
-        self.stopped = True
+        self.stopped = self._closed = True
         await self.flush()
 
     def answer(self, number: int, error: Exception | None = None) -> None:
