@@ -70,7 +70,7 @@ async def standing_on(settings: Settings, topics: Iterable[str]) -> tuple[TopicR
     prefix = settings.kafka.topic_prefix
     found = await _partitions(settings, [prefix + topic for topic in topics])
     if not found:
-        return ()  # A reader without partitions that is stopped at once fails in the client with CancelledError.
+        return ()
     async with opened(make_reader(settings.kafka, client_id="assay-replay")) as reader:
         starts = await reader.beginning_offsets(found)
         ends = await reader.end_offsets(found)
