@@ -49,7 +49,7 @@ $(BENCH_READY): $(READY)
 	@touch $@
 
 # Quix Streams asks for an older pydantic than Assay, so it has an environment of its own.
-$(QUIX_READY): tests/bench/quix-requirements.txt
+$(QUIX_READY): tools/bench/quix-requirements.txt
 	@$(PYTHON) -m venv $(QUIX)
 	@$(QUIX)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
@@ -68,17 +68,17 @@ check: setup ## Lint, types, import contracts, spelling, drift of generated file
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/codespell schemas handlers streams tests docs README.md CONTRIBUTING.md CHANGELOG.md
+	$(BIN)/codespell schemas handlers streams tests tools docs README.md CONTRIBUTING.md CHANGELOG.md
 	$(BIN)/assay generate --check
 
 generate: setup ## Write the generated files again
 	@$(BIN)/assay generate
 
 bench: $(BENCH_READY) $(QUIX_READY) ## Measure on the pages of DATA (ARGS="--quick"; see docs/benchmarks.md)
-	@DATA=$(DATA) $(BIN)/python -m tests.bench $(ARGS)
+	@DATA=$(DATA) $(BIN)/python -m tools.bench $(ARGS)
 
 accuracy: $(BENCH_READY) ## Measure on the labelled pages of DATA, beside htmldate and trafilatura (see docs/accuracy.md)
-	@DATA=$(DATA) $(BIN)/python -m tests.accuracy $(ARGS)
+	@DATA=$(DATA) $(BIN)/python -m tools.accuracy $(ARGS)
 
 test-containers: setup ## The composition run for real, where a Docker engine answers (see docs/containers.md)
 	COMPOSE_PROFILES=$(PROFILES) $(BIN)/pytest tests/containers $(ARGS)

@@ -1,6 +1,6 @@
 """The trained part of the classifier: trees over measures, beside the cues (``docs/adr``).
 
-In: a result's measures. Out: a score in log-odds for each type. The trees are grown by ``tests/training`` and lie in
+In: a result's measures. Out: a score in log-odds for each type. The trees are grown by ``tools/training`` and lie in
 ``trained.json`` beside this file: section ``result_trees`` of the configuration. Without them the cues decide alone.
 """
 

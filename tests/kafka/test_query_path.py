@@ -23,7 +23,8 @@ from schemas.documents import DocumentIndexed
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.topology import HANDLERS
-from tests.accuracy.ranking_checks import (
+from tests.kafka.installation import Installation, installed, until
+from tests.ranking_checks import (
     STAGES,
     forged_labels,
     labels_of,
@@ -31,7 +32,6 @@ from tests.accuracy.ranking_checks import (
     numbers_of_trust,
     out_of_order,
 )
-from tests.kafka.installation import Installation, installed, until
 from tests.streams.index.qdrant_server import QdrantServer
 from tests.streams.llm.model_server import Asked, ModelServer, Wire, model_server, says
 

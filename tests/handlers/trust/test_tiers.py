@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from handlers.page.links import registered_domain
 from handlers.score_page import ScorePageRules
-from handlers.trust.labels import tier_of, without_score
 from handlers.trust.tiers import source_of
-from tests.labelled import cases, has
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(ScorePageRules).compiled.sources
@@ -109,24 +107,6 @@ def test_on_any_other_host_a_page_gains_nothing_by_naming_itself(host: str, own_
     named = source_of(host, registered_domain(host), None, own_name, RULES)
 
     assert named == source or source.is_government
-
-
-@pytest.mark.skipif(
-    not has("cred1_domains"), reason="cred1_domains is not there; DATA names the folder of labelled sets"
-)
-def test_no_domain_of_low_credibility_reaches_tier_a_by_its_source() -> None:
-    """Neither with a score, where the source alone gives its base, nor without one, where the source decides."""
-    tiers = shipped_rules(ScorePageRules).compiled.tiers
-    listed = [case["domain"] for case in cases("cred1_domains") if case["category"] not in {"r", "reliable"}]
-    sources = {
-        host: source_of(host, registered_domain(host), None, "", RULES)
-        for domain in listed
-        for host in (domain, f"www.{domain}")
-    }
-
-    assert len(listed) > 500
-    assert [host for host, source in sources.items() if tier_of(source.base_score, tiers) == "A"] == []
-    assert [host for host, source in sources.items() if without_score(source.tier)[0] == "A"] == []
 
 
 def test_the_longest_entry_decides() -> None:

@@ -76,7 +76,7 @@ def main() -> None:
         features, scores = weighed(document, case)
         case["features"] = [[None if value != value else value for value in row] for row in features.tolist()]
         case["scores"] = scores
-    FILE.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    FILE.write_text(json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

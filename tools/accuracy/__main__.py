@@ -1,0 +1,222 @@
+"""``make accuracy``: how often Assay is right on pages that others labelled, beside those who do the same.
+
+Without the labelled pages there is nothing to measure; one line says so, and that is no failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tools import labelled
+from tools.accuracy import (
+    contestants,
+    errors,
+    evidence,
+    features,
+    fetching,
+    goals,
+    judging,
+    listings,
+    main_text,
+    result_types,
+    schema_types,
+    speed,
+    table,
+)
+from tools.accuracy.counting import Tally
+from tools.accuracy.goals import Goal
+from tools.accuracy.labels import SCHEMA_SET, SETS, pages
+from tools.accuracy.speed import Speed
+
+PARTS = (
+    "dates",
+    "authors",
+    "text",
+    "features",
+    "schema",
+    "speed",
+    "results",
+    "listings",
+    "evidence",
+    "errors",
+    "fetching",
+    "claims",
+    "relevance",
+    "searches",
+    "retrieval",
+    "attacks",
+    "ranking",
+)
+JUDGED = {"claims", "relevance", "searches", "retrieval", "attacks"}
+RESULTS = {"results", "listings"}
+RANKING = {"ranking"}
+"""Parts whose figures stand in places of their own: of judges, of result types, of queries."""
+_OF_PAGES = {"dates", "authors", "text", "features"}
+
+
+class Run:
+    """What one run has measured: tables to print, goals, tallies with their misses, and everything as data."""
+
+    def __init__(self) -> None:
+        self.tables: list[str] = []
+        self.goals: list[Goal] = []
+        self.tallies: list[Tally] = []
+        self.speed: Speed | None = None
+
+    def add(self, tally: Tally, *, counts: bool = False) -> None:
+        """Takes a tally with its table."""
+        self.tallies.append(tally)
+        self.tables.append(table.tally_table(tally) + ("\n" + table.counts_table(tally) if counts else ""))
+
+    def text(self) -> str:
+        """All tables, the goals first."""
+        return "\n".join(([table.goals_table(self.goals)] if self.goals else []) + self.tables)
+
+    def data(self) -> dict[str, Any]:
+        """All counts, times and goals."""
+        return {
+            "speed": asdict(self.speed) if self.speed else None,
+            "goals": [{"what": goal.what, "figure": goal.figure, "is_met": goal.is_met} for goal in self.goals],
+            "tallies": {
+                tally.question: {
+                    f"{group}: {name}": {"labelled": count.labelled, "right": count.right, "wrong": count.wrong}
+                    for (group, name), count in tally.counts.items()
+                }
+                for tally in self.tallies
+            },
+        }
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measures and prints; returns 0 also where there is nothing to measure on, 1 where a page raised."""
+    options = _options(arguments)
+    present = [name for name in options.set if labelled.has(name)]
+    if not present:
+        print(f"skipped: no labelled pages below {labelled.DATA}; set DATA to where they are")
+        return 0
+    run, parts = Run(), set(options.only)
+    raised = measure(run, parts, present)
+    heading = _heading()
+    print(heading, run.text(), sep="\n")
+    typed = measure_results(parts)
+    print(typed)
+    if judged := asyncio.run(judging.measure(parts & JUDGED, options.most_cases, options.most_usd)):
+        print(judged)
+    ranked = asyncio.run(_queries(options)) if parts & RANKING else ""
+    print(ranked)
+    for tally in run.tallies if options.misses else ():
+        print(table.misses(tally, options.misses))
+    if options.json:
+        options.json.write_text(json.dumps(run.data(), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    if options.write and parts - JUDGED - RESULTS - RANKING:
+        table.write(f"{heading}\n{run.text()}", table.FIGURES)
+    if options.write and parts >= RESULTS:
+        table.write(typed, table.RESULT_FIGURES)
+    if options.write and parts >= JUDGED:
+        table.write(judged, table.JUDGED_FIGURES)
+    if options.write and ranked:
+        table.write(ranked, table.RANKING_FIGURES)
+    return 1 if raised else 0
+
+
+def measure_results(parts: set[str]) -> str:
+    """Goals and tables of result types and listings, which have figures of their own."""
+    lines: list[str] = []
+    reached: list[Goal] = []
+    for part, measured in (("results", result_types.run), ("listings", listings.run)):
+        if part in parts:
+            more, goals_of_it = measured()
+            lines, reached = [*lines, *more], [*reached, *goals_of_it]
+    return table.goals_table(reached) + "\n".join(lines) if reached else ""
+
+
+def measure(run: Run, parts: set[str], present: list[str]) -> int:
+    """Measures the parts on the sets that are there; returns how many pages raised."""
+    raised = 0
+    labelled_pages = [page for name in present if name != SCHEMA_SET for page in pages(name)]
+    if parts & _OF_PAGES and labelled_pages:
+        raised += _of_pages(run, parts, contestants.answers(labelled_pages))
+    if "schema" in parts and SCHEMA_SET in present:
+        by_label, by_either, plain, wrong = schema_types.types()
+        run.add(by_label)
+        run.add(by_either)
+        run.tables.append(f"Of {plain} plain documents, which name no type, {wrong} were given one.\n")
+        run.goals += [*goals.schema_goals(by_label), *goals.schema_goals(by_either)]
+    if "speed" in parts and labelled_pages:
+        run.speed = speed.measure(labelled_pages)
+        run.tables.append(table.speed_table(run.speed))
+        run.goals += goals.speed_goals(run.speed)
+    if "evidence" in parts:
+        run.tables.append("\n".join(evidence.run()))
+    if "fetching" in parts and (fetched := fetching.measure()).rows:
+        run.tables.append(fetched.table())
+        run.goals += fetched.goals
+    if "errors" in parts:
+        found = errors.read_all()
+        run.tables.append(table.errors_table(found))
+        run.goals.append(goals.raised_goal(sum(found.pages.values()), len(found.raised)))
+        raised += len(found.raised)
+    return raised
+
+
+def _of_pages(run: Run, parts: set[str], asked: features.Asked) -> int:
+    failed = features.failures(asked, contestants.ASSAY)
+    for place, answer in failed:
+        print(f"no answer for {place}: {answer.failed}")
+    has_others = any(contestants.TRAFILATURA in answers for _, answers in asked)
+    if not has_others:
+        print("Assay alone: htmldate and trafilatura are not installed (`make accuracy` installs them)")
+    if "dates" in parts:
+        run.add(tally := features.dates(asked), counts=True)
+        run.goals += goals.date_goals(tally) if has_others else []
+    if "authors" in parts:
+        run.add(tally := features.authors(asked), counts=True)
+        run.goals += goals.author_goals(tally) if has_others else []
+    if "text" in parts:
+        wanted, unwanted = main_text.snippets(asked)
+        run.tallies += [wanted, unwanted]
+        run.tables += [table.snippet_table(wanted), table.snippet_table(unwanted)]
+        if gold := main_text.gold(asked):
+            run.tables.append(table.gold_table(gold))
+        run.goals += goals.text_goals(wanted, unwanted) if has_others else []
+    if "features" in parts:
+        for tally in (*features.texts(asked), *features.flags(asked)):
+            run.add(tally)
+        run.tables.append(table.rates_table(features.rates(asked)))
+    return sum(answer.raised for _, answer in failed)
+
+
+async def _queries(options: argparse.Namespace) -> str:
+    return await judging.measure_ranking(options.most_cases, options.most_usd, options.most_queries)
+
+
+def _heading() -> str:
+    others = contestants.versions()
+    return f"{datetime.now(UTC):%Y-%m-%d}; selectolax {version('selectolax')}{f', {others}' if others else ''}.\n"
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tools.accuracy", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some parts")
+    parser.add_argument("--set", nargs="+", choices=(*SETS, SCHEMA_SET), default=(*SETS, SCHEMA_SET), help="some sets")
+    parser.add_argument("--misses", type=int, default=0, metavar="N", help="show the first N misses of each question")
+    parser.add_argument(
+        "--most-cases", type=int, default=50, metavar="N", help="of each set, that a model is asked about"
+    )
+    parser.add_argument("--most-usd", type=float, default=1.0, metavar="USD", help="beyond which no model is asked")
+    parser.add_argument("--most-queries", type=int, metavar="N", help="of each set and kind, that are measured")
+    parser.add_argument("--json", type=Path, help="keep the counts")
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/accuracy.md")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,193 @@
+"""Does a judge of claims prefer a sentence that a person rewrote to stand alone over the sentence before?
+
+A pair is right where the rewrite scores higher; a tie counts half. AUC compares every rewrite with every original. The
+halves are told apart by a hash of the split key, or in the pairs written for Assay by their place; weights were chosen
+with an eye on the first half only. ``factscore_human_claims`` had no part in that: facts that begin with a pronoun are
+held against facts that begin with the name. Beside the judges stands the count of pronouns alone, and the offline judge
+without what longer sentences have by being longer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from handlers.claims.signs import ClaimSigns, signs_of, weigh
+from handlers.decontextualize_claim import DecontextualizeClaimRules, decontextualize_claim, read_judgment
+from schemas.claims import ClaimEvaluated, ExtractedClaim
+from schemas.outcome import Emit
+from tests.rules import shipped_rules
+from tools import labelled
+from tools.accuracy.goals import Goal
+from tools.accuracy.judges import NO_MODEL, OFFLINE, Judge, decide
+
+WRITTEN = Path(__file__).parent / "written"
+OWN, STANDING, FACTS = "written for Assay", "plain facts, written for Assay", "factscore_human_claims"
+GOALS = {"claims_factcheckgpt": 0.85, "cast_context_rewrites": 0.82}
+GOOD, POOR = 0.7, 0.4
+_PRONOUN = re.compile(r"(?:He|She|It|They|His|Her|Their|Its)\b")
+_STEP = 7
+"""Of thousands of facts, every so-manieth."""
+_COLUMNS = ("pairs", "pairwise", "AUC", "originals below 0.4", "below 0.7", "rewrites from 0.7")
+Score = Callable[[str, str], Awaitable[float | None]]
+
+
+class Pair(NamedTuple):
+    """A sentence, what a person made of it, and where it stood."""
+
+    half: int
+    before: str
+    after: str
+    source: str
+
+
+async def run(some: Sequence[Judge]) -> tuple[list[str], list[Goal]]:
+    """A table of every set that is here, and the offline judge's goals."""
+    lines = ["### Claims that stand alone: pairwise accuracy, and where the scores lie", ""]
+    lines += [f"| set | half | judge | {' | '.join(_COLUMNS)} |", "|---|---|---|" + "---:|" * len(_COLUMNS)]
+    goals = []
+    for name in (*GOALS, OWN):
+        pairs = list(pairs_of(name)) if name == OWN or labelled.has(name) else []
+        for judge_name, score, chosen in _contestants(some, pairs) if pairs else ():
+            scored = [
+                (pair, await score(pair.before, pair.source), await score(pair.after, pair.source)) for pair in chosen
+            ]
+            known = [(pair, one, other) for pair, one, other in scored if one is not None and other is not None]
+            for half, title in ((0, "first"), (1, "second"), (None, "both")):
+                here = [(one, other) for pair, one, other in known if half in (None, pair.half)]
+                if here and (half is None or judge_name == OFFLINE):
+                    lines.append(f"| {name} | {title} | {judge_name} | {' | '.join(_cells(here))} |")
+                if here and half is None and judge_name == OFFLINE and name in GOALS:
+                    figure = pairwise(here)
+                    what = f"claims, offline, {name}: pairwise at least {GOALS[name]:.2f}"
+                    goals.append(Goal(what, f"{figure:.3f}", figure >= GOALS[name]))
+        if pairs and len(some) == 1:
+            lines.append(f"| {name} | both | {NO_MODEL} |" + " – |" * len(_COLUMNS))
+    return [*lines, "", *await _single(some)], goals
+
+
+async def _single(some: Sequence[Judge]) -> list[str]:
+    """Facts that stand alone or do not, without a partner."""
+    lines = ["| claims | judge | number | below 0.4 | from 0.7 |", "|---|---|---:|---:|---:|"]
+    groups = [(STANDING, [(claim, "") for claim in standing()])]
+    if labelled.has(FACTS):
+        open_ones, named = facts()
+        groups += [(f"{FACTS}, begin with a pronoun", open_ones), (f"{FACTS}, begin with the name", named)]
+    for title, claims in groups:
+        for judge in some:
+            scores = [await score_by(judge)(claim, source) for claim, source in judge.some(claims)]
+            known = [score for score in scores if score is not None]
+            if known:
+                shares = sum(score < POOR for score in known), sum(score >= GOOD for score in known)
+                cells = " | ".join(f"{share / len(known):.2f}" for share in shares)
+                lines.append(f"| {title} | {judge.name} | {len(known)} | {cells} |")
+    return lines
+
+
+def score_by(judge: Judge) -> Score:
+    """A claim's score through the handler, None where there is none."""
+    rules = shipped_rules(DecontextualizeClaimRules)
+
+    async def score(claim: str, source: str) -> float | None:
+        event = ExtractedClaim(claim_id="c", claim_text=claim, source_text=source)
+        outcome = await decide(judge, decontextualize_claim, read_judgment, event, rules)
+        if not isinstance(outcome, Emit):
+            return None
+        (evaluated,) = outcome.events
+        assert isinstance(evaluated, ClaimEvaluated)
+        return evaluated.decontextualization_score
+
+    return score
+
+
+def pairs_of(name: str) -> Iterator[Pair]:
+    """The changed sentences of a set, with the answer or the conversation that they stood in."""
+    if name == OWN:
+        for place, case in enumerate(_written("claims.jsonl")):
+            yield Pair(place % 2, case["claim"], case["alone"], f"{case['said']} {case['claim']}")
+        return
+    for case in labelled.cases(name):
+        half = hashlib.sha256(case["split_key"].encode()).digest()[0] % 2
+        if case.get("needs_decontext"):
+            yield Pair(half, case["sentence"].strip(), case["decontext"].strip(), case["response"])
+        elif case.get("needs_context"):
+            yield Pair(half, case["raw"].strip(), case["rewritten"].strip(), "\n".join(case["history"]))
+
+
+def standing() -> list[str]:
+    """Facts of the kind that an encyclopedia has, some with pronouns that are resolved inside."""
+    return [case["claim"] for case in _written("standing.jsonl")]
+
+
+def facts() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Single facts of biographies that begin with a pronoun, and those that begin with the name; with their text."""
+    open_ones, named = [], []
+    for case in labelled.cases(FACTS):
+        said = [fact for part in case["annotations"] or () for fact in part.get("model_facts") or ()]
+        open_ones += [(fact, case["response"]) for fact in said if _PRONOUN.match(fact)]
+        named += [(fact, case["response"]) for fact in said if fact.startswith(f"{case['topic']} ")]
+    return open_ones[::_STEP], named[::_STEP]
+
+
+def pairwise(scores: Sequence[tuple[float, float]]) -> float:
+    """The share of (before, after) in which ``after`` is higher; a tie counts half.
+
+    >>> pairwise([(0.1, 0.9), (0.5, 0.5), (0.9, 0.1), (0.2, 0.3)])
+    0.625
+    """
+    return sum(_win(before, after) for before, after in scores) / len(scores)
+
+
+def auc(scores: Sequence[tuple[float, float]]) -> float:
+    """The chance that any rewrite is higher than any original; a tie counts half.
+
+    >>> auc([(0.1, 0.4), (0.5, 0.9)])
+    0.75
+    """
+    total = sum(_win(before, after) for before, _ in scores for _, after in scores)
+    return total / len(scores) ** 2
+
+
+def _win(before: float, after: float) -> float:
+    return 1.0 if after > before else 0.5 if after == before else 0.0
+
+
+def _contestants(some: Sequence[Judge], pairs: list[Pair]) -> list[tuple[str, Score, list[Pair]]]:
+    """The judges; the offline judge without length and subject; pronouns alone."""
+    section = shipped_rules(DecontextualizeClaimRules).claims.signs
+    shorn = section.model_copy(update={"weights": section.weights.model_copy(update={"shortness": 0.0, "topic": 0.0})})
+
+    async def without_length(claim: str, source: str) -> float:
+        return weigh(signs_of(claim, source, shorn), shorn)
+
+    async def pronouns_alone(claim: str, source: str) -> float:
+        return -_pronouns(claim, source, section)
+
+    return [
+        *((judge.name, score_by(judge), judge.some(pairs)) for judge in some),
+        ("offline, without length and subject", without_length, pairs),
+        ("pronouns alone", pronouns_alone, pairs),
+    ]
+
+
+def _pronouns(claim: str, source: str, section: ClaimSigns) -> float:
+    signs = signs_of(claim, source, section)
+    return signs["pronoun"] + signs["resolved_pronoun"]
+
+
+def _cells(scores: Sequence[tuple[float, float]]) -> list[str]:
+    cells = [str(len(scores)), f"{pairwise(scores):.3f}", f"{auc(scores):.3f}"]
+    if any(score < 0 for pair in scores for score in pair):
+        return [*cells, "", "", ""]
+    count = len(scores)
+    poor, below = (sum(before < bound for before, _ in scores) / count for bound in (POOR, GOOD))
+    good = sum(after >= GOOD for _, after in scores) / count
+    return [*cells, *(f"{share:.2f}" for share in (poor, below, good))]
+
+
+def _written(name: str) -> list[dict[str, str]]:
+    return [json.loads(line) for line in (WRITTEN / name).read_text("utf-8").splitlines()]

@@ -1,0 +1,228 @@
+"""What each contestant answers for a page: Assay now, the others once, for they are slow and do not change.
+
+The answers of the others are kept in ``.assay/accuracy-cache.json`` under their versions and the page's hash.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from handlers.page.html import page_bytes
+from handlers.score_page import ScorePageRules, score_page
+from schemas.outcome import Dead, Emit
+from schemas.pages import CrawledPage, ScoredPage
+from tests.rules import shipped_rules
+from tools.accuracy import plan_rules
+from tools.accuracy.labels import LabelledPage
+
+ASSAY, TRAFILATURA, PLAN, PLAN_AND_SCHEMA = "assay", "trafilatura", "plan's rules", "plan's and schema.org author"
+HTMLDATE: dict[str, dict[str, Any]] = {
+    "htmldate": {},
+    "htmldate original": {"original_date": True},
+    "htmldate fast": {"original_date": True, "extensive_search": False},
+}
+"""htmldate as it is by default (it searches extensively then), asked for the first publication, and not extensively."""
+CACHE = Path(".assay/accuracy-cache.json")
+_FORM = 1
+"""Raised when what is kept of an answer changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What one contestant says of one page; a field that it has no word for stays None.
+
+    Attributes:
+        failed: Why there is no answer: an exception, or Assay's refusal of the page.
+        seen: Assay's other observations, which no set labels.
+    """
+
+    date: str | None = None
+    authors: tuple[str, ...] = ()
+    title: str | None = None
+    site_name: str | None = None
+    language: str | None = None
+    text: str | None = None
+    has_byline: bool | None = None
+    has_headings: bool | None = None
+    schema_type: str | None = None
+    failed: str | None = None
+    raised: bool = False
+    seen: tuple[str, ...] = ()
+
+
+Answers = dict[str, Answer]
+"""By contestant."""
+
+
+def versions() -> str | None:
+    """The contestants' versions; None where they are not installed (``make accuracy`` installs them)."""
+    try:
+        return f"trafilatura {version('trafilatura')}, htmldate {version('htmldate')}"
+    except PackageNotFoundError:
+        return None
+
+
+def answers(pages: Iterable[LabelledPage]) -> list[tuple[LabelledPage, Answers]]:
+    """Every page with the answers of all who take part."""
+    pages = list(pages)
+    others = _others(pages) if versions() else [{} for _ in pages]
+    return [
+        (page, {ASSAY: ask_assay(page.body(), page.url)} | other) for page, other in zip(pages, others, strict=True)
+    ]
+
+
+def ask_assay(body: bytes | str, url: str) -> Answer:
+    """Assay's answer; whatever it raises is part of the answer, for one bad page must not hide the rest."""
+    page = (
+        CrawledPage(url=url, html=body) if isinstance(body, str) else CrawledPage(url=url, html_base64=_encoded(body))
+    )
+    try:
+        outcome = score_page(page, _rules())
+    except Exception as error:
+        return Answer(failed=f"{type(error).__name__}: {error}", raised=True)
+    if isinstance(outcome, Dead):
+        return Answer(failed=f"{outcome.reason}: {outcome.detail}")
+    if not isinstance(outcome, Emit) or not isinstance(outcome.events[0], ScoredPage):
+        return Answer(failed=str(outcome), raised=True)
+    return _of_scored(outcome.events[0])
+
+
+def decoded(body: bytes) -> str:
+    """The page as text, for those who want it so: UTF-8 where it is that, else in the encoding that Assay finds.
+
+    A mistake of Assay's about the encoding is not to be theirs.
+    """
+    try:
+        return body.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError:
+        return page_bytes(body).utf8.decode("utf-8", "replace")
+
+
+def ask_trafilatura(html: str, url: str) -> Answer:
+    """Trafilatura's default extraction with metadata; its comments belong to its text, as in ``extract``."""
+    import trafilatura
+
+    found = trafilatura.bare_extraction(html, url=url, with_metadata=True)
+    if found is None:
+        return Answer()
+    assert not isinstance(found, dict)
+    return Answer(
+        date=found.date,
+        authors=tuple((found.author or "").split("; ")) if found.author else (),
+        title=found.title,
+        site_name=found.sitename,
+        text=f"{found.text or ''}\n{found.comments or ''}",
+    )
+
+
+def keys(pages: Iterable[LabelledPage]) -> list[str]:
+    """Under which pages' answers are kept."""
+    return [hashlib.sha256(f"{page.url} {decoded(page.body())}".encode()).hexdigest()[:32] for page in pages]
+
+
+def cache_name() -> str:
+    """What kept answers have to be of, to be used."""
+    return f"{versions()}, form {_FORM}"
+
+
+@cache
+def _rules() -> ScorePageRules:
+    return shipped_rules(ScorePageRules)
+
+
+def _encoded(body: bytes) -> Any:
+    return base64.b64encode(body).decode()
+
+
+def _of_scored(page: ScoredPage) -> Answer:
+    features = page.trust_features
+    seen = {
+        "a DOI": features.has_doi,
+        "citations": features.citation_count > 0,
+        "a references section": features.has_references_section,
+        "statistics": features.has_statistics,
+        "headings": bool(features.has_headings),
+        "external links": bool(features.external_links_count),
+        "a wire report": bool(features.is_wire_report),
+        "an author": bool(features.has_author),
+        "a byline": bool(features.has_byline),
+        "a date": bool(features.has_date),
+        "a schema type": features.schema_type is not None,
+    }
+    return Answer(
+        date=page.date,
+        authors=page.author,
+        title=page.title,
+        site_name=page.site_name,
+        language=page.language,
+        text=page.content,
+        has_byline=bool(features.has_byline),
+        has_headings=bool(features.has_headings),
+        schema_type=features.schema_type,
+        seen=tuple(name for name, is_seen in seen.items() if is_seen),
+    )
+
+
+def _others(pages: list[LabelledPage]) -> list[Answers]:
+    kept = _read_cache()
+    places = keys(pages)
+    missing = [(key, page) for key, page in zip(places, pages, strict=True) if key not in kept]
+    if missing:
+        print(f"asking {versions()} about {len(missing)} pages", flush=True)
+        with ProcessPoolExecutor(max_workers=2) as pool:
+            asked = pool.map(_ask_others, [page for _, page in missing], chunksize=8)
+            kept |= {key: found for (key, _), found in zip(missing, asked, strict=True)}
+        CACHE.parent.mkdir(exist_ok=True)
+        # In one step: another run may be reading.
+        draft = CACHE.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps({"of": cache_name(), "answers": kept}), "utf-8")
+        draft.replace(CACHE)
+    return [
+        {name: _of_kept(found) for name, found in kept[key].items()}
+        | {
+            PLAN: Answer(**plan_rules.read(decoded(page.body()))),
+            PLAN_AND_SCHEMA: Answer(**plan_rules.read(decoded(page.body()), schema_author=True)),
+        }
+        for key, page in zip(places, pages, strict=True)
+    ]
+
+
+def _ask_others(page: LabelledPage) -> dict[str, dict[str, Any]]:
+    import htmldate
+
+    logging.disable(logging.CRITICAL)
+    html = decoded(page.body())
+    found: Answers = {}
+    try:
+        found[TRAFILATURA] = ask_trafilatura(html, page.url)
+    except Exception as error:
+        found[TRAFILATURA] = Answer(failed=type(error).__name__, raised=True)
+    for name, options in HTMLDATE.items():
+        try:
+            found[name] = Answer(date=htmldate.find_date(html, url=page.url, **options))
+        except Exception as error:
+            found[name] = Answer(failed=type(error).__name__, raised=True)
+    return {name: asdict(answer) for name, answer in found.items()}
+
+
+def _of_kept(found: dict[str, Any]) -> Answer:
+    answer = Answer(**found)
+    return replace(answer, authors=tuple(answer.authors), seen=tuple(answer.seen))
+
+
+def _read_cache() -> dict[str, dict[str, Any]]:
+    if not CACHE.exists():
+        return {}
+    kept = json.loads(CACHE.read_text("utf-8"))
+    return dict(kept["answers"]) if kept["of"] == cache_name() else {}

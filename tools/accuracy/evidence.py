@@ -1,0 +1,165 @@
+"""Dates, clock times, prices and street addresses on labelled texts: precision, recall and F1 by set and by half.
+
+What a set labels beyond them (relative days, durations, recurring sets, numbers in words) is left out by the rules in
+``evidence_cases``; the tables say how many and why. The halves are told apart by a hash of the split key: patterns are
+written with an eye on the first one only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from decimal import Decimal, InvalidOperation
+
+from handlers.classify_results import ClassifyResultsRules
+from handlers.results.evidence import find_evidence
+from handlers.results.patterns import CompiledPatterns, compile_patterns
+from schemas.retrieval import Evidence
+from tests.rules import shipped_rules
+from tools import labelled
+from tools.accuracy import evidence_cases, written_moments
+from tools.accuracy.evidence_cases import Case
+from tools.accuracy.written_moments import Expected
+
+SETS: dict[str, Callable[[], Iterator[Case]]] = {
+    "price_strings": evidence_cases.price_strings,
+    "datetime_currency_multilang": evidence_cases.sentences,
+    "duckling_zh_strings": evidence_cases.chinese_strings,
+    "webstruct_contacts": evidence_cases.contact_pages,
+    "zyte_products": evidence_cases.product_pages,
+}
+GOALS = {"date": 0.90, "price": 0.90, "time": 0.85, "place": 0.75}
+HALVES = ("first half", "second half")
+_LIMIT = 5000
+
+Counts = dict[tuple[str, str, str], Counter[str]]
+
+
+def run(most_misses: int = 0) -> list[str]:
+    """Tables of every set that is here, as lines of text."""
+    counts, left_out, misses = measure()
+    lines = ["", "### Evidence", ""]
+    lines.append("| kind | set | half | labelled | right | wrong value | missing | extra | precision | recall | F1 |")
+    lines.append("|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+    lines += [_row(kind, name, half, count) for (kind, name, half), count in sorted(counts.items())]
+    lines += ["", "| kind | goal | F1 | |", "|---|---:|---:|---|"]
+    for kind, goal in GOALS.items():
+        if count := counts.get((kind, "all sets", "both halves")):
+            figure = f1(count)
+            lines.append(f"| {kind} | {goal:.2f} | {figure:.3f} | {'met' if figure >= goal else '**short**'} |")
+    lines += ["", "Left out, by set and reason:"]
+    lines += [f"- {name}: {reason}: {number}" for (name, reason), number in sorted(left_out.items())]
+    for half in HALVES:
+        lines += [f"  {miss}" for miss in misses.get(half, [])[:most_misses]]
+    return lines
+
+
+def measure() -> tuple[Counts, Counter[tuple[str, str]], dict[str, list[str]]]:
+    """Counts by (kind, set, half), what was left out, and the misses of each half."""
+    patterns = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
+    counts: Counts = {}
+    left_out: Counter[tuple[str, str]] = Counter()
+    misses: dict[str, list[str]] = {}
+    for name, cases in SETS.items():
+        for case in cases() if labelled.has(name) else ():
+            half = HALVES[half_of(case.split_key)]
+            left_out.update((name, reason) for reason in case.left_out)
+            for kind, outcome, what in judge(case, patterns):
+                for place in ((name, half), (name, "both halves"), ("all sets", half), ("all sets", "both halves")):
+                    if not (name == "zyte_products" and place[0] == "all sets"):
+                        counts.setdefault((kind, *place), Counter())[outcome] += 1
+                if outcome != "right":
+                    misses.setdefault(half, []).append(f"{half}, {name}, {kind} {outcome}: {what}")
+    return counts, left_out, misses
+
+
+def half_of(split_key: str) -> int:
+    """0 or 1, the same for a key for ever."""
+    return hashlib.sha256(split_key.encode()).digest()[0] % 2
+
+
+def judge(case: Case, patterns: CompiledPatterns) -> Iterator[tuple[str, str, str]]:
+    """Kind, outcome (right, wrong, missing, extra) and what it is about, for all that is labelled or found."""
+    text = case.text()
+    found = [e for e in find_evidence(text, patterns, _LIMIT) if e.kind in case.kinds]
+    used: set[int] = set()
+    for expected in case.expected:
+        near = [n for n, e in enumerate(found) if e.kind == expected.kind and case.touches(e, expected)]
+        right = [n for n in near if is_right(found[n], expected, patterns)]
+        used.update(right or near)
+        outcome = "right" if right else "wrong" if near else "missing"
+        answer = [(found[n].text, found[n].value) for n in near]
+        yield expected.kind, outcome, f"{expected.value} in {case.excerpt(expected)!r}: {answer}"
+    if case.has_every_mention:
+        extra = [e for n, e in enumerate(found) if n not in used and not case.is_beside_the_point(e)]
+        for e in {(e.kind, e.text): e for e in extra}.values():
+            yield e.kind, "extra", f"{e.text!r} ({e.value}) in {text[max(0, e.start - 30) : e.end + 30]!r}"
+
+
+def is_right(found: Evidence, expected: Expected, patterns: CompiledPatterns) -> bool:
+    """Whether a value is the labelled one.
+
+    A day whose order of day and month is open has no value: it is right where the two labelled numbers are in it. A
+    year of two digits is compared by these. Of a price the amount counts, and the currency where it is labelled.
+    """
+    value = found.value
+    match expected.kind:
+        case "date":
+            if value is None:
+                numbers = written_moments.numbers(found.text)
+                return {int(expected.value[-5:-3]), int(expected.value[-2:])} <= numbers
+            return value.endswith(expected.value.removeprefix("XX"))
+        case "price":
+            amount, _, currency = (value or "").partition(" ")
+            return _same_amount(amount, expected.value) and _same_currency(currency, found.text, expected, patterns)
+        case "place":
+            return True
+        case _:
+            return value == expected.value
+
+
+def f1(count: Counter[str]) -> float:
+    """Harmonic mean of precision and recall; a wrong value is both wrong and missing."""
+    total = 2 * count["right"] + 2 * count["wrong"] + count["missing"] + count["extra"]
+    return 2 * count["right"] / total if total else 0.0
+
+
+def _row(kind: str, name: str, half: str, count: Counter[str]) -> str:
+    expected = count["right"] + count["wrong"] + count["missing"]
+    answered = count["right"] + count["wrong"] + count["extra"]
+    recall = count["right"] / expected if expected else 0.0
+    precision = count["right"] / answered if answered else 0.0
+    cells = [kind, name, half, str(expected), *(str(count[o]) for o in ("right", "wrong", "missing", "extra"))]
+    if name == "zyte_products":
+        # A product page shows other prices too: only whether the labelled one was found can be told.
+        return f"| {' | '.join(cells)} | | {recall:.3f} | |"
+    return f"| {' | '.join(cells)} | {precision:.3f} | {recall:.3f} | {f1(count):.3f} |"
+
+
+def _same_amount(one: str, other: str) -> bool:
+    try:
+        return abs(Decimal(one) - Decimal(other)) < Decimal("0.005")
+    except InvalidOperation:
+        return False
+
+
+def _same_currency(code: str, text: str, expected: Expected, patterns: CompiledPatterns) -> bool:
+    """By what the packs say the two mean, else by the sign itself."""
+    if not expected.currency or code == expected.currency:
+        return True
+    words, label = patterns.details.all_currencies, expected.currency
+    meant = words.get(label, words.get(label.lower(), label))
+    if _is_code(code) and _is_code(meant):
+        return code == meant
+    return not expected.currency_text or expected.currency_text.casefold() in _joined(
+        text.casefold(), expected.currency_text
+    )
+
+
+def _joined(text: str, like: str) -> str:
+    return text if " " in like else text.replace(" ", "")
+
+
+def _is_code(text: str) -> bool:
+    return len(text) == 3 and text.isascii() and text.isupper()

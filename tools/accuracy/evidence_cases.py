@@ -1,0 +1,232 @@
+"""The labelled dates, times, prices and addresses of every set in one form, and the rules that say which of them count.
+
+In scope are absolute dates (day and month are both written in the text), clock times (the hour is written as a number
+with a sign or word that makes it a time), amounts in digits beside their currency, and street addresses with a number.
+Everything else is left out with a reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from handlers.page.html import parse_page
+from schemas.retrieval import Evidence
+from tools import labelled
+from tools.accuracy.written_moments import Expected, moments, numbers
+
+_DUCKLING = re.compile(r"\((?:datetime|datetimeHoliday) \((\d+), (\d+), (\d+), (\d+), (\d+), \d+\) (Day|Hour|Minute)")
+
+
+@dataclass(slots=True)
+class Case:
+    """A text with what is labelled in it.
+
+    Attributes:
+        kinds: The kinds of detail the set labels.
+        has_every_mention: Whether a detail that is not labelled is a wrong one.
+        ignored: Spans of labels out of scope: what is found there counts for nothing.
+        ignored_texts: The same where there are no spans: squeezed texts.
+    """
+
+    split_key: str
+    text: Callable[[], str]
+    kinds: frozenset[str]
+    expected: list[Expected] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    ignored: list[tuple[int, int]] = field(default_factory=list)
+    ignored_texts: list[str] = field(default_factory=list)
+    has_every_mention: bool = True
+    by_words: bool = False
+
+    def touches(self, found: Evidence, expected: Expected) -> bool:
+        """Whether a detail stands where the label is: by offsets, or by its letters and digits."""
+        if not self.by_words:
+            return found.start < expected.end and expected.start < found.end
+        return overlaps(squeeze(found.text), squeeze(expected.value))
+
+    def is_beside_the_point(self, found: Evidence) -> bool:
+        """Whether a detail is out of scope: labelled as such, a named place after its label, or a town alone."""
+        if self.by_words and (":" in found.text or re.search(r"\s[A-Z]{2}\s+\d{5}(?:-\d{4})?$", found.text)):
+            return True
+        if any(found.start < end and start < found.end for start, end in self.ignored):
+            return True
+        return any(overlaps(squeeze(found.text), text) for text in self.ignored_texts)
+
+    def excerpt(self, expected: Expected) -> str:
+        """The text around a label."""
+        return self.text()[max(0, expected.start - 20) : min(expected.end, expected.start + 60) + 20][:120]
+
+
+def price_strings() -> Iterator[Case]:
+    """Short price texts of shops; a price that is labelled without a currency in the text is left out."""
+    for row in labelled.cases("price_strings"):
+        case = Case(row["split_key"], _constant(row["text"]), frozenset({"price"}))
+        currency = row["currency"] or ""
+        if row["amount"] is None or not currency:
+            if row["amount"] is not None:
+                case.left_out.append("amount without a currency")
+        elif _plain(currency) not in _plain(row["text"]):
+            case.left_out.append("currency is beside the text only")
+        elif not re.search(r"\d", row["text"]):
+            case.left_out.append("no digits")
+        else:
+            amount = str(row["amount"]).removeprefix("Decimal('").removesuffix("')")
+            case.expected.append(Expected("price", amount, currency=currency, currency_text=currency))
+            # One price is labelled where a text has several.
+            case.has_every_mention = False
+        yield case
+
+
+def sentences() -> Iterator[Case]:
+    """Sentences in English, German, Chinese and Japanese with offsets; ends of ranges count where written in full."""
+    for row in labelled.cases("datetime_currency_multilang"):
+        kinds = {"price"} if row["kind"] == "currency" else {"date", "time"}
+        case = Case(row["split_key"], _constant(row["text"]), frozenset(kinds))
+        for span in row["spans"]:
+            # Offsets count UTF-16 units and include the last one; texts here have none beyond the first plane.
+            start, end = span["start"], span["end"] + 1
+            written = row["text"][start:end]
+            read = _amount if row["kind"] == "currency" else moments
+            expected, reason = read(span, written, start, end)
+            case.expected += expected
+            if reason:
+                case.left_out.append(reason)
+                case.ignored.append((start, end))
+            elif not case.expected or span["type"].endswith("range"):
+                case.ignored.append((start, end))
+        yield case
+
+
+def chinese_strings() -> Iterator[Case]:
+    """Chinese times and amounts; what takes its day or half of the day from the reference time is left out."""
+    for row in labelled.cases("duckling_zh_strings"):
+        text, dimension = row["text"], row["dimension"]
+        case = Case(row["split_key"], _constant(text), frozenset({"date", "time", "price"}))
+        if dimension == "Time":
+            _read_chinese_time(case, text, row["value"])
+        elif dimension == "AmountOfMoney":
+            _read_chinese_amount(case, text, row["value"])
+        else:
+            case.left_out.append(dimension.lower())
+        yield case
+
+
+def contact_pages() -> Iterator[Case]:
+    """Pages with street addresses; each different one counts once, where its words are in the page's text."""
+    for row in labelled.cases("webstruct_contacts"):
+        text = page_text("webstruct_contacts", row)
+        squeezed = squeeze(text)
+        case = Case(row["split_key"], _constant(text), frozenset({"place"}), by_words=True)
+        streets = {squeeze(street): street for name, street in row["entities"] if name == "STREET"}
+        for short, street in streets.items():
+            if not any(map(str.isdigit, street)):
+                case.left_out.append("street address without a number")
+                case.ignored_texts.append(short)
+            elif short not in squeezed:
+                case.left_out.append("not in the page's text as labelled")
+                case.ignored_texts.append(short)
+            else:
+                case.expected.append(Expected("place", street))
+        towns = [squeeze(text) for name, text in row["entities"] if name in ("CITY", "ZIPCODE", "STATE", "COUNTRY")]
+        case.ignored_texts += [town for town in towns if len(town) > 3]
+        yield case
+
+
+def product_pages() -> Iterator[Case]:
+    """Product pages: whether the price is found by its value. Other prices on the page are no mistakes."""
+    for row in labelled.cases("zyte_products"):
+        text = page_text("zyte_products", row)
+        case = Case(row["split_key"], _constant(text), frozenset({"price"}), has_every_mention=False)
+        for price in row["labels"].get("price", [])[:1]:
+            digits = re.sub(r"\D", "", price)
+            currency = next(iter(row["labels"].get("currency", [])), "")
+            if digits.removesuffix("00") not in re.sub(r"[^\w]", "", text):
+                case.left_out.append("price not in the page's visible text")
+            elif currency and _plain(currency) not in _plain(text):
+                case.left_out.append("currency not in the page's visible text")
+            else:
+                case.expected.append(Expected("price", price, currency=currency, currency_text=currency))
+        yield case
+
+
+def page_text(name: str, row: dict[str, Any]) -> str:
+    """Visible text of a page, a line for each piece."""
+    tree = parse_page(labelled.body(name, row)).tree
+    tree.strip_tags(["script", "style", "noscript", "template", "svg", "select"])
+    return re.sub(r"\s*\n\s*", "\n", tree.body.text(separator="\n")) if tree.body else ""
+
+
+def squeeze(text: str) -> str:
+    """Letters and digits only, lower case."""
+    return re.sub(r"[\W_]", "", text).lower()
+
+
+def overlaps(one: str, other: str) -> bool:
+    """Whether one holds the other, or the end of one begins the other, by five characters or more."""
+    if one in other or other in one:
+        return min(len(one), len(other)) > 3
+    longest = min(len(one), len(other))
+    return any(one.endswith(other[:n]) or other.endswith(one[:n]) for n in range(5, longest))
+
+
+def _constant(text: str) -> Callable[[], str]:
+    return lambda: text
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\s", "", text).casefold()
+
+
+def _amount(span: dict[str, Any], written: str, start: int, end: int) -> tuple[list[Expected], str]:
+    resolution = span["resolution"]
+    if resolution.get("value") is None:
+        return [], "currency without an amount"
+    if not re.search(r"\d", written):
+        return [], "amount in words"
+    if re.search(r"\d\D{1,12}\d", re.sub(r"(?<=\d)[.,\s](?=\d)", "", written)):
+        return [], "amount in two units"
+    code = resolution.get("isoCurrency") or ""
+    value = resolution["value"]
+    return [Expected("price", value, start, end, code if code != "None" else "")], ""
+
+
+def _read_chinese_time(case: Case, text: str, value: str) -> None:
+    found = _DUCKLING.match(value)
+    if not found:
+        case.left_out.append("relative day, part of a day, or a longer time")
+        case.ignored.append((0, len(text)))
+        return
+    year, month, day, hour, minute = (int(found[n]) for n in range(1, 6))
+    written = numbers(text)
+    if found[6] == "Day":
+        if month in written and day in written and re.search(r"[月/-]", text):
+            has_year = year in written or year % 100 in written or "零一三" in text
+            case.expected.append(Expected("date", f"{year if has_year else '-'}-{month:02d}-{day:02d}"))
+            return
+    elif re.search(r"[点點时時:：]|\d\s?p", text):
+        if not re.search(r"[午晚晏早晝pa]", text) and hour > 12 and hour not in written:
+            case.left_out.append("half of the day by the reference time")
+        elif re.search(r"\b[A-Z]{3}\b", text):
+            case.left_out.append("other time zone")
+        else:
+            case.expected.append(Expected("time", f"{hour:02d}:{minute:02d}"))
+            return
+        case.ignored.append((0, len(text)))
+        return
+    case.left_out.append("relative day, part of a day, or a longer time")
+    case.ignored.append((0, len(text)))
+
+
+def _read_chinese_amount(case: Case, text: str, value: str) -> None:
+    found = re.match(r"\(simple (\w+) ([\d.]+)\)", value)
+    if not found or not re.search(r"\d", text):
+        case.left_out.append("amount in words")
+        case.ignored.append((0, len(text)))
+        return
+    cents = found[1] == "Cent"
+    amount = str(float(found[2]) / 100) if cents else found[2]
+    code = found[1] if found[1].isupper() else ""
+    case.expected.append(Expected("price", amount, currency=code))

@@ -1,0 +1,120 @@
+"""The features of a page that sets label: dates, authors and the rest, each as a tally of all who could answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from tools.accuracy.contestants import ASSAY, HTMLDATE, PLAN, PLAN_AND_SCHEMA, TRAFILATURA, Answer, Answers
+from tools.accuracy.counting import Miss, Tally
+from tools.accuracy.labels import LabelledPage
+from tools.accuracy.matching import day_of, named, same_text, same_title
+
+Asked = list[tuple[LabelledPage, Answers]]
+Says = Callable[[Answer], str | None]
+Judge = Callable[[str], bool]
+
+
+def dates(asked: Asked) -> Tally:
+    """Publication dates, right to the day."""
+    tally = Tally("publication date, right to the day", (ASSAY, *HTMLDATE, TRAFILATURA, PLAN))
+    for page, answers in asked:
+        if page.days:
+            _count(tally, page, answers, lambda a: a.date, page.days[0], _is_day(page))
+    return tally
+
+
+def authors(asked: Asked) -> Tally:
+    """Authors: right where at least one labelled person is named."""
+    tally = Tally("author, at least one labelled person", (ASSAY, TRAFILATURA, PLAN, PLAN_AND_SCHEMA))
+    for page, answers in asked:
+        if page.authors:
+            label = "; ".join(page.authors)
+            _count(tally, page, answers, _said_authors, label, _names(page))
+        elif page.authors == ():
+            for name in tally.contestants:
+                if name in answers and answers[name].authors:
+                    tally.add_unlabelled(page.set, name)
+    return tally
+
+
+def texts(asked: Asked) -> list[Tally]:
+    """Title (also with a site's name before or after it), site name and language."""
+    title = Tally("title, equal to the label", (ASSAY, TRAFILATURA))
+    loose = Tally("title, or one of the two with more before or after it", (ASSAY, TRAFILATURA))
+    site = Tally("site name", (ASSAY, TRAFILATURA))
+    language = Tally("language", (ASSAY,))
+    for page, answers in asked:
+        for tally, label, says, same in (
+            (title, page.title, lambda a: a.title, same_text),
+            (loose, page.title, lambda a: a.title, same_title),
+            (site, page.site_name, lambda a: a.site_name, same_text),
+            (language, page.language, lambda a: a.language, same_text),
+        ):
+            if label:
+                _count(tally, page, answers, says, label, _is_text(label, same))
+    return [title, loose, site, language]
+
+
+def flags(asked: Asked) -> list[Tally]:
+    """What is only seen or not seen, on pages where the label says that it is there; absence is labelled nowhere."""
+    credit = Tally("an author or a byline seen, where an author is labelled", (ASSAY, TRAFILATURA, PLAN))
+    byline = Tally("a byline seen (has_byline), where an author is labelled", (ASSAY, PLAN))
+    headings = Tally("headings seen (has_headings), where sub-headings are labelled", (ASSAY, PLAN))
+    for page, answers in asked:
+        if page.authors:
+            _count(
+                credit, page, answers, lambda a: "seen" if a.authors or a.has_byline else None, "; ".join(page.authors)
+            )
+            _count(byline, page, answers, lambda a: "seen" if a.has_byline else None, "; ".join(page.authors))
+        if page.has_subheadings:
+            _count(headings, page, answers, lambda a: "seen" if a.has_headings else None, "sub-headings")
+    return [credit, byline, headings]
+
+
+def rates(asked: Asked) -> dict[str, dict[str, float]]:
+    """Per set, the share of pages on which Assay saw a feature: for what no set labels, the figure that there is."""
+    seen: dict[str, Counter[str]] = {}
+    total: Counter[str] = Counter()
+    for page, answers in asked:
+        total[page.set] += 1
+        seen.setdefault(page.set, Counter()).update(answers[ASSAY].seen)
+    return {name: {feature: hits / total[name] for feature, hits in counts.items()} for name, counts in seen.items()}
+
+
+def failures(asked: Iterable[tuple[LabelledPage, Answers]], name: str) -> list[tuple[str, Answer]]:
+    """The pages to which a contestant gave no answer at all, with its reason."""
+    return [(page.place, answers[name]) for page, answers in asked if name in answers and answers[name].failed]
+
+
+def _count(
+    tally: Tally,
+    page: LabelledPage,
+    answers: Answers,
+    says: Says,
+    label: str,
+    is_right: Judge = bool,
+) -> None:
+    said = {name: says(answers[name]) for name in tally.contestants if name in answers}
+    right = {name: bool(text) and is_right(text or "") for name, text in said.items()}
+    for name, text in said.items():
+        tally.add(page.set, name, is_right=right[name], is_answered=bool(text))
+    if not right.get(ASSAY, True):
+        found_by = tuple(name for name, is_right_too in right.items() if is_right_too)
+        tally.misses.append(Miss(page.place, label, {name: text or "-" for name, text in said.items()}, found_by))
+
+
+def _said_authors(answer: Answer) -> str | None:
+    return "\n".join(answer.authors) or None
+
+
+def _is_day(page: LabelledPage) -> Judge:
+    return lambda said: day_of(said) in page.days
+
+
+def _names(page: LabelledPage) -> Judge:
+    return lambda said: named(page.authors or (), tuple(said.split("\n")))
+
+
+def _is_text(label: str, same: Callable[[str, str], bool]) -> Judge:
+    return lambda said: same(label, said)

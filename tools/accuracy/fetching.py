@@ -1,0 +1,171 @@
+"""Fetching, held against addresses that must not be reached, real robots.txt files, and pages that must not be refused.
+
+Nothing here opens a connection or looks a name up: the resolver is made up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from protego import Protego
+
+from handlers.fetch_page import FetchPageRules
+from schemas.replies import FetchedPage, FetchFailure, FetchRefused
+from streams.fetch.guard import Admitted, admit
+from streams.fetch.headers import retry_after
+from streams.fetch.robots import RobotsRules, rules_for
+from streams.fetch.settings import FetchSettings
+from tests.rules import shipped_rules
+from tools import labelled
+from tools.accuracy.goals import Goal
+
+ADDRESSES, ROBOTS, WAITS = "ssrf_urls", "robots_txt", "retry_after_values"
+PAGES = ("wcxb_page_types", "fundus_news_metadata", "magic_html_article_forum", "adbar_dates_authors")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PUBLIC, PRIVATE = "93.184.216.34", "10.0.0.7"
+AGENT = "assaybot"
+CONTROLS = (
+    "http://example.com/", "https://example.com:8443/a?b=c#d", "http://EXAMPLE.com./", "http://10news.example/",
+    "http://127.example.org/", "http://1password.example/", "http://127.0.0.1.example.org/", "http://0x7f.example/",
+    "http://localhost.example.org/", "http://internal.example.com/", "http://metadata.example.com/latest/meta-data/",
+    "http://93.184.216.34/", "http://8.8.8.8:8080/", "http://[2606:4700::1111]/", "http://[::ffff:8.8.8.8]/",
+    "https://münchen.example/straße", "https://例え.example/", "http://xn--mnchen-3ya.example/",
+    "http://example.com/http://127.0.0.1/", "http://example.com/?u=http://169.254.169.254/", "http://example.com/@a",
+    "http://a.b.c.d.example/%2e%2e/", "http://under_score.example/", "http://172.32.0.1/", "http://100.128.0.1/",
+)  # fmt: skip
+"""Addresses that anybody may visit, written here for the purpose; some only look as if one might not."""
+
+_AGENT = re.compile(r"(?im)^[ \t]*user-agent[ \t]*:[ \t]*([^\s#]+)")
+
+
+@dataclass(slots=True)
+class Measured:
+    """Rows of (what, right, of how many), what was wrong, and goals."""
+
+    rows: list[tuple[str, int, int]] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    goals: list[Goal] = field(default_factory=list)
+
+    def add(self, what: str, verdicts: dict[str, bool], least: float) -> None:
+        """Takes the verdicts on single cases, of which at least so large a share should be right."""
+        right = sum(verdicts.values())
+        self.rows.append((what, right, len(verdicts)))
+        self.wrong += [f"{what}: {case}" for case, is_right in verdicts.items() if not is_right]
+        figure = f"{right} of {len(verdicts)}"
+        self.goals.append(Goal(f"{what}: at least {least:g}", figure, right >= least * len(verdicts)))
+
+    def table(self) -> str:
+        """Markdown."""
+        lines = ["### Fetching", "", "| what | right | of |", "|---|---:|---:|"]
+        lines += [f"| {what} | {right} | {count} |" for what, right, count in self.rows]
+        return "\n".join([*lines, "", *(f"- {wrong}" for wrong in self.wrong), ""])
+
+
+def measure() -> Measured:
+    """Measures whatever of the sets is here."""
+    measured = Measured()
+    if labelled.has(ADDRESSES):
+        asyncio.run(_addresses(measured))
+    if labelled.has(ROBOTS):
+        _robots(measured)
+    if labelled.has(WAITS):
+        _waits(measured)
+    for name in PAGES:
+        if labelled.has(name):
+            _real_pages(measured, name)
+    return measured
+
+
+async def _addresses(measured: Measured) -> None:
+    async def judge(url: str, *answers: str) -> tuple[Admitted | FetchRefused, bool]:
+        """What becomes of an address, and whether its name was looked up."""
+        asked: list[str] = []
+
+        async def resolver(host: str, port: int) -> Sequence[str]:
+            asked.append(host)
+            return answers
+
+        return await admit(url, FetchSettings(), resolver), bool(asked)
+
+    by_kind: dict[str, dict[str, bool]] = {}
+    for case in labelled.cases(ADDRESSES):
+        url, kind = case["url"], case["expect"]
+        found, was_asked = await judge(url, PUBLIC)
+        refused = isinstance(found, FetchRefused)
+        if kind == "block":
+            right = refused and not was_asked
+        elif kind == "invalid":
+            right = isinstance(found, FetchRefused) and found.reason is FetchFailure.INVALID_URL and not was_asked
+        elif kind == "canonicalise_then_check_ip":
+            right = refused and not was_asked
+        else:
+            # A name of somebody else's: what counts is what it stands for.
+            inside, _ = await judge(url, PUBLIC, PRIVATE)
+            right = isinstance(inside, FetchRefused)
+        by_kind.setdefault(kind, {})[f"{case['id']} {url}"] = right
+    for kind, verdicts in sorted(by_kind.items()):
+        measured.add(f"addresses, {kind.replace('_', ' ')}", verdicts, 1.0)
+    controls = {url: isinstance((await judge(url, PUBLIC))[0], Admitted) for url in CONTROLS}
+    measured.add("addresses that anybody may visit", controls, 1.0)
+
+
+def _robots(measured: Measured) -> None:
+    raised: dict[str, bool] = {}
+    sitemaps: dict[str, bool] = {}
+    delays: dict[str, bool] = {}
+    slowest = 0.0
+    for case in labelled.cases(ROBOTS):
+        text, name = case["text"], case["id"]
+        began = time.perf_counter()
+        try:
+            rules = RobotsRules(AGENT, text)
+            for path in ("/", "/robots.txt", "/search?q=1", "/a/b/c.html", "/%E3%81%82"):
+                rules.allows(f"https://{case['domain']}{path}")
+            raised[name] = rules.crawl_delay >= 0
+        except Exception as error:
+            raised[f"{name}: {error!r}"] = False
+            continue
+        slowest = max(slowest, time.perf_counter() - began)
+        sitemaps[name] = len(list(Protego.parse(rules_for(AGENT, text)).sitemaps)) == case["sitemaps"]
+        if case["crawl_delay"]:
+            agents = {AGENT, *(token.partition("/")[0].lower() for token in _AGENT.findall(text))}
+            found = {RobotsRules(agent, text).crawl_delay for agent in agents}
+            delays[f"{name} {case['crawl_delay']}"] = {float(delay) for delay in case["crawl_delay"]} <= found
+    measured.add("robots.txt files that were read", raised, 1.0)
+    measured.add("robots.txt, as many sitemaps as labelled", sitemaps, 0.99)
+    measured.add("robots.txt, each labelled Crawl-delay is some agent's", delays, 0.99)
+    measured.goals.append(Goal("robots.txt: never above 100 ms", f"{slowest * 1000:.1f} ms at most", slowest <= 0.1))
+
+
+def _waits(measured: Measured) -> None:
+    verdicts = {}
+    for case in labelled.cases(WAITS):
+        now = parsedate_to_datetime(case["now"].replace("UTC", "GMT"))
+        found = retry_after(case["header"], now)
+        # The set says "no wait" for what is past and for what is malformed alike; ours are 0 and none.
+        expected = case["expected_seconds"] or (None if case["invalid"] else 0.0)
+        verdicts[f"{case['id']} {case['header']}"] = found == expected
+    measured.add("Retry-After values", verdicts, 1.0)
+
+
+def _real_pages(measured: Measured, name: str) -> None:
+    """Pages that are content: none may be taken for a refusal. Some hold no text at all, which is counted beside it."""
+    reader = shipped_rules(FetchPageRules).reader
+    has_text: dict[str, bool] = {}
+    is_taken_as_it_is: dict[str, bool] = {}
+    for case in labelled.cases(name):
+        if not case.get("file"):
+            continue
+        url = labelled.address(case)
+        found = reader.detail(FetchedPage(url, url, 200, "", labelled.body(name, case), NOW))
+        reason = found.reason if isinstance(found, FetchRefused) else None
+        has_text[f"{case['id']}"] = reason is not FetchFailure.NO_CONTENT
+        is_taken_as_it_is[f"{case['id']} {reason or ''}"] = reason in (None, FetchFailure.NO_CONTENT)
+    measured.add(f"{name}: pages not taken for a soft 404 or a challenge", is_taken_as_it_is, 0.995)
+    measured.add(f"{name}: pages with a text to pass on", has_text, 0.97)

@@ -1,0 +1,60 @@
+"""Everything that is measured of judges, in one text: tables by task, what answers take, and the goals."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from streams.settings import Settings, load_settings
+from tools import labelled
+from tools.accuracy import attacks, claims, ranking, relevance, retrieval, searches, table
+from tools.accuracy.goals import Goal
+from tools.accuracy.judges import bill_table, judges
+
+
+async def measure(parts: Set[str], most_cases: int, most_usd: float, settings: Settings | None = None) -> str:
+    """The tables of the parts, for the offline judge and the model that the settings name; "" for no parts.
+
+    Args:
+        parts: Of claims, relevance, searches, retrieval and attacks.
+        most_cases: Of each set, that a model is asked about.
+        most_usd: What all of its answers may cost together.
+        settings: As the configuration and the environment say, by default.
+    """
+    if not parts:
+        return ""
+    goals: list[Goal] = []
+    lines: list[str] = []
+    async with judges(settings or load_settings(), most_cases, most_usd) as some:
+        if "claims" in parts:
+            own, reached = await claims.run(some)
+            lines, goals = [*lines, *own, ""], [*goals, *reached]
+        if "relevance" in parts:
+            lines += [*await relevance.run(some), ""]
+        if "searches" in parts:
+            own, reached = await searches.run(some)
+            lines, goals = [*lines, *own, ""], [*goals, *reached]
+        if "retrieval" in parts and labelled.has(retrieval.SET):
+            lines += [*await retrieval.run(some), ""]
+        bills = bill_table(some)  # before the attacks: texts without end take longer than what people write
+        if "attacks" in parts:
+            own, reached = await attacks.run(some)
+            lines, goals = [*lines, *own, ""], [*goals, *reached]
+    head = [table.goals_table(goals, "Goals of judges")] if goals else []
+    return "\n".join([*head, *lines, bills])
+
+
+async def measure_ranking(
+    most_cases: int, most_usd: float, most_queries: int | None = None, settings: Settings | None = None
+) -> str:
+    """The tables of queries, which have a place of their own; "" where no set is here.
+
+    Args:
+        most_cases: Queries of each set that a model is asked about.
+        most_usd: What all of its answers may cost together.
+        most_queries: Of each set and kind, that anybody is asked about; None for all.
+        settings: As the configuration and the environment say, by default.
+    """
+    settings = settings or load_settings()
+    async with judges(settings, most_cases, most_usd) as some:
+        lines, goals = await ranking.run(some, settings, most_queries)
+        return "\n".join([table.goals_table(goals, "Goals of queries"), *lines, bill_table(some)]) if goals else ""

@@ -1,0 +1,114 @@
+"""Listings: the links to what they list, and their next page, against what others annotated.
+
+Detail links are compared as sets of canonical addresses, and their order with the page's. The annotators of the pages
+with paging named what its links are called: where "next" is the newer page of a blog, they call the older one, which is
+what follows in the listing, "previous". So the literal count stands beside one that leaves out the cases in which the
+annotated page has the lower number, or calls itself newer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from handlers.fetch_page import FetchPageRules
+from handlers.page.html import parse_page
+from handlers.page.links import absolute_url, canonical_url
+from handlers.page.listing import Listing, follow_listing
+from handlers.page.paging import page_number
+from tests.rules import shipped_rules
+from tools import labelled
+from tools.accuracy.goals import Goal
+
+DETAILS, PAGES = "listing_to_detail_sites", "autopager_pagination"
+_NEWER = "newer"
+
+
+def run() -> tuple[list[str], list[Goal]]:
+    """Tables and goals, over the sets that are here."""
+    rules = shipped_rules(FetchPageRules)
+    lines: list[str] = []
+    goals: list[Goal] = []
+    if labelled.has(DETAILS):
+        _details(rules, lines, goals)
+    if labelled.has(PAGES):
+        _pages(rules, lines, goals)
+    return lines, goals
+
+
+def _details(rules: FetchPageRules, lines: list[str], goals: list[Goal]) -> None:
+    found = right = wanted = in_order = listings = 0
+    for case in labelled.cases(DETAILS):
+        if "detail_urls" in case:
+            got = [canonical_url(link.url) for link in _follow(DETAILS, case, rules).links]
+            expected = [canonical_url(url) for url in case["detail_urls"]]
+            found, wanted, listings = found + len(got), wanted + len(expected), listings + 1
+            right += len(set(got) & set(expected))
+            in_order += got == expected
+    recall, precision = right / wanted, right / max(1, found)
+    lines += ["", "### Listings", ""]
+    lines.append(f"Detail links of {listings} listings: {right} of {wanted} found, {found - right} others;")
+    lines.append(f"{in_order} listings have exactly the labelled links, in the page's order.")
+    goals.append(Goal("detail links: 0.98 found", f"{recall:.3f}", recall >= 0.98))
+    goals.append(Goal("detail links: 0.95 of those found are", f"{precision:.3f}", precision >= 0.95))
+
+
+def _pages(rules: FetchPageRules, lines: list[str], goals: list[Goal]) -> None:
+    counts: Counter[str] = Counter()
+    for case in labelled.cases(PAGES):
+        answer = _follow(PAGES, case, rules).next_page
+        got = canonical_url(answer) if answer else None
+        annotated = dict(_annotated(case))
+        expected = {url for url, kind in annotated.items() if kind == "NEXT"}
+        if expected:
+            leads_on = not _leads_back(case, expected, rules)
+            counts.update(next=1, next_right=got in expected, on=leads_on, on_right=leads_on and got in expected)
+        elif not case["has_pagination"]:
+            counts.update(rest=1, false=got is not None)
+        elif "NEXT" not in case["selectors"]:
+            counts.update(unmarked=1, followed=got in annotated, strange=got is not None and got not in annotated)
+    lines += ["", f"Next page: {counts['next_right']} of {counts['next']} that are annotated as next; of the"]
+    lines.append(f"{counts['on']} of these that lead on in the listing {counts['on_right']}. False ones on")
+    lines.append(
+        f"{counts['false']} of {counts['rest']} pages without paging. Of {counts['unmarked']} pages that have other"
+    )
+    lines.append(
+        f"links to pages, such as numbers or older posts, {counts['followed']} are followed by one of these and"
+    )
+    lines.append(f"{counts['strange']} by any other link; the rest are last pages, or have no link in their markup.\n")
+    for what, right, of in (("of those that lead on", "on_right", "on"), ("as annotated", "next_right", "next")):
+        share = counts[right] / max(1, counts[of])
+        goals.append(Goal(f"next page: 0.85 found, {what}", f"{share:.3f}", share >= 0.85))
+    wrong = counts["false"] / max(1, counts["rest"])
+    goals.append(Goal("next page: false ones on 0.05 of the rest", f"{wrong:.3f}", wrong <= 0.05))
+
+
+def _follow(name: str, case: dict[str, Any], rules: FetchPageRules) -> Listing:
+    return follow_listing(_html(name, case), case["url"], "", 1000, rules.listing, rules.page_reading)
+
+
+def _html(name: str, case: dict[str, Any]) -> str | bytes:
+    body = labelled.body(name, case)
+    return body.decode(case["encoding"], "replace") if case.get("encoding") else body
+
+
+def _annotated(case: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The pages that annotated links lead to, and what they are annotated as; NEXT last, so that it wins."""
+    tree = parse_page(_html(PAGES, case)).tree
+    base_node = tree.css_first("base[href]")
+    base = (absolute_url(case["url"], base_node.attributes.get("href") or "") if base_node else None) or case["url"]
+    for kind, selector in sorted(case["selectors"].items(), key=lambda item: item[0] == "NEXT"):
+        for node in tree.css(selector):
+            link = node if node.tag == "a" else node.css_first("a") or node.parent
+            href = (link.attributes.get("href") or "") if link is not None else ""
+            if (url := absolute_url(base, href)) and (canonical := canonical_url(url)):
+                yield canonical, kind
+
+
+def _leads_back(case: dict[str, Any], expected: set[str], rules: FetchPageRules) -> bool:
+    """Whether what is annotated as next is an earlier page of the listing, by its number or by what it is called."""
+    own = page_number(canonical_url(case["url"]) or "", rules.listing.paging)
+    numbers = [page_number(url, rules.listing.paging) or 1 for url in expected]
+    selector = case["selectors"]["NEXT"].lower()
+    return (own is not None and max(numbers) < own) or _NEWER in selector

@@ -1,0 +1,215 @@
+"""What rankings are measured on: documents, and queries whose answers are known.
+
+Known items: a page is looked for by its labelled title, by a part of the title, and by a sentence that its main text is
+known to hold; the page itself is the answer, and so is every other page that the same words are the label of. And
+headlines of a government's news, graded for a programme and for the projects in it by the author of a rule engine.
+Which sentence, which words: a hash of the page's id decides, so that nobody does.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any, TypeVar
+
+from handlers.page.links import host_of, registrable_domain
+from tools import labelled
+from tools.accuracy.labels import LabelledPage, pages
+
+PAGES, CHINESE, NEWS, HEADLINES = (
+    "wcxb_page_types",
+    "magic_html_article_forum",
+    "twnews_zh_hant",
+    "tw_gov_news_relevance",
+)
+CHINESE_BESIDE = "zh_list_detail"
+"""Pages without labels of a text or a title: they lie beside the others in the index."""
+TITLE, PART, SENTENCE, CLAUSE = "title", "part of a title", "sentence", "part of a sentence"
+PART_WORDS, PART_CHARACTERS = 5, 8
+KNOWN, RELATED, CLOSE = 4.0, 2.0, 3.0
+"""Grades: the page that is looked for; a headline that may belong to a subject, and one that surely does."""
+UNDECIDED = "待人工判讀"
+GRADES = {"高度相關": CLOSE, "可能相關": RELATED}
+SUBJECTS = ("人工智慧", "AI", "AI 新十大建設")
+_STOP = re.compile(r"(?<=[。！？])|\n")
+_CLAUSE = re.compile(r"[，。！？；：、\s]+")
+_SENTENCE_CHARACTERS = (12, 80)
+_HAN = re.compile(r"[\u3400-\u9fff]")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A page that is indexed."""
+
+    url: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query and what answers it.
+
+    Attributes:
+        kind: What it was made of.
+        text: As it is asked.
+        grades: Of the documents that answer it, by address; the others are of no use.
+        unjudged: Documents of which nobody has said whether they answer it; they are passed over.
+        site: Registrable domain of the page that it was made of, "" where it was made of none.
+    """
+
+    kind: str
+    text: str
+    grades: Mapping[str, float]
+    unjudged: frozenset[str] = frozenset()
+    site: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RankingSet:
+    """One index and what is asked of it."""
+
+    name: str
+    documents: tuple[Document, ...]
+    queries: tuple[Query, ...]
+
+
+def ranking_sets() -> Iterator[RankingSet]:
+    """The sets that are here."""
+    for needed, made in (((PAGES,), _known_pages), ((CHINESE, NEWS), _chinese), ((HEADLINES,), _headlines)):
+        if all(labelled.has(name) for name in needed):
+            yield made()
+
+
+def sample(whole: RankingSet, most: int | None) -> RankingSet:
+    """The set with so many queries of each kind, drawn by a hash; with all of them for None."""
+    if most is None:
+        return whole
+    drawn = sorted(whole.queries, key=lambda query: sha256(query.text.encode()).digest())
+    kinds = dict.fromkeys(query.kind for query in whole.queries)
+    kept = {id(query) for kind in kinds for query in [query for query in drawn if query.kind == kind][:most]}
+    return replace(whole, queries=tuple(query for query in whole.queries if id(query) in kept))
+
+
+def known_items(labels: Sequence[tuple[LabelledPage, str, str]]) -> tuple[Query, ...]:
+    """A query for each (page, kind, words); pages that share the words under one kind answer each other's.
+
+    >>> known_items([])
+    ()
+    """
+    answers: dict[tuple[str, str], dict[str, float]] = {}
+    for page, kind, words in labels:
+        answers.setdefault((kind, _same(words)), {})[page.url] = KNOWN
+    return tuple(
+        Query(kind, words, answers[kind, _same(words)], site=registrable_domain(host_of(page.url)))
+        for page, kind, words in labels
+    )
+
+
+def part_of(title: str, salt: str) -> str | None:
+    """Some words of a title that follow each other, or characters of a Chinese one; None where it has no more.
+
+    >>> part_of("Cats and dogs", "1") is None
+    True
+    >>> len(part_of("The seven best cafés for cats and dogs in town", "1").split())
+    5
+    """
+    if _HAN.search(title):
+        plain = _CLAUSE.sub("", title)
+        start = chosen(range(len(plain) - PART_CHARACTERS + 1), salt)
+        return plain[start : start + PART_CHARACTERS] if start is not None and len(plain) > PART_CHARACTERS else None
+    words = title.split()
+    start = chosen(range(len(words) - PART_WORDS + 1), salt)
+    return " ".join(words[start : start + PART_WORDS]) if start is not None and len(words) > PART_WORDS else None
+
+
+def chosen(some: Sequence[T], salt: str) -> T | None:
+    """One of some, by a hash; None where there is none."""
+    return some[int(sha256(salt.encode()).hexdigest()[:8], 16) % len(some)] if some else None
+
+
+def _known_pages() -> RankingSet:
+    found = list(pages(PAGES))
+    return RankingSet(PAGES, _documents(found), known_items([label for page in found for label in _labels(page)]))
+
+
+def _chinese() -> RankingSet:
+    """Pages in both scripts. Few of them are labelled, so sentences of whole gold texts serve as well."""
+    found = [*pages(NEWS), *(page for page in pages(CHINESE) if page.language == "zh")]
+    beside: tuple[Document, ...] = ()
+    if labelled.has(CHINESE_BESIDE):
+        rows = [row for row in labelled.cases(CHINESE_BESIDE) if row["lang"].startswith("zh")]
+        beside = tuple(Document(labelled.address(row), labelled.body(CHINESE_BESIDE, row)) for row in rows)
+    labels = [label for page in found for label in _labels(page)]
+    labels += [
+        (page, CLAUSE, part)
+        for page, kind, words in labels
+        if kind == SENTENCE and (part := _longest_clause(words)) is not None
+    ]
+    return RankingSet("Chinese pages", _documents(found) + beside, known_items(labels))
+
+
+def _labels(page: LabelledPage) -> Iterator[tuple[LabelledPage, str, str]]:
+    if page.title:
+        yield page, TITLE, page.title
+        if (part := part_of(page.title, page.id)) is not None:
+            yield page, PART, part
+    sentences = page.must_contain or tuple(_sentences(page.gold_text or ""))
+    if (sentence := chosen(sentences, page.id)) is not None:
+        yield page, SENTENCE, sentence
+
+
+def _sentences(text: str) -> Iterator[str]:
+    least, most = _SENTENCE_CHARACTERS
+    for sentence in _STOP.split(text):
+        if least <= len(plain := sentence.strip()) <= most and _HAN.search(plain):
+            yield plain
+
+
+def _longest_clause(sentence: str) -> str | None:
+    clauses = [clause for clause in _CLAUSE.split(sentence) if clause]
+    longest = max(clauses, key=len, default="")
+    return longest if len(clauses) > 1 and len(longest) >= PART_CHARACTERS else None
+
+
+def _headlines() -> RankingSet:
+    """Each headline is a page of its own; it has a summary where the set has one."""
+    rows = list(labelled.cases(HEADLINES))
+    documents = tuple(Document(_address(row), _page_of(row)) for row in rows)
+    undecided = frozenset(_address(row) for row in rows if row["expected_initiative"] == UNDECIDED)
+    named = [(row, name) for row in rows for name in row["expected_initiative"].split("|") if name]
+    names = sorted({name for _, name in named if name != UNDECIDED})
+    projects = [
+        Query("project", name, {_address(row): _grade(row) for row, of in named if of == name}, undecided)
+        for name in names
+    ]
+    related = {_address(row): _grade(row) for row in rows if row["expected_relevance"]}
+    subjects = [Query("subject", words, related) for words in SUBJECTS]
+    return RankingSet(HEADLINES, documents, (*projects, *subjects))
+
+
+def _grade(row: Mapping[str, Any]) -> float:
+    return GRADES[row["expected_relevance"]]
+
+
+def _page_of(row: Mapping[str, Any]) -> bytes:
+    title, summary = html.escape(row["title"]), html.escape(row["summary"])
+    head = f'<!doctype html><html lang="zh-Hant"><head><meta charset="utf-8"><title>{title}</title></head>'
+    return f"{head}<body><article><h1>{title}</h1><p>{summary}</p></article></body></html>".encode()
+
+
+def _address(row: Mapping[str, Any]) -> str:
+    """The headline's address and its number, for some were taken from one front page."""
+    url = str(row["source_url"])
+    return f"{url}{'&' if '?' in url else '?'}case={row['id']}"
+
+
+def _documents(found: Iterable[LabelledPage]) -> tuple[Document, ...]:
+    return tuple(Document(page.url, page.body()) for page in found)
+
+
+def _same(words: str) -> str:
+    return " ".join(words.casefold().split())

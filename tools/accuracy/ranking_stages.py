@@ -1,0 +1,184 @@
+"""The stages of a query switched on one by one, by the configuration's own switches, and measured.
+
+An index, queries with their answers and a judge go in; out come figures by kind of query and by stage. Each query goes
+through ``rank_results`` as in production, so what is measured is what a user gets.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import combinations
+from statistics import fmean
+from time import process_time
+from typing import Any
+
+from handlers.page.links import host_of, registrable_domain
+from handlers.rank_results import RankResultsRules, rank_results, read_ranking
+from handlers.ranking.metrics import ndcg_at, reciprocal_rank
+from schemas.needs import Ask, AskModel, SearchVectors
+from schemas.outcome import Emit
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted, StageName
+from schemas.replies import Reply
+from streams.index.hashed_ngrams import hash_ngrams
+from streams.settings import load_settings
+from tests.ranking_checks import out_of_order
+from tools.accuracy.judges import Judge
+from tools.accuracy.ranking_index import RankingIndex
+from tools.accuracy.ranking_sets import Query
+
+TOP, TOP_TRUST, DEPTH = 10, 5, 50
+"""Results that NDCG and diversity look at, the share of HIGH, and recall."""
+VECTOR, BM25, RANKING, TREES, MMR, SHIPPED = "vector", "+ BM25", "+ ranking", "+ trees", "+ MMR", "as shipped"
+_OFF: Mapping[str, Mapping[str, Any]] = {
+    "bm25": {"enabled": False},
+    "model_ranking": {"enabled": False},
+    "trees": {"mode": "off"},
+    "mmr": {"enabled": False},
+}
+_ON: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    BM25: ("bm25", {"enabled": True}),
+    RANKING: ("model_ranking", {"enabled": True}),
+    TREES: ("trees", {"mode": "on"}),
+    MMR: ("mmr", {"enabled": True}),
+}
+ASKED_AT = datetime(2026, 1, 1, tzinfo=UTC)
+"""When every query is asked, for all pages are older than that; so the figures don't age."""
+_DIMENSIONS, _CHARACTERS = 512, 4000
+_TIMED = 50
+"""Queries that are asked again for the time."""
+
+
+@dataclass(slots=True)
+class Figures:
+    """What was measured of some queries, one entry each."""
+
+    ndcg: list[float] = field(default_factory=list)
+    reciprocal: list[float] = field(default_factory=list)
+    recall: list[float] = field(default_factory=list)
+    unlike: list[float] = field(default_factory=list)
+    domains: list[float] = field(default_factory=list)
+    high: list[float] = field(default_factory=list)
+    milliseconds: list[float] = field(default_factory=list)
+    usd: list[float | None] = field(default_factory=list)
+    by_trees: int = 0
+    out_of_order: int = 0
+
+    def __len__(self) -> int:
+        return len(self.ndcg)
+
+
+Measured = dict[tuple[str, str], Figures]
+"""By kind of query and by stage."""
+
+
+def switches() -> dict[str, dict[str, Any]]:
+    """The section ``ranking`` of each row, from vectors alone to all stages; then what ships."""
+    section: dict[str, Any] = dict(_OFF)
+    rows = {VECTOR: section}
+    for name, (stage, on) in _ON.items():
+        section = {**section, stage: on}
+        rows[name] = section
+    return {**rows, SHIPPED: {}}
+
+
+def rules_of(section: Mapping[str, Any], **others: Any) -> RankResultsRules:
+    """The shipped rules with these keys of the section, and of others, changed."""
+    settings = load_settings(ranking=dict(section), **others)
+    return settings.rules(RankResultsRules)
+
+
+async def measure(
+    index: RankingIndex, queries: Sequence[Query], rows: Mapping[str, RankResultsRules], judge: Judge
+) -> Measured:
+    """Asks every query under the rules of every row; some of them again, as a user would, for the time.
+
+    A context changes no order, and one of so many results as recall needs is more than anybody asks for.
+    """
+    measured: Measured = defaultdict(Figures)
+    likeness = Likeness(index)
+    for row, served in rows.items():
+        rules = served.model_copy(update={"reasoning": served.reasoning.model_copy(update={"enabled": False})})
+        for query in queries:
+            completed, _ = await answer(index, query.text, rules, judge)
+            _count(measured[query.kind, row], query, completed, likeness)
+        for query in queries[:: max(1, len(queries) // _TIMED)]:
+            _, milliseconds = await answer(index, query.text, served, judge, None)
+            measured[query.kind, row].milliseconds.append(milliseconds)
+    return measured
+
+
+async def answer(
+    index: RankingIndex, text: str, rules: RankResultsRules, judge: Judge, limit: int | None = DEPTH
+) -> tuple[RankingCompleted, float]:
+    """The answer to a query, and the milliseconds of CPU that it took, those of its vector search included."""
+    request = RankingRequested(request_id="accuracy", query=text, limit=limit, requested_at=ASKED_AT)
+    replies: list[Reply] = []
+    searched, began = 0.0, process_time()
+    step = rank_results(request, rules)
+    while isinstance(step, Ask):
+        asked = process_time()
+        if isinstance(step.need, SearchVectors):
+            reply, seconds = await index.search(step.need)
+            replies.append(reply)
+            searched += seconds - (process_time() - asked)
+        else:
+            assert isinstance(step.need, AskModel)
+            replies.append(await judge.ask(step.need))
+        step = read_ranking(request, tuple(replies), rules)
+    assert isinstance(step, Emit), step
+    completed = step.events[0]
+    assert isinstance(completed, RankingCompleted)
+    return completed, 1000 * (process_time() - began + searched)
+
+
+class Likeness:
+    """How alike two pages of an index are, by their words: a measure of its own, not the one that MMR goes by."""
+
+    def __init__(self, index: RankingIndex) -> None:
+        """Takes the pages; a vector is made when a page is first seen."""
+        self._pages = index.pages
+        self._vectors: dict[str, list[float]] = {}
+
+    def unlikeness(self, urls: Sequence[str]) -> float:
+        """One less the mean cosine of all pairs; 1 where there are no two."""
+        vectors = [self._vector(url) for url in urls if url in self._pages]
+        pairs = [sum(a * b for a, b in zip(one, other, strict=True)) for one, other in combinations(vectors, 2)]
+        return 1 - fmean(pairs) if pairs else 1.0
+
+    def _vector(self, url: str) -> list[float]:
+        if url not in self._vectors:
+            page = self._pages[url]
+            self._vectors[url] = hash_ngrams(f"{page.title}\n{page.content[:_CHARACTERS]}", _DIMENSIONS)
+        return self._vectors[url]
+
+
+def together(measured: Measured, row: str, kinds: Sequence[str]) -> Figures:
+    """The figures of several kinds of queries as one."""
+    whole = Figures()
+    for kind in kinds:
+        some = measured.get((kind, row), Figures())
+        for name in ("ndcg", "reciprocal", "recall", "unlike", "domains", "high", "milliseconds", "usd"):
+            getattr(whole, name).extend(getattr(some, name))
+        whole.by_trees += some.by_trees
+        whole.out_of_order += some.out_of_order
+    return whole
+
+
+def _count(figures: Figures, query: Query, completed: RankingCompleted, likeness: Likeness) -> None:
+    urls = [result.url for result in completed.results]
+    judged = [url for url in urls if url not in query.unjudged]
+    grades = [query.grades.get(url, 0.0) for url in judged]
+    figures.ndcg.append(ndcg_at(grades, TOP, list(query.grades.values())))
+    figures.reciprocal.append(reciprocal_rank(grades))
+    figures.recall.append(sum(url in query.grades for url in judged[:DEPTH]) / len(query.grades))
+    figures.unlike.append(likeness.unlikeness(urls[:TOP]))
+    figures.domains.append(float(len({registrable_domain(host_of(url)) for url in urls[:TOP]})))
+    labels = [result.trust_label for result in completed.results[:TOP_TRUST]]
+    figures.high.append(labels.count("HIGH") / len(labels) if labels else 0.0)
+    figures.usd.append(completed.llm.cost_usd if completed.llm else 0.0)
+    figures.by_trees += StageName.TREES in completed.stages
+    figures.out_of_order += bool(out_of_order(completed))

@@ -1,0 +1,130 @@
+"""Relevance judged: agreement, precision and recall, beside what counting shared terms alone would say.
+
+Two kinds of cases: pages written for Assay, each with a query and pages that meet only its wider subject (the word list
+of the offline judge was written with an eye on every second query); and headlines of ``tw_gov_news_relevance``, which
+are labelled for a government's AI programme and for the single projects in it, asked for by a word and by the names of
+the projects. The label says what a rule engine's author expects of a headline; headlines that he left to be read by a
+person are left out where a project is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance, read_relevance
+from handlers.results.coverage import coverage, query_terms
+from schemas.outcome import Emit
+from schemas.relevance import RelevanceJudged, RelevanceRequested
+from tests.rules import shipped_rules
+from tools import labelled
+from tools.accuracy.claims import WRITTEN
+from tools.accuracy.judges import NO_MODEL, Judge, decide
+
+SET = "tw_gov_news_relevance"
+WORDS = ("AI", "人工智慧")
+UNDECIDED = "待人工判讀"
+_COLUMNS = ("cases", "relevant", "agreement", "precision", "recall", "F1")
+BASELINES: dict[str, Callable[[float], bool]] = {
+    "any term shared": lambda share: share > 0,
+    "half of the terms shared": lambda share: share >= 0.5,
+    "all terms shared": lambda share: share == 1,
+}
+
+
+class Case(NamedTuple):
+    """A page as the gate sees it, and whether somebody called it relevant to the query."""
+
+    query: str
+    title: str
+    summary: str
+    relevant: bool
+
+
+async def run(some: Sequence[Judge]) -> list[str]:
+    """The table: every judge and baseline on every group of cases."""
+    lines = ["### Relevance: is a page worth reading for a query", ""]
+    lines += [f"| cases | judge | {' | '.join(_COLUMNS)} |", "|---|---|" + "---:|" * len(_COLUMNS)]
+    for title, cases in groups():
+        for judge in some:
+            counts: Counter[tuple[bool, bool]] = Counter()
+            for case in judge.some(cases):
+                if (said := await judged(judge, case)) is not None:
+                    counts[case.relevant, said] += 1
+            lines.append(row(title, judge.name, counts))
+        if len(some) == 1:
+            lines.append(f"| {title} | {NO_MODEL} |" + " – |" * len(_COLUMNS))
+        for name, holds in BASELINES.items():
+            lines.append(row(title, name, Counter((case.relevant, holds(_shared(case))) for case in cases)))
+    return lines
+
+
+def groups() -> Iterator[tuple[str, list[Case]]]:
+    """Cases by what they are."""
+    for half, title in ((0, "first half"), (1, "second half")):
+        yield f"written for Assay, {title}", [case for place, case in written() if place == half]
+    if labelled.has(SET):
+        rows = list(labelled.cases(SET))
+        for word in WORDS:
+            yield f"{SET}, “{word}”", [_headline(word, row, bool(row["expected_relevance"])) for row in rows]
+        decided = [row for row in rows if row["expected_initiative"] != UNDECIDED]
+        names = sorted({name for row in decided for name in row["expected_initiative"].split("|") if name})
+        yield (
+            f"{SET}, {len(names)} projects by name",
+            [_headline(name, row, name in row["expected_initiative"].split("|")) for name in names for row in decided],
+        )
+
+
+def written() -> Iterator[tuple[int, Case]]:
+    """The cases written for Assay, with their half."""
+    for place, line in enumerate((WRITTEN / "gate.jsonl").read_text("utf-8").splitlines()):
+        group = json.loads(line)
+        for label in ("relevant", "irrelevant"):
+            for page in group[label]:
+                title, summary = page.split("|")
+                yield place % 2, Case(group["query"], title, summary, label == "relevant")
+
+
+async def judged(judge: Judge, case: Case) -> bool | None:
+    """What a judge says through the handler; None where it was not to be had."""
+    source = RelevanceRequested(
+        request_id="r", query=case.query, url="https://case.invalid/", title=case.title, content=case.summary
+    )
+    outcome = await decide(judge, judge_relevance, read_relevance, source, shipped_rules(JudgeRelevanceRules))
+    if not isinstance(outcome, Emit):
+        return None
+    verdict = outcome.events[0]
+    assert isinstance(verdict, RelevanceJudged)
+    return verdict.relevant
+
+
+def row(title: str, judge: str, counts: Counter[tuple[bool, bool]]) -> str:
+    """A row of the table from counts by (labelled relevant, judged relevant).
+
+    >>> row("t", "j", Counter({(True, True): 1, (True, False): 1, (False, False): 2}))
+    '| t | j | 4 | 2 | 0.750 | 1.000 | 0.500 | 0.667 |'
+    """
+    right = counts[True, True]
+    labelled_so, judged_so = right + counts[True, False], right + counts[False, True]
+    figures = (
+        _share(right + counts[False, False], counts.total()),
+        _share(right, judged_so),
+        _share(right, labelled_so),
+        _share(2 * right, labelled_so + judged_so),
+    )
+    return f"| {title} | {judge} | {counts.total()} | {labelled_so} | {' | '.join(figures)} |"
+
+
+def _headline(query: str, row: dict[str, str], relevant: bool) -> Case:
+    return Case(query, row["title"], row["summary"], relevant)
+
+
+def _shared(case: Case) -> float:
+    terms = query_terms(case.query, shipped_rules(JudgeRelevanceRules).stop_words)
+    return coverage(terms, f"{case.title}\n{case.summary}")
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.3f}" if whole else "–"

@@ -1,0 +1,152 @@
+"""Result types on labelled pages: what to expect on sites that were never seen, and beside it what ships.
+
+``by site`` is the whole classifier with trees that were grown without the page's site; it decides the goals. ``in
+sample`` is what ships, asked about pages that it was grown from, so it says nothing of other pages. Then the cues
+alone, whose hand-set weights have seen these sets, and the first design's rules word by word. A front page that is
+taken for a listing is right, since many are; it counts as labelled.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+
+from handlers.classify_results import ClassifyResultsRules
+from schemas.retrieval import ResultType, RetrievedContent
+from tests.rules import shipped_rules
+from tools.accuracy import result_speed, seed_rules
+from tools.accuracy.goals import Goal
+from tools.training.by_site import held_out, section
+from tools.training.cases import SHORT_CHARACTERS, TYPES, Case, content, description, read_cases
+
+BY_SITE, IN_SAMPLE, CUES, RULES = "by site", "in sample", "cues alone", "first design's rules"
+TOGETHER = "together"
+PAGE, TEXT = "page", "text only"
+_MADE_WORSE: Mapping[str, tuple[str, Mapping[str, object]]] = {
+    "page, no address": (PAGE, {"url": ""}),
+    "page, no title": (PAGE, {"title": None}),
+    "page, no text beside it": (PAGE, {"content": ""}),
+    "text only, no address": (TEXT, {"url": ""}),
+    "text only, no title": (TEXT, {"title": None}),
+}
+_BEGINNING = f"{SHORT_CHARACTERS} characters of text"
+_DESCRIPTION = "the page's description"
+
+Matrix = Counter[tuple[ResultType, ResultType]]
+Matrices = dict[tuple[str, str, str], Matrix]
+"""Pairs of (label, answer) by what was given (page or text), by whom, and by set."""
+
+
+def run() -> tuple[list[str], list[Goal]]:
+    """Tables and goals, over the sets that are here."""
+    cases = list(read_cases())
+    if not cases:
+        return [], []
+    matrices = measure(cases)
+    lines = ["", "### Result types", ""]
+    for given in (PAGE, TEXT):
+        lines += _table(f"{given}, together", [(who, matrices[given, who, TOGETHER]) for who in _WHO])
+        groups = [group for what, who, group in matrices if what == given and who == BY_SITE and group != TOGETHER]
+        lines += _table(f"{given}, by site", [(group, matrices[given, BY_SITE, group]) for group in groups])
+    worse = [(given, matrices[given, BY_SITE, TOGETHER]) for given in (*_MADE_WORSE, _DESCRIPTION, _BEGINNING)]
+    lines += _table("less than that, by site", worse)
+    for who in (BY_SITE, IN_SAMPLE):
+        for given in (PAGE, TEXT):
+            lines += _confusion(f"{given}, together, {who}", matrices[given, who, TOGETHER])
+    times, in_time = result_speed.run(cases)
+    goals = _goals(matrices[PAGE, BY_SITE, TOGETHER], matrices[TEXT, BY_SITE, TOGETHER])
+    return [*lines, *times], [*goals, *in_time]
+
+
+def measure(cases: list[Case]) -> Matrices:
+    """Everybody's answers to every case that counts."""
+    in_sample = shipped_rules(ClassifyResultsRules).classifier
+    by_cues = shipped_rules(ClassifyResultsRules, result_trees={}).classifier
+    matrices: Matrices = defaultdict(Counter)
+    for asked, known in held_out(cases):
+        grown = section([cases[number] for number in known])
+        by_site = shipped_rules(ClassifyResultsRules, result_trees=grown).classifier
+        everybody: dict[str, Callable[[RetrievedContent], ResultType]] = {
+            BY_SITE: lambda result, asked=by_site: asked.classify(result).result_type,  # type: ignore[misc]
+            IN_SAMPLE: lambda result: in_sample.classify(result).result_type,
+            CUES: lambda result: by_cues.classify(result).result_type,
+            RULES: seed_rules.classify,
+        }
+        for case in (cases[number] for number in asked):
+            results = {given: content(case.set, case.source, with_html=given == PAGE) for given in (PAGE, TEXT)}
+            for given, result in results.items():
+                for who, classify in everybody.items():
+                    _count(matrices, (given, who), case, classify(result))
+            results |= {given: results[of].model_copy(update=less) for given, (of, less) in _MADE_WORSE.items()}
+            cut = results[TEXT].content[:SHORT_CHARACTERS]
+            results[_BEGINNING] = results[TEXT].model_copy(update={"content": cut, "content_kind": "snippet"})
+            if described := description(results[PAGE].html or ""):
+                results[_DESCRIPTION] = results[_BEGINNING].model_copy(update={"content": described})
+            for given in results.keys() - {PAGE, TEXT}:
+                _count(matrices, (given, BY_SITE), case, everybody[BY_SITE](results[given]))
+    return matrices
+
+
+_WHO = (BY_SITE, IN_SAMPLE, CUES, RULES)
+
+
+def macro_f1(matrix: Matrix) -> float:
+    """The mean F1 of the types that occur as a label."""
+    scores = [2 * right / (labelled + answered) for labelled, answered, right in _counts(matrix).values() if labelled]
+    return sum(scores) / len(scores) if scores else 0.0
+
+
+def _count(matrices: Matrices, what: tuple[str, str], case: Case, answer: ResultType) -> None:
+    label = TYPES[case.label]
+    if case.also is not None and answer is TYPES[case.also]:
+        answer = label
+    for group in (case.set, TOGETHER):
+        matrices[*what, group][label, answer] += 1
+
+
+def _counts(matrix: Matrix) -> dict[ResultType, tuple[int, int, int]]:
+    """For each type how many are labelled so, how many are answered so, and how many are both."""
+    return {
+        kind: (
+            sum(matrix[kind, answer] for answer in TYPES),
+            sum(matrix[label, kind] for label in TYPES),
+            matrix[kind, kind],
+        )
+        for kind in TYPES
+    }
+
+
+def _table(title: str, rows: list[tuple[str, Matrix]]) -> list[str]:
+    """Macro-F1, and recall / precision of each type; a dash where nothing is labelled or answered so."""
+    lines = [f"| {title} | cases | macro-F1 | {' | '.join(TYPES)} |", "|---|---:|---:|" + "---|" * len(TYPES)]
+    for name, matrix in rows:
+        cells = [
+            f"{_share(right, labelled)} / {_share(right, answered)}"
+            for labelled, answered, right in _counts(matrix).values()
+        ]
+        lines.append(f"| {name} | {sum(matrix.values())} | {macro_f1(matrix):.3f} | {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def _confusion(title: str, matrix: Matrix) -> list[str]:
+    lines = [f"| {title}: labelled, answered as | {' | '.join(TYPES)} |", "|---|" + "---:|" * len(TYPES)]
+    lines += [f"| {label} | {' | '.join(str(matrix[label, answer]) for answer in TYPES)} |" for label in TYPES]
+    return [*lines, ""]
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.3f}" if whole else "–"
+
+
+def _goals(page: Matrix, text: Matrix) -> list[Goal]:
+    labelled, answered, right = _counts(page)[ResultType.AGGREGATOR]
+    wanted = (
+        ("macro-F1 by site", macro_f1(page), 0.9),
+        ("recall of AGGREGATOR by site", right / max(1, labelled), 0.8),
+        ("precision of AGGREGATOR by site", right / max(1, answered), 0.8),
+        ("macro-F1 by site, text only", macro_f1(text), 0.75),
+    )
+    return [
+        Goal(f"result types: {what}", f"{share:.3f} against {least:.3f}", share >= least)
+        for what, share, least in wanted
+    ]

@@ -1,0 +1,79 @@
+"""The loop one would write without a framework: getmany, decode, work, encode, send, await, commit. At least once.
+
+Modes: ``pages`` and ``notes`` do the same work as the pipeline, ``forward`` passes the bytes on. It decodes with the
+same models and compresses as the pipeline does; it writes no envelope, derives no ids, counts nothing, keeps no order
+between a retry and its successors, and loses its way on the first bad record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord
+
+from handlers.score_page import ScorePageRules, score_page
+from schemas.outcome import Emit
+from schemas.pages import CrawledPage
+from tests.rules import shipped_rules
+from tools.bench.child import Meter, Task
+from tools.bench.events import NoRules, Note, see
+
+MIB = 1024 * 1024
+
+
+async def drain(task: Task, meter: Meter) -> None:
+    """Reads and writes until all records are committed."""
+    work = _work(task.mode)
+    consumer = AIOKafkaConsumer(
+        task.prefix + task.source,
+        bootstrap_servers=task.bootstrap,
+        group_id=f"{task.prefix}bare",
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",
+        fetch_max_bytes=24 * MIB,
+        max_partition_fetch_bytes=14 * MIB,
+    )
+    producer = AIOKafkaProducer(
+        bootstrap_servers=task.bootstrap,
+        enable_idempotence=True,
+        acks="all",
+        compression_type="zstd",
+        max_batch_size=MIB,
+        max_request_size=64 * MIB,
+    )
+    await consumer.start()
+    await producer.start()
+    while meter.seen < task.records:
+        sent = []
+        for records in (await consumer.getmany(timeout_ms=500, max_records=500)).values():
+            for record in records:
+                meter.count()
+                sent.append(await producer.send(task.prefix + task.target, work(record), key=record.key))
+        await asyncio.gather(*sent)
+        await consumer.commit()
+    meter.report().tell()
+    await consumer.stop()
+    await producer.stop()
+
+
+def _work(mode: str) -> Callable[[ConsumerRecord], bytes]:
+    if mode == "forward":
+        return lambda record: bytes(record.value)
+    if mode == "notes":
+        none = NoRules()
+        return lambda record: see(Note.model_validate_json(record.value), none).events[0].to_json()
+    rules = shipped_rules(ScorePageRules)
+
+    def scored(record: ConsumerRecord) -> bytes:
+        page = CrawledPage(url=record.key.decode(), html_base64=record.value, content_type="text/html")
+        outcome = score_page(page, rules)
+        return outcome.events[0].to_json() if isinstance(outcome, Emit) else b""
+
+    return scored
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(drain(Task.given(), Meter())))

@@ -1,0 +1,54 @@
+"""Quix Streams with the same function, exactly once. It runs in an environment of its own (``quix-requirements.txt``).
+
+Its pins and ours exclude each other. Commits come at its default interval.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from handlers.score_page import ScorePageRules, score_page
+from schemas.outcome import Emit
+from schemas.pages import CrawledPage
+from tests.rules import shipped_rules
+from tools.bench.child import Meter, Task
+
+MAX_BYTES = 14 * 1024 * 1024
+
+
+def main() -> int:
+    """Reads and writes until all records are committed."""
+    # Here, because this package is in no environment but its own.
+    from quixstreams import Application
+
+    task, meter = Task.given(), Meter()
+    rules = shipped_rules(ScorePageRules)
+    application = Application(
+        broker_address=task.bootstrap,
+        consumer_group=f"{task.prefix}quix",
+        processing_guarantee="exactly-once",
+        auto_offset_reset="earliest",
+        auto_create_topics=False,
+        consumer_extra_config={"max.partition.fetch.bytes": MAX_BYTES, "fetch.message.max.bytes": MAX_BYTES},
+        producer_extra_config={"compression.type": "zstd", "message.max.bytes": MAX_BYTES},
+        loglevel="WARNING",
+    )
+
+    def scored(body: bytes, key: bytes, timestamp: int, headers: object) -> bytes:
+        meter.count()
+        page = CrawledPage(url=key.decode(), html_base64=body, content_type="text/html")
+        outcome = score_page(page, rules)
+        return outcome.events[0].to_json() if isinstance(outcome, Emit) else b""
+
+    source = application.topic(
+        task.prefix + task.source, key_deserializer="bytes", value_deserializer="bytes", value_serializer="bytes"
+    )
+    target = application.topic(task.prefix + task.target, key_serializer="bytes", value_serializer="bytes")
+    application.dataframe(source).apply(scored, metadata=True).to_topic(target)
+    application.run(count=task.records, timeout=600)
+    meter.report().tell()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""What the trees for result types are grown from: labelled pages of public sets, as measures.
+
+Sets with a label of the three types count in the evaluation. The others help in growing only, with little weight: news
+articles and product pages are single things whatever their site, pages with links to further ones mostly listings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from handlers.classify_results import ClassifyResultsRules
+from handlers.page.html import parse_page
+from handlers.page.links import host_of, registrable_domain
+from handlers.results.page_type import cue_sums, find_cues
+from schemas.retrieval import ResultType, RetrievedContent
+from tests.rules import shipped_rules
+from tools import labelled
+
+TYPES = (ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION)
+EVALUATED = ("wcxb_page_types", "formasaurus_navigation", "zh_list_detail", "magic_html_article_forum")
+HELPING = {
+    "adbar_dates_authors": (ResultType.SPECIFIC_CONTENT, 0.1),
+    "fundus_news_metadata": (ResultType.SPECIFIC_CONTENT, 0.1),
+    "readability_metadata": (ResultType.SPECIFIC_CONTENT, 0.1),
+    "postlight_metadata": (ResultType.SPECIFIC_CONTENT, 0.1),
+    "zyte_products": (ResultType.SPECIFIC_CONTENT, 0.2),
+    "autopager_pagination": (ResultType.AGGREGATOR, 0.3),
+}
+"""Label and weight of every page of a set; of the last one, where links to further pages are annotated."""
+DOUBTFUL = 0.4
+"""Weight of a page whose label its set does not stand for."""
+TEXT_CHARACTERS, SHORT_CHARACTERS = 4000, 200
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One labelled page.
+
+    Attributes:
+        site: What must not be both grown from and evaluated on.
+        label: Its place in ``TYPES``.
+        weight: How much it counts in growing.
+        also: Another type that is no mistake: a front page may list as well as lead on. None for most.
+        counts: Whether it counts in the evaluation.
+        measures: As for a result with its page (``page``) and for its text alone (``text``).
+        source: The case as its set gives it.
+        by_cues: The sums of the cues for each.
+        words: Words of its text.
+        shorts: Measures of what a search engine might show of it, with and without its address; to grow from.
+    """
+
+    set: str
+    id: str
+    site: str
+    label: int
+    weight: float
+    also: int | None
+    counts: bool
+    source: Mapping[str, Any]
+    measures: dict[str, dict[str, float]]
+    by_cues: dict[str, list[float]]
+    words: int
+    shorts: tuple[dict[str, float], ...] = ()
+
+    def is_seen(self, mode: str) -> bool:
+        """Whether there is something to grow from: a page that shows nothing of its text is left aside."""
+        return mode == "text" or len(self.measures[mode]) > len(self.measures["text"])
+
+
+def read_cases() -> Iterator[Case]:
+    """Every labelled page of the sets that are here."""
+    rules = shipped_rules(ClassifyResultsRules)
+    for name in (*EVALUATED, *HELPING):
+        for case in labelled.cases(name) if labelled.has(name) else ():
+            label, weight, counts = _label(name, case)
+            if label is not None and case.get("file"):
+                yield _case(name, case, label, weight, counts, rules)
+
+
+def content(name: str, case: Mapping[str, Any], with_html: bool) -> RetrievedContent:
+    """A labelled page as a result; where the set knows no address, there is none."""
+    body = labelled.body(name, case)
+    page = parse_page(body)
+    title = page.tree.css_first("title")
+    text = page.tree.body.text(separator=" ") if page.tree.body else ""
+    return RetrievedContent(
+        url=str(case.get("url") or "about:blank"),
+        title=title.text() if title else None,
+        content=" ".join(text.split())[:TEXT_CHARACTERS],
+        html=body.decode(page.encoding, "replace") if with_html else None,
+        content_kind="full",
+    )
+
+
+def description(html: str) -> str:
+    """What a page says of itself, which search engines like to show; "" where it says nothing."""
+    node = parse_page(html).tree.css_first('meta[name=description][content],meta[property="og:description"][content]')
+    return " ".join((node.attributes.get("content") or "").split())[:300] if node is not None else ""
+
+
+def _label(name: str, case: dict[str, Any]) -> tuple[ResultType | None, float, bool]:
+    if name in HELPING:
+        label, weight = HELPING[name]
+        is_known = case.get("has_pagination", True)
+        return (label if is_known else None), weight, False
+    given = case.get("suggested_label")
+    is_sure = case.get("strict") is not False
+    return (ResultType(given) if given else None), 1.0 if is_sure else DOUBTFUL, is_sure
+
+
+def _case(
+    name: str, case: dict[str, Any], label: ResultType, weight: float, counts: bool, rules: ClassifyResultsRules
+) -> Case:
+    measures, by_cues, words, html = {}, {}, 0, ""
+    classifier, section = rules.classifier, rules.classification
+    for mode in ("page", "text"):
+        result = content(name, case, with_html=mode == "page")
+        html = html or result.html or ""
+        observed = classifier.observe(result)
+        measures[mode] = {key: float(value) for key, value in classifier.measures(observed).items()}
+        cues = find_cues(observed, section, classifier.patterns)
+        by_cues[mode] = cue_sums(cues, section.bias, section.cues)
+        words = observed.text.words
+    cut = [text for text in (result.content[:SHORT_CHARACTERS], description(html)) if text.strip()]
+    shorts = [
+        classifier.measures(
+            classifier.observe(RetrievedContent(url=url, title=result.title, content=text, content_kind="snippet"))
+        )
+        for text in cut
+        for url in (result.url, "")
+    ]
+    site = str(case.get("split_key") or registrable_domain(host_of(str(case.get("url") or ""))) or case["id"])
+    return Case(
+        set=name,
+        id=str(case["id"]),
+        site=site,
+        label=TYPES.index(label),
+        weight=weight,
+        also=TYPES.index(ResultType.AGGREGATOR) if case.get("kind") == "homepage" else None,
+        counts=counts,
+        source=case,
+        measures=measures,
+        by_cues=by_cues,
+        words=words,
+        shorts=tuple({key: float(value) for key, value in short.items()} for short in shorts),
+    )

@@ -1,0 +1,221 @@
+"""``python -m tools.training.ranking``: grows the ranking model that is shipped, judges it on other sites, writes it.
+
+Public labelled pages go through the real path: scored, indexed, searched, fused, ranked by the offline judge; what the
+trees learn from are the features of those answers. Half of the sites are never seen while growing, as answers or as
+candidates, and on these the model is held against the order before it and against the same training with the columns
+of trust hidden. ``--evaluate`` stops there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
+
+from handlers.ranking.manifest import FEATURES_OF, OBJECTIVES, VERSION_PHASE_C, Feature, Manifest, Phase
+from handlers.ranking.metrics import ndcg_at, reciprocal_rank
+from handlers.ranking.sections import features_config
+from handlers.ranking.training.growing import Grown, grow
+from handlers.ranking.training.sections import TrainingSection
+from handlers.ranking.trees import RankingModel
+from streams.ranking_model import SHIPPED_MANIFEST
+from streams.settings import load_settings
+from streams.train.writing import write_model
+from tools.accuracy.judges import offline_judge
+from tools.accuracy.ranking_sets import RankingSet, ranking_sets
+from tools.accuracy.ranking_stages import TOP, TOP_TRUST
+from tools.training.ranking_cases import HALF, KNOWN, MOST, Case, groups_of, hide_trust, served
+from tools.training.ranking_split import HELD_OUT, half
+
+SETS = ("wcxb_page_types", "Chinese pages")
+SEED = 1
+GROWTH = {"trees": 120, "depth": 4, "rate": 0.1, "rows": 0.8, "columns": 0.6, "leaf_weight": 1.0, "penalty": 5.0}
+SHOWN = 15
+"""Features that the card names."""
+LICENCE = (
+    "Apache-2.0, as Assay. Grown from pages and labels of wcxb (Murrough Foley, WCXB 2026, CC-BY-4.0), twnews (MIT), "
+    "magic-html (Apache-2.0) and GerapyAutoExtractor (Apache-2.0). The pages' texts belong to their sites; no text and "
+    "no address of a page is in the model."
+)
+Order = Callable[[Case], NDArray[np.floating]]
+"""What a case's results are ordered by, the highest first."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Grows, judges, and writes."""
+    parser = argparse.ArgumentParser(prog="python -m tools.training.ranking", description=__doc__)
+    parser.add_argument("--evaluate", action="store_true", help="write nothing")
+    options = parser.parse_args(arguments)
+    sets = [some for some in ranking_sets() if some.name in SETS]
+    if not sets:
+        print("skipped: no labelled pages; set DATA to where they are")
+        return 0
+    seen, new = (asyncio.run(cases_of(sets, held_out=held_out)) for held_out in (False, True))
+    grown = grow_on(seen)
+    figures = judge(
+        new,
+        {"the order before": _before, "this model": by(grown), "grown without trust": by(grow_on(seen, hidden=True))},
+    )
+    print("\n".join(figures))
+    if not options.evaluate:
+        write(grown, seen, figures)
+    return 0
+
+
+async def cases_of(sets: Sequence[RankingSet], *, held_out: bool) -> list[Case]:
+    """The queries of one half of the sites, answered as in production."""
+    return await served([half(some, held_out=held_out) for some in sets], offline_judge())
+
+
+def grow_on(cases: Sequence[Case], *, hidden: bool = False) -> Grown:
+    """The trees that these cases make.
+
+    Args:
+        cases: Of the sites to grow from.
+        hidden: Hide every column of trust (29 to 40), and change nothing else.
+    """
+    groups = list(groups_of(cases))
+    return grow(
+        [hide_trust(group) for group in groups] if hidden else groups,
+        FEATURES_OF[VERSION_PHASE_C],
+        Phase.LISTWISE,
+        section(),
+        SEED,
+    )
+
+
+def section() -> TrainingSection:
+    """The configuration's section with the growth of this model."""
+    shipped = load_settings().training
+    return TrainingSection.model_validate({**shipped.model_dump(), "growth": GROWTH})
+
+
+def by(grown: Grown) -> Order:
+    """The order of a model."""
+    model = as_model(grown, "under judgement")
+    return lambda case: model.score(case.features.astype(np.float64))
+
+
+def as_model(grown: Grown, trained_on: str) -> RankingModel:
+    """Trees with their manifest."""
+    digest = hashlib.sha256(grown.model.encode()).hexdigest()
+    manifest = Manifest(
+        name="known-items",
+        version=digest[:12],
+        phase=Phase.LISTWISE,
+        features_version=VERSION_PHASE_C,
+        features=FEATURES_OF[VERSION_PHASE_C],
+        sha256=digest,
+        features_config=features_config(load_settings().ranking),
+        trained_on=trained_on,
+        licence=LICENCE,
+    )
+    return RankingModel(manifest=manifest, model=grown.model)
+
+
+def judge(cases: Sequence[Case], orders: Mapping[str, Order]) -> list[str]:
+    """A table of the orders, by kind of query: the known item alone is relevant."""
+    lines = ["| queries | | order | NDCG@10 | MRR | HIGH, top 5 |", "|---|---:|---|---:|---:|---:|"]
+    for kind in (*dict.fromkeys(case.kind for case in cases), "all"):
+        some = [case for case in cases if kind in (case.kind, "all")]
+        for name, order in orders.items():
+            ranked = [(case, np.argsort(-order(case), kind="stable")) for case in some]
+            grades = [np.where(case.known, 1, 0)[places].tolist() for case, places in ranked]
+            ndcg, mrr = fmean(ndcg_at(each, TOP) for each in grades), fmean(map(reciprocal_rank, grades))
+            high = fmean(case.high[places][:TOP_TRUST].mean() for case, places in ranked)
+            lines.append(f"| {kind} | {len(some)} | {name} | {ndcg:.3f} | {mrr:.3f} | {high:.3f} |")
+    return lines
+
+
+def write(grown: Grown, cases: Sequence[Case], figures: Sequence[str]) -> None:
+    """Writes the model in the place of the one before."""
+    queries = len({case.query for case in cases})
+    model = as_model(grown, f"{queries:,} queries for known items on public labelled pages, see card.md; generated.")
+    folder = SHIPPED_MANIFEST.parent
+    shutil.rmtree(folder, ignore_errors=True)
+    write_model(folder, model.manifest, grown.model, card(model.manifest, grown, cases, figures))
+    print(f"{folder}: {model.manifest.name} {model.manifest.version}, {len(grown.model):,} bytes")
+
+
+def card(manifest: Manifest, grown: Grown, cases: Sequence[Case], figures: Sequence[str]) -> str:
+    """The model's card; of all that it counts in what it was grown from, there is one line."""
+    queries, shown = len({case.query for case in cases}), sum(len(case.known) for case in cases)
+    growth = ", ".join(f"{name} {value:g}" for name, value in GROWTH.items())
+    rows = "\n".join(f"| {name} | {share:.1%} |" for name, share in grown.importance[:SHOWN])
+    return f"""# Ranking model {manifest.name} {manifest.version}
+
+Re-ranks the candidates of a query: listwise trees (`{OBJECTIVES[manifest.phase]}`) over all 41 features. It is shipped
+switched off; the fusion of words and vectors, which says why, orders until somebody switches the trees on.
+
+## Data
+
+{queries:,} queries, answered {len(cases):,} times, {shown:,} results shown.
+
+They were answered as in production, with the offline judge and without one, with the embedder `hashed-ngrams`. The
+pages are public and labelled: wcxb_page_types, and the Chinese ones of twnews, magic-html and GerapyAutoExtractor. A
+query is a page's labelled title, a part of it, or a sentence that its main text is known to hold. Nobody clicked
+anything: the grades are generated.
+
+| a result that | grade |
+|---|---|
+| is the page that was looked for | {KNOWN} |
+| holds {MOST:.0%} of the query's keywords | 2 |
+| holds {HALF:.0%} of them | 1 |
+| is none of these | 0 |
+| is not the page that was looked for, and is under the label HIGH | 1 more |
+
+The last row is a decision about the product: among equally relevant results the more trusted one is preferred. Public
+pages at hand are nearly all of unknown hosts, so each page was given the address of a tier-1, a tier-2 or an unknown
+host by a hash of its own: how far a page is trusted has nothing to do with how relevant it is. Each answer is learned
+from three times: with the trust of all results, of none (as of an index of before the trust score), and of half.
+
+Sites are split by a hash of their registrable domain: {HELD_OUT:.0%} were held out, as answers and as candidates.
+
+## Training
+
+`python -m tools.training.ranking`, seed {SEED}: {growth}.
+
+## How good it is
+
+On the sites held out; only the page that was looked for counts as relevant. The same training with the columns of trust
+hidden shows what these do. It finds many trusted pages as well, by what their score is made of (an author, a date) and
+by how deep they are indexed, which their tier decides: the length of the text that is found, and no summary beside it.
+
+{chr(10).join(figures)}
+
+## What it looks at
+
+Share of the gain of all splits, the first {SHOWN}:
+
+| feature | share |
+|---|---:|
+{rows}
+
+## Limits
+
+- Known items are one kind of question: somebody knows that the page exists. Of questions with many good answers, and of
+  what readers prefer, the model has seen nothing. Train your own with `assay train`.
+- It has learned from one embedder and from the offline judge. Another embedder has other similarities, and a language
+  model other scores: let it run in shadow first, and look at `trees.agreement`.
+- Nearly all pages are English; Chinese ones are few.
+- It prefers pages of sources in `config_indexing.yaml`: that is what its grades say, not something it found out.
+
+## Licence
+
+{manifest.licence}
+"""
+
+
+def _before(case: Case) -> NDArray[np.floating]:
+    return -case.features[:, Feature.RANKING_POSITION]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

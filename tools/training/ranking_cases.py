@@ -1,0 +1,120 @@
+"""Queries answered as in production, each result graded: what the shipped ranking model is grown from and judged by.
+
+Known items: what was shown beside the page that was looked for is graded by how much of the query it holds, and a
+result under the label HIGH is worth one grade more than its like. That is a decision about the product: among equally
+relevant results the more trusted one is preferred. The page itself has a grade so high that no number of trusted others
+outweighs it: with 4, what the trust block gained among the others was paid for with known items further down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from handlers.ranking.manifest import TOTAL_FEATURES_PHASE_A, Feature
+from handlers.ranking.training.grading import Group, normalized
+from handlers.ranking.training.joining import as_floats
+from schemas.ranking import RankedResult, RankingCompleted
+from tools.accuracy.judges import Judge
+from tools.accuracy.ranking_index import build
+from tools.accuracy.ranking_sets import RankingSet
+from tools.accuracy.ranking_stages import answer, rules_of
+
+KNOWN = 8
+HALF, MOST = 0.5, 0.9
+"""Shares of the query's keywords from which a result that is not the known item has grade 1, and 2."""
+SWITCHES: tuple[Mapping[str, Any], ...] = ({}, {"model_ranking": {"enabled": False}})
+"""As shipped, and without a judge, as trees see candidates in the cascade."""
+UNKNOWN_TRUST = np.array([0.0, *[math.nan] * (len(Feature) - TOTAL_FEATURES_PHASE_A - 1)], dtype=np.float32)
+"""The trust block of a candidate of whom nothing is known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """One query's results, as they were served.
+
+    Attributes:
+        known: 1 for the page that was looked for.
+        overlap: Share of the query's keywords that each result holds.
+        high: Whether it is under the label HIGH.
+    """
+
+    query: str
+    kind: str
+    features: NDArray[np.float32]
+    known: NDArray[np.bool_]
+    overlap: NDArray[np.float32]
+    high: NDArray[np.bool_]
+
+    def grades(self, seen: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Grades, where the trust of some results is seen and that of the others is not."""
+        held = (self.overlap >= HALF).astype(np.int64) + (self.overlap >= MOST)
+        return np.where(self.known, KNOWN, held + (self.high & seen))
+
+
+async def served(sets: Sequence[RankingSet], judge: Judge) -> list[Case]:
+    """Every query of the sets, answered under every switch; one whose page was not found teaches nothing."""
+    every = [rules_of(switch, reasoning={"enabled": False}) for switch in SWITCHES]
+    cases = []
+    for some in sets:
+        index = await build(some.documents)
+        for rules in every:
+            for query in some.queries:
+                completed, _ = await answer(index, query.text, rules, judge)
+                case = _case(query.kind, completed, query.grades)
+                if case is not None:
+                    cases.append(case)
+        await index.aclose()
+    return cases
+
+
+def groups_of(cases: Sequence[Case]) -> Iterator[Group]:
+    """Each case three times: with the trust of all results, of none, and of about half of them.
+
+    So the trees learn what to do with candidates of before there was a trust score, alone and among others.
+    """
+    for case in cases:
+        whole = np.ones(len(case.known), dtype=np.bool_)
+        some = np.array([_coin(f"{case.query} {place}") for place in range(len(whole))])
+        for seen in (whole, ~whole, some):
+            yield Group(
+                query=normalized(case.query),
+                ranks=np.arange(1, len(whole) + 1),
+                features=without_trust(case.features, ~seen),
+                grades=case.grades(seen),
+            )
+
+
+def without_trust(features: NDArray[np.float32], rows: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """The features, with nothing known of the trust of some rows."""
+    hidden = features.copy()
+    hidden[rows, TOTAL_FEATURES_PHASE_A:] = UNKNOWN_TRUST
+    return hidden
+
+
+def hide_trust(group: Group) -> Group:
+    """The same results with the same grades, and no column that tells of trust."""
+    return replace(group, features=without_trust(group.features, np.ones(len(group.grades), dtype=np.bool_)))
+
+
+def _case(kind: str, completed: RankingCompleted, answers: Mapping[str, float]) -> Case | None:
+    results = [result for result in completed.results if result.features is not None]
+    known = np.array([result.url in answers for result in results])
+    if not known.any():
+        return None
+    features = as_floats([result.features or () for result in results])
+    return Case(completed.query, kind, features, known, features[:, Feature.KEYWORD_OVERLAP], np.array(_high(results)))
+
+
+def _high(results: Sequence[RankedResult]) -> list[bool]:
+    return [result.trust_label == "HIGH" for result in results]
+
+
+def _coin(salt: str) -> bool:
+    return sha256(salt.encode()).digest()[0] % 2 == 0

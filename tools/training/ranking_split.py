@@ -1,0 +1,65 @@
+"""What the shipped ranking model was grown from, and what it is judged by: every site is on one side.
+
+A set of pages and queries goes in; the half of the one or of the other side comes out, with sources dealt: the public
+pages at hand are nearly all of unknown hosts, so nothing could be said of trust. Each page gets an address of a tier-1,
+a tier-2 or an unknown host, by a hash of its own, so that how far a page is trusted has nothing to do with how relevant
+it is; what else its trust score rests on is the page's own.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from urllib.parse import urlsplit
+
+from handlers.page.links import host_of, registrable_domain
+from handlers.ranking.training.grading import is_held_out
+from tools.accuracy.ranking_sets import Document, Query, RankingSet
+
+HELD_OUT = 0.5
+"""Share of the sites."""
+HOSTS = ("pages{}.gov.tw", "pages{}.edu.tw", "page{}.udn.com", "p{}.cna.com.tw", "pages{}.com.tw", "allpages{}.com")
+"""Two of each tier, the last two of none; all of one length, which is a feature too."""
+
+
+def is_held_out_site(url: str) -> bool:
+    """Whether the page's site is held out: never trained on, neither as an answer nor as a candidate.
+
+    A hash of the registrable domain decides, so it is the same whichever pages are at hand.
+
+    >>> is_held_out_site("https://www.example.org/a") == is_held_out_site("http://example.org/b?c")
+    True
+    """
+    host = host_of(url)
+    return is_held_out(registrable_domain(host) or host, HELD_OUT)
+
+
+def half(whole: RankingSet, *, held_out: bool) -> RankingSet:
+    """The documents of one side with sources dealt, and the queries that they answer."""
+    mine = {document.url for document in whole.documents if is_held_out_site(document.url) is held_out}
+    return RankingSet(
+        f"{whole.name}, sites {'held out' if held_out else 'trained on'}",
+        tuple(Document(dealt(document.url), document.body) for document in whole.documents if document.url in mine),
+        tuple(
+            Query(
+                kind=query.kind,
+                text=query.text,
+                grades={dealt(url): grade for url, grade in query.grades.items() if url in mine},
+                unjudged=frozenset(dealt(url) for url in query.unjudged & mine),
+                site=query.site,
+            )
+            for query in whole.queries
+            if mine.intersection(query.grades)
+        ),
+    )
+
+
+def dealt(url: str) -> str:
+    """The page's address at a host of a tier that a hash deals to it.
+
+    >>> dealt("https://www.example.org/a?b=c") == dealt("https://www.example.org/a?b=c")
+    True
+    """
+    digest = sha256(url.encode()).hexdigest()
+    parts = urlsplit(url)
+    host = HOSTS[int(digest[:8], 16) % len(HOSTS)].format(digest[8:14])
+    return parts._replace(scheme="https", netloc=host).geturl()
