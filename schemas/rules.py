@@ -9,8 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import cached_property
+from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+
+def _blank_is_none(value: object) -> object:
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+OptionalPath = Annotated[Path | None, BeforeValidator(_blank_is_none)]
+"""A path that may be left out. An environment variable can only leave it out as an empty text, which ``Path`` alone
+would read as the current folder."""
 
 
 class Section(BaseModel):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, SecretStr, field_validator
 
-from schemas.rules import Section
+from schemas.rules import OptionalPath, Section
 
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
@@ -42,7 +41,7 @@ class KafkaSettings(Section):
     )
     sasl_username: str = Field(default="", description="Used with the SASL protocols.")
     sasl_password: SecretStr = Field(default=SecretStr(""), description="Used with the SASL protocols.")
-    ssl_cafile: Path | None = Field(default=None, description="Authority to trust; empty: the system's.")
+    ssl_cafile: OptionalPath = Field(default=None, description="Authority to trust; empty: the system's.")
     replication_factor: int = Field(default=1, ge=1, le=9, description="Of topics that Assay creates; 3 in production.")
     session_timeout_seconds: float = Field(default=30.0, gt=0, description="Silence after which a member is dropped.")
     rebalance_timeout_seconds: float = Field(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from pathlib import Path
 
 from pydantic import Field, field_validator
 
 from schemas.pages import MAX_PAGE_BYTES
-from schemas.rules import Section
+from schemas.rules import OptionalPath, Section
 
 _HOST = re.compile(r"[^\s/:?#@\[\]]+")
 
@@ -122,7 +121,7 @@ class FetchSettings(Section):
     )
     robots_max_bytes: int = Field(default=524_288, ge=1024, description="Part of a robots.txt that is read.")
 
-    cache_path: Path | None = Field(
+    cache_path: OptionalPath = Field(
         default=None, description="File that keeps fetched pages by query and address (R-070); empty: in memory."
     )
     cache_ttl_seconds: float = Field(default=86_400.0, ge=0, description="How long a fetched page is kept.")

@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, SecretStr, model_validator
 
-from schemas.rules import Section
+from schemas.rules import OptionalPath, Section
 
 HASHED_DIMENSIONS = 1024
 
@@ -27,7 +27,7 @@ class EmbedderSettings(Section):
     model: str = Field(default="", description="openai: the model's name.")
     batch: int = Field(default=64, ge=1, le=2048, description="Texts of one request, or of one run of the model.")
     timeout_seconds: float = Field(default=30.0, gt=0, description="openai: for one request.")
-    folder: Path | None = Field(default=None, description="onnx: the folder with model.onnx and tokenizer.json.")
+    folder: OptionalPath = Field(default=None, description="onnx: the folder with model.onnx and tokenizer.json.")
     max_tokens: int = Field(default=512, ge=8, description="onnx: of a text; what comes after them is not seen.")
 
     @model_validator(mode="after")
@@ -44,9 +44,9 @@ class IndexSettings(Section):
 
     url: str = Field(default="", description="A Qdrant server, such as http://localhost:6333; empty: embedded.")
     api_key: SecretStr = Field(default=SecretStr(""), description="Of the server.")
-    path: Path | None = Field(
+    path: OptionalPath = Field(
         default=Path(".assay/index"),
-        description="Folder of the embedded index; null: in memory, ends with the process.",
+        description="Folder of the embedded index; null or empty: in memory, ends with the process.",
     )
     collection: str = Field(
         default="documents", pattern=r"^[A-Za-z0-9._-]{1,200}$", description="Collection that pages go to."

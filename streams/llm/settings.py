@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from schemas.rules import Section
+from schemas.rules import OptionalPath, Section
 
 LONGEST_ASK_SECONDS = 270.0
 """Below the time after which the pipeline takes an ask for lost (``processing.retries.attempt_seconds``)."""
@@ -20,7 +19,7 @@ class LlmSettings(Section):
     base_url: str = Field(default="", description="An OpenAI-compatible endpoint; empty with a key: OpenAI's own.")
     api_key: SecretStr = Field(default=SecretStr(""), description="The key; servers of your own may want none.")
     model: str = Field(default="", max_length=200, description="The model of tasks that name none.")
-    cache_path: Path | None = Field(
+    cache_path: OptionalPath = Field(
         default=None, description="File with the answers that were paid for and the day's costs; empty: in memory."
     )
     redis_url: SecretStr = Field(

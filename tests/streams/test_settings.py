@@ -1,8 +1,9 @@
 import os
 import shutil
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pydantic import BaseModel, ValidationError
@@ -189,6 +190,36 @@ def test_sections_that_do_not_go_together_are_an_error_when_a_handler_needs_them
 def test_yaml_makes_no_objects(tmp_path: Path) -> None:
     with pytest.raises(SettingsError):
         read_yaml(overlay(tmp_path, "a: !!python/object/apply:os.getcwd []"))
+
+
+# --- paths that may be left out --------------------------------------------------------------------------------------
+
+
+def optional_paths(model: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, field in model.model_fields.items():
+        if {Path, type(None)} <= set(get_args(field.annotation)):
+            yield *place, name
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from optional_paths(field.annotation, (*place, name))
+
+
+OPTIONAL_PATHS = list(optional_paths(Settings))
+
+
+def test_the_walk_finds_the_paths_that_may_be_left_out() -> None:
+    assert {("llm", "cache_path"), ("index", "path"), ("index", "embedder", "folder")} <= set(OPTIONAL_PATHS)
+
+
+@pytest.mark.parametrize("keys", OPTIONAL_PATHS, ids=".".join)
+@pytest.mark.parametrize("blank", ["", " "])
+def test_an_empty_path_is_one_that_is_not_set(
+    keys: tuple[str, ...], blank: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable = f"ASSAY_{'__'.join(keys).upper()}"
+    monkeypatch.setenv(variable, blank)
+    assert attrgetter(".".join(keys))(load_settings()) is None
+    monkeypatch.setenv(variable, "somewhere")
+    assert attrgetter(".".join(keys))(load_settings()) == Path("somewhere")
 
 
 # --- where the files are ---------------------------------------------------------------------------------------------
