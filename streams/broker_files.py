@@ -1,14 +1,14 @@
 """What the local broker is made of: a Java runtime, Kafka's jars, a data folder and a properties file.
 
 In: the machine (``PATH``, installed wheels, a cache folder). Out: paths and command lines for ``streams.broker``.
-The jars are resolved once by ``jgo`` into a cache of our own; a list of their names and sizes beside them lets every
-later start go without the network and without importing ``jgo``.
+``jgo`` resolves the jars once into a cache of our own. Every start compares them with the checksums in
+``kafka_jars.sha256`` (44 MB take 0.03 s of CPU time), so a jar that was replaced on its way or in the cache never runs.
 """
 
 from __future__ import annotations
 
 import base64
-import json
+import hashlib
 import os
 import re
 import shutil
@@ -21,6 +21,8 @@ from pathlib import Path
 KAFKA_VERSION = "4.1.1"
 ENDPOINT = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}+org.slf4j:slf4j-simple:1.7.36"
 """Maven coordinates. Without the SLF4J binding a failed start says nothing about its reason."""
+CHECKSUMS = Path(__file__).with_name("kafka_jars.sha256")
+"""What ``sha256sum *.jar`` prints for the jars of ``ENDPOINT``; it changes together with the version."""
 OLDEST_JAVA = 17
 """Kafka 4 brokers need it."""
 LARGEST_RECORD = 14 * 1024 * 1024
@@ -95,19 +97,18 @@ def kafka_jars(cache: Path, progress: Callable[[str], None]) -> list[Path]:
         progress: Told once, before a download.
 
     Raises:
-        BrokerUnavailable: They are not cached and can't be fetched or stored.
+        BrokerUnavailable: They are not cached and can't be fetched or stored, or are not those of the checksums.
     """
     folder = cache / f"kafka-{KAFKA_VERSION}"
-    jars = _listed(folder)
-    if jars is None:
+    if _wrong_jars(folder):
         progress(f"Fetching Apache Kafka {KAFKA_VERSION} into {folder} (45 MB, this once)")
-        jars = _fetched(folder)
-    return jars
+        _fetch(folder)
+    return [folder / name for name in _checksums()]
 
 
-def cached_jars(cache: Path) -> list[Path] | None:
-    """Kafka's jars where they are in the cache already and whole, else None."""
-    return _listed(cache / f"kafka-{KAFKA_VERSION}")
+def are_cached(cache: Path) -> bool:
+    """Whether the cache has all of Kafka's jars, unchanged."""
+    return not _wrong_jars(cache / f"kafka-{KAFKA_VERSION}")
 
 
 def cache_folder() -> Path:
@@ -166,19 +167,26 @@ def _java_version(java: str) -> int | None:
     return int(match[1]) if match and answer.returncode == 0 else None
 
 
-def _listed(folder: Path) -> list[Path] | None:
-    """The jars the list names, or None where the list or a jar is missing or cut short."""
+def _checksums() -> dict[str, str]:
+    """SHA-256 of each jar by its name."""
+    lines = (line.split() for line in CHECKSUMS.read_text("utf-8").splitlines())
+    return {name: digest for digest, name in lines}
+
+
+def _wrong_jars(folder: Path) -> list[str]:
+    """Names of the jars that are missing in a folder or have another content than the checksums say."""
+    return [name for name, digest in _checksums().items() if _digest(folder / name) != digest]
+
+
+def _digest(file: Path) -> str | None:
     try:
-        listed = json.loads((folder / "jars.json").read_text("utf-8"))
-        complete = listed["endpoint"] == ENDPOINT and all(
-            (folder / name).stat().st_size == size for name, size in listed["jars"].items()
-        )
-        return [folder / name for name in listed["jars"]] if complete else None
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        with file.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError:
         return None
 
 
-def _fetched(folder: Path) -> list[Path]:
+def _fetch(folder: Path) -> None:
     """Resolve into a folder of our own and move it into place whole.
 
     So an interrupted download leaves nothing behind that could be taken for a jar, and two first starts don't meet.
@@ -200,21 +208,20 @@ def _fetched(folder: Path) -> list[Path]:
             ready.mkdir()
             for jar in builder.from_endpoint(ENDPOINT).all_jars:
                 shutil.move(jar, ready / jar.name)
-            sizes = {jar.name: jar.stat().st_size for jar in sorted(ready.glob("*.jar"))}
-            (ready / "jars.json").write_text(json.dumps({"endpoint": ENDPOINT, "jars": sizes}, indent=1), "utf-8")
-            if _listed(folder) is None:  # another process may have been faster
+            wrong = _wrong_jars(ready)
+            if not wrong and _wrong_jars(folder):  # another process may have been faster
                 shutil.rmtree(folder, ignore_errors=True)
                 ready.rename(folder)
-    except OSError as error:
-        if (jars := _listed(folder)) is not None:
-            return jars
-        raise BrokerUnavailable(_not_fetched(folder, error)) from error
     except Exception as error:  # jgo raises bare RuntimeError, AssertionError and requests' own
-        raise BrokerUnavailable(_not_fetched(folder, error)) from error
-    jars = _listed(folder)
-    if not jars:
-        raise BrokerUnavailable(_not_fetched(folder, "the resolver found no jars"))
-    return jars
+        if _wrong_jars(folder):
+            raise BrokerUnavailable(_not_fetched(folder, error)) from error
+        return
+    if wrong:
+        raise BrokerUnavailable(
+            f"Apache Kafka {KAFKA_VERSION} was fetched, and nothing of it was kept: the SHA-256 checksums of "
+            f"{', '.join(wrong)} are not those in {CHECKSUMS}. A mirror or proxy may have changed the files on the "
+            f"way. Try another network, or copy {folder} from a machine that has it."
+        )
 
 
 def _not_fetched(folder: Path, reason: object) -> str:

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.text import Text
 
 from handlers.ranking.trees import ModelMismatchError
-from streams.broker_files import KAFKA_VERSION, BrokerUnavailable, cache_folder, cached_jars, find_java
+from streams.broker_files import KAFKA_VERSION, BrokerUnavailable, are_cached, cache_folder, find_java
 from streams.commands.doctor_kafka import check_kafka
 from streams.commands.doctor_models import check_models
 from streams.commands.findings import Finding, State, check_folder
@@ -118,7 +118,7 @@ def check_java(needed: bool) -> Finding:
 
 def check_jars(cache: Path, needed: bool) -> Finding:
     """Whether the local Kafka's jars are in the cache, or could be fetched."""
-    if cached_jars(cache) is not None:
+    if are_cached(cache):
         return Finding("local Kafka", "ok", f"{KAFKA_VERSION} in {cache}")
     if find_spec("jgo") is not None:
         return Finding("local Kafka", "warn", f"not in {cache} yet", "the first start fetches it (45 MB)")

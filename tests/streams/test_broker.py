@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -20,7 +21,7 @@ import pytest
 
 from streams import broker, broker_files, broker_guard
 from streams.broker import BrokerUnavailable, LocalKafka
-from streams.broker_files import cache_folder, find_java, format_data, kafka_jars, write_properties
+from streams.broker_files import are_cached, cache_folder, find_java, format_data, kafka_jars, write_properties
 from streams.broker_process import BrokerProcess
 from tests.kafka_server import docker_answers, kafka_server
 
@@ -88,9 +89,15 @@ class TestFindJava:
 
 class TestKafkaJars:
     @pytest.fixture
-    def resolver(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """A resolver that brings two jars and notes what it was asked for."""
+    def resolver(self, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """A resolver that brings the two jars of the checksums and notes what it was asked for."""
         asked: list[str] = []
+        checksums = tmp_path_factory.mktemp("checksums") / "kafka_jars.sha256"
+        names = ("a.jar", "b.jar")
+        checksums.write_text(
+            "".join(f"{hashlib.sha256(b'jar ' + name.encode()).hexdigest()}  {name}\n" for name in names)
+        )
+        monkeypatch.setattr(broker_files, "CHECKSUMS", checksums)
 
         class Environment:
             def __init__(self, folder: Path) -> None:
@@ -103,7 +110,7 @@ class TestKafkaJars:
             def from_endpoint(self, endpoint: str) -> Environment:
                 asked.append(endpoint)
                 self.folder.mkdir()
-                for name in ("a.jar", "b.jar"):
+                for name in names:
                     (self.folder / name).write_bytes(b"jar " + name.encode())
                 return Environment(self.folder)
 
@@ -130,24 +137,37 @@ class TestKafkaJars:
             monkeypatch.setitem(sys.modules, name, None)
         assert kafka_jars(tmp_path, Silent()) == jars
 
-    @pytest.mark.parametrize("harm", ["missing", "cut", "unlisted", "nonsense", "of another version"])
+    @pytest.mark.parametrize("harm", ["missing", "cut", "replaced"])
     def test_a_damaged_cache_is_fetched_again(self, tmp_path: Path, resolver: list[str], harm: str) -> None:
         jar = kafka_jars(tmp_path, Silent())[0]
-        listing = jar.parent / "jars.json"
         match harm:
             case "missing":
                 jar.unlink()
             case "cut":
                 jar.write_bytes(b"ja")
-            case "unlisted":
-                listing.unlink()
-            case "nonsense":
-                listing.write_text("[1]")
             case _:
-                listing.write_text(json.dumps({"endpoint": "x", "jars": {}}))
+                jar.write_bytes(b"bad a.jar")
+        assert not are_cached(tmp_path)
         assert jar in kafka_jars(tmp_path, Silent())
         assert jar.read_bytes() == b"jar a.jar"
         assert len(resolver) == 2
+
+    @pytest.mark.usefixtures("resolver")
+    @pytest.mark.parametrize("other", ["b.jar", "c.jar"], ids=["replaced", "missing"])
+    def test_a_download_with_another_checksum_is_refused_and_not_kept(self, tmp_path: Path, other: str) -> None:
+        digest, *rest = broker_files.CHECKSUMS.read_text().splitlines()[0].split("  ")
+        broker_files.CHECKSUMS.write_text(f"{digest}  {rest[0]}\n{'0' * 64}  {other}\n")
+        with pytest.raises(BrokerUnavailable, match=f"{other} are not those in .*copy") as raised:
+            kafka_jars(tmp_path, Silent())
+        assert "a.jar" not in str(raised.value)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_the_checksums_are_those_of_this_version(self) -> None:
+        named = dict(reversed(line.split()) for line in broker_files.CHECKSUMS.read_text().splitlines())
+        for coordinates in broker_files.ENDPOINT.split("+"):
+            _, artifact, version = coordinates.split(":")
+            assert f"{artifact}-{version}.jar" in named
+        assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in named.values())
 
     def test_no_resolver_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "jgo.env", None)
