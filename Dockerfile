@@ -4,19 +4,20 @@ ARG PYTHON_IMAGE=python:3.11-slim-bookworm
 FROM ${PYTHON_IMAGE} AS build
 WORKDIR /src
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
-RUN python -m venv /opt/assay
-# Dependencies first: they change less often than the code. Workers share paid answers through Redis, so its client is
-# among them; other extras are named in EXTRAS, such as "redis embed".
-ARG EXTRAS=redis
-COPY pyproject.toml constraints.txt ./
-RUN /opt/assay/bin/python -c "import os, tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; extras = os.environ['EXTRAS'].split(); print(*project['dependencies'], *(need for extra in extras for need in project['optional-dependencies'][extra]), sep='\n')" > requirements.txt \
-    && /opt/assay/bin/pip install --constraint constraints.txt --requirement requirements.txt
-COPY README.md LICENSE ./
+# Dependencies first: they change less often than the code. pip refuses a file whose hash is not in the lock. Other extras
+# than that of Redis, through which workers share paid answers, go into the lock: make lock EXTRAS="redis embed".
+COPY requirements.lock requirements-build.lock ./
+RUN python -m venv /opt/assay \
+    && python -m venv /opt/build \
+    && /opt/assay/bin/pip install --require-hashes --only-binary :all: --requirement requirements.lock \
+    && /opt/build/bin/pip install --require-hashes --only-binary :all: --requirement requirements-build.lock
+COPY pyproject.toml README.md LICENSE ./
 COPY config config
 COPY schemas schemas
 COPY handlers handlers
 COPY streams streams
-RUN /opt/assay/bin/pip install --constraint constraints.txt --no-deps .
+RUN /opt/build/bin/pip wheel --no-build-isolation --no-deps --wheel-dir dist . \
+    && /opt/assay/bin/pip install --no-deps --no-index dist/*.whl
 
 FROM ${PYTHON_IMAGE}
 RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/assay --shell /usr/sbin/nologin assay \

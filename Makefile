@@ -6,6 +6,7 @@ ARGS   ?=
 ROUNDS ?= 30
 DATA   ?= ../shared/data
 PROFILES ?= qdrant,grafana
+EXTRAS ?= redis
 READY  := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 QUIX   := .assay/quix
@@ -29,8 +30,26 @@ roll() { \
 }
 endef
 
+# What the image runs on. The hashes are those of all files of a version, so they hold for aarch64 too.
+LOCK = $(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --only-binary :all: \
+	--python-platform x86_64-manylinux_2_28 --python-version 3.11 --constraint constraints.txt
+
+# name:tag of every image that others publish, with its digest where it has one. A digest stays when the tag moves on.
+IMAGES = Dockerfile docker-compose.yml
+define PIN
+docker version >/dev/null 2>&1 || { \
+	echo "pin-images asks a container engine for digests, and none answers: start Docker, or set DOCKER_HOST" >&2; exit 1; }; \
+for image in $$(sed -nE 's/.*_IMAGE(:-|=)([a-z0-9][^@}]*:[^@}]*).*/\2/p' $(IMAGES) | grep -v '^assay:' | sort -u); do \
+	digest=$$(docker pull $$image | sed -nE 's/^Digest: (sha256:[0-9a-f]{64})$$/\1/p'); \
+	[ -n "$$digest" ] || { echo "$$image: the engine names no digest" >&2; exit 1; }; \
+	sed -i.before -E "s#(_IMAGE(:-|=)$$image)(@sha256:[0-9a-f]{64})?(\}|$$)#\1@$$digest\4#" $(IMAGES); \
+	rm $(addsuffix .before,$(IMAGES)); \
+	echo "$$image@$$digest"; \
+done
+endef
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-faults test-containers check bench accuracy up roll down generate clean
+.PHONY: help setup demo test test-faults test-containers check bench accuracy up roll down generate lock pin-images clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -92,6 +111,13 @@ roll: ## Replace workers by new ones, one service after another (SERVICES="score
 
 down: ## Stop it, keeping its volumes
 	docker compose --profile '*' down $(ARGS)
+
+lock: setup ## Write the versions and hashes that the image installs (EXTRAS="redis otel")
+	$(LOCK) $(addprefix --extra ,$(EXTRAS)) --output-file requirements.lock pyproject.toml
+	sed -n 's/^requires = \["\(.*\)"\]$$/\1/p' pyproject.toml | $(LOCK) --output-file requirements-build.lock -
+
+pin-images: ## Write the digests of the images beside their tags, where a container engine answers
+	@$(PIN)
 
 clean: ## Remove what was built here
 	rm -rf $(VENV) .assay build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
