@@ -30,6 +30,11 @@ roll() { \
 }
 endef
 
+# Ports open to other machines, where an address is named; then passwords are required.
+ifdef BIND
+export COMPOSE_FILE ?= docker-compose.yml:docker-compose.open.yml
+endif
+
 # What the image runs on. The hashes are those of all files of a version, so they hold for aarch64 too.
 LOCK = $(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --only-binary :all: \
 	--python-platform x86_64-manylinux_2_28 --python-version 3.11 --constraint constraints.txt

@@ -43,6 +43,7 @@ def _service(handler: Handler) -> dict[str, Any]:
         # Embedded, the index would belong to one worker; all that write to it or search in it share the server.
         # An empty QDRANT_URL means embedded all the same.
         "ASSAY_INDEX__URL": "${QDRANT_URL-http://qdrant:6333}",
+        "ASSAY_INDEX__API_KEY": "${QDRANT_API_KEY:-}",
     }
     service: dict[str, Any] = {
         "image": "${ASSAY_IMAGE:-assay:local}",

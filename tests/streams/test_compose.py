@@ -1,6 +1,9 @@
 """The composition and the image, as far as reading them can tell."""
 
+import json
+import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +24,15 @@ OVERRIDABLE = re.compile(r"\$\{([A-Z_]+):-([^\s@]+)(?:@sha256:[0-9a-f]{64})?\}")
 """Variable and default; a digest beside the tag of an image is not looked at."""
 
 
+class Loader(yaml.SafeLoader):
+    """Knows Compose's tag for a list that replaces the one below it."""
+
+
+Loader.add_constructor("!override", lambda loader, node: loader.construct_sequence(node))
+
+
 def document(path: str) -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load((ROOT / path).read_text("utf-8"))
+    content: dict[str, Any] = yaml.load((ROOT / path).read_text("utf-8"), Loader)  # noqa: S506 - a safe loader
     return content
 
 
@@ -30,6 +40,8 @@ MAIN = document("docker-compose.yml")
 WORKERS: dict[str, Any] = {
     name: service for included in MAIN["include"] for name, service in document(included["path"])["services"].items()
 }
+OPEN: dict[str, Any] = document("docker-compose.open.yml")["services"]
+OPENING = "docker-compose.yml:docker-compose.open.yml"
 OURS = ("topics", "lag", "replay")
 SERVICES: dict[str, Any] = MAIN["services"] | WORKERS
 
@@ -93,7 +105,73 @@ def test_what_a_service_waits_for_exists_and_can_be_waited_for(name: str) -> Non
 @pytest.mark.parametrize("name", SERVICES)
 def test_ports_are_bound_to_this_machine(name: str) -> None:
     for port in SERVICES[name].get("ports", ()):
-        assert port.startswith("${BIND:-127.0.0.1}:")
+        assert port.startswith("127.0.0.1:")
+
+
+def test_what_opens_the_ports_requires_passwords() -> None:
+    published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
+    assert set(OPEN) == set(published)
+    for name, service in OPEN.items():
+        [here], [opened] = published[name], service["ports"]
+        assert opened == re.sub(r"^127\.0\.0\.1", "${BIND:?name the address to open}", here)
+    assert OPEN["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD"].startswith("${GRAFANA_PASSWORD:?")
+    assert OPEN["grafana"]["environment"]["GF_AUTH_ANONYMOUS_ENABLED"] == "false"
+    assert OPEN["qdrant"]["environment"]["QDRANT__SERVICE__API_KEY"].startswith("${QDRANT_API_KEY:?")
+    users = [name for name, service in SERVICES.items() if "ASSAY_INDEX__URL" in service.get("environment", {})]
+    assert set(WORKERS) <= set(users)
+    assert all(SERVICES[name]["environment"]["ASSAY_INDEX__API_KEY"] == "${QDRANT_API_KEY:-}" for name in users)
+
+
+def compose_config(**variables: str) -> subprocess.CompletedProcess[str]:
+    """What `make up` would start, as Docker Compose reads it; it asks no engine."""
+    command = ["docker", "compose", "--profile", "*", "config", "--format", "json"]
+    named = {key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "DOCKER_CONFIG"}}
+    return subprocess.run(command, cwd=ROOT, env=named | variables, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def compose() -> None:
+    try:
+        found = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        found = False
+    if not found:
+        pytest.skip("Docker Compose is not installed")
+
+
+@pytest.mark.usefixtures("compose")
+def test_compose_opens_no_port_by_itself() -> None:
+    done = compose_config(BIND="0.0.0.0")
+    assert done.returncode == 0, done.stderr
+    services = json.loads(done.stdout)["services"]
+    addresses = {port["host_ip"] for service in services.values() for port in service.get("ports", ())}
+    assert addresses == {"127.0.0.1"}
+
+
+@pytest.mark.usefixtures("compose")
+@pytest.mark.parametrize("missing", ["BIND", "GRAFANA_PASSWORD", "QDRANT_API_KEY"])
+def test_compose_refuses_to_open_the_ports_without_passwords(missing: str) -> None:
+    variables = {"COMPOSE_FILE": OPENING, "BIND": "0.0.0.0", "GRAFANA_PASSWORD": "one", "QDRANT_API_KEY": "two"}
+    done = compose_config(**variables)
+    assert done.returncode == 0, done.stderr
+    services = json.loads(done.stdout)["services"]
+    for name in OPEN:
+        assert [port["host_ip"] for port in services[name]["ports"]] == ["0.0.0.0"]
+    assert services["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD"] == "one"
+    assert services["grafana"]["environment"]["GF_AUTH_ANONYMOUS_ENABLED"] == "false"
+    assert services["qdrant"]["environment"]["QDRANT__SERVICE__API_KEY"] == "two"
+    del variables[missing]
+    refused = compose_config(**variables)
+    assert refused.returncode != 0
+    assert f"{missing} is missing" in refused.stderr
+
+
+def test_make_takes_the_file_that_opens_the_ports_where_an_address_is_named() -> None:
+    environment = {"PATH": os.environ["PATH"]}
+    for variables, expected in (([], ""), (["BIND=0.0.0.0"], OPENING)):
+        command = ["make", "--eval", "composition: ; @echo $$COMPOSE_FILE", "composition", *variables]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == expected
 
 
 def test_volumes_are_declared_and_used() -> None:
