@@ -47,6 +47,17 @@ from streams.world import LiveWorld
 log = structlog.get_logger("assay")
 
 
+class _Routes(AsgiFastStream):
+    """The routes of an application; any other path is answered with a list of them."""
+
+    async def not_found(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return await super().not_found(scope, receive, send)
+        body = "\n".join(["There is nothing here. There is:", *(path for path, _ in self.routes), ""])
+        answer = AsgiResponse(body.encode(), 404, {"content-type": "text/plain; charset=utf-8"})
+        return await answer(scope, receive, send)
+
+
 class Application:
     """Everything one process runs, made from settings and started and stopped as one."""
 
@@ -87,7 +98,7 @@ class Application:
         self.quiescence = Quiescence(self.groups, partial(high_watermarks, settings.kafka), self._clock)
         self._queries = self._query_route(world, chance)
         self.broker = IntakeBroker(settings, self.groups, self.registry)
-        self.asgi = AsgiFastStream(
+        self.asgi = _Routes(
             self.broker,
             asgi_routes=[
                 ("/metrics", make_asgi_app(self.registry)),

@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import json
 import os
 import socket
 from collections.abc import Iterator
 from typing import Any, Self
 
+import h11
 import structlog
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from streams.query.gate import refuse_host
 from streams.settings import HttpSettings
 
 log = structlog.get_logger(__name__)
@@ -29,10 +33,86 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
+class _Config(uvicorn.Config):
+    """uvicorn's configuration with the bounds that it has no fields for."""
+
+    def __init__(self, asgi: Any, settings: HttpSettings) -> None:
+        # The address of a client is that of its connection, whatever a header says.
+        super().__init__(
+            asgi,
+            http=_Connection,
+            ws="none",
+            interface="asgi3",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+        )
+        self.settings = settings
+
+
+class _Connection(H11Protocol):
+    """A connection with a deadline for everything that the client has to do.
+
+    The time runs while a request is incomplete, while the client does not read, and while a closed connection has
+    something left to send; what arrives meanwhile does not prolong it. It does not run while an answer is computed.
+    """
+
+    config: _Config
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch()
+        if len(self.connections) > self.config.settings.connections:
+            # The newest one may be a probe of the container's health, so it does not have to wait.
+            waited_for = [one for one in self.connections if isinstance(one, _Connection) and one._deadline]
+            min(waited_for, key=lambda one: one._deadline.when() if one._deadline else 0)._end()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._rest()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._watch()
+
+    def _watch(self) -> None:
+        """Lets the time run where the client's turn begins, and stops it where that ends."""
+        incomplete = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+        if not (incomplete or self.flow.write_paused or self.transport.is_closing()):
+            self._rest()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(self.config.settings.request_seconds, self._end)
+
+    def _rest(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _end(self) -> None:
+        self._rest()
+        self.connections.discard(self)
+        self.transport.abort()
+
+
 class HttpServer:
     """Serves an ASGI application while the block runs.
 
-    A port that nobody asked for and that is taken is replaced by a free one; a port that the settings name is not.
+    A default port that is taken is replaced by a free one; a port that the settings name is not. A request for another
+    host than the server's own is refused whatever its path (``refuse_host``).
     """
 
     def __init__(self, asgi: Any, settings: HttpSettings) -> None:
@@ -53,9 +133,7 @@ class HttpServer:
             listener = self._listen()
             host, port = listener.getsockname()[:2]
             self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-            # Who asks is who is at the other end, whatever a header says.
-            config = uvicorn.Config(self._asgi, lifespan="off", log_config=None, access_log=False, proxy_headers=False)
-            server = _Uvicorn(config)
+            server = _Uvicorn(_Config(self._checked, self._settings))
             self._open = listener, server, asyncio.create_task(server.serve(sockets=[listener]), name="http")
         return self
 
@@ -76,6 +154,16 @@ class HttpServer:
                 answering.cancel()
             for connection in tuple(server.server_state.connections):
                 connection.transport.abort()
+
+    async def _checked(self, scope: Any, receive: Any, send: Any) -> None:
+        refused = refuse_host(scope["headers"], self._settings.allowed_hosts)
+        if refused is None:
+            await self._asgi(scope, receive, send)
+            return
+        body = json.dumps({"reason": "forbidden", "detail": refused.detail}).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
     def _listen(self) -> socket.socket:
         wanted = self._settings

@@ -65,6 +65,19 @@ class HttpSettings(Section):
     enabled: bool = Field(default=True, description="Serve HTTP at all.")
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(default=8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    allowed_hosts: tuple[str, ...] = Field(
+        default=(),
+        description="Names that a request's Host header may have, beside addresses and names without a dot; "
+        "*.example.org for all names below one.",
+    )
+    connections: int = Field(
+        default=256,
+        ge=1,
+        description="Connections open at once; one more ends the one that has kept the server waiting for longest.",
+    )
+    request_seconds: float = Field(
+        default=20.0, gt=0, description="Time for the head and body of a request, and for reading its answer."
+    )
     token: SecretStr = Field(
         default=SecretStr(""),
         description="Who asks /query shows it (Authorization: Bearer …); without one only this machine may ask.",

@@ -88,7 +88,8 @@ async def run(
     """
     async with contextlib.AsyncExitStack() as stack:
         settings = await stack.enter_async_context(with_kafka(settings, say))
-        web = await stack.enter_async_context(HttpServer(sample_web.serve, HttpSettings(port=0)))
+        served = HttpSettings(port=0, allowed_hosts=sample_web.hosts())
+        web = await stack.enter_async_context(HttpServer(sample_web.serve, served))
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="assay-demo-"))
         settings = _for_demo(settings, web.address, Path(folder))
         await create_topics(settings)

@@ -1,15 +1,17 @@
-"""Who may ask an application over HTTP: this machine alone, or whoever has the token.
+"""Which requests an application answers over HTTP.
 
-In: a request's head as ASGI has it. Out: None, or the status and words it is refused with. Without a token only a peer
+In: a request's head as ASGI has it. Out: None, or the status and words it is refused with. Every route asks for a host
+that is the server's own (``refuse_host``), and ``/query`` for more (``refuse``). Without a token only a peer
 on loopback may ask, and only for itself: what a proxy on this machine passes on, what a web page in a browser here
-sends, and a name that somebody's DNS points at 127.0.0.1 (rebinding) all look local and are not. With a token
-everybody needs it, this machine as well: behind a proxy nobody could tell the two apart.
+sends, and a name that a stranger's DNS points at 127.0.0.1 (rebinding) all look local and are not. With a token
+every client needs it, on this machine as well: behind a proxy the two can't be told apart.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -21,12 +23,33 @@ _PASSED_ON = (b"forwarded", b"client-ip", b"connecting-ip", b"real-ip", b"extern
 _SAME_SITE = frozenset({b"same-origin", b"none"})
 """What a browser says of a request that no other site has caused."""
 
+_SHOWN = 100
+"""Characters of a host in an answer."""
+
 
 class Refused(NamedTuple):
     """Why a request is not looked at."""
 
     status: int
     detail: str
+
+
+def refuse_host(headers: Headers, allowed: Sequence[str]) -> Refused | None:
+    """Whether a request is for a host that this server is not known by.
+
+    The DNS of a web page can give the page's own name an address of this machine or network (rebinding). The page then
+    reads what the server answers, but its requests have that name in ``Host``. An address can't be such a name, nor can
+    a name without a dot, by which services of a composition or a cluster reach each other.
+
+    Args:
+        headers: As ASGI has them, names in lower case. Without a ``Host``, as in HTTP/1.0, no browser has sent them.
+        allowed: Other names, where ``*`` stands for any characters.
+    """
+    for name, value in headers:
+        if name == b"host" and not _is_own(host := _host(value), allowed):
+            what = f"{host[:_SHOWN]!r} is no host of this server"
+            return Refused(421, f"{what}; other names than addresses go into ASSAY_HTTP__ALLOWED_HOSTS")
+    return None
 
 
 def refuse(peer: str | None, headers: Headers, token: str) -> Refused | None:
@@ -66,6 +89,19 @@ def is_loopback(host: str) -> bool:
         return False
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return (mapped or address).is_loopback
+
+
+def _is_own(host: str, allowed: Sequence[str]) -> bool:
+    named = host != "" and "." not in host
+    return named or _is_address(host) or any(fnmatchcase(host, pattern.lower()) for pattern in allowed)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _shows(headers: list[tuple[bytes, bytes]], token: str) -> bool:

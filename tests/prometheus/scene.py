@@ -143,7 +143,8 @@ async def _demonstrated(kafka: str, prefix: str, here: Places, stack: AsyncExitS
 
 async def _place(kafka: str, prefix: str, folder: Path, stack: AsyncExitStack) -> tuple[Installation, ModelServer]:
     """An installation whose model has a price and a name for each task, and which fetches from the sample web."""
-    web = await stack.enter_async_context(HttpServer(sample_web.serve, HttpSettings(port=0)))
+    served = HttpSettings(port=0, allowed_hosts=sample_web.hosts())
+    web = await stack.enter_async_context(HttpServer(sample_web.serve, served))
     model = await stack.enter_async_context(model_server(slow(0.05, _judge())))
     place = await installed(
         kafka,

@@ -19,6 +19,9 @@ from tests.streams.llm.questions import FREE
 ALL = [subscription for handler in HANDLERS for subscription in subscriptions(handler)]
 """What the whole application reads."""
 
+PATHS = ["/metrics", "/healthz", "/readyz", "/query", "/asyncapi", "/asyncapi.yaml", "/asyncapi.json"]
+"""What an application serves."""
+
 
 @pytest.fixture
 def settings(monkeypatch: pytest.MonkeyPatch) -> Settings:
@@ -70,8 +73,27 @@ async def test_metrics_are_those_of_this_application(client: httpx.AsyncClient) 
     assert "# TYPE assay_dead_events_total counter" in answer.text
 
 
-async def test_anything_else_is_not_found(client: httpx.AsyncClient) -> None:
-    assert (await client.get("/nothing")).status_code == 404
+@pytest.mark.parametrize("path", ["/", "/nothing", "/metrics/more"])
+async def test_any_other_path_is_answered_with_those_that_there_are(client: httpx.AsyncClient, path: str) -> None:
+    answer = await client.get(path)
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.text.splitlines()[1:] == PATHS
+
+
+@pytest.mark.parametrize("path", [*PATHS, "/", "/nothing"])
+async def test_no_path_is_answered_for_the_host_of_a_web_page(client: httpx.AsyncClient, path: str) -> None:
+    """A web page whose own name points at this machine (DNS rebinding) reads nothing."""
+    host = client.base_url.netloc.decode().replace("127.0.0.1", "evil.example")
+    answer = await client.get(path, headers={"host": host})
+    assert answer.status_code == 421
+    assert "evil.example" in answer.json()["detail"]
+    assert "ASSAY_HTTP__ALLOWED_HOSTS" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("host", ["score-page:8080", "10.1.2.3:8080", "localhost"])
+async def test_a_scraper_in_the_composition_is_answered(client: httpx.AsyncClient, host: str) -> None:
+    assert (await client.get("/metrics", headers={"host": host})).status_code == 200
 
 
 @pytest.mark.parametrize(("delivery", "kind"), [("exactly_once", ExactlyOnce), ("at_least_once", AtLeastOnce)])

@@ -163,7 +163,8 @@ class TestKafkaJars:
         assert list(tmp_path.iterdir()) == []
 
     def test_the_checksums_are_those_of_this_version(self) -> None:
-        named = dict(reversed(line.split()) for line in broker_files.CHECKSUMS.read_text().splitlines())
+        lines = (line.split() for line in broker_files.CHECKSUMS.read_text().splitlines())
+        named = {name: digest for digest, name in lines}
         for coordinates in broker_files.ENDPOINT.split("+"):
             _, artifact, version = coordinates.split(":")
             assert f"{artifact}-{version}.jar" in named

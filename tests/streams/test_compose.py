@@ -28,7 +28,11 @@ class Loader(yaml.SafeLoader):
     """Knows Compose's tag for a list that replaces the one below it."""
 
 
-Loader.add_constructor("!override", lambda loader, node: loader.construct_sequence(node))
+def replacing(loader: Loader, node: yaml.SequenceNode) -> list[Any]:
+    return loader.construct_sequence(node)
+
+
+Loader.add_constructor("!override", replacing)
 
 
 def document(path: str) -> dict[str, Any]:

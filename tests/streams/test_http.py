@@ -13,6 +13,9 @@ from streams.pipeline.health import Verdict
 from streams.settings import HttpSettings
 
 Answers = dict[str, Verdict]
+HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+BODY = b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"
+WELL: Answers = {"/healthz": Verdict(())}
 
 
 @pytest.fixture
@@ -135,3 +138,148 @@ async def test_ipv6_is_understood() -> None:
     async with HttpServer(asgi_of({"/healthz": Verdict(())}), HttpSettings(host="::1", port=0)) as server:
         assert server.address.startswith("[::1]:")
         assert (await get(server.address, "/healthz"))[0] == 200
+
+
+# --- clients that take their time ------------------------------------------------------------------------------------
+
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def sent(address: str, data: bytes) -> Stream:
+    """A connection on which this much of a request was sent."""
+    host, _, port = address.rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(data)
+    await writer.drain()
+    return reader, writer
+
+
+async def rest_of(stream: Stream) -> bytes:
+    """What still comes until the server closes the connection."""
+    reader, writer = stream
+    received = bytearray()
+    try:
+        async with asyncio.timeout(30):
+            while chunk := await reader.read(1 << 16):
+                received += chunk
+    except ConnectionError:
+        pass
+    finally:
+        writer.close()
+    return bytes(received)
+
+
+@pytest.mark.parametrize("begun", [b"", HEAD, BODY, HEAD + b"\r\n" + HEAD, BODY + b"some"])
+async def test_a_request_that_never_ends_is_ended(begun: bytes) -> None:
+    async with HttpServer(asgi_of(WELL), HttpSettings(port=0, request_seconds=0.5)) as server:
+        streams = [await sent(server.address, begun) for _ in range(30)]
+        assert (await get(server.address, "/healthz"))[0] == 200
+        ends = await asyncio.gather(*(rest_of(stream) for stream in streams))
+    answered = (HEAD + b"\r\n") in begun
+    assert all(end.startswith(b"HTTP/1.1 200") is answered for end in ends)
+
+
+async def test_an_application_that_waits_for_a_body_is_told_when_the_time_is_over() -> None:
+    gone = asyncio.Event()
+
+    async def reads(_scope: Any, receive: Any, _send: Any) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        gone.set()
+
+    async with HttpServer(reads, HttpSettings(port=0, request_seconds=0.5)) as server:
+        assert await rest_of(await sent(server.address, BODY + b"some")) == b""
+        await gone.wait()
+
+
+async def test_what_arrives_bit_by_bit_does_not_prolong_the_time() -> None:
+    async with HttpServer(asgi_of(WELL), HttpSettings(port=0, request_seconds=0.5)) as server:
+        stream = await sent(server.address, HEAD)
+
+        async def trickle() -> None:
+            while True:
+                stream[1].write(b"X-More: y\r\n")
+                await stream[1].drain()
+                await asyncio.sleep(0.05)
+
+        trickling = asyncio.create_task(trickle())
+        assert await rest_of(stream) == b""
+        trickling.cancel()
+        await asyncio.wait({trickling})
+        assert trickling.cancelled() or isinstance(trickling.exception(), ConnectionError)
+
+
+class SmallBuffers(HttpServer):
+    """Its sockets take a few thousand bytes that the client has not read; the rest waits in the process."""
+
+    def _listen(self) -> socket.socket:
+        listener = super()._listen()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        return listener
+
+
+@pytest.mark.parametrize(
+    ("more", "parts"), [(b"", 1), (b"", 3), (b"Connection: close\r\n", 1)], ids=["whole", "in parts", "closing"]
+)
+@pytest.mark.parametrize("size", [48 << 10, 1 << 20])
+async def test_a_client_that_does_not_read_is_ended(more: bytes, parts: int, size: int) -> None:
+    ended = asyncio.Event()
+
+    async def large(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for left in reversed(range(parts)):
+            await send({"type": "http.response.body", "body": b"x" * size, "more_body": left > 0})
+        ended.set()
+
+    async with SmallBuffers(large, HttpSettings(port=0, request_seconds=0.5)) as server:
+        host, _, port = server.address.rpartition(":")
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect((host, int(port)))
+            client.sendall(HEAD + more + b"\r\n")
+            async with asyncio.timeout(30):
+                await ended.wait()
+            await asyncio.sleep(1.0)
+            client.setblocking(False)
+            received = await rest_of(await asyncio.open_connection(sock=client))
+    assert received.startswith(b"HTTP/1.1 200")
+    assert len(received) < parts * size
+
+
+async def test_an_answer_may_take_its_time() -> None:
+    async def slow(_scope: Any, _receive: Any, send: Any) -> None:
+        await asyncio.sleep(0.6)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    async with HttpServer(slow, HttpSettings(port=0, request_seconds=0.2)) as server:
+        assert await get(server.address, "/") == (200, {})
+
+
+async def test_one_connection_too_many_ends_the_one_that_was_waited_for_longest() -> None:
+    async with HttpServer(asgi_of(WELL), HttpSettings(port=0, connections=3, request_seconds=60)) as server:
+        streams = [await sent(server.address, HEAD) for _ in range(40)]
+        assert (await get(server.address, "/healthz"))[0] == 200
+        ends = await asyncio.gather(*(rest_of(stream) for stream in streams[:38]))
+        assert ends == [b""] * 38
+        for stream in streams[38:]:
+            stream[1].write(b"Connection: close\r\n\r\n")
+            assert (await rest_of(stream)).startswith(b"HTTP/1.1 200")
+
+
+async def test_no_answer_is_given_up_for_a_new_connection() -> None:
+    asked, go_on = asyncio.Semaphore(0), asyncio.Event()
+
+    async def later(_scope: Any, _receive: Any, send: Any) -> None:
+        asked.release()
+        await go_on.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    async with HttpServer(later, HttpSettings(port=0, connections=2, request_seconds=60)) as server:
+        asking = [asyncio.create_task(get(server.address, "/")) for _ in range(2)]
+        for _ in asking:
+            await asked.acquire()
+        assert await rest_of(await sent(server.address, HEAD)) == b""
+        go_on.set()
+        assert await asyncio.gather(*asking) == [(200, {})] * 2

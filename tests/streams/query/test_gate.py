@@ -1,6 +1,6 @@
 import pytest
 
-from streams.query.gate import is_loopback, refuse
+from streams.query.gate import is_loopback, refuse, refuse_host
 
 HOST = (b"host", b"127.0.0.1:8080")
 TOKEN = "s3cret-token"
@@ -101,3 +101,47 @@ def test_a_refusal_says_what_to_do() -> None:
 @pytest.mark.parametrize("host", ["localhost.", "local host", "127.0.0.1 ", "1", "127.1", "٠.0.0.1"])
 def test_odd_spellings_are_not_believed(host: str) -> None:
     assert not is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        b"127.0.0.1:8080",
+        b"10.1.2.3:8080",
+        b"[::1]:8080",
+        b"[2001:db8::1]",
+        b"localhost",
+        b"score-page:8080",
+        b"assay.example.org",
+        b"A.WORKERS.example.org:8080",
+    ],
+)
+def test_addresses_names_without_a_dot_and_named_hosts_are_a_server_s_own(host: bytes) -> None:
+    assert refuse_host([(b"host", host)], ("assay.example.org", "*.Workers.example.org")) is None
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        b"evil.example",
+        b"localhost.evil.example",
+        b"127.0.0.1.evil.example:8080",
+        b"workers.example.org",
+        b"score-page.",
+        b"evil@localhost",
+        b"[::1",
+        b"\xff",
+        b"",
+    ],
+)
+def test_any_other_host_is_refused_with_what_to_do(host: bytes) -> None:
+    refused = refuse_host([(b"host", host)], ("*.workers.example.org",))
+    assert refused is not None
+    assert refused.status == 421
+    assert "ASSAY_HTTP__ALLOWED_HOSTS" in refused.detail
+    assert len(refused.detail) < 300
+    assert refuse_host([(b"host", b"localhost"), (b"host", host)], ()) is not None
+
+
+def test_a_request_without_a_host_is_of_no_browser() -> None:
+    assert refuse_host([(b"accept", b"*/*")], ()) is None

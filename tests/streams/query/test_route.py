@@ -149,7 +149,7 @@ async def test_who_may_not_ask_is_told_so_before_anything_else() -> None:
         wrong = await client.get(URL, params={"q": "x"}, headers={"authorization": "Bearer nope"})
         assert not world.needs
         right = await client.get(URL, params={"q": "x"}, headers={"authorization": "Bearer t0ken"})
-    assert [answer.status_code for answer in (rebound, passed_on, nothing, wrong, right)] == [403, 403, 401, 401, 200]
+    assert [answer.status_code for answer in (rebound, passed_on, nothing, wrong, right)] == [421, 403, 401, 401, 200]
     assert nothing.headers["www-authenticate"] == "Bearer"
 
 
