@@ -27,6 +27,7 @@ from schemas.event import derive_id
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.fetch.clock import Clock
 from streams.fetch.settings import FetchSettings
+from streams.private_files import make_private_file
 
 log = structlog.get_logger(__name__)
 
@@ -219,7 +220,7 @@ class FetchCache:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_file(path)
     return _connect(str(path))
 
 

@@ -32,6 +32,7 @@ from streams.index.ports import (
     Vector,
 )
 from streams.index.settings import IndexSettings
+from streams.private_files import PRIVATE_FOLDER
 
 _FILTERED = {
     "document_id": models.PayloadSchemaType.KEYWORD,
@@ -216,7 +217,7 @@ class QdrantStore:
         elif settings.path is None:
             client = QdrantClient(":memory:")
         else:
-            settings.path.mkdir(parents=True, exist_ok=True)
+            settings.path.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
             owned = IndexOwnedError(
                 f"another process owns the index at {settings.path}; name a Qdrant server for both "
                 "(ASSAY_INDEX__URL=http://…), or another folder (ASSAY_INDEX__PATH=…)"

@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from streams.llm.store import AnswerStore, StoreError
 from streams.llm.usage import Experience, Usage, Used
+from streams.private_files import make_private_file
 
 T = TypeVar("T")
 _FORGET_EVERY = 1000
@@ -185,7 +186,7 @@ def _booked(database: sqlite3.Connection, day: str, usd: float) -> float:
 
 def _opened(path: Path | None) -> sqlite3.Connection:
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_file(path)
     database = sqlite3.connect(
         path or ":memory:", check_same_thread=False, timeout=_LOCKED_SECONDS, isolation_level=None
     )
