@@ -32,15 +32,21 @@ def check_index(index: IndexSettings, http: HttpSettings) -> Finding:
         http: Where the application is asked that may own it.
     """
     where = index.url or (str(index.path) if index.path else "memory, which ends with its process")
-    if not index.url and index.path is not None and not index.path.exists():
+    if index.url or index.path is None:
+        return _examined(index, http, where)
+    if not index.path.exists():
         if (folder := check_folder("index", index.path.absolute().parent, "ASSAY_INDEX__PATH")).state != "ok":
             return folder
         return Finding("index", "ok", f"embedded, will be made in {index.path}; {index.embedder.kind} vectors")
-    if not index.url and index.path is not None:
-        # What is full can be read, and takes no more pages.
-        room = check_folder("index", index.path.absolute(), "ASSAY_INDEX__PATH")
-        if room.state != "ok":
-            return room
+    room = check_folder("index", index.path.absolute(), "ASSAY_INDEX__PATH")
+    if room.state == "fail":
+        return room
+    # A full disk takes no more pages and can be read, so it hides no damage.
+    found = _examined(index, http, where)
+    return room if found.state == "ok" and room.state != "ok" else found
+
+
+def _examined(index: IndexSettings, http: HttpSettings, where: str) -> Finding:
     try:
         counts = asyncio.run(_counted(index))
     except IndexOwnedError as error:

@@ -47,7 +47,10 @@ _FILTERED = {
 }
 """Keys of the payload that searches filter by; a server keeps an index for each."""
 _NOT_FOUND = 404
-_DAMAGE = (sqlite3.DatabaseError, pickle.UnpicklingError, ValueError, LookupError, TypeError, AttributeError, EOFError)
+_DAMAGE = (
+    *(sqlite3.DatabaseError, pickle.UnpicklingError, ImportError),
+    *(ValueError, LookupError, TypeError, AttributeError, EOFError),
+)
 """What the client raises at embedded files that are not as it wrote them. Of SQLite's errors the operational ones are
 not meant: files that are locked or a disk that is full may be well later."""
 Result = TypeVar("Result")

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+import pickle
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,6 +24,7 @@ from streams.world import LiveWorld
 from tests.streams.query.indexes import fill, settings_at
 
 NOBODY = HttpSettings(port=9)
+Damage = Callable[[Path], object]
 
 
 def test_an_index_is_looked_at_without_being_made(tmp_path: Path) -> None:
@@ -35,13 +40,49 @@ def test_an_index_is_looked_at_without_being_made(tmp_path: Path) -> None:
     owner.close()
 
 
-def test_a_damaged_index_and_a_full_disk_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def points_as(content: bytes) -> Damage:
+    """Writes this in the place of every point."""
+
+    def damage(index: Path) -> None:
+        with closing(sqlite3.connect(index / "collection" / "documents" / "storage.sqlite")) as file, file:
+            file.execute("UPDATE points SET point = ?", (content,))
+
+    return damage
+
+
+def cut(index: Path) -> None:
+    file = index / "collection" / "documents" / "storage.sqlite"
+    file.write_bytes(file.read_bytes()[:5000])
+
+
+DAMAGES: dict[str, Damage] = {
+    "no JSON": lambda index: (index / "meta.json").write_text("{"),
+    "other JSON": lambda index: (index / "meta.json").write_text("[]"),
+    "cut": cut,
+    "no pickle": points_as(b"garbage"),
+    "another object": points_as(pickle.dumps({"x": 1})),
+    "a class that there is not": points_as(b"cno_such_module\nName\n."),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize("disk_is_full", [False, True])
+def test_a_damaged_index_is_found_also_where_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: Damage, disk_is_full: bool
+) -> None:
     settings = settings_at(tmp_path)
     asyncio.run(fill(settings))
-    (tmp_path / "index" / "meta.json").write_text("{")
+    damage(tmp_path / "index")
+    if disk_is_full:
+        monkeypatch.setattr(findings, "FREE_BYTES", 1 << 62)
     finding = check_index(settings.index, NOBODY)
     assert finding.state == "fail"
     assert "move the folder away" in finding.detail
+
+
+def test_a_full_disk_is_told_where_the_index_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = settings_at(tmp_path)
+    asyncio.run(fill(settings))
     monkeypatch.setattr(findings, "FREE_BYTES", 1 << 62)
     finding = check_index(settings.index, NOBODY)
     assert finding.state == "warn"
