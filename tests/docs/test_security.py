@@ -1,0 +1,44 @@
+"""The limits that docs/security.md names are those in force by default."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
+
+import pytest
+
+from streams.settings import Settings, load_settings
+
+ROOT = Path(__file__).parents[2]
+LIMITS = re.findall(
+    r"^\| [^|]+ \| `([\w.]+)` \| ([^|]+) \|$",
+    (ROOT / "docs" / "security.md").read_text("utf-8").partition("## Limits")[2].partition("\n## ")[0],
+    re.MULTILINE,
+)
+
+
+@pytest.fixture(scope="module")
+def settings() -> Settings:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("ASSAY_KAFKA__BOOTSTRAP_SERVERS", raising=False)
+        return load_settings()
+
+
+def test_the_table_is_read_and_has_no_name_twice() -> None:
+    names = [name for name, _ in LIMITS]
+    assert {"http.connections", "schemas.pages.MAX_PAGE_BYTES", "llm.budget_usd_per_day"} <= set(names)
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(("name", "written"), LIMITS, ids=[name for name, _ in LIMITS])
+def test_a_limit_is_the_one_in_force(settings: Settings, name: str, written: str) -> None:
+    module, _, constant = name.rpartition(".")
+    value = getattr(import_module(module), constant) if constant.isupper() else attrgetter(name)(settings)
+    assert value == (None if written == "none" else float(written.replace(",", "")))
+
+
+def test_how_to_report_is_linked() -> None:
+    assert "docs/security.md" in (ROOT / "README.md").read_text("utf-8")
+    assert "docs/security.md" in (ROOT / "SECURITY.md").read_text("utf-8")
