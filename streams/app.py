@@ -53,7 +53,7 @@ class _Routes(AsgiFastStream):
     async def not_found(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return await super().not_found(scope, receive, send)
-        body = "\n".join(["There is nothing here. There is:", *(path for path, _ in self.routes), ""])
+        body = "\n".join(["Not found. The paths are:", *(path for path, _ in self.routes), ""])
         answer = AsgiResponse(body.encode(), 404, {"content-type": "text/plain; charset=utf-8"})
         return await answer(scope, receive, send)
 
