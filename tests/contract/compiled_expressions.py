@@ -2,7 +2,7 @@
 
 It runs as a program (``python -m tests.contract.compiled_expressions``), because it hooks ``re`` before it imports the
 first module. It imports all modules, lets the handlers decide on the golden examples, and calls the functions that
-compile an expression when it is first needed. A call of ``re`` that it did not reach, with a computed pattern, is printed
+compile an expression when it is first needed. A call of ``re`` with a computed pattern that was not reached is printed
 without its pattern.
 """
 
