@@ -119,8 +119,8 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> AskMod
     labels = Thresholds(rules.trust_labels.high, rules.trust_labels.medium)
     sources = [_shown(number, content, section, labels) for number, content in enumerate(shown, 1)]
     query = fit_to_show(batch.query[: section.maxSourceCharacters])
-    untrusted = {"sources": sources, "query": query}
-    messages = render(template, {}, untrusted, max_characters=2 * section.maxSourceCharacters)
+    longest = 2 * section.maxSourceCharacters
+    messages = render(template, {}, {"sources": sources, "query": query}, max_characters=longest)
     facts = {**_fallback(batch, rules).to_wire(), "sourcesShown": len(shown)}
     return AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA)
 

@@ -70,8 +70,7 @@ def ask_judge(
     ]
     # Cut before it is cleaned, for what a cut ends may read like a label.
     query = fit_to_show(cleaned(read.text, _QUERY_CHARACTERS))
-    untrusted = {"passages": blocks, "query": query}
-    messages = render(template, {}, untrusted, max_characters=2 * _QUERY_CHARACTERS)
+    messages = render(template, {}, {"passages": blocks, "query": query}, max_characters=2 * _QUERY_CHARACTERS)
     facts = {
         "words": list(read.keywords),
         "phrases": list(read.phrases),
