@@ -521,14 +521,14 @@ def test_the_sources_of_a_context_have_a_limit_together() -> None:
 
 
 HOSTILE = {
-    "backslashes": r"\x5cx5cx5cx5cx41 5<b>c" + "\\" * 776,
-    "signs that may be markup": ("trustscore" + "<><><><><><a>" * 3 + "; ") * 15,
+    "backslashes": r"\x5cx5cx5cx5cx41 5<b>c" + "\\" * 4000,
+    "signs that may be markup": ("trustscore" + "<><><><><><a>" * 3 + "; ") * 4,
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_text_in_every_source_takes_no_more_than_a_few_seconds(name: str) -> None:
-    """Quadratic and exponential expressions took 29 and 90 seconds for it."""
+def test_hostile_text_in_every_source_is_shown_in_linear_time(name: str) -> None:
+    """Expressions that were not linear took over 10 seconds for it."""
     text = HOSTILE[name]
     candidates = [
         {"url": f"https://{number}.example/", "title": text, "content": f"boat race {number} {text}"}
@@ -536,7 +536,7 @@ def test_hostile_text_in_every_source_takes_no_more_than_a_few_seconds(name: str
     ]
     completed(run(request()))  # what is compiled late
 
-    assert cpu_seconds(lambda: completed(run(request(candidates=candidates, limit=20)))) < 5
+    assert cpu_seconds(lambda: completed(run(request(candidates=candidates, limit=20)))) < 3
 
 
 def test_reasons_are_in_words() -> None:
