@@ -13,7 +13,7 @@ from functools import cached_property
 from handlers.indexing.rules import TrustLabelsSection
 from handlers.page.links import canonical_url
 from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts, Template, quoted, render
+from handlers.prompts.template import Block, Prompts, render
 from handlers.results.coverage import coverage, query_terms
 from handlers.results.judge_reply import REPLY_SCHEMA, RetrievalReply, read_retrieval_reply
 from handlers.results.patterns import Patterns, joined_words
@@ -117,9 +117,10 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> AskMod
     template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
     shown = batch.retrieved_content[: section.maxSources]
     labels = Thresholds(rules.trust_labels.high, rules.trust_labels.medium)
-    sources = "\n\n".join(_shown(number, content, template, section, labels) for number, content in enumerate(shown, 1))
+    sources = [_shown(number, content, section, labels) for number, content in enumerate(shown, 1)]
     query = fit_to_show(batch.query[: section.maxSourceCharacters])
-    messages = render(template, {"sources": sources}, {"query": query}, max_characters=2 * section.maxSourceCharacters)
+    longest = 2 * section.maxSourceCharacters
+    messages = render(template, {}, {"sources": sources, "query": query}, max_characters=longest)
     facts = {**_fallback(batch, rules).to_wire(), "sourcesShown": len(shown)}
     return AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA)
 
@@ -127,19 +128,18 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> AskMod
 def _shown(
     number: int,
     content: RetrievedContent,
-    template: Template,
     section: RetrievalEvaluationSection,
     labels: Thresholds,
-) -> str:
+) -> Block:
     """A source as the judge is shown it: what others wrote in a block, our label on a line of its own before that.
 
     Of its trust score it is shown the label, for no model is shown a number of trust (R-253); a source can write none.
     """
     longest = section.maxSourceCharacters
-    label = "" if content.cts_score is None else f"[TRUST_TIER: {label_of(int(content.cts_score), labels)}]\n"
+    label = "" if content.cts_score is None else f"[TRUST_TIER: {label_of(int(content.cts_score), labels)}]"
     lines = (_line(text or "", longest) for text in (content.title, content.url, content.content))
     # As a whole, for a label may begin in one field and end in the next.
-    return label + quoted(template, f"source {number}", fit_to_show("\n".join(lines)), 4 * longest)
+    return Block(f"source {number}", fit_to_show("\n".join(lines)), label)
 
 
 def _line(text: str, longest: int) -> str:

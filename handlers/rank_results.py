@@ -29,19 +29,21 @@ from handlers.ranking.sections import RankingSection
 from handlers.ranking.tokens import fold
 from handlers.ranking.trees import RankingModel
 from handlers.ranking.underway import Begun, Underway
-from handlers.reasoning.context import language_of, order_sources, write_context
+from handlers.reasoning.context import context_of, language_of, order_sources, source_blocks
 from handlers.reasoning.sections import ReasoningSection
 from handlers.results.patterns import Patterns, joined_words
 from handlers.trust.labels import Thresholds, TrustJudgment, label_for
 from handlers.trust.tiers import SourceRules, source_of
 from schemas.needs import Ask
-from schemas.outcome import Emit, Outcome, Retry, RetryReason
+from schemas.outcome import Emit, Outcome, Retry, RetryReason, Steps
 from schemas.queries import RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted, ReasoningMetadata, StageName, StageNote, StageOutcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply, VectorsReply, VectorsUnavailable
 from schemas.rules import Rules
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from handlers.ranking.stages import Standing, Weighed
 
 
@@ -85,7 +87,7 @@ class RankResultsRules(Rules):
         return Underway()
 
 
-def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome | Ask:
+def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome | Ask | Steps:
     """Asks the index for candidates; where some came along, goes on with those that fit the filters (R-230, R-232).
 
     Filters that can't be meant, and a query without a word, are told in the note on the retrieval, with no results:
@@ -98,7 +100,9 @@ def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome 
     return _go_on(_begin(request, None, rules), None, rules)
 
 
-def read_ranking(request: RankingRequested, replies: tuple[Reply, ...], rules: RankResultsRules) -> Outcome | Ask:
+def read_ranking(
+    request: RankingRequested, replies: tuple[Reply, ...], rules: RankResultsRules
+) -> Outcome | Ask | Steps:
     """Goes on with what the index found, and then with what the judge said.
 
     Who can't be asked now is asked again later; a judge's answer that failed is noted, and the order before it stands.
@@ -152,7 +156,7 @@ def _candidates(
     return fitting, StageOutcome.SKIPPED, because
 
 
-def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResultsRules) -> Outcome | Ask:
+def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResultsRules) -> Ask | Steps:
     """The stages from the judge on."""
     from handlers.ranking import stages
 
@@ -185,10 +189,11 @@ def _note(stage: StageName, outcome: StageOutcome, because: str) -> StageNote:
     return StageNote(stage=stage, outcome=outcome, because=because)
 
 
-def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Emit:
+def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Steps:
+    """The event; other work gets a turn between the sources of its context."""
     request, weighed = begun.request, begun.weighed
     results = tuple(_result(weighed, standing, rank, rules) for rank in range(1, len(standing.order) + 1))
-    context, reasoned = _context(request.query, results, rules.reasoning)
+    context, reasoned = yield from _context(request.query, results, rules.reasoning)
     notes = (begun.retrieved, *standing.notes, reasoned)
     completed = RankingCompleted(
         request_id=request.request_id,
@@ -207,18 +212,24 @@ def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Emi
     return Emit((completed,))
 
 
-def _context(query: str, results: tuple[RankedResult, ...], section: ReasoningSection) -> tuple[str, StageNote]:
+def _context(
+    query: str, results: tuple[RankedResult, ...], section: ReasoningSection
+) -> Generator[None, None, tuple[str, StageNote]]:
     """What a model may read of the results: passages under labels, the most trusted first (R-253, R-255)."""
     if not section.enabled:
         return "", _note(StageName.REASONING, StageOutcome.OFF, "reasoning.enabled is false")
     if not results:
         return "", _note(StageName.REASONING, StageOutcome.SKIPPED, "no candidates")
     sources = order_sources(results)
-    high = sum(source.label == "HIGH" for source in sources)
-    context = write_context(sources, language_of(query, section), section)
-    return context, _note(
-        StageName.REASONING, StageOutcome.RAN, f"{_many(len(sources), 'source')}, {high} of them HIGH"
-    )
+    blocks = []
+    for block in source_blocks(sources, language_of(query, section), section):
+        blocks.append(block)
+        yield
+    shown = sources[: len(blocks)]
+    because = f"{_many(len(shown), 'source')}, {sum(source.label == 'HIGH' for source in shown)} of them HIGH"
+    if len(shown) < len(sources):
+        because += f"; {len(sources) - len(shown)} more do not fit into max_context_characters"
+    return context_of(blocks), _note(StageName.REASONING, StageOutcome.RAN, because)
 
 
 def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsRules) -> RankedResult:

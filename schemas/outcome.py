@@ -1,13 +1,16 @@
 """What a handler decides: an outcome with a reason.
 
 An expected refusal is a value with an enum reason, never an exception; the reason is a metric label. A handler that
-can't decide yet returns an ``Ask`` (``schemas.needs``) in place of an outcome.
+can't decide yet returns an ``Ask`` (``schemas.needs``) in place of an outcome. A handler whose last part takes long
+returns ``Steps``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 
 from schemas.event import Event
 
@@ -79,3 +82,20 @@ class Dead:
 
 
 Outcome = Emit | Drop | Retry | Dead
+
+Steps = Generator[None, None, Outcome]
+"""The end of a handler's work in steps: the shell does other work at each ``yield``; the outcome is returned."""
+
+_Answer = TypeVar("_Answer")
+
+
+def finished(answer: _Answer | Steps) -> _Answer | Outcome:
+    """The outcome of steps, all done at once; any other answer of a handler unchanged."""
+    if not isinstance(answer, Generator):
+        return answer
+    try:
+        while True:
+            next(answer)
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome

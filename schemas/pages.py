@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     PlainSerializer,
@@ -23,6 +24,8 @@ from schemas.event import Event, Many, Text
 
 MAX_PAGE_BYTES = 8 * 1024 * 1024
 """The largest page that is read; a larger one is kept as a dead letter."""
+MAX_CONTENT_TYPE = 1000
+"""Characters of a Content-Type header that are kept. The rest of a longer one is dropped, and the page is read."""
 
 
 def _decode_body(value: Any) -> Any:
@@ -118,7 +121,8 @@ class CrawledPage(Event):
         author: Its authors.
         summary: Its description; its leading sentences stand in.
         quality_metadata: What the crawler saw in the HTML; without it there is no score, and the source alone decides.
-        content_type: The Content-Type header as received; its charset is trusted before the page's own.
+        content_type: The Content-Type header as received, cut to 1,000 characters; its charset is trusted before the
+            page's own.
         fetched_at: When it was fetched; where absent, the record's timestamp stands in.
         final_url: After redirects.
         status: HTTP status.
@@ -135,7 +139,7 @@ class CrawledPage(Event):
     author: Annotated[Authors, BesideContent] = ()
     summary: Annotated[Text | None, BesideContent] = None
     quality_metadata: Annotated[CrawlerMetadata | None, BesideContent] = None
-    content_type: str | None = None
+    content_type: Annotated[str, AfterValidator(lambda text: text[:MAX_CONTENT_TYPE])] | None = None
     fetched_at: datetime | None = None
     final_url: str | None = None
     status: int | None = None

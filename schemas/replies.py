@@ -49,7 +49,7 @@ class FetchedPage:
         url: As asked for.
         final_url: After redirects.
         status: HTTP status, 200 to 299.
-        content_type: The header as sent, charset included; "" where there was none.
+        content_type: The header as sent, charset included, cut to 1,000 characters; "" where there was none.
         body: The content-decoded bytes.
         fetched_at: When the response was complete, UTC.
     """

@@ -27,7 +27,7 @@ from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.needs import Ask
-from schemas.outcome import Outcome
+from schemas.outcome import Outcome, Steps
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, RankingFeedback
@@ -137,13 +137,13 @@ class Handler:
     """
 
     name: str
-    fn: Callable[[Any, Any], Outcome | Ask]
+    fn: Callable[[Any, Any], Outcome | Ask | Steps]
     consumes: Topic
     emits: tuple[Topic, ...]
     rules: type[Rules]
     lane: Lane
     slo_seconds: float
-    read: Callable[[Any, Any, Any], Outcome | Ask] | None = None
+    read: Callable[[Any, Any, Any], Outcome | Ask | Steps] | None = None
     concurrency: int = 1
     retry: InPlaceRetry | None = None
     retry_later: tuple[int, ...] = ()

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
-_CHARSET_IN_HEADER = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
-_CHARSET_IN_META = re.compile(rb"<meta[^>]{0,400}?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_CHARSET = r"charset\s*+=\s*+(?:[\"']\s*+)?([\w.:-]+)"
+_CHARSET_IN_HEADER = re.compile(_CHARSET, re.IGNORECASE)
+_CHARSET_IN_META = re.compile(_CHARSET.encode(), re.IGNORECASE)
+_META = re.compile(rb"<meta[^>]*+", re.IGNORECASE)
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _HEAD_BYTES = 4096
 _SAMPLE_BYTES = 64 * 1024
@@ -105,7 +107,9 @@ def _find_encoding(body: bytes, content_type: str | None) -> tuple[str, str]:
     in_header = _CHARSET_IN_HEADER.search(content_type or "")
     if in_header and (codec := _codec(in_header.group(1))):
         return codec, "header"
-    in_meta = _CHARSET_IN_META.search(body[:_HEAD_BYTES])
+    # Tags do not overlap, so the two expressions together read each byte of the head at most twice.
+    in_tags = (_CHARSET_IN_META.search(tag[0]) for tag in _META.finditer(body[:_HEAD_BYTES]))
+    in_meta = next(filter(None, in_tags), None)
     if in_meta and (codec := _codec(in_meta.group(1).decode("ascii", "replace"))):
         # A declaration that can be read as ASCII can't be in UTF-16.
         if codec == "utf-8" or codec.startswith("utf-16"):

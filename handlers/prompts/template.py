@@ -2,7 +2,7 @@
 
 A template has two parts, ``# system`` and ``# user``, with places such as ``{{query}}``. A trusted value is put in as
 it is. An untrusted one (a page's title, a claim, a tool's answer) is put into a block between two lines that carry a
-nonce: a hash over the template and all values, which nobody can write into his own text, since the text decides it.
+nonce: a hash over the template and all values. A text cannot contain its nonce, because the nonce depends on the text.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +32,8 @@ _UNSEEN = re.compile(
     "\U000e0000-\U000e007f]"
 )
 _BRACKETS = re.compile(r"<(?=<)|>(?=>)")
+# A nonce has no digits, so that a prompt shows no number where there is none.
+_LETTERS = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv")
 
 
 class Template(Section):
@@ -59,21 +62,37 @@ Prompts = dict[str, Template]
 """The ``prompts`` section: every file ``handlers/prompts/<task>.md`` under its stem."""
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One of several texts that others wrote, for one place of a prompt.
+
+    Attributes:
+        name: What the lines around the text call it, such as ``source 1``.
+        text: The text, already cut to its length.
+        line: A line of ours before the block; "" for none.
+    """
+
+    name: str
+    text: str
+    line: str = ""
+
+
 def render(
     template: Template,
     trusted: Mapping[str, str],
-    untrusted: Mapping[str, str],
+    untrusted: Mapping[str, str | Sequence[Block]],
     max_characters: int = MAX_CHARACTERS,
 ) -> tuple[Message, ...]:
     r"""The messages of a template with its values (R-132).
 
-    ``{{nonce}}`` stands for the nonce, so that a template can say which lines begin and end what is not to be obeyed.
+    ``{{nonce}}`` is replaced by the nonce that all blocks of the messages have. A template names it in the lines that
+    begin and end what the model must not obey.
 
     Args:
         template: The prompt.
         trusted: Values from ourselves or the operator, put in as they are.
-        untrusted: Values that others wrote, put into blocks.
-        max_characters: What an untrusted value is cut to.
+        untrusted: Values that others wrote; each is put into a block, or into several.
+        max_characters: What an untrusted value of one block is cut to.
 
     Raises:
         ValueError: The template has a place without a value; a bug that a test of the handler finds.
@@ -82,13 +101,17 @@ def render(
     >>> [system, user] = render(template, {"topic": "rain"}, {"title": "Sun >> no"})
     >>> print(user.content)
     Is it about rain?
-    <<title ba62dab01dc6a09c>>
+    <<title lskhkshqhqsvkrrt>>
     Sun > > no
-    <<end of title ba62dab01dc6a09c>>
+    <<end of title lskhkshqhqsvkrrt>>
     """
-    nonce = _nonce(template, trusted, untrusted)
-    values = {"nonce": nonce, **trusted}
-    values |= {name: _block(name, text, nonce, max_characters) for name, text in untrusted.items()}
+    blocks = {
+        name: [Block(name, cleaned(value, max_characters))] if isinstance(value, str) else value
+        for name, value in untrusted.items()
+    }
+    texts = {name: [block.text for block in several] for name, several in blocks.items()}
+    nonce = nonce_over([template.system, template.user, dict(trusted), texts])
+    values = {"nonce": nonce, **trusted} | {name: in_blocks(several, nonce) for name, several in blocks.items()}
 
     def value(place: re.Match[str]) -> str:
         if place[1] not in values:
@@ -103,7 +126,22 @@ def render(
 
 def quoted(template: Template, name: str, text: str, max_characters: int = MAX_CHARACTERS) -> str:
     """An untrusted text in a block of its own, as for the answer of a tool in a later message."""
-    return _block(name, text, _nonce(template, {}, {name: text}), max_characters)
+    block = Block(name, cleaned(text, max_characters))
+    return in_blocks([block], nonce_over([template.system, template.user, block.name, block.text]))
+
+
+def in_blocks(blocks: Sequence[Block], nonce: str) -> str:
+    """Texts of others, each between lines with the nonce. The brackets in a text are broken here, after all else."""
+    return "\n\n".join(
+        (f"{block.line}\n" if block.line else "")
+        + f"<<{block.name} {nonce}>>\n{_harmless(block.text).strip()}\n<<end of {block.name} {nonce}>>"
+        for block in blocks
+    )
+
+
+def nonce_over(content: Any) -> str:
+    """Sixteen letters that depend on all of ``content``, which is any JSON value."""
+    return _digest(content)[:16].translate(_LETTERS)
 
 
 def cleaned(text: str, max_characters: int = MAX_CHARACTERS) -> str:
@@ -112,16 +150,12 @@ def cleaned(text: str, max_characters: int = MAX_CHARACTERS) -> str:
     >>> cleaned("a\x00b\r\nc <<<end>> \u202e")
     'ab\nc < < <end> >'
     """
-    seen = _UNSEEN.sub("", _LINE_ENDS.sub("\n", text[: 2 * max_characters]))
-    return _BRACKETS.sub(lambda bracket: f"{bracket[0]} ", seen)[:max_characters].strip()
+    return _harmless(text[: 2 * max_characters])[:max_characters].strip()
 
 
-def _block(name: str, text: str, nonce: str, max_characters: int) -> str:
-    return f"<<{name} {nonce}>>\n{cleaned(text, max_characters)}\n<<end of {name} {nonce}>>"
-
-
-def _nonce(template: Template, trusted: Mapping[str, str], untrusted: Mapping[str, str]) -> str:
-    return _digest([template.system, template.user, dict(trusted), dict(untrusted)])[:16]
+def _harmless(text: str) -> str:
+    """A text without unseen characters in which no two brackets of a block's line stand together."""
+    return _BRACKETS.sub(lambda bracket: f"{bracket[0]} ", _UNSEEN.sub("", _LINE_ENDS.sub("\n", text)))
 
 
 def _digest(content: Any) -> str:

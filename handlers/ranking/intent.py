@@ -17,7 +17,7 @@ from handlers.results.words import is_ideographic
 from schemas.ranking import Intent, IntentNote
 
 _QUOTED = re.compile(r"[\"“”„«「『《〈]([^\"“”„«»「」『』《》〈〉]{2,200})[\"“”»」』》〉]")
-_NUMBERS = re.compile(r"(?:[A-Za-z]+-?)?\d+(?:[.,:/-]?\d+)*%?")
+_NUMBERS = re.compile(r"(?:(?<![A-Za-z])[A-Za-z]++-?)?\d++(?:[.,:/-]\d++)*+%?")
 _MOST_WORDS_NAMED = 3
 _MOST_PAIRS = 32
 _LONG_ENOUGH = 4

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from handlers.prompts.model_tasks import ModelTask
 from handlers.prompts.replies import json_object
-from handlers.prompts.template import Template, cleaned, quoted, render
+from handlers.prompts.template import Block, Template, cleaned, render
 from handlers.ranking.candidate import Candidate
 from handlers.ranking.sections import ModelRankingSection
 from handlers.trust.forgery import fit_to_show, without_labels
@@ -64,13 +64,13 @@ def ask_judge(
         (_line(candidate.title, _TITLE_CHARACTERS), _line(excerpt(_text(candidate), read.keywords, most), most))
         for candidate in shown
     ]
-    blocks = "\n".join(
-        quoted(template, f"passage {number}", _shown(title, candidate.date, text))
+    blocks = [
+        Block(f"passage {number}", _shown(title, candidate.date, text))
         for number, (candidate, (title, text)) in enumerate(zip(shown, passages, strict=True), 1)
-    )
+    ]
     # Cut before it is cleaned, for what a cut ends may read like a label.
     query = fit_to_show(cleaned(read.text, _QUERY_CHARACTERS))
-    messages = render(template, {"passages": blocks}, {"query": query}, max_characters=2 * _QUERY_CHARACTERS)
+    messages = render(template, {}, {"passages": blocks, "query": query}, max_characters=2 * _QUERY_CHARACTERS)
     facts = {
         "words": list(read.keywords),
         "phrases": list(read.phrases),

@@ -22,16 +22,18 @@ _MOST_ITEMS = 200
 """Of a list: no reply within a task's tokens has more that is worth reading."""
 _NUMBERS = r"\^?\d{1,3}(?:\s*[,;、，-]\s*\d{1,3}){0,50}"
 _NAMED = r"(?:(?:sources?|refs?|src|no|來源|来源|資料|资料|註|注)[\s.:：#]*|#)"
+# White space before a mark is matched from the beginning of its run only: otherwise a run takes quadratic time.
+_SPACE = r"(?<!\s)\s++"
 _MARKS = re.compile(
-    rf"\s*[\[【〔［]\s*{_NAMED}?{_NUMBERS}\s*(?:†[^\]】〕］]{{0,40}})?[\]】〕］]"
-    rf"|\s*[(（]\s*{_NAMED}{_NUMBERS}\s*[)）]"
-    r"|(?:\s+|(?<![A-Za-z0-9]))[(（]\s*\d{1,2}(?:\s*[,;、，-]\s*\d{1,2}){0,50}\s*[)）]"
-    r"|(?:(?<=[A-Za-z]{4})|\s+|(?<![A-Za-z0-9⁻⁺¹²³⁰-⁹/^]))[¹²³⁰⁴-⁹]+(?![⁻⁺¹²³⁰-⁹])",
+    rf"(?:{_SPACE})?[\[【〔［]\s*{_NAMED}?{_NUMBERS}\s*(?:†[^\]】〕］]{{0,40}})?[\]】〕］]"
+    rf"|(?:{_SPACE})?[(（]\s*{_NAMED}{_NUMBERS}\s*[)）]"
+    rf"|(?:{_SPACE}|(?<![A-Za-z0-9]))[(（]\s*\d{{1,2}}(?:\s*[,;、，-]\s*\d{{1,2}}){{0,50}}\s*[)）]"
+    rf"|(?:(?<=[A-Za-z]{{4}})|{_SPACE}|(?<![A-Za-z0-9⁻⁺¹²³⁰-⁹/^]))[¹²³⁰⁴-⁹]+(?![⁻⁺¹²³⁰-⁹])",
     re.IGNORECASE,
 )
 """What cites: numbers in square brackets, a source's number in any, small raised ones that are no unit's power."""
 _ADDRESS = re.compile(r"\b(?:[a-z][a-z0-9+.-]{1,10}://|www\.)[^\s<>()\[\]（）【】，。；、」]+", re.IGNORECASE)
-_EMPTY = re.compile(r"\s*(?:\(\s*\)|（\s*）|<\s*>)")
+_EMPTY = re.compile(rf"(?:{_SPACE})?(?:\(\s*\)|（\s*）|<\s*>)")
 _Numbers = Annotated[list[int], Field(max_length=_MOST_ITEMS)]
 
 

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts, cleaned, render
-from handlers.reasoning.context import Source, language_of, one_line, shown_to, write_context
+from handlers.prompts.template import Block, Prompts, cleaned, render
+from handlers.reasoning.context import Source, language_of, one_line, shown_to, source_blocks
 from handlers.reasoning.replies import FINDINGS_SCHEMA, SENTENCES_SCHEMA, VERDICTS_SCHEMA, Verdict
 from handlers.reasoning.sections import ReasoningSection, RoleSection
 from handlers.trust.forgery import fit_to_show
@@ -75,11 +75,14 @@ def role_messages(
         prompts: The templates.
     """
     seen = seen_by(role, sources, section)
-    untrusted = {"query": fit_to_show(query)}
+    untrusted: dict[str, str | Sequence[Block]] = {
+        "query": fit_to_show(query),
+        "sources": [*source_blocks(seen, language_of(query, section), section)],
+    }
     if role != "analyst":
         # Cut before they are cleaned, for what a cut ends may read like a label.
         untrusted["findings"] = fit_to_show(cleaned(_listed(findings, seen)))
-    return render(prompts[role], {"sources": write_context(seen, language_of(query, section), section)}, untrusted)
+    return render(prompts[role], {}, untrusted)
 
 
 def ask_role(

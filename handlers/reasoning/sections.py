@@ -43,6 +43,9 @@ class ReasoningSection(Section):
     enabled: bool = Field(description="Whether results come with a context (R-257).")
     language: ContextLanguage = Field(description="Of the source lines; auto: that of the query.")
     max_characters: int = Field(ge=100, le=20_000, description="Of a source's passage.")
+    max_context_characters: int = Field(
+        ge=1000, le=1_000_000, description="Of all sources together; the sources after that are left out."
+    )
     analyst: RoleSection = Field(description="Finds what the sources say.")
     critic: RoleSection = Field(description="Holds the findings against the sources.")
     writer: RoleSection = Field(description="Writes the answer.")

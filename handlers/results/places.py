@@ -18,7 +18,7 @@ _BOX_MARKS = 3
 _AFTER_COLON = re.compile(r"\s{0,3}([^\s,，;；|·•。、:：][^\n\r,，;；|·•。、:：]{0,79})")
 # Behind a word, not behind an abbreviation such as "St."; what follows begins anew.
 _SENTENCE_END = re.compile(r"(?<=[^\W\d_]{4})[.!?](?=\s+[^\W\d_a-zà-ÿ])")
-_HOUSE = re.compile(r"\d{1,4}(?:\s?[-/]\s?\d{1,4})?(?:\s?[a-z](?![^\W_]))?(?![\d:%,.]*\d)")
+_HOUSE = re.compile(r"\d{1,4}(?:\s?[-/]\s?\d{1,4})?(?:\s?[a-z](?![^\W_]))?(?![:%,.]*+\d)")
 _LONG_NUMBER = re.compile(r"[\d -]{1,20}\d|\d")
 # What may stand between a street word and its house number: up to four words, then a comma or a sign for number.
 _NAME = re.compile(

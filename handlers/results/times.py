@@ -13,7 +13,7 @@ from handlers.results.numbers import small_number
 from handlers.results.spans import Detail, Reading
 from handlers.results.words import is_ideographic
 
-_BARE_HOUR = re.compile(r"\d{1,2}(?![\d:.,%/]*\d)")
+_BARE_HOUR = re.compile(r"\d{1,2}(?![:.,%/]*+\d)")
 _GOES_ON = re.compile(r"[:.,/]?\d|\s?[点點时時]")
 # An hour with nothing behind it that makes it a time.
 _BARE = {"cued": ""}

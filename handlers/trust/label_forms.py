@@ -28,8 +28,9 @@ _ALSO = {
     "u": "vn",
 }
 """What people write for a letter: digits, signs, a V for a U, an N where the line is turned upside down."""
-_CODE = r"(?:&#?\w{1,8};|%[0-9a-f]{2}|\\[ux][0-9a-f]{2,4})"
-_MARKUP = r"<[^<>]{0,300}>"
+# Each has a letter or digit, so that no sequence of signs can be read in two ways: the time would double with each.
+_CODE = r"(?:&#?[^\W_]\w{0,7};|%[0-9a-f]{2}|\\[ux][0-9a-f]{2,4})"
+_MARKUP = r"<(?:[^\w<>]|_){0,300}+[^\W_][^<>]{0,300}>"
 _GAP = rf"(?:[\W_]|{_MARKUP}|{_CODE}){{0,12}}"
 """What may stand between words: signs, spaces, markup, characters that are written as codes."""
 _JOINED = rf"(?:|(?:\W|{_MARKUP}){{0,8}}(?:_|{_MARKUP}|{_CODE})(?:[\W_]|{_MARKUP}|{_CODE}){{0,8}})"

@@ -25,7 +25,8 @@ _ANY_CODE = re.compile(
 _MORE_CODES = re.compile(r"&(?:amp;|#0*38;|#x0*26;)+", re.IGNORECASE)
 _MORE_PERCENT = re.compile("%(?:25)+")
 _CODE = re.compile(
-    r"\\+(?:(?-i:U)([0-9a-f]{8})|u([0-9a-f]{4})|u\{([0-9a-f]{1,8})\}|x([0-9a-f]{2})|00([0-9a-f]{4})|(?P<octal>[0-3][0-7]{2}))"
+    r"(?<!\\)\\++(?:(?-i:U)([0-9a-f]{8})|u([0-9a-f]{4})|u\{([0-9a-f]{1,8})\}|x([0-9a-f]{2})|00([0-9a-f]{4})"
+    r"|(?P<octal>[0-3][0-7]{2}))"
     r"|%u([0-9a-f]{4})|\bU\+([0-9a-f]{4,6})\b(?: (?=U\+))?",
     re.IGNORECASE,
 )

@@ -47,8 +47,9 @@ _VARIANT = re.compile(
     r"(?:SMALL CAPITAL |TURNED |REVERSED |OPEN |DOTLESS |INSULAR |SCRIPT |BLACKLETTER )?([A-Z])(?: .*)?"
     r"|NEGATIVE (?:SQUARED|CIRCLED) LATIN CAPITAL LETTER ([A-Z])"
 )
-# Without ink though neither control nor format: fillers of Hangul, Khmer's inherent vowels, empty Braille.
-_BLANK = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U0001d159")
+# Not shown though neither control nor format: an unassigned place among the controls of direction, fillers of Hangul,
+# Khmer's inherent vowels, empty Braille.
+_BLANK = frozenset("\u2065\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U0001d159")
 _KEPT_CONTROLS = frozenset("\t\n")
 _UNSEEN_CATEGORIES = frozenset(("Cc", "Cf", "Co", "Cs", "Zl", "Zp"))
 _VARIATION = re.compile("[\u034f\u180b-\u180f\ufe00-\ufe0f\U000e0000-\U000e0fff]")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import IO, Any
 
 from schemas.event import Event
@@ -94,7 +94,7 @@ class HandlerTrial:
     def decide(self, event: Event) -> Outcome:
         """What the handler decides on an event, everything that it asks for answered."""
         outcome = self._decider.decide(event)
-        if isinstance(outcome, Ask | Retry):
+        if isinstance(outcome, Ask | Retry | Generator):
             tried = self._runner.run(self._decider.finish(event, outcome, record=None))
             outcome = tried.outcome
             if isinstance(outcome, Retry) and not self._handler.tiers:

@@ -17,6 +17,7 @@ from typing import Self
 
 import httpx
 
+from schemas.pages import MAX_CONTENT_TYPE
 from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.cache import Version
 from streams.fetch.clock import Clock
@@ -37,7 +38,7 @@ class Response:
 
     Attributes:
         status: HTTP status.
-        headers: Names lower-case; of a repeated header the last.
+        headers: Names lower-case; of a repeated header the last; ``content-type`` cut to ``MAX_CONTENT_TYPE``.
         body: Unpacked; empty unless the status is 2xx.
         latency: Seconds until the head was there.
     """
@@ -123,6 +124,8 @@ class Client:
         try:
             latency = self._clock.monotonic() - started
             headers = {name.lower(): value for name, value in response.headers.multi_items()}
+            if (content_type := headers.get("content-type")) is not None:
+                headers["content-type"] = content_type[:MAX_CONTENT_TYPE]
             packings = _packings(response.headers.get("content-encoding", ""))
             if not 200 <= response.status_code < 300:
                 return Response(response.status_code, headers, b"", latency)

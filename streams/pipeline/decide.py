@@ -7,13 +7,13 @@ here, so ``assay try`` runs handlers exactly as the pipeline does.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
 from schemas.event import Event
 from schemas.needs import Ask, Need
-from schemas.outcome import Dead, DeadReason, Outcome, Retry, RetryReason
+from schemas.outcome import Dead, DeadReason, Outcome, Retry, RetryReason, Steps
 from schemas.replies import ModelUnavailable, Reply
 from schemas.rules import Rules
 from streams.clock import Clock
@@ -52,8 +52,8 @@ class Tried:
 class Decider:
     """Runs one handler under one configuration.
 
-    ``decide`` answers at once where the handler doesn't ask; ``finish`` goes on where it does, or where it wants to be
-    tried again. The split spares the hot path an event loop round trip for each record.
+    ``decide`` answers at once where the handler doesn't ask; ``finish`` goes on where it does, where it works in steps,
+    or where it wants to be tried again. The split spares the hot path an event loop round trip for each record.
     """
 
     def __init__(
@@ -88,14 +88,14 @@ class Decider:
         self._breaker = breaker
         self._on_retry = on_retry
 
-    def decide(self, event: Event) -> Outcome | Ask:
+    def decide(self, event: Event) -> Outcome | Ask | Steps:
         """The handler's first answer; an exception becomes ``Dead(handler_bug)``."""
         return self._guarded(lambda: self.handler.fn(event, self.rules))
 
     async def finish(
         self,
         event: Event,
-        first: Ask | Retry,
+        first: Ask | Retry | Steps,
         record: Hashable,
         at_most: int | None = None,
         run: str | None = None,
@@ -109,12 +109,16 @@ class Decider:
             at_most: Tries in place; the settings' number where None.
             run: The replay that wrote the record; None for live traffic.
         """
-        answer: Outcome | Ask = first
+        answer: Outcome | Ask | Steps = first
+        if isinstance(answer, Generator):
+            answer = await self._stepped(answer)
+            if not isinstance(answer, Retry):
+                return Tried(answer, 1)
         attempts = 0
         probe = isinstance(first, Ask) and await self._breaker.turn()
         while True:
             try:
-                outcome, down = await self._converse(event, answer, run) if isinstance(answer, Ask) else (answer, None)
+                outcome, down = await self._converse(event, answer, run)
             finally:
                 if probe:
                     self._breaker.probed()
@@ -141,13 +145,27 @@ class Decider:
             probe = await self._breaker.turn()
             answer = self.decide(event)
 
-    def _guarded(self, call: Callable[[], Outcome | Ask]) -> Outcome | Ask:
+    async def _stepped(self, steps: Steps) -> Outcome:
+        """The outcome of a handler that works in steps. Other tasks get a turn between two of them."""
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                outcome: Outcome = end.value
+                return outcome
+            except Exception as error:
+                return _bug(error)
+            await asyncio.sleep(0)
+
+    def _guarded(self, call: Callable[[], Outcome | Ask | Steps]) -> Outcome | Ask | Steps:
         try:
             return call()
         except Exception as error:
-            return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
+            return _bug(error)
 
-    async def _converse(self, event: Event, ask: Ask, run: str | None) -> tuple[Outcome, ModelUnavailable | None]:
+    async def _converse(
+        self, event: Event, answer: Outcome | Ask | Steps, run: str | None
+    ) -> tuple[Outcome, ModelUnavailable | None]:
         """Answers asks until an outcome comes or the declared bound of rounds is reached.
 
         Returns:
@@ -155,7 +173,6 @@ class Decider:
         """
         replies: tuple[Reply, ...] = ()
         read = self.handler.read
-        answer: Outcome | Ask = ask
         while isinstance(answer, Ask):
             if read is None or len(replies) >= self.handler.rounds:
                 return Dead(DeadReason.ROUNDS_EXHAUSTED, f"more than {self.handler.rounds} asks"), None
@@ -166,7 +183,9 @@ class Decider:
                 # Expected trouble is part of a reply. What is left (a full disk, a bug) must not hold the partition up.
                 return Retry(RetryReason.UNAVAILABLE, f"{type(error).__name__}: {error}"[:MAX_DETAIL]), None
             answer = self._guarded(lambda: read(event, replies, self.rules))  # noqa: B023 - called at once
-        last = replies[-1]
+        if isinstance(answer, Generator):
+            answer = await self._stepped(answer)
+        last = replies[-1] if replies else None
         if not isinstance(answer, Retry) or not isinstance(last, ModelUnavailable):
             return answer, None
         if not last.busy:
@@ -190,6 +209,10 @@ class Decider:
             return self._chance() * ceiling
         longest = self.retry.max_seconds if self.handler.tiers else self.retry.in_place_wish_seconds
         return wish if wish <= longest else None
+
+
+def _bug(error: Exception) -> Dead:
+    return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
 
 
 def retry_of(handler: Handler, settings: RetrySettings) -> RetrySettings:

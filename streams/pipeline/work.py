@@ -5,7 +5,7 @@ The result of a record is worth exactly what is written for it: its outputs, or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -14,7 +14,7 @@ from aiokafka import ConsumerRecord
 
 from schemas.event import Envelope, Event, OutputIds, Provenance
 from schemas.needs import Ask
-from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry, Stage
+from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry, Stage, Steps
 from streams.clock import Clock
 from streams.codec import MAX_DETAIL, OutputRecord, decode, encode, timestamp
 from streams.pipeline.dead_letters import dead_letter
@@ -50,10 +50,10 @@ class Begun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A record whose handler asked for something, or wants to be tried again."""
+    """A record whose handler asked for something, works in steps, or wants to be tried again."""
 
     event: Event
-    first: Ask | Retry
+    first: Ask | Retry | Steps
     begun: Begun
 
 
@@ -120,7 +120,7 @@ class Work:
             if isinstance(event, Dead):
                 return self._close(record, event, Stage.DECODE, begun)
             answer = self._decider.decide(event)
-            if isinstance(answer, Ask | Retry):
+            if isinstance(answer, Ask | Retry | Generator):
                 return Pending(event, answer, begun)
             return self._close(record, answer, Stage.HANDLE, begun)
         except Exception as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
@@ -145,7 +145,7 @@ class QueryEngine:
         # Work that does not wait keeps the loop; others get a turn between two queries.
         await asyncio.sleep(0)
         first = self._decider.decide(request)
-        if not isinstance(first, Ask | Retry):
+        if not isinstance(first, Ask | Retry | Generator):
             return _answer(first)
         tried = await self._decider.finish(request, first, next(self._numbers), _TRIES)
         answer = _answer(tried.outcome)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from handlers.differences.comparison import Comparison
 from schemas.event import Event
 from schemas.needs import Ask
-from schemas.outcome import Dead, DeadReason, Outcome
+from schemas.outcome import Dead, DeadReason, Outcome, finished
 from schemas.replays import ReplaySelection, ReplayStage
 from schemas.rules import Rules
 from streams.codec import decode, timestamp
@@ -89,7 +89,7 @@ def _decided(handler: Handler, event: Event | Dead, rules: Rules) -> Outcome:
     if isinstance(event, Dead):
         return event
     try:
-        answer = handler.fn(event, rules)
+        answer: Outcome | Ask = finished(handler.fn(event, rules))
     except Exception as error:
         return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}")
     if isinstance(answer, Ask):

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from schemas.event import Envelope, Event
 from schemas.needs import Ask, AskModel, FetchPages, IndexDocument, Need, SearchVectors
-from schemas.outcome import Dead, DeadReason, Emit, Outcome
+from schemas.outcome import Dead, DeadReason, Emit, Outcome, Steps, finished
 from schemas.replies import Reply
 from schemas.rules import Rules
 from streams.clock import Clock
@@ -169,10 +169,10 @@ class Rehearsal:
                 below.size += len(record.key or b"") + len(record.value or b"")
                 await self._handle(below, event)
 
-    def _timed(self, part: Part, decide: Callable[[], Outcome | Ask]) -> Outcome | Ask:
+    def _timed(self, part: Part, decide: Callable[[], Outcome | Ask | Steps]) -> Outcome | Ask:
         began = self._clock.monotonic()
         try:
-            return decide()
+            return finished(decide())
         except Exception as error:
             return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:500])
         finally:

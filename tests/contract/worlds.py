@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from schemas.event import Event
 from schemas.llm import CallOutcome
 from schemas.needs import Ask, AskModel, IndexDocument, Need, SearchVectors
-from schemas.outcome import Outcome
+from schemas.outcome import Outcome, finished
 from schemas.replies import (
     FetchedPage,
     FetchFailure,
@@ -87,7 +87,7 @@ def decide(handler: Handler, event: Event, rules: Rules, world: World) -> Outcom
         assert len(replies) < handler.rounds, f"{handler.name} asks more than {handler.rounds} times"
         replies.append(world(answer.need))
         answer = handler.read(event, tuple(replies), rules)
-    return answer
+    return finished(answer)
 
 
 def _utterances(need: SearchVectors) -> VectorsReply:

@@ -24,6 +24,7 @@ from schemas.retrieval import (
     SourceScores,
 )
 from streams.llm.offline import answer_offline
+from tests.cpu import cpu_seconds
 from tests.handlers.test_classify_results import CONCERT, LISTING
 from tests.handlers.trust.forgeries import reads_as_label
 from tests.rules import shipped_rules
@@ -292,6 +293,17 @@ def test_what_a_source_says_stays_inside_its_block() -> None:
     user = asked(classified(hostile)).messages[1].content
     assert user.count("<<end of source 1 ") == 1
     assert user.index("is 1.0") < user.index("<<end of source 1 ")
+
+
+@pytest.mark.parametrize(
+    "text", [r"\x5cx5cx5cx5cx41 5<b>c" + "\\" * 2000, ("trustscore" + "<><><><><><a>" * 3 + "; ") * 4]
+)
+def test_hostile_text_in_every_source_is_shown_in_linear_time(text: str) -> None:
+    """Expressions that were not linear took over 5 seconds for it."""
+    batch = classified(*(RetrievedContent(url=f"https://{n}.example/", title=text, content=text) for n in range(20)))
+    asked(classified(OTHER))  # what is compiled late
+
+    assert cpu_seconds(lambda: asked(batch)) < 2
 
 
 @pytest.mark.parametrize(("score", "label"), [(70, "HIGH"), (69.9, "MEDIUM"), (40, "MEDIUM"), (39, "LOW"), (None, "")])

@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from prometheus_client import CollectorRegistry, make_asgi_app
 
 from schemas.event import Event
 from schemas.needs import Ask
-from schemas.outcome import Outcome, Retry, RetryReason
+from schemas.outcome import Outcome, Retry, RetryReason, Steps
 from schemas.replays import ReplayState
 from streams.app import Application
 from streams.clock import SystemClock
@@ -181,9 +180,9 @@ def _judge() -> Behaviour:
 def _fails_once(handler: Handler) -> Handler:
     """The handler, which can't be reached the first time that it is asked about an event."""
     seen: Counter[str] = Counter()
-    fn: Callable[[Any, Any], Outcome | Ask] = handler.fn
+    fn = handler.fn
 
-    def decide(event: Event, rules: Any) -> Outcome | Ask:
+    def decide(event: Event, rules: Any) -> Outcome | Ask | Steps:
         key = event.to_json().decode()
         seen[key] += 1
         return Retry(RetryReason.UNAVAILABLE, "the first time") if seen[key] == 1 else fn(event, rules)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from schemas.pages import MAX_PAGE_BYTES, CrawledPage, CrawlerMetadata, ScoredPage
+from schemas.pages import MAX_CONTENT_TYPE, MAX_PAGE_BYTES, CrawledPage, CrawlerMetadata, ScoredPage
 
 URL = "https://a.example/"
 OLD: dict[str, Any] = {
@@ -33,6 +33,12 @@ OLD: dict[str, Any] = {
 def test_exactly_one_body_is_needed(body: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match="exactly one of html, html_base64 and content"):
         CrawledPage.model_validate({"url": URL, **body})
+
+
+def test_a_content_type_without_end_is_cut() -> None:
+    page = CrawledPage(url=URL, html="<p>", content_type="text/html; charset=" + " " * 1_000_000)
+
+    assert page.content_type == "text/html; charset=".ljust(MAX_CONTENT_TYPE)
 
 
 @pytest.mark.parametrize(("body", "read"), [({"content": ""}, ""), ({"content": "text"}, "text"), ({"html": ""}, "")])

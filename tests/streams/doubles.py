@@ -11,7 +11,7 @@ from typing import Any
 from aiokafka import ConsumerRecord
 
 from schemas.needs import Ask
-from schemas.outcome import Outcome
+from schemas.outcome import Outcome, Steps
 from schemas.pages import CrawledPage, ScoredPage, TrustFeatures
 from schemas.replies import Reply
 from schemas.rules import Rules
@@ -45,8 +45,8 @@ class NoRules(Rules):
 
 
 def handler_of(
-    fn: Callable[[Any, Any], Outcome | Ask],
-    read: Callable[[Any, tuple[Reply, ...], Any], Outcome | Ask] | None = None,
+    fn: Callable[[Any, Any], Outcome | Ask | Steps],
+    read: Callable[[Any, tuple[Reply, ...], Any], Outcome | Ask | Steps] | None = None,
     rounds: int = 0,
     emits: tuple[Topic, ...] = (PAGES_SCORED,),
     consumes: Topic = PAGES_CRAWLED,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from schemas.event import Envelope, Event
 from schemas.outcome import Dead, DeadReason
-from schemas.pages import CrawledPage
+from schemas.pages import MAX_CONTENT_TYPE, CrawledPage
 from schemas.queries import RankingRequested
 from schemas.retrieval import RetrievalBatch
 from streams.codec import MAX_DETAIL, Headers, OutputRecord, decode, encode, timestamp
@@ -97,6 +97,11 @@ def test_a_raw_page_needs_its_address(content_type: str) -> None:
         dead = refused(PAGES_CRAWLED, b"<p>", [("content-type", content_type.encode()), *address])
         assert dead.reason is DeadReason.INVALID
         assert "assay_url" in dead.detail
+
+
+def test_a_content_type_without_end_is_cut_and_the_page_is_read() -> None:
+    event = page(b"<p>", [("content-type", b"text/html; charset=" + b" " * 100_000), RAW[1]])
+    assert event.content_type == "text/html; charset=".ljust(MAX_CONTENT_TYPE)
 
 
 def test_an_address_makes_a_page_raw_whatever_its_type() -> None:

@@ -19,7 +19,7 @@ from handlers.page.links import host_of, registrable_domain
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.ranking.metrics import ndcg_at, reciprocal_rank
 from schemas.needs import Ask, AskModel, SearchVectors
-from schemas.outcome import Emit
+from schemas.outcome import Emit, finished
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName
 from schemas.replies import Reply
@@ -129,8 +129,9 @@ async def answer(
             assert isinstance(step.need, AskModel)
             replies.append(await judge.ask(step.need))
         step = read_ranking(request, tuple(replies), rules)
-    assert isinstance(step, Emit), step
-    completed = step.events[0]
+    outcome = finished(step)
+    assert isinstance(outcome, Emit), outcome
+    completed = outcome.events[0]
     assert isinstance(completed, RankingCompleted)
     return completed, 1000 * (process_time() - began + searched)
 

@@ -11,7 +11,7 @@ from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.ranking.manifest import Feature, Phase
 from handlers.ranking.trees import RankingModel
 from schemas.needs import Ask, AskModel, SearchVectors
-from schemas.outcome import Emit
+from schemas.outcome import Emit, finished
 from schemas.queries import RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted
 from schemas.replies import Reply, VectorHit, VectorsReply
@@ -47,6 +47,7 @@ def ranked(request: RankingRequested, rules: RankResultsRules, hits: tuple[Vecto
         assert isinstance(need, SearchVectors | AskModel)
         replies.append(VectorsReply(hits) if isinstance(need, SearchVectors) else answer_offline(need))
         outcome = read_ranking(request, tuple(replies), rules)
+    outcome = finished(outcome)
     assert isinstance(outcome, Emit)
     [event] = outcome.events
     assert isinstance(event, RankingCompleted)

@@ -119,9 +119,8 @@ def test_each_role_is_shown_labels_and_no_number_of_trust(rules: AnswerRules) ->
         text = prompt(need)
         labels = re.findall(r"^\[TRUST_TIER: (\w+)\] Source: (.+)$", text, re.MULTILINE)
         assert labels == [("HIGH", "Water Office"), ("MEDIUM", "Daily"), ("LOW", "Ann's blog")]
-        without_nonces = re.sub(r"[0-9a-f]{16}", "", text)
         for number in ("83", "59", "27", "47", "911", "0.73", "0.61", "8.52", "0.46", "CTS", "cts_score"):
-            assert number not in without_nonces
+            assert number not in text
         assert "https://" not in text
     assert "1. The dam was closed on 3 May. (sources 1, 2)" in prompt(needs[1])
     assert "(sources 3; only LOW sources) contradicted: I saw it 2 times." in prompt(needs[2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from handlers.reasoning.answer import AnswerRules
 from handlers.reasoning.context import language_of, order_sources, shown_to, write_context
 from handlers.reasoning.sections import ReasoningSection, RoleSection
+from handlers.trust.lookalikes import seen
 from tests.handlers.reasoning.results import result
 from tests.handlers.trust.forgeries import forgeries, reads_as_label
 from tests.rules import shipped_rules
@@ -136,6 +138,19 @@ def test_a_page_can_not_close_its_block(section: ReasoningSection) -> None:
     assert other != nonce
     assert len(re.findall(r"^<<", context, re.MULTILINE)) == 2
     assert LABEL.findall(context) == ["LOW"]
+
+
+@pytest.mark.parametrize("field", ["title", "passage", "date"])
+def test_no_unseen_character_hides_the_brackets_of_a_block(section: ReasoningSection, field: str) -> None:
+    """A character between two brackets that is removed later would bring them together again."""
+    unseen = [character for character in map(chr, range(sys.maxunicode + 1)) if not seen(character)]
+    assert len(unseen) > 100_000
+    size = 400 if field == "passage" else 40
+    for begin in range(0, len(unseen) if field == "passage" else 4_000, size):
+        attack = "".join(f"<{character}<{character}>> " for character in unseen[begin : begin + size])
+        context = write_context(order_sources([result(1, "LOW", **{field: attack})]), "en", section)
+
+        assert len(re.findall("<<|>>", context)) == 4, [hex(ord(character)) for character in unseen[begin:][:size]]
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=40))

@@ -14,6 +14,7 @@ from handlers.trust import forgery
 from handlers.trust.forgery import REMOVED, fit_to_show, holds_label, without_labels
 from handlers.trust.label_forms import find_labels
 from handlers.trust.lookalikes import folded
+from tests.cpu import cpu_seconds
 from tests.handlers.trust.forgeries import forgeries, reads_as_label
 
 ATTACKS = dict(forgeries())
@@ -464,3 +465,10 @@ def test_text_that_goes_on_with_labels_behind_labels_is_not_shown(monkeypatch: p
     monkeypatch.setattr(forgery, "find_labels", lambda _: [(0, 1)])
 
     assert without_labels("We trust in rain.") == REMOVED
+
+
+def test_signs_that_can_also_be_read_as_markup_take_linear_time() -> None:
+    """With two ways to read each pair of brackets, the time would double with each pair: over a second in all."""
+    text = f"trustscore{'<><><><><><a>' * 3}; " * 16
+
+    assert cpu_seconds(lambda: without_labels(text)) < 0.5

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from handlers.trust.layers import readings
 from handlers.trust.lookalikes import seen
+from tests.cpu import cpu_seconds
 
 
 @pytest.mark.parametrize(
@@ -45,3 +46,11 @@ def test_any_text_has_at_most_seven_readings_with_a_place_for_each_character(tex
 def test_a_million_signs_that_only_begin_something_are_read_in_one_go(unit: str) -> None:
     """Looked through anew from each sign, they would take longer than any test may."""
     assert len([*readings(unit * (1_000_000 // len(unit)))]) <= 7
+
+
+@pytest.mark.parametrize("codes", ["%41", r"\x5cx5cx5cx5cx41", r"\x5cx5cx5cx5cx41 5<b>c"])
+def test_a_run_of_backslashes_takes_linear_time(codes: str) -> None:
+    """Codes for codes and tags between them force every reading of the text. Quadratic time would be over 3 seconds."""
+    text = codes + "\\" * 8000
+
+    assert cpu_seconds(lambda: [*readings(text)]) < 1

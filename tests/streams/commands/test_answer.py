@@ -205,12 +205,11 @@ async def test_labels_are_in_every_prompt_and_no_number_of_trust_is(
     assert [role_of(asked) for asked in server.asked] == ["rank_results", "analyst", "critic", "writer"]
     for asked in server.asked:
         sent = json.dumps(asked.body, ensure_ascii=False)
-        shown = re.sub(r"\b[0-9a-f]{16}\b", "", sent)
         for page in pages.values():
             trust = page.trust_features
             for number in (page.cts_score, trust.base_score):
-                assert not re.search(rf"(?<![\d.]){number}(?![\d.])", shown), (role_of(asked), number)
-        assert not re.search(r"\bcts|source_tier|base_score", shown, re.IGNORECASE)
+                assert not re.search(rf"(?<![\d.]){number}(?![\d.])", sent), (role_of(asked), number)
+        assert not re.search(r"\bcts|source_tier|base_score", sent, re.IGNORECASE)
     for asked in server.asked[1:]:
         labels = re.findall(r"(?m)^\[TRUST_TIER: (\w+)\] Source: (.+)$", asked.text)
         assert [label for label, _ in labels] == ["HIGH", "MEDIUM", "LOW"]

@@ -14,6 +14,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from schemas.needs import FetchPages
+from schemas.pages import MAX_CONTENT_TYPE
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.fetch.clock import Clock
 from streams.fetch.settings import FetchSettings
@@ -749,6 +750,14 @@ async def test_a_page_without_a_content_type_comes_and_one_that_lies_is_told_apa
     async with FetchWorker(settings(web)) as worker:
         pages = await fetch(worker, "http://site.example/a", "http://site.example/b")
     assert [page.content_type for page in pages if isinstance(page, FetchedPage)] == ["", HTML]
+
+
+async def test_a_content_type_without_end_is_cut_and_the_page_comes(web: Web) -> None:
+    web.routes["/a"] = response("<p>a", content_type="text/html; charset=" + " " * 30_000 + "!")
+    async with FetchWorker(settings(web)) as worker:
+        [page] = await fetch(worker, "http://site.example/a")
+    assert isinstance(page, FetchedPage)
+    assert page.content_type == "text/html; charset=".ljust(MAX_CONTENT_TYPE)
 
 
 async def test_robots_txt_that_is_moved_for_ever_or_to_nowhere(web: Web) -> None:

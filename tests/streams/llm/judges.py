@@ -11,7 +11,7 @@ from handlers.classify_results import ClassifyResultsRules, classify_results
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.event import Event
 from schemas.needs import Ask, AskModel, SearchVectors
-from schemas.outcome import Emit, Outcome, Retry, RetryReason
+from schemas.outcome import Emit, Outcome, Retry, RetryReason, finished
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName
 from schemas.relevance import RelevanceJudged, RelevanceRequested
@@ -90,7 +90,7 @@ async def judge(task: str, event: Event, answer: Callable[[AskModel], Awaitable[
     """The handler's whole conversation; a search that it wants finds nothing."""
     handler = judge_of(task)
     rules = rules_of(handler.rules)
-    said: Outcome | Ask = handler.fn(event, rules)
+    said = handler.fn(event, rules)
     replies: tuple[Reply, ...] = ()
     while isinstance(said, Ask):
         assert handler.read is not None
@@ -99,7 +99,7 @@ async def judge(task: str, event: Event, answer: Callable[[AskModel], Awaitable[
         assert isinstance(need, AskModel | SearchVectors)
         replies = (*replies, await answer(need) if isinstance(need, AskModel) else VectorsReply(()))
         said = handler.read(event, replies, rules)
-    return said
+    return finished(said)
 
 
 def in_a_word(outcome: Outcome) -> str:

@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from schemas.event import Event
 from schemas.needs import Ask, FetchPages, Need
-from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
+from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason, Steps
 from schemas.replies import ModelUnavailable, PagesReply, Reply
 from streams.codec import MAX_DETAIL
 from streams.pipeline.breaker import Breaker, ClosedBreaker
@@ -41,7 +41,7 @@ def ask(url: str = "https://a.example/") -> Ask:
     return Ask(FetchPages((url,), "query"))
 
 
-def answers(outcomes: Iterable[Outcome | Ask]) -> Callable[[Event, Any], Outcome | Ask]:
+def answers(outcomes: Iterable[Outcome | Ask | Steps]) -> Callable[[Event, Any], Outcome | Ask | Steps]:
     """A handler's function that gives these answers one after another."""
     rest = iter(outcomes)
     return lambda *_: next(rest)
@@ -66,7 +66,7 @@ async def come_to_an_end(
         lambda again, _: retries.append(again) if retries is not None else None,
     )
     answer = decider.decide(PAGE)
-    if not isinstance(answer, Ask | Retry):
+    if not isinstance(answer, Ask | Retry | Generator):
         return answer
     tried = await decider.finish(PAGE, answer, record=1)
     return exhausted(tried.outcome, tried.attempts) if isinstance(tried.outcome, Retry) else tried.outcome
@@ -102,6 +102,55 @@ async def test_the_words_of_a_bug_are_bounded() -> None:
     outcome = await come_to_an_end(handler_of(lambda *_: fail("x" * 10_000)))
     assert isinstance(outcome, Dead)
     assert len(outcome.detail) == MAX_DETAIL
+
+
+# --- steps -----------------------------------------------------------------------------------------------------------
+
+
+def steps_to(outcome: Outcome, many: int = 3, trouble: Callable[[], object] = lambda: None) -> Steps:
+    """Work in so many steps, of which the last one makes the trouble."""
+    for _ in range(many):
+        yield
+    trouble()
+    return outcome
+
+
+async def turns_of_others(handler: Handler) -> tuple[Outcome, int]:
+    """What the handler decides, and how many turns another task gets until then."""
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(other())
+    outcome = await come_to_an_end(handler)
+    task.cancel()
+    return outcome, turns
+
+
+async def test_other_tasks_get_a_turn_between_the_steps_of_a_handler() -> None:
+    assert await turns_of_others(handler_of(lambda *_: steps_to(DROP, 20))) == (DROP, 20)
+
+
+async def test_other_tasks_get_a_turn_between_the_steps_of_a_reader() -> None:
+    outcome, turns = await turns_of_others(handler_of(lambda *_: ask(), lambda *_: steps_to(DROP, 20), rounds=1))
+    assert outcome == DROP
+    assert turns >= 20
+
+
+async def test_a_step_that_raises_is_a_bug_like_any_other() -> None:
+    bug = Dead(DeadReason.HANDLER_BUG, "KeyError: 'oops'")
+    assert await come_to_an_end(handler_of(lambda *_: steps_to(DROP, trouble=lambda: fail("oops")))) == bug
+    reader = handler_of(lambda *_: ask(), lambda *_: steps_to(DROP, trouble=lambda: fail("oops")), rounds=1)
+    assert await come_to_an_end(reader) == bug
+
+
+async def test_steps_that_end_in_a_retry_are_tried_again() -> None:
+    handler = handler_of(answers([steps_to(UNAVAILABLE), steps_to(UNAVAILABLE), steps_to(DROP)]))
+    assert await come_to_an_end(handler) == DROP
 
 
 # --- retries ---------------------------------------------------------------------------------------------------------

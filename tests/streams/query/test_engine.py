@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from schemas.needs import Ask, Need, SearchVectors
-from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
+from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason, Steps
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
 from schemas.replies import ModelUnavailable, Reply, VectorsReply
@@ -99,6 +99,16 @@ async def test_an_exception_of_the_handler_is_a_refusal() -> None:
     answer = await engine(broken).answer(REQUEST)
     assert isinstance(answer, Refusal)
     assert (answer.reason, answer.detail) == ("failed", "handler_bug: ZeroDivisionError: no")
+
+
+async def test_an_answer_in_steps_that_takes_too_long_is_given_up() -> None:
+    def without_end(_: RankingRequested) -> Steps:
+        while True:
+            yield
+
+    answer = await engine(without_end, seconds=0.05).answer(REQUEST)
+    assert isinstance(answer, Refusal)
+    assert answer.reason == "timeout"
 
 
 async def test_above_the_bound_queries_are_turned_away_and_below_it_again_let_in() -> None:

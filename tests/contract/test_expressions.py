@@ -1,0 +1,116 @@
+"""No regular expression takes more than linear time on a text that others wrote."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.contract.pumping import MOST_TEXTS, Expression, grows_too_fast, pumped
+
+ROOT = Path(__file__).parents[2]
+
+BOUNDED = {
+    "handlers/results/candidates.py:_CLASS": "reads expressions of the configuration",
+    "handlers/results/candidates.py:_NO_LITERAL": "reads expressions of the configuration",
+    "streams/generate/docstrings.py:_joined": "reads lines of docstrings of this repository",
+    "streams/generate/products.py:_PICTURE": "reads the README of this repository",
+}
+"""Places whose expressions are not pumped, with the bound of what they read."""
+ONLY_AT_START = {
+    "streams/fetch/robots.py:_AGENT_LINE": "match() at the beginning of each line",
+    "streams/fetch/robots.py:_DELAY_LINE": "match() at the beginning of each line",
+    "streams/fetch/targets.py:_USER": "match() at the beginning of an address",
+}
+"""Places whose expressions are only matched at the beginning of a text: they are pumped there alone."""
+NOT_COMPILED = {
+    "handlers/reasoning/answer.py:_Desk._is_cautious": "an escaped word of the configuration, without a repetition",
+    "streams/cli_replay.py:_plan_name": "reads an option of the command line",
+}
+"""Places whose expressions are computed and not compiled by the handlers' decisions on the golden examples."""
+
+
+@cache
+def compiled_expressions() -> dict[Expression, set[str]]:
+    """All expressions of ``schemas``, ``handlers`` and ``streams``, each with its places."""
+    command = [sys.executable, "-m", "tests.contract.compiled_expressions"]
+    lines = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    found: dict[Expression, set[str]] = {}
+    for line in map(json.loads, lines):
+        pattern = line.get("pattern")
+        if pattern is None:
+            assert line["place"] in NOT_COMPILED, f"{line['place']} is not reached: call it in compiled_expressions.py"
+            continue
+        given = pattern.encode("latin-1") if line["bytes"] else pattern
+        found.setdefault(re.compile(given, line["flags"]), set()).add(line["place"])
+    return found
+
+
+def test_every_expression_takes_linear_time() -> None:
+    slow = []
+    for expression, places in compiled_expressions().items():
+        if places <= BOUNDED.keys():
+            continue
+        if (text := grows_too_fast(expression, at_start=places <= ONLY_AT_START.keys())) is not None:
+            slow.append(f"{', '.join(sorted(places))}: {text}")
+
+    assert not slow, "not linear (make repetitions possessive, or state the bound of the input):\n" + "\n".join(slow)
+
+
+def test_the_tables_name_places_that_exist() -> None:
+    places = set().union(*compiled_expressions().values())
+
+    assert len(compiled_expressions()) > 300
+    assert BOUNDED.keys() | ONLY_AT_START.keys() <= places
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"charset\s*=\s*[\"']?\s*([\w.:-]+)",
+        rb"<meta[^>]{0,400}?charset\s*=\s*[\"']?\s*([\w.:-]+)",
+        r"\\+(?:U([0-9a-f]{8})|u([0-9a-f]{4})|x([0-9a-f]{2}))",
+        r"\s+[-–—:·•»/]+\s+|\s*[|｜]\s*|\s*::\s*|_{1,3}",
+        r"\d{1,2}(?![\d:.,%/]*\d)",
+        r"trust(?:[\W_]|<[^<>]{0,300}>){0,12}=?(?:[\W_]|<[^<>]{0,300}>){0,12}tier",
+        r"<!--(?:[^-]|-(?!->))*-->",
+        r"(?:a|b|ab)*c",
+        r"(?=\d*x)",
+        r"x(?:-{1,200}){1,200}!",
+    ],
+)
+def test_an_expression_that_backtracks_is_found(pattern: str | bytes) -> None:
+    assert grows_too_fast(re.compile(pattern)) is not None
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"charset\s*+=\s*+(?:[\"']\s*+)?([\w.:-]+)",
+        r"(?<!\\)\\++(?:U([0-9a-f]{8})|u([0-9a-f]{4})|x([0-9a-f]{2}))",
+        r"(?<!\s)\s++[-–—:·•»/]++\s+|(?:(?<!\s)\s++)?(?:[|｜]|::)\s*|_{1,3}",
+        r"(?<!a)(?:a++)++b",
+        r"[a-z]+\d*",
+        rb"<(?=[a-z])[^<>]*+>",
+    ],
+)
+def test_a_linear_expression_is_not_taken_for_one_that_backtracks(pattern: str | bytes) -> None:
+    assert grows_too_fast(re.compile(pattern)) is None
+
+
+def test_an_expression_that_is_matched_at_the_start_is_judged_there() -> None:
+    assert grows_too_fast(re.compile(r"\s*x")) is not None
+    assert grows_too_fast(re.compile(r"\s*x"), at_start=True) is None
+    assert grows_too_fast(re.compile(r"(?:\s+)+x"), at_start=True) is not None
+
+
+def test_each_repetition_is_pumped_behind_what_stands_before_it() -> None:
+    texts = [text.of(6) for text in pumped(re.compile("a+(?:b|cd){2,}e?"))]
+
+    assert {"aaaaaa!", "abbbbbb", "acdcdcd\n", "ababab!"} <= set(texts)
+    assert len(texts) <= MOST_TEXTS
