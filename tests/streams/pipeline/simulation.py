@@ -19,7 +19,7 @@ from aiokafka.errors import IllegalStateError, KafkaConnectionError
 from prometheus_client import CollectorRegistry
 
 from schemas.outcome import Drop, DropReason
-from streams.codec import OutputRecord
+from streams.codec import UNREADABLE_HEADER, OutputRecord
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitDoubtError, OutputRefusedError
 from streams.pipeline.consumer import CountingConsumer
@@ -209,10 +209,9 @@ class _ModelConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not 
         taken: list[ConsumerRecord] = []
         waiting = [record for record in self._cluster.logs[partition] if record.offset >= position]
         for record in waiting[:most]:
-            self._positions[partition] = record.offset
-            if (partition, record.offset) in self._cluster.unreadable:
-                raise ValueError("a header's name is no text")
             self._positions[partition] = record.offset + 1
+            if (partition, record.offset) in self._cluster.unreadable:
+                record = replace(record, key=None, value=None, headers=((UNREADABLE_HEADER, b"too large"),))
             taken.append(record)
         if len(waiting) <= most:
             self._positions[partition] = self._cluster.ends[partition]
