@@ -13,6 +13,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import IllegalStateError, KafkaConnectionError
@@ -28,7 +29,8 @@ from streams.pipeline.observer import Observer
 from streams.pipeline.subscription import Subscription
 from streams.settings import BreakerSettings, PipelineSettings
 from streams.telemetry.metrics import Metrics
-from tests.streams.doubles import handler_of
+from streams.topology import RetryTier
+from tests.streams.doubles import START, handler_of
 from tests.streams.pipeline.model_work import DEAD, OUT, ModelWork
 from tests.streams.pipeline.virtual_time import LoopClock
 
@@ -272,6 +274,7 @@ class Process:
         concurrency: int = 2,
         ends: Mapping[TopicPartition, int] | None = None,
         pause: Callable[[], float] | None = None,
+        due: datetime | None = None,
     ) -> None:
         self.cluster = cluster
         self.consumer = ModelConsumer(cluster)
@@ -282,8 +285,8 @@ class Process:
             handler_of(lambda *_: Drop(DropReason.NOTHING_TO_DO)), ordered_by_key=lanes, concurrency=concurrency
         )
         self.group = ConsumerGroup(
-            Subscription(handler),
-            ModelWork(),
+            Subscription(handler, None if due is None else RetryTier(topic="in", group="group", delay_seconds=60)),
+            ModelWork(due or START),
             self._stage,
             settings,
             clock,
