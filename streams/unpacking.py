@@ -13,16 +13,16 @@ wrote.
 from __future__ import annotations
 
 import contextlib
+import logging
 import mmap
 import struct
 import sys
 import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import cramjam
-import structlog
 from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.codec import _detect_xerial_stream
 from aiokafka.consumer import fetcher
@@ -31,7 +31,8 @@ from aiokafka.record.legacy_records import LegacyRecordBatch
 
 from streams.codec import MAX_DETAIL, UNREADABLE_HEADER
 
-log = structlog.get_logger(__name__)
+log = logging.getLogger(__name__)
+"""Not structlog's: in a command that has not configured it, that would write among the output."""
 
 Buffer = bytearray | memoryview | mmap.mmap
 Unpack = Callable[[bytes, Buffer], int]
@@ -122,8 +123,8 @@ class _ReadableRecords:
     def next_fetch_offset(self) -> int:
         return int(self._records.next_fetch_offset)
 
-    def __iter__(self) -> Iterator[ConsumerRecord]:
-        return iter(self._records)
+    def __iter__(self) -> Self:
+        return self
 
     def __next__(self) -> ConsumerRecord:
         return next(self._records)
@@ -158,15 +159,29 @@ class _Batch:
 
     def __iter__(self) -> Iterator[Any]:
         try:
-            yield from self._batch
+            yield from self._in_order()
         except Exception as error:  # the checksum is right, so each later read would fail in the same way
             yield from self._unreadable(error)
+
+    def _in_order(self) -> Iterator[Any]:
+        """The batch's own records, with offsets that increase within the batch.
+
+        aiokafka reads longer numbers than the broker, so a producer can make it see another offset than the broker.
+        Intake would pass over all records up to an offset that is too large.
+        """
+        previous, end = getattr(self._batch, "base_offset", 0) - 1, self._batch.next_offset
+        for record in self._batch:
+            if not previous < record.offset < end:
+                raise ValueError(f"offset {record.offset} behind {previous} in a batch that ends before {end}")
+            previous = record.offset
+            yield record
 
     def _unreadable(self, error: Exception) -> Iterator[DefaultRecord]:
         # What was yielded has moved this offset; it may also be in the middle of the batch since before.
         first, end = self._batches.of().next_fetch_offset, self._batch.next_offset
         why = (str(error) or type(error).__name__)[:MAX_DETAIL]
-        log.warning("records cannot be read", partition=str(self._batches.partition), first=first, end=end, error=why)
+        place = self._batches.partition
+        log.warning("%s/%s: the records from %s to %s cannot be read: %s", *place, first, end - 1, why)
         produced = getattr(self._batch, "max_timestamp", -1)
         headers = [(UNREADABLE_HEADER, why.encode("utf-8", "replace"))]
         for offset in range(first, end):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import struct
+import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 
@@ -13,7 +15,7 @@ from aiokafka.codec import snappy_encode
 from aiokafka.errors import for_code
 from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
-from aiokafka.record.util import encode_varint
+from aiokafka.record.util import decode_varint, encode_varint
 from aiokafka.structs import TopicPartition
 
 Pack = Callable[[bytes], bytes]
@@ -54,7 +56,8 @@ def batch(*records: Record, codec: str | None = None, pack: Pack | None = None) 
     builder = _Builder(2, CODECS.get(codec or "", 0), 0, -1, -1, -1, 1 << 31)
     builder.pack = pack or (PACKS[codec] if codec else bytes)
     for offset, (key, value, headers) in enumerate(records):
-        builder.append(offset, 1_700_000_000_000 + offset, key, value, list(headers))
+        # Of now: what is older than a topic keeps is deleted.
+        builder.append(offset, int(1000 * time.time()), key, value, list(headers))
     return bytes(builder.build())
 
 
@@ -62,7 +65,7 @@ def bomb(codec: str, size: int, window_log: int = 20) -> bytes:
     """A batch with one record, whose value is ``size`` zeros; it is made in little memory."""
     lengths = bytearray()
     encode_varint(size, lengths.append)
-    begin = b"\x00\x00\x00\x01" + lengths  # attributes, time and offset as in the header, no key
+    begin = b"\x00\x00\x00\x02k" + lengths  # attributes, time and offset as in the header, a key of one letter
     record = bytearray()
     encode_varint(len(begin) + size + 1, record.append)
     pieces = [bytes(record + begin), *[_ZEROS] * (size // len(_ZEROS)), bytes(size % len(_ZEROS)) + b"\x00"]
@@ -93,12 +96,16 @@ async def write(producer: AIOKafkaProducer, place: TopicPartition, data: bytes) 
     await producer.partitions_for(place.topic)
     topics = [(place.topic, [(place.partition, data)])]
     request = ProduceRequest(transactional_id=None, required_acks=-1, timeout=30_000, topics=topics)
-    node = producer.client.cluster.leader_for_partition(place)
-    response = await producer.client.send(node, request)
-    [(_, [(_, code, offset, *_)])] = response.topics
-    if code:
-        raise for_code(code)(f"the broker refuses the batch ({code})")
-    return int(offset)
+    while True:
+        node = producer.client.cluster.leader_for_partition(place)
+        response = await producer.client.send(node, request)
+        [(_, [(_, code, offset, *_)])] = response.topics
+        if not code:
+            return int(offset)
+        error = for_code(code)(f"the broker refuses the batch ({code})")
+        if not error.retriable:
+            raise error
+        await asyncio.sleep(0.1)  # the topic was made a moment ago
 
 
 def _lz4(pieces: Iterable[bytes]) -> bytes:
@@ -114,6 +121,19 @@ PACKS: dict[str, Pack] = {
     "lz4": lambda data: _lz4([data]),
     "zstd": lambda data: bytes(cramjam.zstd.compress(data, level=3)),
 }
+
+
+def numbered(offset_delta: bytes) -> Pack:
+    """Stored data of one record, whose offset within the batch is written in these bytes."""
+
+    def pack(data: bytes) -> bytes:
+        _, begin = decode_varint(bytearray(data))
+        record = data[begin : begin + 2] + offset_delta + data[begin + 3 :]
+        length = bytearray()
+        encode_varint(len(record), length.append)
+        return bytes(length) + record
+
+    return pack
 
 
 def zstd_announcing(announced: int | None) -> Pack:

@@ -61,11 +61,12 @@ class Worker:
                 await self._running.wait()
                 assert self.process.returncode is None, self.lines
                 self._client = httpx.AsyncClient(base_url=self._address, trust_env=False, timeout=_ANSWER_SECONDS)
-                while (await self._client.get("/readyz")).status_code != 200:
+                while (await self._client.get("/readyz")).status_code != 200:  # noqa: ASYNC110 - a process
                     await asyncio.sleep(0.1)
         except BaseException:
             await self._end(signal.SIGKILL)
             raise
+        self.rebalances_at_start = await self.rebalances()
         self._probing = asyncio.create_task(self._probe())
         return self
 

@@ -26,6 +26,7 @@ from tests.kafka.batches import (
     batch,
     gzip_announcing,
     lz4_announcing,
+    numbered,
     snappy_announcing,
     zstd_announcing,
 )
@@ -125,11 +126,18 @@ def test_what_stands_behind_a_record_that_cannot_be_parsed_is_unreadable(codec: 
     assert all("utf-8" in why for *_, why in found[1:])
 
 
-def test_a_length_beyond_the_batch_is_unreadable() -> None:
-    """The broker reads a record's attributes as one byte, aiokafka as a number of any length."""
-    found = read(batch(SMALL, SMALL, pack=lambda data: data[:1] + b"\x80" + data[2:]))
-    assert [offset for offset, *_ in found] == [0, 1]
-    assert found[1][1:] != (b"value", "")
+def test_a_record_whose_attributes_only_the_broker_can_read_is_unreadable() -> None:
+    """aiokafka takes what stands behind them for the offset."""
+    data = batch(SMALL, SMALL, SMALL, pack=lambda data: data[:1] + b"\x80" + data[2:])
+    assert [value for _, value, _ in read(data)].count(b"value") == 0
+
+
+@pytest.mark.parametrize("delta", [b"\x80\x80\x80\x80\x20", b"\x02", b"\x01"], ids=["2**32", "1", "-1"])
+def test_an_offset_outside_of_the_batch_is_unreadable(delta: bytes) -> None:
+    """To the broker, which reads 32 bits of it, the first of them is 0."""
+    [(offset, value, why)] = read(batch(SMALL, pack=numbered(delta)))
+    assert (offset, value) == (0, None)
+    assert "in a batch that ends before 1" in why
 
 
 ROOT = Path(__file__).parents[2]
