@@ -73,7 +73,7 @@ def _unpacked(unpack: Unpack, most: int, packed: bytes) -> memoryview:
         return _filled(unpack, packed, mmap.mmap(-1, most, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
     except cramjam.DecompressionError as error:
         raise ValueError(
-            f"{len(packed)} bytes can not be unpacked into {most} bytes (kafka.max_unpacked_bytes): {error}"
+            f"{len(packed)} bytes cannot be unpacked into {most} bytes (kafka.max_unpacked_bytes): {error}"
         ) from None
 
 

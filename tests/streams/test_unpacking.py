@@ -71,7 +71,7 @@ def test_each_record_of_a_batch_beyond_the_limit_is_unreadable_at_its_offset(cod
     data = batch(SMALL, (None, bytes(LIMIT), []), SMALL, codec=codec)
     found = read(data)
     assert [(offset, value) for offset, value, _ in found] == [(0, None), (1, None), (2, None)]
-    assert all(f"can not be unpacked into {LIMIT} bytes (kafka.max_unpacked_bytes)" in why for *_, why in found)
+    assert all(f"cannot be unpacked into {LIMIT} bytes (kafka.max_unpacked_bytes)" in why for *_, why in found)
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4"])
