@@ -40,6 +40,8 @@ Unpack = Callable[[bytes, Buffer], int]
 _USUAL_RATIO = 16
 """Pages become 5 to 8 times smaller."""
 _SMALL_BYTES = 4 * 1024 * 1024
+_MOST_RECORDS = 100_000
+"""Of one batch. Each time that intake sets the partition back, the batch is parsed from its beginning again."""
 _XERIAL_HEADER_BYTES = 16
 
 _PartitionRecords = fetcher.PartitionRecords
@@ -169,7 +171,11 @@ class _Batch:
         aiokafka reads longer numbers than the broker, so a producer can make it see another offset than the broker.
         Intake would pass over all records up to an offset that is too large.
         """
-        previous, end = getattr(self._batch, "base_offset", 0) - 1, self._batch.next_offset
+        # The format before Kafka 0.11 has no first offset.
+        begin, end = getattr(self._batch, "base_offset", None), self._batch.next_offset
+        if begin is not None and end - begin > _MOST_RECORDS:
+            raise ValueError(f"{end - begin} records in one batch, {_MOST_RECORDS} at most")
+        previous = -1 if begin is None else begin - 1
         for record in self._batch:
             if not previous < record.offset < end:
                 raise ValueError(f"offset {record.offset} behind {previous} in a batch that ends before {end}")

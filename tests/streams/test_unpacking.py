@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from aiokafka.consumer import fetcher
 from aiokafka.record.default_records import DefaultRecordBatch
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
+from aiokafka.record.util import calc_crc32c
 
 from streams.codec import UNREADABLE_HEADER
 from streams.unpacking import limit_unpacking
@@ -32,6 +34,8 @@ from tests.kafka.batches import (
 )
 
 MIB = 1024 * 1024
+CRC, LAST_OFFSET_DELTA = 17, 23
+"""Where they stand in a batch's header."""
 LIMIT = 16 * MIB
 PLACE = TopicPartition("topic", 3)
 SMALL: Record = (b"key", b"value", [("name", b"text")])
@@ -138,6 +142,17 @@ def test_an_offset_outside_of_the_batch_is_unreadable(delta: bytes) -> None:
     [(offset, value, why)] = read(batch(SMALL, pack=numbered(delta)))
     assert (offset, value) == (0, None)
     assert "in a batch that ends before 1" in why
+
+
+def test_a_batch_of_too_many_records_is_unreadable_without_being_unpacked() -> None:
+    """A few KB of zstd may hold millions of them; to read the last one, all of them are parsed."""
+    header = bytearray(batch(SMALL, codec="zstd", pack=lambda _: b"not unpacked"))
+    for count, begins in ((100_000, "12 bytes cannot be unpacked"), (100_001, "100001 records in one batch")):
+        struct.pack_into(">i", header, LAST_OFFSET_DELTA, count - 1)
+        struct.pack_into(">I", header, CRC, calc_crc32c(header[CRC + 4 :]))
+        found = read(bytes(header), offset=count - 2)
+        assert [offset for offset, *_ in found] == [count - 2, count - 1]
+        assert all(why.startswith(begins) for *_, why in found)
 
 
 ROOT = Path(__file__).parents[2]
