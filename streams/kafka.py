@@ -17,12 +17,15 @@ from aiokafka.producer.message_accumulator import MessageAccumulator
 
 from streams.kafka_settings import KafkaSettings
 from streams.topology import DEAD_LETTER_BYTES, MIB
+from streams.unpacking import limit_unpacking
 
 Client = TypeVar("Client", AIOKafkaAdminClient, AIOKafkaConsumer, AIOKafkaProducer)
 _END_SECONDS = 1.0
 """How long a start or stop that nobody waits for any more may take to end by itself."""
 _NO_BROKER = "Did we not perform bootstrap?"
 """What aiokafka asserts where the cluster names no broker."""
+_POLL_RECORDS = 500
+"""A small batch may hold millions of records, which should not be in memory at the same time."""
 
 MAX_REQUEST_BYTES = 64 * MIB
 """What a producer takes; it counts bytes before compression."""
@@ -83,11 +86,19 @@ def make_reader(
     client_id: str = "assay",
     uncommitted: bool = False,
     fetch_wait_ms: int = 500,
+    fetch_bytes: int = DEAD_LETTER_BYTES + MIB,
 ) -> AIOKafkaConsumer:
-    """A consumer without a group, not started; it sees committed records only unless told otherwise.
+    """A consumer without a group, not started; it reads committed records only, unless ``uncommitted`` is set.
 
-    For so long as a broker may wait for new records, the consumer's other questions to it wait as well.
+    Args:
+        settings: Where Kafka is, and how much one batch of records may take unpacked.
+        topics: What it subscribes to.
+        client_id: Its name in the broker's log.
+        uncommitted: Whether it also reads records of transactions that are open or aborted.
+        fetch_wait_ms: How long a broker may wait for new records. Other requests of the consumer wait as well.
+        fetch_bytes: What a broker sends of a partition at once; at least one whole batch, however large it is.
     """
+    limit_unpacking(settings.max_unpacked_bytes)
     return AIOKafkaConsumer(
         *topics,
         **connection(settings),
@@ -96,7 +107,8 @@ def make_reader(
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         fetch_max_wait_ms=fetch_wait_ms,
-        max_partition_fetch_bytes=DEAD_LETTER_BYTES + MIB,
+        max_partition_fetch_bytes=fetch_bytes,
+        max_poll_records=_POLL_RECORDS,
     )
 
 

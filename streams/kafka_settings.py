@@ -43,6 +43,16 @@ class KafkaSettings(Section):
     sasl_password: SecretStr = Field(default=SecretStr(""), description="Used with the SASL protocols.")
     ssl_cafile: OptionalPath = Field(default=None, description="Authority to trust; empty: the system's.")
     replication_factor: int = Field(default=1, ge=1, le=9, description="Of topics that Assay creates; 3 in production.")
+    max_unpacked_bytes: int = Field(
+        default=64 * 1024 * 1024,
+        ge=16 * 1024 * 1024,
+        description=(
+            "Bytes that one batch of records may take when it is unpacked. The records of a larger batch become dead "
+            "letters, without their contents. The default is what Assay's own producers accept for one record. A "
+            "producer that fills its batches with more than this before compression needs a higher limit. A consumer "
+            "group takes this much memory at most for a batch, and the size of each record in addition."
+        ),
+    )
     session_timeout_seconds: float = Field(default=30.0, gt=0, description="Silence after which a member is dropped.")
     rebalance_timeout_seconds: float = Field(
         default=90.0, gt=0, description="How long a rebalance waits for members; longer than the drain."

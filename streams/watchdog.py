@@ -1,69 +1,50 @@
-"""A thread that ends the process when its event loop stands still for good.
+"""Ends the process, with its stacks on standard error, when its event loop does not turn for too long.
 
-A handler that never returns holds the event loop, and with it the health checks that would tell of it; heartbeats stop,
-the group gives the partitions to somebody else, and this process would live on and do nothing. Only a thread can see
-that. It counts its own ticks and no clock, so a process that was suspended and wakes is not blamed for the time
-between.
+A handler that never returns holds the event loop. Heartbeats stop, and the group gives the partitions to another
+process, but this process would stay. The timer is faulthandler's: its thread is C code and needs no interpreter lock,
+so it also fires while C code, such as a regular expression, holds that lock.
+
+The timer counts monotonic time. On Linux, that clock stops while the machine sleeps. It does not stop for a process
+that is stopped (SIGSTOP, Ctrl-Z). A process that was stopped for longer than the patience may therefore be ended when
+it continues.
 """
 
 from __future__ import annotations
 
 import asyncio
 import faulthandler
-import os
-import sys
-import threading
-from collections.abc import Callable
-from types import TracebackType
-from typing import Self
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 _TICK_SECONDS = 1.0
+_STANDARD_ERROR = 2
+"""The descriptor: the timer's thread cannot use a Python object."""
 
 
-class Watchdog:
-    """Watches the event loop it is entered on."""
+@asynccontextmanager
+async def watchdog(patience_seconds: float) -> AsyncIterator[None]:
+    """Watches the running event loop while the block runs.
 
-    def __init__(self, patience_seconds: float, give_up: Callable[[], None] | None = None) -> None:
-        """Prepares the thread.
+    A process has one such timer: entering the block replaces a timer that other code has set.
 
-        Args:
-            patience_seconds: How long the loop may stand still.
-            give_up: What to do then; by default the stacks are written to standard error and the process exits 1.
-        """
-        self._patience = max(1, round(patience_seconds / _TICK_SECONDS))
-        self._give_up = give_up or _exit
-        self._turned = True
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
-
-    async def __aenter__(self) -> Self:
-        """Starts watching."""
-        self._loop = asyncio.get_running_loop()
-        self._thread.start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stops watching."""
-        self._stop.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        missed = 0
-        while not self._stop.wait(_TICK_SECONDS):
-            if self._turned:
-                missed, self._turned = 0, False
-                self._loop.call_soon_threadsafe(self._note_turn)
-            elif (missed := missed + 1) >= self._patience:
-                self._give_up()
-                return
-
-    def _note_turn(self) -> None:
-        self._turned = True
+    Args:
+        patience_seconds: How long the event loop may not turn. Then faulthandler writes the stacks of all threads to
+            standard error, and the process exits with status 1, without clean-up.
+    """
+    _start_timer(patience_seconds)
+    restarting = asyncio.create_task(_restart_timer(patience_seconds), name="watchdog")
+    try:
+        yield
+    finally:
+        restarting.cancel()
+        faulthandler.cancel_dump_traceback_later()
 
 
-def _exit() -> None:
-    print("assay: the event loop stands still; a restart may help. What it is doing:", file=sys.stderr, flush=True)
-    faulthandler.dump_traceback(file=sys.stderr)
-    os._exit(1)
+async def _restart_timer(patience_seconds: float) -> None:
+    while True:
+        await asyncio.sleep(_TICK_SECONDS)
+        _start_timer(patience_seconds)
+
+
+def _start_timer(patience_seconds: float) -> None:
+    faulthandler.dump_traceback_later(patience_seconds, exit=True, file=_STANDARD_ERROR)

@@ -28,7 +28,7 @@ from streams.settings import Settings
 from streams.telemetry.logs import configure_logs
 from streams.topic_plan import create_topics
 from streams.topology import HANDLERS, Handler
-from streams.watchdog import Watchdog
+from streams.watchdog import watchdog
 
 log = structlog.get_logger("assay")
 
@@ -90,7 +90,7 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
     await application.open_index()
     # A loop that stands still for a session's time has lost its partitions already.
     async with (
-        Watchdog(2 * settings.kafka.session_timeout_seconds),
+        watchdog(2 * settings.kafka.session_timeout_seconds),
         HttpServer(application.asgi, settings.http) as http,
     ):
         try:

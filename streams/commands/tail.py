@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
-from streams.codec import RAW_PAGE_TYPES, timestamp
+from streams.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.kafka import make_admin, make_reader, opened
 from streams.kafka_settings import KafkaSettings
@@ -126,7 +126,10 @@ def as_line(record: ConsumerRecord) -> Text:
     """A record as one line for people: why a letter died, which letter a marker means, else the value's beginning."""
     key = "" if record.key is None else record.key.decode("utf-8", "replace")
     letter = DeadLetter.of(record.headers)
-    text = f"{letter.reason} at {letter.stage}: {letter.error}" if letter.reason else ""
+    trouble = f"{letter.reason} at {letter.stage}: {letter.error}" if letter.reason else ""
+    if not trouble and (why := dict(record.headers).get(UNREADABLE_HEADER)):
+        trouble = f"unreadable: {why.decode('utf-8', 'replace')}"
+    text = trouble
     if is_marker(record.headers):
         offset = (dict(record.headers)[REDRIVEN_OF] or b"").decode("utf-8", "replace")
         text = f"{record.partition}/{offset} was sent again"
@@ -136,7 +139,7 @@ def as_line(record: ConsumerRecord) -> Text:
         " ",
         (_printable(key, _SHOWN_KEY), "bold"),
         " ",
-        (_printable(text, _SHOWN_CHARACTERS), "red" if letter.reason else ""),
+        (_printable(text, _SHOWN_CHARACTERS), "red" if trouble else ""),
     )
 
 

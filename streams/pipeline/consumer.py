@@ -4,11 +4,9 @@ FastStream polls in a loop: ``getmany``, then our intake, then ``getmany`` again
 delivered before has been through intake, and ``position`` is what may be committed where nothing is in hand. Counting
 polls tells intake which records were asked for before a partition was opened or set back.
 
-A poll that raises has moved positions past records that nobody got: aiokafka drains one partition after another and
-throws away what it has when the next one fails. So every partition is set back to what intake wants next, and a
-record that the client can't read (a header name that is no UTF-8) is found, handed to intake as unreadable, and passed.
-The client reads a producer's batch from its beginning, so what stands behind such a record in its batch is unreadable
-too.
+A poll that raises has moved positions past records that were not delivered: aiokafka drains one partition after another
+and throws away what it has when the next one fails. So every partition is set back to what intake wants next. No poll
+raises because of what a producer wrote: see ``streams.unpacking``.
 """
 
 from __future__ import annotations
@@ -19,17 +17,10 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import IllegalStateError, KafkaError
 
-from streams.codec import UNREADABLE_HEADER
-
-log = structlog.get_logger(__name__)
-
 Polled = dict[TopicPartition, list[ConsumerRecord]]
-_SINGLE_POLL_MS = 500
-"""Long enough for what was fetched before to be fetched again."""
 
 
 class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not typed
@@ -53,52 +44,10 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
         self.polls += 1
         self.polled_at = time.monotonic()
         try:
-            records: Polled = await super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
-        except ValueError as error:
-            log.warning("a record can't be read, looking for it", error=repr(error))
-            self._set_back(list(self.wanted))
-            return await self._poll_singly(max_records or 1)
+            polled: Polled = await super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
         except BaseException:
             self._set_back(list(self.wanted))
             raise
-        return records
-
-    async def _poll_singly(self, max_records: int) -> Polled:
-        """One partition after another, so that the one with the unreadable record is known; it is read up to there."""
-        found: Polled = {}
-        try:
-            for partition in sorted(self.wanted.keys() - self.paused()):
-                try:
-                    records = (await self._poll_one(partition, max_records)).get(partition, [])
-                except ValueError:
-                    self._set_back((partition,))
-                    records = await self._up_to_unreadable(partition, max_records)
-                if records:
-                    found[partition] = records
-        except BaseException:
-            # What was found is not handed over, so it is as if it had not been asked for.
-            self._set_back(list(self.wanted))
-            raise
-        return found
-
-    async def _up_to_unreadable(self, partition: TopicPartition, max_records: int) -> list[ConsumerRecord]:
-        """Records one by one, and last the one that can't be read, without its contents; the position is behind it."""
-        records: list[ConsumerRecord] = []
-        while len(records) < max_records:
-            try:
-                polled = await self._poll_one(partition, 1)
-            except ValueError as error:
-                offset: int = await self.position(partition)
-                self.seek(partition, offset + 1)
-                log.warning("unreadable record", partition=str(partition), offset=offset, error=repr(error))
-                return [*records, _unreadable(partition, offset, repr(error))]
-            if not polled:
-                break
-            records += polled[partition]
-        return records
-
-    async def _poll_one(self, partition: TopicPartition, max_records: int) -> Polled:
-        polled: Polled = await super().getmany(partition, timeout_ms=_SINGLE_POLL_MS, max_records=max_records)
         return polled
 
     def _set_back(self, partitions: Iterable[TopicPartition]) -> None:
@@ -115,9 +64,3 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
             with contextlib.suppress(KafkaError, TimeoutError):
                 async with asyncio.timeout(0.05):
                     self.delivered_to[partition] = await self.position(partition)
-
-
-def _unreadable(partition: TopicPartition, offset: int, error: str) -> ConsumerRecord:
-    """Stands for a record whose bytes the client does not give out; it ends as a dead letter."""
-    headers = ((UNREADABLE_HEADER, error.encode("utf-8", "replace")),)
-    return ConsumerRecord(partition.topic, partition.partition, offset, -1, 0, None, None, None, -1, -1, headers)

@@ -28,7 +28,7 @@ from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitStage
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.observer import Observer
-from streams.pipeline.partition import Held, Partition, State
+from streams.pipeline.partition import Held, Partition
 from streams.pipeline.subscription import Subscription
 from streams.pipeline.work import Pending, RecordWork
 from streams.settings import PipelineSettings
@@ -88,6 +88,8 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self._in_flight = 0
         self._runner: asyncio.Task[None] | None = None
         self._closing = False
+        self._starving: dict[TopicPartition, tuple[int, float]] = {}
+        """Position, and since when the partition stands there."""
 
     def attach(self, consumer: Callable[[], CountingConsumer | None]) -> None:
         """Says where the consumer is found; FastStream makes it when the subscriber starts."""
@@ -115,6 +117,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
             return
         mine = list(assigned)
         consumer.pause(*mine)
+        self._starving.clear()
         for key in mine:
             partition = Partition(
                 key,
@@ -159,30 +162,40 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
 
     async def caught_up(self) -> bool:
         """Whether nothing is in hand and every partition stands at the end of what is committed to its topic."""
+        return self.settled and await self.measure_lag() and self.lag == 0 and self.settled
+
+    async def measure_lag(self) -> bool:
+        """Asks for the ends of the partitions; sets ``lag``, and notes which partitions starve.
+
+        Returns:
+            False where the cluster does not answer now, or partitions are not open yet.
+        """
         consumer = self.consumer
-        if consumer is None or self.rebalancing or not self.settled:
+        if consumer is None or not self.opened:
             return False
         try:
             ends = await consumer.end_offsets(list(self.partitions))
         except (KafkaError, OSError):
+            self._starving.clear()
             return False
-        held = self.partitions
-        self.lag = sum(max(0, end - held[key].position()) for key, end in ends.items() if key in held)
+        held = {key: partition for key, partition in self.partitions.items() if key in ends and partition.opened}
+        self.lag = sum(max(0, ends[key] - (partition.committed or 0)) for key, partition in held.items())
         self._observer.lags(self.subscription.topic, self.lag)
-        return self.lag == 0 and self.settled
+        self._note_starving({key: partition.position() for key, partition in held.items() if not partition.held}, ends)
+        return True
 
     @property
     def settled(self) -> bool:
         """Whether every partition is open and holds nothing."""
         return all(
-            partition.state is State.RUNNING and not partition.held and partition.committed == partition.position()
+            partition.opened and not partition.held and partition.committed == partition.position()
             for partition in self.partitions.values()
         )
 
     @property
     def opened(self) -> bool:
         """Whether the group has dealt out its partitions and those held here are open."""
-        return not self.rebalancing and all(p.state is State.RUNNING for p in self.partitions.values())
+        return not self.rebalancing and all(partition.opened for partition in self.partitions.values())
 
     @property
     def failed(self) -> BaseException | None:
@@ -227,6 +240,18 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         return self._clock.monotonic() - self._rebalancing_since
 
     @property
+    def starved(self) -> tuple[float, str]:
+        """For how long, in seconds, a partition has got no record although records wait for it, and which partition.
+
+        As of the last ``measure_lag``. A partition that has records in hand does not starve, however slow the handler
+        is; nor does one whose handler waits for what is down, nor one that a replay has read to the end of its range.
+        """
+        if not self._starving:
+            return 0.0, ""
+        key, (_, since) = min(self._starving.items(), key=lambda item: item[1][1])
+        return self._clock.monotonic() - since, f"{key.topic}/{key.partition}"
+
+    @property
     def unpolled_seconds(self) -> float:
         """Time since intake last asked for records; it asks many times a second, whatever the back pressure."""
         consumer = self.consumer
@@ -239,6 +264,16 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         held = sum(p.held for p in self.partitions.values())
         size = sum(p.bytes_held for p in self.partitions.values())
         self._observer.holds(self.subscription.topic, held, size, self._in_flight, self.oldest_seconds)
+
+    def _note_starving(self, empty: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> None:
+        """Notes the positions of partitions that have nothing in hand, and since when each stands there."""
+        now, before = self._clock.monotonic(), self._starving
+        last = ends if self._ends is None else {key: min(end, self._ends.get(key, 0)) for key, end in ends.items()}
+        self._starving = {
+            key: before[key] if key in before and before[key][0] == position else (position, now)
+            for key, position in empty.items()
+            if position < last[key] and self._breaker.closed and not self._closing
+        }
 
     def _start(self, partition: Partition, entry: Held) -> None:
         if self.subscription.tier is not None and entry.record is not None:

@@ -1,9 +1,9 @@
 """Is the process alive, and is it ready? Liveness fails only where a restart would help.
 
-Alive: no runner or partition has died of a bug; no record has been in work, and no commit has failed, for longer than
-the stall limit; partitions are given out and open; intake asks for records; the Kafka clients' own tasks run; the
-event loop gets its turns. Ready: every group has its partitions, and they are open. A provider's or the web's outage
-shows in neither.
+Alive: no runner or partition has died of a bug; no record has been in work, no commit has failed, and no partition has
+been without the records that wait for it, for longer than the stall limit; partitions are given out and open; intake
+asks for records; the Kafka clients' own tasks run; the event loop gets its turns. Ready: every group has its
+partitions, and they are open. A provider's or the web's outage shows in neither.
 """
 
 from __future__ import annotations
@@ -69,6 +69,9 @@ class Health:
                 problems.append(f"{name}: a record has been in work for {group.oldest_seconds:.0f} s")
             if group.unpolled_seconds > self._stalled:
                 problems.append(f"{name}: no records were asked for during {group.unpolled_seconds:.0f} s")
+            starved_seconds, place = group.starved
+            if starved_seconds > self._stalled:
+                problems.append(f"{name}: {place} has got no record for {starved_seconds:.0f} s, although records wait")
             if group.unjoined_seconds > self._stalled:
                 seconds = f"{group.unjoined_seconds:.0f} s"
                 problems.append(f"{name}: the group has given out no partitions for {seconds}, or they don't open")
@@ -99,5 +102,5 @@ class Health:
             self._metrics.loop_lag_seconds.set(self._loop_lag)
             for group in self._groups:
                 group.tick()
-                if turn % _LAG_EVERY == 0:
-                    await group.caught_up()  # asking measures the lag
+            if turn % _LAG_EVERY == 0:
+                await asyncio.gather(*(group.measure_lag() for group in self._groups))

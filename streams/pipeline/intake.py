@@ -27,6 +27,7 @@ from streams.pipeline.group import ConsumerGroup
 from streams.pipeline.subscription import Subscription
 from streams.settings import Settings
 from streams.topology import DEAD_LETTER_BYTES, MIB
+from streams.unpacking import limit_unpacking
 
 _IDLE_POLL_MS = 50
 _NEVER_LEAVE_MS = 60 * 60 * 1000
@@ -54,6 +55,7 @@ class IntakeBroker(KafkaBroker):
     async def start(self) -> None:
         """Connects, then starts every subscriber at once; where one fails, the others are given up."""
         await self.connect()
+        limit_unpacking(self._settings.kafka.max_unpacked_bytes)
         self.config.broker_config.builder = partial(CountingConsumer, **connection(self._settings.kafka))
         starts = [asyncio.ensure_future(self._start(group, subscriber)) for group, subscriber in self._groups]
         try:

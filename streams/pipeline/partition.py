@@ -101,6 +101,11 @@ class Partition:
         self._life = asyncio.create_task(self._live(), name=f"partition {self.partition}")
 
     @property
+    def opened(self) -> bool:
+        """Whether it takes records in and commits."""
+        return self.state is State.RUNNING
+
+    @property
     def held(self) -> int:
         """Records taken in and not committed."""
         return len(self._window)

@@ -136,6 +136,8 @@ class Reading:
             opening.push_async_callback(self._broker.stop)
             opening.push_async_callback(self._group.stop, self._settings.pipeline.drain_seconds)
             await self._broker.start()
+            opening.push_async_callback(self._health.stop)
+            await self._health.start()
             self._open = opening.pop_all()
         return self
 
@@ -149,7 +151,6 @@ class Reading:
         Raises:
             ReplayTroubleError: This process can't go on; another one can.
         """
-        self._group.tick()
         verdict = self._health.alive()
         self._sick = 0 if verdict.well else self._sick + 1
         if self._sick >= _WEDGED_LOOKS:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import (
     GroupCoordinatorNotAvailableError,
@@ -21,7 +21,7 @@ from aiokafka.errors import (
     for_code,
 )
 
-from streams.kafka import connection, opened
+from streams.kafka import make_reader, opened
 from streams.kafka_settings import KafkaSettings
 
 T = TypeVar("T")
@@ -118,16 +118,8 @@ async def read_extents(kafka: KafkaSettings, starts: Mapping[Place, int | None])
         return {}
     partitions = sorted({partition for _, partition in starts})
     async with opened(
-        AIOKafkaConsumer(
-            **connection(kafka),
-            client_id="assay-lag",
-            isolation_level="read_committed",
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            # A broker sends at least one whole batch, however large; and with this no more than one.
-            max_partition_fetch_bytes=1,
-            fetch_max_wait_ms=_WAIT_MS,
-        )
+        # One batch of each partition is enough.
+        make_reader(kafka, client_id="assay-lag", fetch_wait_ms=_WAIT_MS, fetch_bytes=1)
     ) as reader:
         # All at once, and all paused: topics that are named one by one are asked for one by one, and a reader that is
         # assigned anew can come to a standstill.

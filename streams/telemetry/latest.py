@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 
 from schemas.event import RUN_HEADER
-from streams.kafka import connection, make_admin, opened
+from streams.kafka import make_admin, make_reader, opened
 from streams.kafka_settings import KafkaSettings
 from streams.telemetry.group_state import read_topics
 from streams.topology import Handler
@@ -118,15 +118,7 @@ async def _reading(
         yield None, ()
         return
     async with opened(
-        AIOKafkaConsumer(
-            **connection(kafka),
-            client_id="assay-latest",
-            isolation_level="read_committed",
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            max_partition_fetch_bytes=_FETCH_BYTES,  # or one batch, however large it is
-            fetch_max_wait_ms=_WAIT_MS,
-        )
+        make_reader(kafka, client_id="assay-latest", fetch_wait_ms=_WAIT_MS, fetch_bytes=_FETCH_BYTES)
     ) as reader:
         reader.assign(partitions)
         reader.pause(*partitions)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.consumer.fetcher import Fetcher
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.errors import (
     IllegalStateError,
@@ -22,10 +24,11 @@ from aiokafka.errors import (
     OutOfOrderSequenceNumber,
     ProducerFenced,
 )
-from aiokafka.record.default_records import DefaultRecordBatch, _DefaultRecordBatchBuilderPy
+from aiokafka.record.default_records import DefaultRecordBatch
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.kafka import opened
+from tests.kafka.batches import CODECS, NoText, batch
 
 LIMIT = 20_000
 """Bytes that the topic of these tests takes."""
@@ -296,19 +299,34 @@ async def test_the_private_name_that_tells_of_the_coordinators_end_is_there(kafk
         assert not reader._coordinator._coordination_task.done()
 
 
-def test_a_header_name_that_is_no_text_makes_reading_raise_a_value_error() -> None:
-    """So a poll can raise, and the consumer looks for the record that is to blame."""
+# --- batches of records, which streams.unpacking reads -------------------------------------------------------------
 
-    class NoText(str):
-        __slots__ = ()
 
-        def encode(self, *_: Any) -> bytes:
-            return b"\xff\xfe"
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_parser_calls_a_codec_by_the_name_in_its_module(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So what is unpacked can be limited there."""
 
-    builder = _DefaultRecordBatchBuilderPy(2, 0, 0, -1, -1, 0, 10_000)
-    builder.append(0, 0, None, b"readable", [])
-    builder.append(1, 0, None, b"value", [(NoText("name"), b"")])
-    records = iter(DefaultRecordBatch(bytes(builder.build())))
+    def unpack(packed: Any) -> Any:
+        raise InterruptedError(bytes(packed))
+
+    monkeypatch.setattr(sys.modules[DefaultRecordBatch.__module__], f"{codec}_decode", unpack)
+    with pytest.raises(InterruptedError, match="packed"):
+        iter(DefaultRecordBatch(batch((None, b"value", []), codec=codec, pack=lambda _: b"packed")))
+
+
+def test_a_fetch_makes_its_records_by_the_name_in_the_fetchers_module() -> None:
+    assert "PartitionRecords" in Fetcher._proc_fetch_request.__code__.co_names
+
+
+def test_a_header_name_that_is_no_text_makes_reading_raise_an_error() -> None:
+    """So the rest of such a batch is unreadable."""
+    records = iter(DefaultRecordBatch(batch((None, b"readable", []), (None, b"value", [(NoText("name"), b"")]))))
     assert next(records).value == b"readable"
     with pytest.raises(ValueError, match="utf-8"):
         next(records)
+
+
+def test_attributes_are_read_as_a_number_of_any_length() -> None:
+    """The broker reads one byte, so it takes a batch that aiokafka cannot parse."""
+    with pytest.raises(KafkaError):
+        list(DefaultRecordBatch(batch((None, b"value", []), pack=lambda data: data[:1] + b"\x80" + data[2:])))

@@ -1,28 +1,56 @@
+"""The watchdog in processes of its own: it ends them."""
+
 import asyncio
-import threading
-import time
+import sys
 
-import pytest
+PROGRAM = """
+import asyncio, re, time
+from streams.watchdog import watchdog
 
-from streams.watchdog import Watchdog
+async def main():
+    async with watchdog(1.5):
+        {body}
+    time.sleep(3)  # the timer is off
+    print("done")
+
+def stuck():
+    re.match("(a+)+$", "a" * 64 + "!")  # about 2**64 steps in C code that never releases the interpreter lock
+
+asyncio.run(main())
+"""
 
 
-async def test_a_loop_that_turns_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.watchdog._TICK_SECONDS", 0.01)
-    gave_up = threading.Event()
-    # On a starved machine even a loop that turns is some tenths of a second late.
-    async with Watchdog(1.5, gave_up.set):
-        await asyncio.sleep(2.5)
-    assert not gave_up.is_set()
+async def run(body: str) -> tuple[int | None, str, str]:
+    """Runs the program with ``body`` under the watchdog; returns its status, output and errors."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        PROGRAM.format(body=body),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(60):
+            output, errors = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return process.returncode, output.decode(), errors.decode()
 
 
-async def test_a_loop_that_stands_still_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.watchdog._TICK_SECONDS", 0.01)
-    gave_up = threading.Event()
-    async with Watchdog(0.05, gave_up.set):
-        await asyncio.sleep(0.05)
-        for _ in range(2000):  # holds the loop, as a handler without end would
-            if gave_up.is_set():
-                break
-            time.sleep(0.005)  # noqa: ASYNC251
-    assert gave_up.is_set()
+async def test_a_loop_that_turns_is_left_alone() -> None:
+    assert await run("await asyncio.sleep(4)") == (0, "done\n", "")
+
+
+async def test_a_process_that_hangs_in_a_regular_expression_is_ended_with_its_stack() -> None:
+    status, output, errors = await run("stuck()")
+    assert (status, output) == (1, "")
+    assert "Timeout (0:00:01.500000)!" in errors
+    assert errors.index("/re/__init__.py") < errors.index("in stuck") < errors.index("in main")
+
+
+async def test_a_process_whose_loop_is_held_by_python_code_is_ended_with_its_stack() -> None:
+    status, _, errors = await run("while True: time.sleep(0.01)")
+    assert status == 1
+    assert "in main" in errors

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 
 from aiokafka import ConsumerRecord
 
 from schemas.outcome import Dead, Retry, RetryReason
 from streams.codec import UNREADABLE_HEADER, OutputRecord
+from streams.pipeline.origin import Origin
 from streams.pipeline.work import Begun, Done, Pending, Work
 from streams.telemetry.tracing import no_spans
-from tests.streams.doubles import PAGE
+from tests.streams.doubles import PAGE, START
 
 OUT, DEAD = "out", "dead"
 
@@ -18,8 +20,12 @@ OUT, DEAD = "out", "dead"
 class ModelWork(Work):
     """Work that takes as long as the record says, and writes one output for it, which names the offset."""
 
-    def __init__(self) -> None:
-        """Needs nothing of what real work needs."""
+    def __init__(self, due: datetime = START) -> None:
+        """Takes when records of a retry topic are due; needs nothing of what real work needs."""
+        self._due = due
+
+    def origin(self, record: ConsumerRecord) -> Origin:
+        return Origin.of(record, retried=False)._replace(not_before_ms=int(1000 * self._due.timestamp()))
 
     def begin(self, record: ConsumerRecord) -> Done | Pending:
         if any(name == UNREADABLE_HEADER for name, _ in record.headers):

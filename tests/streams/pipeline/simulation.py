@@ -13,13 +13,14 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import IllegalStateError, KafkaConnectionError
 from prometheus_client import CollectorRegistry
 
 from schemas.outcome import Drop, DropReason
-from streams.codec import OutputRecord
+from streams.codec import UNREADABLE_HEADER, OutputRecord
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import CommitDoubtError, OutputRefusedError
 from streams.pipeline.consumer import CountingConsumer
@@ -28,7 +29,8 @@ from streams.pipeline.observer import Observer
 from streams.pipeline.subscription import Subscription
 from streams.settings import BreakerSettings, PipelineSettings
 from streams.telemetry.metrics import Metrics
-from tests.streams.doubles import handler_of
+from streams.topology import RetryTier
+from tests.streams.doubles import START, handler_of
 from tests.streams.pipeline.model_work import DEAD, OUT, ModelWork
 from tests.streams.pipeline.virtual_time import LoopClock
 
@@ -209,10 +211,9 @@ class _ModelConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not 
         taken: list[ConsumerRecord] = []
         waiting = [record for record in self._cluster.logs[partition] if record.offset >= position]
         for record in waiting[:most]:
-            self._positions[partition] = record.offset
-            if (partition, record.offset) in self._cluster.unreadable:
-                raise ValueError("a header's name is no text")
             self._positions[partition] = record.offset + 1
+            if (partition, record.offset) in self._cluster.unreadable:
+                record = replace(record, key=None, value=None, headers=((UNREADABLE_HEADER, b"too large"),))
             taken.append(record)
         if len(waiting) <= most:
             self._positions[partition] = self._cluster.ends[partition]
@@ -273,6 +274,7 @@ class Process:
         concurrency: int = 2,
         ends: Mapping[TopicPartition, int] | None = None,
         pause: Callable[[], float] | None = None,
+        due: datetime | None = None,
     ) -> None:
         self.cluster = cluster
         self.consumer = ModelConsumer(cluster)
@@ -283,8 +285,8 @@ class Process:
             handler_of(lambda *_: Drop(DropReason.NOTHING_TO_DO)), ordered_by_key=lanes, concurrency=concurrency
         )
         self.group = ConsumerGroup(
-            Subscription(handler),
-            ModelWork(),
+            Subscription(handler, None if due is None else RetryTier(topic="in", group="group", delay_seconds=60)),
+            ModelWork(due or START),
             self._stage,
             settings,
             clock,

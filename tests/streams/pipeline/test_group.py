@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
+from datetime import timedelta
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
+from prometheus_client import CollectorRegistry
 
 from streams.pipeline.consumer import CountingConsumer
-from streams.settings import PipelineSettings
+from streams.pipeline.health import Health, Verdict
+from streams.settings import PipelineSettings, load_settings
+from streams.telemetry.metrics import Metrics
+from tests.streams.doubles import START
 from tests.streams.pipeline.simulation import Cluster, ModelStage, Process
-from tests.streams.pipeline.virtual_time import VirtualLoop, complaints_of
+from tests.streams.pipeline.virtual_time import LoopClock, VirtualLoop, complaints_of
 
 HELD, NEXT = TopicPartition("in", 0), TopicPartition("in", 1)
 
@@ -78,6 +84,69 @@ def test_partitions_that_do_not_open_are_waited_for_as_those_that_are_not_given_
         loop = VirtualLoop.of(runner)
         runner.run(scenario())
     assert seconds == pytest.approx([700, 0])
+
+
+STALLED = 60.0
+FAILS = 10**9
+"""More polls than there are in a test."""
+
+
+def verdicts_of(
+    cluster: Cluster, minutes: int, disturb: Callable[[Process], None] = lambda _: None, **options: Any
+) -> list[Verdict]:
+    """What health says after each minute of a process whose topics grow by a record every ten seconds."""
+
+    async def scenario() -> None:
+        process = Process(cluster, PipelineSettings(window_records=4, poll_records=2, drain_seconds=2.0), **options)
+        settings = load_settings(pipeline={"stalled_seconds": STALLED})
+        health = Health((process.group,), settings, LoopClock(), Metrics(CollectorRegistry()))
+        await health.start()
+        await process.assign(HELD, NEXT)
+        await asyncio.sleep(1)
+        disturb(process)
+        for _ in range(minutes):
+            for _ in range(6):
+                await asyncio.sleep(10)
+                cluster.write(HELD, b"a", cluster.chance.choice([0.0, 50.0]))
+            verdicts.append(health.alive())
+        await health.stop()
+        await process.stop()
+
+    verdicts = list[Verdict]()
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(scenario())
+    return verdicts
+
+
+def test_a_partition_that_gets_none_of_the_records_that_wait_for_it_is_told_until_it_gets_one() -> None:
+    cluster = Cluster(random.Random(1), failing_polls=FAILS)
+
+    def heal(process: Process) -> None:
+        asyncio.get_running_loop().call_later(290, setattr, cluster, "failing_polls", 0)
+
+    verdicts = verdicts_of(cluster, 7, heal)
+    assert [len(verdict.problems) for verdict in verdicts] == [0, 1, 1, 1, 0, 0, 0]
+    assert "in/0 has got no record for" in verdicts[1].problems[0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"concurrency": 1},
+        {"due": START + timedelta(hours=1)},
+        {"pause": lambda: 0.25},
+        {"ends": {HELD: 2, NEXT: 0}},
+    ],
+    ids=["busy", "slower than its input", "retries that are not due", "replay that gives way", "replay at its end"],
+)
+def test_a_partition_with_records_in_hand_or_at_its_end_does_not_starve(options: dict[str, Any]) -> None:
+    assert all(verdict.well for verdict in verdicts_of(Cluster(random.Random(1)), 30, **options))
+
+
+def test_a_partition_does_not_starve_while_what_its_handler_needs_is_down() -> None:
+    cluster = Cluster(random.Random(1))
+    assert all(verdict.well for verdict in verdicts_of(cluster, 30, lambda process: process.breaker.open(None)))
 
 
 async def _fails() -> None:

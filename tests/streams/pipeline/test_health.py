@@ -24,6 +24,7 @@ class Group:
     oldest_seconds: float = 0.0
     unjoined_seconds: float = 0.0
     unpolled_seconds: float = 0.0
+    starved: tuple[float, str] = (0.0, "")
     client_failed: str | None = None
     kept_waiting: tuple[float, str] = (0.0, "")
     opened: bool = True
@@ -37,7 +38,7 @@ class Group:
     def tick(self) -> None:
         self.ticks += 1
 
-    async def caught_up(self) -> bool:
+    async def measure_lag(self) -> bool:
         self.looks += 1
         return True
 
@@ -64,11 +65,12 @@ def test_where_nothing_is_wrong_the_process_is_alive_and_ready(settings: Setting
     [
         (Group(failed=KeyError("x")), "stopped by KeyError: 'x'"),
         (Group(oldest_seconds=61.0), "in work for 61 s"),
+        (Group(starved=(61.0, "t/3")), "t/3 has got no record for 61 s"),
         (Group(unjoined_seconds=61.0), "given out no partitions for 61 s"),
         (Group(unpolled_seconds=75.0), "during 75 s"),
         (Group(client_failed="it ended"), "client stopped: it ended"),
     ],
-    ids=["bug", "stalled", "unjoined", "not polled", "client"],
+    ids=["bug", "stalled", "starved", "unjoined", "not polled", "client"],
 )
 def test_trouble_that_a_restart_would_end_is_told_with_its_handler(
     settings: Settings, group: Group, words: str

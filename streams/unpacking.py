@@ -1,0 +1,194 @@
+"""Unpacks the batches of records that aiokafka fetches, each into a bounded buffer.
+
+aiokafka unpacks a whole batch at once, however large it becomes: 22 KB of zstd can become 700 MB. It also raises an
+error for a batch that it cannot parse, and the poll that meets such a batch loses the records of other partitions. This
+module replaces the names by which aiokafka's parser calls its codecs, and the class that iterates over a fetch. A batch
+that does not fit, or that cannot be parsed to its end, then gives a record without contents for each offset that is
+left of it; the header ``assay_unreadable`` of that record says why. So a poll never fails because of what a producer
+wrote.
+
+``tests/contract/test_aiokafka.py`` fails if aiokafka no longer uses these names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import mmap
+import struct
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Self
+
+import cramjam
+from aiokafka import ConsumerRecord, TopicPartition
+from aiokafka.codec import _detect_xerial_stream
+from aiokafka.consumer import fetcher
+from aiokafka.record.default_records import DefaultRecord, DefaultRecordBatch
+from aiokafka.record.legacy_records import LegacyRecordBatch
+
+from streams.codec import MAX_DETAIL, UNREADABLE_HEADER
+
+log = logging.getLogger(__name__)
+"""Not structlog's: in a command that has not configured it, that would write among the output."""
+
+Buffer = bytearray | memoryview | mmap.mmap
+Unpack = Callable[[bytes, Buffer], int]
+"""Unpacks into a buffer and returns the number of bytes written; raises ``cramjam.DecompressionError``."""
+_USUAL_RATIO = 16
+"""Pages become 5 to 8 times smaller."""
+_SMALL_BYTES = 4 * 1024 * 1024
+_MOST_RECORDS = 100_000
+"""Of one batch. Each time that intake sets the partition back, the batch is parsed from its beginning again."""
+_XERIAL_HEADER_BYTES = 16
+
+_PartitionRecords = fetcher.PartitionRecords
+
+
+def limit_unpacking(most: int) -> None:
+    """Limits what one batch may take unpacked, for all consumers of this process; the last call counts.
+
+    Args:
+        most: Bytes. What the compressed data says of its own size does not count.
+    """
+    for batch in (DefaultRecordBatch, LegacyRecordBatch):
+        for name, unpack in _CODECS.items():
+            setattr(sys.modules[batch.__module__], f"{name}_decode", partial(_unpacked, unpack, most))
+    fetcher.PartitionRecords = _ReadableRecords
+
+
+def _unpacked(unpack: Unpack, most: int, packed: bytes) -> memoryview:
+    """The unpacked data.
+
+    Raises:
+        ValueError: It is damaged, or does not fit.
+    """
+    usual = _USUAL_RATIO * len(packed)
+    if usual <= min(_SMALL_BYTES, most):
+        # Memory that the process has already is faster than a new mapping.
+        with contextlib.suppress(cramjam.DecompressionError):
+            return _filled(unpack, packed, bytearray(usual))
+    try:
+        # A page of a mapping takes memory when it is first written, so an unused rest costs nothing.
+        return _filled(unpack, packed, mmap.mmap(-1, most, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+    except cramjam.DecompressionError as error:
+        raise ValueError(
+            f"{len(packed)} bytes cannot be unpacked into {most} bytes (kafka.max_unpacked_bytes): {error}"
+        ) from None
+
+
+def _filled(unpack: Unpack, packed: bytes, buffer: bytearray | mmap.mmap) -> memoryview:
+    return memoryview(buffer)[: unpack(packed, buffer)]
+
+
+def _unpack_snappy(packed: bytes, buffer: Buffer) -> int:
+    """Snappy as Kafka's clients write it: blocks in the Java library's frame, or one block without a frame."""
+    if not _detect_xerial_stream(packed):
+        return int(cramjam.snappy.decompress_raw_into(packed, buffer))
+    free, at = memoryview(buffer), _XERIAL_HEADER_BYTES
+    while at < len(packed):
+        (size,) = struct.unpack_from("!i", packed, at)
+        begin, at = at + 4, at + 4 + size
+        if size <= 0 or at > len(packed):
+            raise cramjam.DecompressionError("a block of snappy has a wrong size")
+        free = free[cramjam.snappy.decompress_raw_into(packed[begin:at], free) :]
+    return len(buffer) - len(free)
+
+
+_CODECS: dict[str, Unpack] = {
+    "gzip": cramjam.gzip.decompress_into,
+    "lz4": cramjam.lz4.decompress_into,
+    "snappy": _unpack_snappy,
+    "zstd": cramjam.zstd.decompress_into,
+}
+
+
+class _ReadableRecords:
+    """In place of aiokafka's ``PartitionRecords``: the records of one partition in one fetch.
+
+    ``PartitionRecords`` is part of a reference cycle with its own generator. A fetch that is dropped, as by a seek,
+    would keep its unpacked batch until the garbage collector finds it; so the generator is closed here.
+    """
+
+    def __init__(self, partition: TopicPartition, records: Any, *rest: Any) -> None:
+        batches = _Batches(records, partition)
+        self._records = _PartitionRecords(partition, batches, *rest)
+        batches.of = weakref.ref(self._records)
+
+    def __del__(self) -> None:
+        if self._records._records_iterator is not None:
+            self._records._records_iterator.close()
+
+    @property
+    def next_fetch_offset(self) -> int:
+        return int(self._records.next_fetch_offset)
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> ConsumerRecord:
+        return next(self._records)
+
+
+class _Batches:
+    """aiokafka's ``MemoryRecords``, with batches that can be read to their ends."""
+
+    def __init__(self, records: Any, partition: TopicPartition) -> None:
+        self._next_batch = records.next_batch
+        self.has_next = records.has_next
+        self.partition = partition
+        self.of: Callable[[], Any] = lambda: None
+        """The ``PartitionRecords`` that reads these batches."""
+
+    def next_batch(self) -> _Batch:
+        return _Batch(self._next_batch(), self)
+
+
+class _Batch:
+    """A batch of aiokafka's, in which a record that says why stands for each record that cannot be read."""
+
+    def __init__(self, batch: Any, batches: _Batches) -> None:
+        self._batch = batch
+        self._batches = batches
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._batch, name)
+
+    def __next__(self) -> Any:
+        return next(self._batch)
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            yield from self._in_order()
+        except Exception as error:  # the checksum is right, so each later read would fail in the same way
+            yield from self._unreadable(error)
+
+    def _in_order(self) -> Iterator[Any]:
+        """The batch's own records, with offsets that increase within the batch.
+
+        aiokafka reads longer numbers than the broker, so a producer can make it see another offset than the broker.
+        Intake would pass over all records up to an offset that is too large.
+        """
+        # The format before Kafka 0.11 has no first offset.
+        begin, end = getattr(self._batch, "base_offset", None), self._batch.next_offset
+        if begin is not None and end - begin > _MOST_RECORDS:
+            raise ValueError(f"{end - begin} records in one batch, {_MOST_RECORDS} at most")
+        previous = -1 if begin is None else begin - 1
+        for record in self._batch:
+            if not previous < record.offset < end:
+                raise ValueError(f"offset {record.offset} behind {previous} in a batch that ends before {end}")
+            previous = record.offset
+            yield record
+
+    def _unreadable(self, error: Exception) -> Iterator[DefaultRecord]:
+        # What was yielded has moved this offset; it may also be in the middle of the batch since before.
+        first, end = self._batches.of().next_fetch_offset, self._batch.next_offset
+        why = (str(error) or type(error).__name__)[:MAX_DETAIL]
+        place = self._batches.partition
+        log.warning("%s/%s: the records from %s to %s cannot be read: %s", *place, first, end - 1, why)
+        produced = getattr(self._batch, "max_timestamp", -1)
+        headers = [(UNREADABLE_HEADER, why.encode("utf-8", "replace"))]
+        for offset in range(first, end):
+            yield DefaultRecord(offset, produced, 0, None, None, headers)

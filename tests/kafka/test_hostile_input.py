@@ -1,0 +1,305 @@
+"""Hostile input against ``assay run`` on a real Kafka: a worker goes on behind it and always tells its true state.
+
+Each bad record is written before a good one, into the same partition. What has to come of it is told with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError
+
+from schemas.dead import DeadLetter, dead_letter_topic
+from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
+from streams.kafka import make_producer, opened
+from streams.topology import REPLAYS, Handler, handler_named
+from tests.kafka import hostile
+from tests.kafka.batches import bomb, write
+from tests.kafka.hostile import Hostile
+from tests.kafka.installation import Installation, installed, until
+from tests.kafka.malformed import MIB, PAGE, Input, good_batch, good_page
+from tests.kafka.worker import PROGRAM, Worker
+from tests.streams.fetch.web import response, serving
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+
+MEMORY_MIB = 400
+FETCH, SCORE, INDEX, RANK, CLASSIFY = (
+    handler
+    for name in ("fetch_page", "score_page", "index_page", "rank_results", "classify_results")
+    if (handler := handler_named(name)) is not None
+)
+
+
+async def feed(
+    assay: Installation, handler: Handler, bad: Iterable[Hostile], good: Sequence[Input]
+) -> dict[int, tuple[str, str]]:
+    """Writes each bad batch and a good record behind it to one partition.
+
+    Returns:
+        By offset: what it is, and what has to come of it.
+    """
+    place = TopicPartition(assay.prefix + handler.consumes.name, 0)
+    expected: dict[int, tuple[str, str]] = {}
+    async with opened(make_producer(assay.settings.kafka, None, "feed")) as producer:
+        for number, its in enumerate(bad):
+            first = await write(producer, place, its.data)
+            expected |= {first + n: (its.name, its.ends) for n in range(its.records)}
+            behind = good[number % len(good)]
+            at = await producer.send_and_wait(
+                place.topic, behind.value, behind.key, place.partition, headers=behind.headers
+            )
+            expected[at.offset] = (f"good, behind {its.name}", "emit")
+    return expected
+
+
+async def ends_of(assay: Installation, handler: Handler) -> dict[int, str]:
+    """What came of each record of partition 0, by offset: ``emit``, or the reason of its dead letter."""
+    topic = assay.prefix + handler.consumes.name
+    emitted = {
+        dict(record.headers)["ce_causationid"].decode(): "emit"
+        for record in await assay.read(*(its.name for its in handler.emits))
+    }
+    found = {int(place.split("/")[2]): end for place, end in emitted.items() if place.startswith(f"{topic}/0/")}
+    for record in await assay.read(dead_letter_topic(handler.consumes.name, handler.group)):
+        letter = DeadLetter.of(record.headers)
+        assert letter.offset not in found
+        found[letter.offset] = letter.reason
+        assert letter.error
+    return found
+
+
+async def indexed(assay: Installation, pages: int) -> bool:
+    """Whether so many pages have been indexed."""
+    return len(await assay.read("documents.indexed.v1")) >= pages
+
+
+async def ranked(assay: Installation, request_id: str) -> bool:
+    """Whether a request has been answered."""
+    answers = [json.loads(record.value or b"{}") for record in await assay.read("ranking.completed.v1")]
+    return request_id in [answer.get("request_id") for answer in answers]
+
+
+async def well(worker: Worker) -> None:
+    """Fails where the worker was not healthy, and the same, all the time, or took too much memory."""
+    print(f"{worker.peak_mib} MiB, {worker.cpu_seconds:.1f} s CPU, {len(worker.probes)} probes")
+    assert worker.process.returncode is None, worker.lines
+    assert await worker.rebalances() == worker.rebalances_at_start
+    assert {probe.status for probe in worker.probes} == {200}
+    assert worker.peak_mib < MEMORY_MIB
+
+
+async def done(assay: Installation, worker: Worker, *handlers: Handler) -> None:
+    """Waits until the groups have committed everything, or the worker has ended."""
+    for handler in handlers:
+        ends = await assay.ends(handler.consumes.name)
+        async with asyncio.timeout(200):
+            while (await assay.committed(handler.group)).get(0, 0) < ends[0]:
+                assert worker.process.returncode is None, worker.lines
+                await asyncio.sleep(0.3)
+
+
+@pytest.mark.parametrize(
+    ("handler", "bad", "good"),
+    [(SCORE, hostile.pages, [good_page(0), good_page(1)]), (CLASSIFY, hostile.batches, [good_batch(1)])],
+    ids=["score_page", "classify_results"],
+)
+async def test_a_worker_goes_on_behind_every_hostile_record(
+    kafka: str, topic_prefix: str, handler: Handler, bad: Callable[[], Iterable[Hostile]], good: Sequence[Input]
+) -> None:
+    assay = await installed(kafka, topic_prefix, (handler,))
+    async with Worker(assay.settings, handler.name) as worker:
+        small = (good[-1].key, good[-1].value, good[-1].headers)
+        expected = await feed(assay, handler, [*hostile.packed(small), *bad()], good)
+        await done(assay, worker, handler)
+        await well(worker)
+    assert worker.process.returncode == 0
+    came = await ends_of(assay, handler)
+    assert [(name, end, came.get(at)) for at, (name, end) in expected.items() if came.get(at) != end] == []
+
+
+async def test_the_broker_refuses_what_is_wrong_about_its_size_where_it_looks(kafka: str, topic_prefix: str) -> None:
+    """What it lets through has to be found by the client."""
+    assay = await installed(kafka, topic_prefix, (SCORE,))
+    for its in hostile.refused_by_the_broker():
+        with pytest.raises(KafkaError):
+            await feed(assay, SCORE, [its], [good_page(1)])
+
+
+async def test_a_web_server_does_not_stop_a_worker_that_fetches(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+    assay = await installed(kafka, topic_prefix, (FETCH,))
+    async with serving() as web:
+        web.routes["/header"] = response(PAGE, content_type=f"text/html; charset={' ' * 90_000}!")
+        web.routes["/page"] = response(hostile.NARROW_PAGE)
+        web.routes["/backslashes"] = response(f"<title>{escape(hostile.BACKSLASHES)}</title>{PAGE}")
+        web.routes["/good"] = response(PAGE)
+        flags = {
+            "fetch__resolve": json.dumps({"hostile.example": web.place}),
+            "fetch__min_delay_seconds": "0",
+            "fetch__cache_path": str(tmp_path / "fetch.sqlite"),
+        }
+        async with Worker(assay.settings, FETCH.name, **flags) as worker:
+            async with opened(make_producer(assay.settings.kafka, None, "feed")) as producer:
+                for path in web.routes:
+                    needed = ExtractionNeeded(
+                        extraction_id=path,
+                        request_id=path,
+                        query="tides in a harbour",
+                        reason=ExtractionTrigger.SNIPPET_REQUESTED,
+                        target_url=f"http://hostile.example{path}",
+                    )
+                    topic = assay.prefix + FETCH.consumes.name
+                    await producer.send_and_wait(topic, needed.to_json(), b"hostile.example", partition=0)
+            await done(assay, worker, FETCH)
+            await well(worker)
+    assert worker.process.returncode == 0
+    completed = [
+        ExtractionCompleted.model_validate_json(record.value or b"")
+        for record in await assay.read("extraction.completed.v1")
+    ]
+    # The page of 4 KB has no content.
+    expected = dict.fromkeys(web.routes, "ok") | {"/page": "failed"}
+    assert {event.extraction_id: event.status for event in completed} == expected
+
+
+async def test_a_stored_text_does_not_stop_a_worker_that_answers_queries(
+    kafka: str, topic_prefix: str, tmp_path: Path
+) -> None:
+    path = (SCORE, INDEX, RANK)
+    assay = await installed(kafka, topic_prefix, path)
+    names = [handler.name for handler in path]
+    text = escape(hostile.BACKSLASHES[:1200])
+    said = "The harbour festival opens. " * 20
+    html = f"<title>{text}</title><article><h1>{text}</h1><p>{text}</p><p>{said}</p></article>"
+    async with Worker(assay.settings, *names, index__path=str(tmp_path / "index")) as worker:
+        urls = [f"https://harbour{n}.example/festival" for n in range(120)]
+        await assay.feed([(url.encode(), json.dumps({"url": url, "html": html}).encode()) for url in urls])
+        candidates = [
+            {"url": url, "title": hostile.BACKSLASHES, "content": hostile.BACKSLASHES, "cts_score": 50}
+            for url in urls[:20]
+        ]
+        requests = [
+            {"request_id": "hostile", "query": hostile.BACKSLASHES, "candidates": candidates},
+            {"request_id": "good", "query": "harbour festival", "candidates": [{**candidates[0], "title": "Harbour"}]},
+        ]
+        await assay.feed([(b"k", json.dumps(request).encode()) for request in requests], RANK.consumes.name)
+        await until(lambda: indexed(assay, len(urls)), seconds=100)
+        answer = await worker.get("/query", params={"q": "harbour festival", "limit": "30"})
+        assert answer.status_code == 200, answer.text
+        assert len(answer.json()["results"]) == 30
+        await until(lambda: ranked(assay, "good"), seconds=100)
+        await well(worker)
+    assert worker.process.returncode == 0
+
+
+HANGS = """
+import asyncio, re
+from streams.app import Application
+start = Application.start
+
+def hang():
+    re.match("(a+)+$", "a" * 64 + "!")
+
+async def start_and_hang(application):
+    await start(application)
+    asyncio.get_running_loop().call_later(2, hang)
+
+Application.start = start_and_hang
+from streams.cli import main
+main()
+"""
+GETS_NOTHING = """
+import asyncio
+from aiokafka import AIOKafkaConsumer
+
+async def getmany(*_, **__):
+    await asyncio.sleep(0.05)
+    raise MemoryError
+
+AIOKafkaConsumer.getmany = getmany
+from streams.cli import main
+main()
+"""
+
+
+async def test_a_worker_that_hangs_in_c_code_ends_with_its_stack(kafka: str, topic_prefix: str) -> None:
+    assay = await installed(kafka, topic_prefix, (SCORE,))
+    async with Worker(assay.settings, SCORE.name, program=HANGS, kafka__session_timeout_seconds="6") as worker:
+        assert await asyncio.wait_for(worker.process.wait(), 100) == 1
+    said = "\n".join(worker.lines)
+    assert said.index("Timeout (0:00:12)!") < said.index("/re/__init__.py") < said.index(" in hang")
+
+
+async def test_a_worker_that_gets_none_of_the_records_that_wait_says_so_and_ends(kafka: str, topic_prefix: str) -> None:
+    assay = await installed(kafka, topic_prefix, (SCORE,))
+    async with Worker(assay.settings, SCORE.name, program=GETS_NOTHING, pipeline__stalled_seconds="5") as worker:
+        await asyncio.sleep(8)
+        assert {probe.status for probe in worker.probes} == {200}, "nothing waits for it"
+        await assay.feed([(good_page(1).key, good_page(1).value)])
+        assert await asyncio.wait_for(worker.process.wait(), 100) == 1
+    told = [probe.said for probe in worker.probes if probe.status == 503]
+    assert told
+    assert all(f"assay.score_page: {assay.prefix}pages.crawled.v1/" in said for said in told)
+    assert all("has got no record for" in said for said in told)
+    assert any("wedged" in line and "has got no record for" in line for line in worker.lines)
+
+
+async def test_every_command_that_reads_topics_tells_of_what_it_cannot_read(kafka: str, topic_prefix: str) -> None:
+    assay = await installed(kafka, topic_prefix, (SCORE,))
+    large = Hostile("zstd, 200 MB", bomb("zstd", 200_000_000), "undecodable")
+    letters = dead_letter_topic(SCORE.consumes.name, SCORE.group)
+    for topic in (SCORE.consumes, SCORE.emits[0], replace(SCORE.consumes, name=letters), REPLAYS):
+        await feed(assay, replace(SCORE, consumes=topic), [large], [good_page(0)])
+    why = f"cannot be unpacked into {64 * MIB} bytes (kafka.max_unpacked_bytes)"
+
+    status, output, errors = await command(
+        assay, "tail", "pages.scored.v1", "--from", "earliest", "--no-follow", "--json"
+    )
+    unreadable, readable = (json.loads(line) for line in output.splitlines())
+    assert (status, unreadable["offset"], unreadable["value"], readable["offset"]) == (0, 0, None, 1)
+    assert why in unreadable["headers"]["assay_unreadable"]
+    assert f"{assay.prefix}pages.scored.v1/0: the records from 0 to 0 cannot be read" in errors
+    status, output, _ = await command(assay, "tail", "pages.scored.v1", "--from", "earliest", "--no-follow")
+    assert (status, "unreadable: 6" in output, why in output) == (0, True, True)
+    status, _, errors = await command(assay, "export", "tsv")
+    assert (status, "0/0: undecodable: the client can't read the record" in errors) == (1, True)
+    status, output, _ = await command(assay, "lag", "score_page", "--json")
+    assert status == 0
+    assert {lag["topic"]: lag["records"] for lag in json.loads(output)["groups"]}["pages.crawled.v1"] == 2
+    status, output, _ = await command(assay, "dlq", "list", "--letters")
+    assert (status, "score_page/0/0" in output) == (0, True)
+    status, output, errors = await command(assay, "dlq", "redrive", "--json")
+    assert status == 0, errors
+    assert json.loads(output)["reasons"] == {"unreadable": 1, "no_origin": 1}
+    status, _, errors = await command(assay, "replay", "run", "score_page", "--plan", "again", "--json")
+    assert status == 0, errors
+    status, output, _ = await command(assay, "dlq", "list", "--plan", "again", "--letters")
+    assert (status, why in output) == (0, True)
+
+
+async def command(assay: Installation, *arguments: str) -> tuple[int | None, str, str]:
+    """Runs a command; returns its status, output and errors, in which there is no traceback."""
+    kafka = assay.settings.kafka
+    where = {"ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers, "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix}
+    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("ASSAY_")}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        PROGRAM,
+        *arguments,
+        env=kept | where,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    output, errors = await process.communicate()
+    assert b"Traceback" not in errors, errors.decode()
+    return process.returncode, output.decode(), errors.decode()
