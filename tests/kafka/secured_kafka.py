@@ -22,8 +22,8 @@ from cryptography.hazmat.primitives.serialization import (
 from streams.broker import LocalKafka, free_port
 from streams.broker_files import cache_folder, find_java, kafka_jars, write_properties
 
-USERS = {"assay": "a secret; with =", "stranger": "has no rights"}
-"""Both may log in; the stranger may do nothing then."""
+USERS = {"assay": "a secret; with =", "worker": "has some", "stranger": "has none"}
+"""The first may do everything. The others may log in, and have the rights that a test gives them."""
 KEY_PASSWORD = "of the key"
 PROTOCOLS = {"TLS": "SSL", "MUTUAL": "SSL", "OTHERNAME": "SSL", "SASLTLS": "SASL_SSL", "SASL": "SASL_PLAINTEXT"}
 """Names of listeners and what is spoken there. MUTUAL wants a client's certificate; OTHERNAME has another host's."""
