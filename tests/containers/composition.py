@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import time
@@ -49,6 +50,18 @@ class Composition:
             # Then each index worker keeps an index of its own.
             self.environment["QDRANT_URL"] = ""
         self.seconds_to_healthy = 0.0
+
+    def missing_images(self) -> list[str]:
+        """Images of the services, and the one that Assay's is built on, that the engine neither has nor can pull."""
+        named = self.compose("config", "--images").split()
+        default = re.search(r"^ARG PYTHON_IMAGE=(\S+)", (ROOT / "Dockerfile").read_text("utf-8"), re.MULTILINE)
+        assert default is not None
+        images = {*named, os.environ.get("PYTHON_IMAGE") or default[1]} - {self.environment["ASSAY_IMAGE"]}
+        return [image for image in sorted(images) if not (self._does("inspect", image) or self._does("pull", image))]
+
+    def _does(self, action: str, image: str) -> bool:
+        done = subprocess.run(["docker", "image", action, image], capture_output=True, check=False, timeout=UP_SECONDS)
+        return done.returncode == 0
 
     def up(self) -> None:
         """Builds the image and starts everything; returns when all is healthy."""

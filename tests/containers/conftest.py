@@ -25,10 +25,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.fixture(scope="session")
 def composition() -> Iterator[Composition]:
     """All services, healthy, in a project and on ports of its own; gone with its volumes when the tests are done."""
-    if missing := _missing():
-        # One line instead of one for each test.
-        pytest.exit(f"the containers were not run: {missing}", returncode=0)
+    if missing := _missing_engine():
+        pytest.skip(f"the containers need {missing}")
     composition = Composition()
+    if missing := composition.missing_images():
+        pytest.skip(f"the containers need images that are not in the engine and can't be pulled: {', '.join(missing)}")
     try:
         composition.up()
         yield composition
@@ -36,12 +37,12 @@ def composition() -> Iterator[Composition]:
         composition.down()
 
 
-def _missing() -> str | None:
+def _missing_engine() -> str | None:
     if shutil.which("docker") is None:
-        return "there is no docker command"
+        return "the command docker"
     address = docker_host(os.environ)
     if not docker_answers(address):
-        return f"no Docker engine answers at {address}"
+        return f"a Docker engine, and none answers at {address}"
     if subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode:
-        return "docker has no compose command"
+        return "the command docker compose"
     return None
