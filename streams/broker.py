@@ -15,7 +15,7 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -61,6 +61,8 @@ class LocalKafka:
         cache_dir: Folder for Kafka's jars; ``broker_files.cache_folder()`` by default.
         start_seconds: Budget of a start, download excepted.
         stop_seconds: Budget of a stop in good order; then the broker is killed.
+        listeners: Further listeners beside the one without encryption, such as ``SASL_SSL://127.0.0.1:9093``.
+        properties: Broker properties that these need, or that are to differ from the defaults.
         progress: Told what takes long.
     """
 
@@ -72,6 +74,8 @@ class LocalKafka:
         cache_dir: Path | None = None,
         start_seconds: float = START_SECONDS,
         stop_seconds: float = STOP_SECONDS,
+        listeners: Sequence[str] = (),
+        properties: Mapping[str, str | int] | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self._wanted_port = port or None
@@ -79,6 +83,8 @@ class LocalKafka:
         self._cache = cache_dir.absolute() if cache_dir else cache_folder()
         self._start_seconds = start_seconds
         self._stop_seconds = stop_seconds
+        self._listeners = listeners
+        self._properties = properties
         self._progress = progress or (lambda _: None)
         self._folder: Path | None = None
         self._ports: tuple[int, int] | None = None
@@ -208,10 +214,10 @@ class LocalKafka:
         said = ""
         for _ in range(_PORT_ATTEMPTS):
             if choose or self._ports is None:
-                self._ports = (self._wanted_port or _free_port(), _free_port())
+                self._ports = (self._wanted_port or free_port(), free_port())
             if not _is_free(self._ports[0]):
                 raise BrokerUnavailable(f"Port {self._ports[0]} is taken: name another one, or 0 for a free one.")
-            properties = write_properties(self._folder, *self._ports)
+            properties = write_properties(self._folder, *self._ports, self._listeners, self._properties)
             format_data(java, self._folder, properties)
             self._process = BrokerProcess(
                 [*java, "kafka.Kafka", str(properties)], self.log, None if self._kept_dir else self._folder
@@ -255,7 +261,7 @@ def _refuse_in_event_loop() -> None:
     raise RuntimeError("Starting Kafka would block the event loop: use 'async with', or asyncio.to_thread.")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port nobody listens on. Somebody may by the time it is used, so a start tries several."""
     for port in random.sample(PORTS, len(PORTS)):
         if _is_free(port):

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 KAFKA_VERSION = "4.1.1"
@@ -118,18 +118,34 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "assay"
 
 
-def write_properties(folder: Path, port: int, controller_port: int) -> Path:
-    """Write the broker's properties for these ports into its folder and return the file."""
-    listeners = f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}"
-    properties: dict[str, str | int] = BROKER_PROPERTIES | {
-        "listeners": listeners,
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+def write_properties(
+    folder: Path,
+    port: int,
+    controller_port: int,
+    listeners: Sequence[str] = (),
+    properties: Mapping[str, str | int] | None = None,
+) -> Path:
+    """Write the broker's properties for these ports into its folder and return the file.
+
+    Args:
+        folder: The broker's folder.
+        port: Of the listener without encryption.
+        controller_port: Of the controller's listener.
+        listeners: Further ones, such as ``SASL_SSL://127.0.0.1:9093``.
+        properties: What they need; these win over the defaults.
+    """
+    clients = [f"PLAINTEXT://127.0.0.1:{port}", *listeners]
+    merged: dict[str, str | int] = {
+        **BROKER_PROPERTIES,
+        "listeners": ",".join([*clients, f"CONTROLLER://127.0.0.1:{controller_port}"]),
+        "advertised.listeners": ",".join(clients),
         # Static voters: the ports may be others at the next start on the same data.
         "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
         "log.dirs": (folder / "data").as_posix(),
+        **(properties or {}),
     }
     file = folder / "server.properties"
-    file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()), "utf-8")
+    file.write_text("".join(f"{key}={value}\n" for key, value in merged.items()), "utf-8")
     return file
 
 

@@ -22,7 +22,6 @@ from streams.settings_error import SettingsError
 
 app = typer.Typer(
     name="assay",
-    help="Weighs what a crawler or a search step brings home, before a language model reads it.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -60,6 +59,21 @@ def run_command_line(arguments: list[str]) -> int:
         print(f"assay: {error}", file=sys.stderr)
         return 1
     return int(status or 0)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def assay(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Weighs what a crawler or a search step brings home, before a language model reads it."""
 
 
 @app.command()

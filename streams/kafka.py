@@ -7,6 +7,7 @@ import contextlib
 import ssl
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -31,19 +32,51 @@ MAX_REQUEST_BYTES = 64 * MIB
 """What a producer takes; it counts bytes before compression."""
 
 
+class TlsFileError(OSError):
+    """A certificate or a key can't be used; the message names the file and the variable."""
+
+    def __init__(self, name: str, file: Path | None, error: OSError) -> None:
+        """Of the setting ``kafka.<name>``."""
+        password = "" if name == "ssl_cafile" else ", __SSL_PASSWORD"
+        super().__init__(f"{file} can't be used ({error.strerror or error}); see ASSAY_KAFKA__{name.upper()}{password}")
+
+
 def connection(settings: KafkaSettings) -> dict[str, Any]:
-    """The options that every client needs to reach the cluster."""
+    """The options that every client needs to reach the cluster.
+
+    Raises:
+        TlsFileError: A certificate or a key can't be used.
+    """
     options: dict[str, Any] = {
         "bootstrap_servers": settings.bootstrap_servers,
         "security_protocol": settings.security_protocol,
     }
     if "SSL" in settings.security_protocol:
-        options["ssl_context"] = ssl.create_default_context(cafile=settings.ssl_cafile)
+        options["ssl_context"] = _tls(settings)
     if "SASL" in settings.security_protocol:
         options["sasl_mechanism"] = settings.sasl_mechanism
         options["sasl_plain_username"] = settings.sasl_username
         options["sasl_plain_password"] = settings.sasl_password.get_secret_value()
     return options
+
+
+def _tls(settings: KafkaSettings) -> ssl.SSLContext:
+    name, file = "ssl_cafile", settings.ssl_cafile
+    try:
+        context = ssl.create_default_context(cafile=file)
+        if settings.ssl_certfile is not None:
+            name, file = "ssl_certfile", settings.ssl_certfile
+            file.open().close()  # ssl does not say which of its files is missing
+            if settings.ssl_keyfile is not None:
+                name, file = "ssl_keyfile", settings.ssl_keyfile
+                file.open().close()
+            # A password is always given: ssl would ask for a missing one on the terminal.
+            context.load_cert_chain(
+                settings.ssl_certfile, settings.ssl_keyfile, settings.ssl_password.get_secret_value()
+            )
+    except OSError as error:
+        raise TlsFileError(name, file, error) from error
+    return context
 
 
 class Grouped(Protocol):

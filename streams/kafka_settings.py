@@ -42,6 +42,11 @@ class KafkaSettings(Section):
     sasl_username: str = Field(default="", description="Used with the SASL protocols.")
     sasl_password: SecretStr = Field(default=SecretStr(""), description="Used with the SASL protocols.")
     ssl_cafile: OptionalPath = Field(default=None, description="Authority to trust; empty: the system's.")
+    ssl_certfile: OptionalPath = Field(
+        default=None, description="Certificate (PEM) that clients show with the SSL protocols; empty: none."
+    )
+    ssl_keyfile: OptionalPath = Field(default=None, description="Its key (PEM); empty: it is in ssl_certfile.")
+    ssl_password: SecretStr = Field(default=SecretStr(""), description="Of an encrypted key.")
     replication_factor: int = Field(default=1, ge=1, le=9, description="Of topics that Assay creates; 3 in production.")
     max_unpacked_bytes: int = Field(
         default=64 * 1024 * 1024,

@@ -10,9 +10,11 @@ import importlib
 import json
 import re
 import socket
+import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict
 from importlib import metadata
 from importlib.util import find_spec
@@ -26,9 +28,11 @@ from streams.broker_files import KAFKA_VERSION, BrokerUnavailable, are_cached, c
 from streams.commands.doctor_kafka import check_kafka
 from streams.commands.doctor_models import check_models
 from streams.commands.findings import Finding, State, check_folder
+from streams.fetch.cache import STEPS, VARIABLE
 from streams.fetch.settings import FetchSettings
 from streams.settings import HttpSettings, Settings
 from streams.settings_files import config_dir
+from streams.sqlite_file import refuse_newer
 
 OLDEST_PYTHON = (3, 11)
 _DISTRIBUTION = "assay"
@@ -175,10 +179,25 @@ def check_fetching(fetch: FetchSettings) -> Iterator[Finding]:
     for host, place in fetch.resolve.items():
         yield Finding("fetching", "ok", f"{host} is reached at {place}, as fetch.resolve permits")
     if fetch.cache_path is None:
-        todo = "name a file with ASSAY_FETCH__CACHE_PATH"
+        todo = f"name a file with {VARIABLE}"
         yield Finding("fetched pages", "warn", "in memory: a restart fetches them again", todo)
+    elif problem := _refused(fetch.cache_path):
+        todo = f"pages are kept in memory until {VARIABLE} names another file"
+        yield Finding("fetched pages", "warn", f"{fetch.cache_path}: {problem}", todo)
     else:
-        yield check_folder("fetched pages", fetch.cache_path.absolute().parent, "ASSAY_FETCH__CACHE_PATH")
+        yield check_folder("fetched pages", fetch.cache_path.absolute().parent, VARIABLE)
+
+
+def _refused(path: Path) -> str:
+    """Why the fetch cache can't use a file that exists; "" where it can."""
+    if not path.exists():
+        return ""
+    try:
+        with closing(sqlite3.connect(path)) as database:
+            refuse_newer(database, STEPS, VARIABLE)
+    except sqlite3.Error as error:
+        return str(error)
+    return ""
 
 
 def _modules() -> dict[str, list[str]]:

@@ -58,14 +58,20 @@ def check_kafka(settings: Settings, clock: Clock | None = None) -> Iterator[Find
         lambda: _decisions(settings),
     ]
     for look in looks:
-        try:
-            yield from asyncio.run(asyncio.wait_for(look(), SECONDS))
-        except TimeoutError:
-            yield Finding("Kafka", "fail", f"{where} did not answer within {SECONDS:g} s", "look at its logs")
+        found = asyncio.run(_findings(look, settings))
+        yield from found
+        if any(finding.what == "Kafka" and finding.state == "fail" for finding in found):
             return
-        except (KafkaError, OSError, ValueError) as error:
-            yield Finding("Kafka", "fail", explain_trouble(error, settings))
-            return
+
+
+async def _findings(look: Callable[[], Coroutine[Any, Any, list[Finding]]], settings: Settings) -> list[Finding]:
+    try:
+        return await asyncio.wait_for(look(), SECONDS)
+    except TimeoutError:
+        found = f"{settings.kafka.bootstrap_servers} did not answer within {SECONDS:g} s"
+        return [Finding("Kafka", "fail", found, "look at its logs")]
+    except (KafkaError, OSError, ValueError) as error:
+        return [Finding("Kafka", "fail", await explain_trouble(error, settings))]
 
 
 async def _cluster(kafka: KafkaSettings) -> list[Finding]:

@@ -106,7 +106,7 @@ class LagExporter:
         except TimeoutError:
             return 503, f"Kafka did not answer within {_PATIENCE_SECONDS:g} s\n".encode()
         except (KafkaError, OSError) as error:
-            return 503, f"{explain_trouble(error, self._settings)}\n".encode()
+            return 503, f"{await explain_trouble(error, self._settings)}\n".encode()
         return 200, as_metrics(lags, dead)
 
 

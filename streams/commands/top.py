@@ -111,7 +111,7 @@ async def _read_lags(settings: Settings) -> tuple[list[GroupLag], str]:
     except TimeoutError:
         return [], f"Kafka at {settings.kafka.bootstrap_servers} does not answer"
     except (KafkaError, OSError, ValueError) as error:
-        return [], explain_trouble(error, settings)
+        return [], await explain_trouble(error, settings)
 
 
 def make_view(settings: Settings, workers: Sequence[Worker], lags: Sequence[GroupLag], problem: str) -> View:

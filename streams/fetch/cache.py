@@ -28,10 +28,12 @@ from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.fetch.clock import Clock
 from streams.fetch.settings import FetchSettings
 from streams.private_files import make_private_file
+from streams.sqlite_file import Steps, refuse_newer, upgrade
 
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
+VARIABLE = "ASSAY_FETCH__CACHE_PATH"
 LASTING = frozenset(
     (
         FetchFailure.ROBOTS,
@@ -49,15 +51,22 @@ ROBOTS = "\x00robots.txt"
 _UNREADABLE = (zlib.error, ValueError, TypeError, OverflowError)
 """What a row raises that is damaged, or of another version of Assay. It counts as none, and is written over."""
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS fetches (
-  key TEXT PRIMARY KEY, expires REAL NOT NULL, kept_until REAL NOT NULL, size INTEGER NOT NULL,
-  final_url TEXT, status INTEGER, content_type TEXT, fetched_at TEXT, etag TEXT, last_modified TEXT, body BLOB,
-  reason TEXT, detail TEXT
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS fetches_by_age ON fetches (kept_until, size);
-CREATE INDEX IF NOT EXISTS fetches_by_place ON fetches (final_url, fetched_at);
-"""
+STEPS: Steps = (
+    (
+        # The table of early versions, which did not keep what a server calls the version of a page.
+        "DROP TABLE IF EXISTS fetched",
+        """
+        CREATE TABLE IF NOT EXISTS fetches (
+          key TEXT PRIMARY KEY, expires REAL NOT NULL, kept_until REAL NOT NULL, size INTEGER NOT NULL,
+          final_url TEXT, status INTEGER, content_type TEXT, fetched_at TEXT, etag TEXT, last_modified TEXT, body BLOB,
+          reason TEXT, detail TEXT
+        ) WITHOUT ROWID
+        """,
+        "CREATE INDEX IF NOT EXISTS fetches_by_age ON fetches (kept_until, size)",
+        "CREATE INDEX IF NOT EXISTS fetches_by_place ON fetches (final_url, fetched_at)",
+    ),
+)
+"""The schema: a step may drop pages, which are then fetched again."""
 _BUSY_SECONDS = 2.0
 """How long another process's lock is waited for. All that is asked of the cache waits with it."""
 _PAGE = "final_url, status, content_type, fetched_at, body"
@@ -227,9 +236,10 @@ def _open(path: Path) -> sqlite3.Connection:
 def _connect(path: str) -> sqlite3.Connection:
     database = sqlite3.connect(path, check_same_thread=False, timeout=_BUSY_SECONDS)
     try:
+        refuse_newer(database, STEPS, VARIABLE)
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
-        database.executescript(_SCHEMA)
+        upgrade(database, STEPS, VARIABLE, path)
     except sqlite3.Error:
         database.close()
         raise

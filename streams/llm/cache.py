@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -21,8 +21,10 @@ from typing import TypeVar
 from streams.llm.store import AnswerStore, StoreError
 from streams.llm.usage import Experience, Usage, Used
 from streams.private_files import make_private_file
+from streams.sqlite_file import Steps, refuse_newer, transaction, upgrade
 
 T = TypeVar("T")
+VARIABLE = "ASSAY_LLM__CACHE_PATH"
 _FORGET_EVERY = 1000
 """Answers written between two looks for old ones."""
 _OPENINGS = 20
@@ -33,16 +35,22 @@ _LOCKED_SECONDS = 2.0
 _MOST_IN_MEMORY = 10_000
 """Answers that are kept where there is no file; the oldest go first."""
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, expires REAL NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS answers_by_age ON answers (expires);
-CREATE TABLE IF NOT EXISTS costs (day TEXT PRIMARY KEY, usd REAL NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS usage (
-    task TEXT, model TEXT, opening INTEGER, calls INTEGER NOT NULL, estimated INTEGER NOT NULL,
-    prompt INTEGER NOT NULL, completion INTEGER NOT NULL, milliseconds INTEGER NOT NULL,
-    PRIMARY KEY (task, model, opening)
-) WITHOUT ROWID;
-"""
+STEPS: Steps = (
+    (
+        "CREATE TABLE IF NOT EXISTS answers "
+        "(key TEXT PRIMARY KEY, expires REAL NOT NULL, answer TEXT NOT NULL) WITHOUT ROWID",
+        "CREATE INDEX IF NOT EXISTS answers_by_age ON answers (expires)",
+        "CREATE TABLE IF NOT EXISTS costs (day TEXT PRIMARY KEY, usd REAL NOT NULL) WITHOUT ROWID",
+        """
+        CREATE TABLE IF NOT EXISTS usage (
+            task TEXT, model TEXT, opening INTEGER, calls INTEGER NOT NULL, estimated INTEGER NOT NULL,
+            prompt INTEGER NOT NULL, completion INTEGER NOT NULL, milliseconds INTEGER NOT NULL,
+            PRIMARY KEY (task, model, opening)
+        ) WITHOUT ROWID
+        """,
+    ),
+)
+"""The schema: answers and costs were paid for, so every step keeps them."""
 _BOOK = """
 INSERT INTO costs VALUES (?1, max(0, ?2))
 ON CONFLICT (day) DO UPDATE SET usd = max(0, usd + ?2) RETURNING usd
@@ -89,7 +97,7 @@ class SqliteStore:
         """Keeps an answer for so long, books costs and notes what the call took; returns the day's costs then."""
 
         def write(database: sqlite3.Connection) -> float:
-            with _transaction(database):
+            with transaction(database):
                 database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, now + seconds, answer))
                 if self._kept % _FORGET_EVERY == 0:
                     database.execute("DELETE FROM answers WHERE expires <= ?", (now,))
@@ -106,7 +114,7 @@ class SqliteStore:
         """Books costs unless the day's would come above ``most``; returns whether, and the day's costs then."""
 
         def write(database: sqlite3.Connection) -> tuple[bool, float]:
-            with _transaction(database):
+            with transaction(database):
                 before = _booked(database, day, 0.0)
                 if most is not None and usd > 0 and before + usd > most:
                     return False, before
@@ -166,19 +174,6 @@ def make_store(cache_path: Path | None, redis_url: str) -> AnswerStore:
     return RedisStore(redis_url)
 
 
-@contextlib.contextmanager
-def _transaction(database: sqlite3.Connection) -> Iterator[None]:
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        # A full disk ends the transaction by itself.
-        if database.in_transaction:
-            database.execute("ROLLBACK")
-        raise
-    database.execute("COMMIT")
-
-
 def _booked(database: sqlite3.Connection, day: str, usd: float) -> float:
     [(total,)] = database.execute(_BOOK, (day, usd)).fetchall()
     return float(total)
@@ -193,27 +188,26 @@ def _opened(path: Path | None) -> sqlite3.Connection:
     # An answer that was damaged is none; it must not keep its question from being asked.
     database.text_factory = lambda text: text.decode("utf-8", "replace")
     try:
-        _made_ready(database)
+        _made_ready(database, path)
     except sqlite3.Error:
         database.close()
         raise
     return database
 
 
-def _made_ready(database: sqlite3.Connection) -> None:
+def _made_ready(database: sqlite3.Connection, path: Path | None) -> None:
     """Makes the file what it has to be; replicas that open a new one at a time wait for each other.
 
     SQLite does not wait where a file becomes one with a write-ahead log, whatever the timeout says.
     """
     for left in reversed(range(_OPENINGS)):
         try:
+            refuse_newer(database, STEPS, VARIABLE)
             database.execute("PRAGMA journal_mode = WAL")
             # An answer that was given out must be there after a power cut too.
             database.execute("PRAGMA synchronous = FULL")
-            database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA}; COMMIT;")
+            upgrade(database, STEPS, VARIABLE, path)
         except sqlite3.OperationalError as error:
-            if database.in_transaction:
-                database.execute("ROLLBACK")
             if not left or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                 raise
             time.sleep(_OPENING_PAUSE_SECONDS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from streams.llm.store import StoreError
 from streams.llm.usage import Experience, Usage, Used
 
@@ -19,12 +17,11 @@ _OTHER_COSTS_SECONDS = 90 * 86_400
 class RedisStore:
     """An ``AnswerStore`` in Redis. Durable as far as the server is: give it ``appendonly yes``."""
 
-    def __init__(self, url: str, client: Any = None) -> None:
+    def __init__(self, url: str) -> None:
         """Opens nothing yet.
 
         Args:
             url: Such as redis://localhost:6379/0.
-            client: Stands in for the one that is made from the URL.
 
         Raises:
             StoreError: The client library is not installed, or the URL is none.
@@ -37,7 +34,7 @@ class RedisStore:
         # What somebody else keeps under our keys may be no text.
         self._trouble: tuple[type[Exception], ...] = (RedisError, OSError, ValueError)
         try:
-            self._redis = client or redis.asyncio.Redis.from_url(url, decode_responses=True, socket_timeout=_SECONDS)
+            self._redis = redis.asyncio.Redis.from_url(url, decode_responses=True, socket_timeout=_SECONDS)
         except ValueError as error:
             # The message would repeat the password.
             raise StoreError("llm.redis_url is no address: it is like redis://localhost:6379/0") from error

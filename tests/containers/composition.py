@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import socket
 import subprocess
+import sys
 import time
 import urllib.parse
 import urllib.request
@@ -14,6 +17,7 @@ from typing import Any
 
 from streams.settings import Settings
 from tests.kafka.installation import Installation, install
+from tests.kafka_server import docker_answers, docker_host
 
 ROOT = Path(__file__).parents[2]
 PROJECT = "assay-test"
@@ -126,6 +130,30 @@ class Composition:
         return self.run(["docker", "exec", container, "python", "-c", ask])
 
 
+def what_is_missing() -> str:
+    """What the containers need and this machine does not have, images included; "" for nothing."""
+    if shutil.which("docker") is None:
+        return "there is no command docker"
+    address = docker_host(os.environ)
+    if not docker_answers(address):
+        return f"no Docker engine answers at {address}"
+    listed = subprocess.run(["docker", "compose", "config", "--images"], cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode:
+        return f"docker compose does not read the composition: {listed.stderr.decode().strip()}"
+    base = re.search(r"^ARG PYTHON_IMAGE=(\S+)", (ROOT / "Dockerfile").read_text("utf-8"), re.MULTILINE)
+    assert base is not None
+    images = {os.environ.get("PYTHON_IMAGE") or base[1], *listed.stdout.decode().split()}
+    # Assay's own image is built.
+    others = sorted(image for image in images if image != os.environ.get("ASSAY_IMAGE", "assay:local"))
+    absent = [image for image in others if not (_succeeds("inspect", image) or _succeeds("pull", image))]
+    return f"images that can't be pulled: {', '.join(absent)}" if absent else ""
+
+
+def _succeeds(action: str, image: str) -> bool:
+    done = subprocess.run(["docker", "image", action, image], capture_output=True, check=False, timeout=UP_SECONDS)
+    return done.returncode == 0
+
+
 def _json(address: str) -> Any:
     with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310 - a port of this machine
         return json.load(answer)
@@ -141,3 +169,7 @@ def _free_ports(count: int) -> list[int]:
     finally:
         for one in sockets:
             one.close()
+
+
+if __name__ == "__main__":
+    sys.exit(what_is_missing() or None)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.containers.composition import Composition
-from tests.kafka_server import docker_answers, docker_host
+from tests.containers.composition import Composition, what_is_missing
 
 HERE = Path(__file__).parent
 
@@ -25,23 +21,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.fixture(scope="session")
 def composition() -> Iterator[Composition]:
     """All services, healthy, in a project and on ports of its own; gone with its volumes when the tests are done."""
-    if missing := _missing():
-        # One line instead of one for each test.
-        pytest.exit(f"the containers were not run: {missing}", returncode=0)
+    if missing := what_is_missing():
+        pytest.skip(missing)
     composition = Composition()
     try:
         composition.up()
         yield composition
     finally:
         composition.down()
-
-
-def _missing() -> str | None:
-    if shutil.which("docker") is None:
-        return "there is no docker command"
-    address = docker_host(os.environ)
-    if not docker_answers(address):
-        return f"no Docker engine answers at {address}"
-    if subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode:
-        return "docker has no compose command"
-    return None

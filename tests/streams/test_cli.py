@@ -148,10 +148,11 @@ def test_what_stops_a_command_is_no_traceback(
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("word", ["version", "--version"])
 def test_the_version_is_that_of_the_distribution(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], word: str
 ) -> None:
-    assert run(monkeypatch, "version") == 0
+    assert run(monkeypatch, word) == 0
     assert capsys.readouterr().out == version("assay") + "\n"
 
 

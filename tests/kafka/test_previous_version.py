@@ -1,0 +1,147 @@
+"""A worker of this version beside one of the version before in one group, as during a roll-out or a way back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import tarfile
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
+from aiokafka.errors import GroupCoordinatorNotAvailableError
+
+from schemas.pages import ScoredPage
+from streams.kafka import make_admin, opened
+from streams.topology import HANDLERS
+from tests.kafka.installation import CRAWLED, DEAD, GROUP, SCORED, Installation, installed, page, until
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(400)]
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("schemas", "handlers", "streams", "config")
+_STARTED = "import streams; print(streams.__file__, flush=True); from streams.cli import main; main()"
+_PARSED = """
+import sys
+from schemas.pages import ScoredPage
+for line in sys.stdin:
+    print(ScoredPage.model_validate_json(line).url)
+"""
+
+
+def git(*arguments: str) -> bytes:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip(f"the version before can't be had: git {arguments[0]}: {done.stderr.decode().strip()}")
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The newest release before this commit, else the commit before, in a folder of its own."""
+    tags = git("tag", "--merged", "HEAD~1", "--sort=-version:refname").decode().split()
+    folder = tmp_path_factory.mktemp("previous")
+    with tarfile.open(fileobj=BytesIO(git("archive", tags[0] if tags else "HEAD~1", *PACKAGES))) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+@asynccontextmanager
+async def worker(assay: Installation, tree: Path, state: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    """``assay run score_page`` of the code in a folder, killed at the end if it still runs."""
+    kafka = assay.settings.kafka
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")} | {
+        "PYTHONPATH": str(tree),
+        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
+        "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix,
+        "ASSAY_KAFKA__CREATE_TOPICS": "false",
+        "ASSAY_KAFKA__SESSION_TIMEOUT_SECONDS": "4",
+        "ASSAY_HTTP__ENABLED": "false",
+    }
+    with (state / "worker.log").open("ab") as log:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", _STARTED, "run", "score_page",
+            cwd=state, env=environment, stdout=asyncio.subprocess.PIPE, stderr=log,
+        )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        assert Path((await process.stdout.readline()).decode().strip()) == tree / "streams" / "__init__.py"
+        yield process
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        await process.communicate()
+
+
+async def shares(assay: Installation) -> list[int]:
+    """How many partitions each member of the group holds; empty while they are being assigned."""
+    async with opened(make_admin(assay.settings.kafka)) as admin:
+        try:
+            [described] = await admin.describe_consumer_groups([assay.prefix + GROUP])
+        except GroupCoordinatorNotAvailableError:  # the first member has not made it yet
+            return []
+    [(_, _, state, _, _, members, *_)] = described.groups
+    if state != "Stable":
+        return []
+    held = [ConsumerProtocolMemberAssignment.decode(io.BytesIO(assignment)) for *_, assignment in members]
+    return [sum(len(numbers) for _, numbers in member.assignment) for member in held]
+
+
+async def test_both_versions_work_in_one_group_and_take_over_from_each_other(
+    kafka: str, topic_prefix: str, previous: Path, tmp_path: Path
+) -> None:
+    score_page = HANDLERS[0]
+    partitions = score_page.consumes.partitions
+    assay = await installed(kafka, topic_prefix, [score_page])
+    fed = 0
+
+    async def feed(count: int) -> None:
+        nonlocal fed
+        await assay.feed(page(number) for number in range(fed, fed + count))
+        fed += count
+
+    async def answered() -> bool:
+        return len(await assay.read(SCORED)) >= fed
+
+    async def both() -> bool:
+        return await shares(assay) == [partitions // 2] * 2
+
+    async with worker(assay, previous, tmp_path) as old:
+        async with worker(assay, ROOT, tmp_path) as new:
+            await until(both, seconds=120)
+            await feed(100)
+            await until(answered)
+            # The way back: the new one leaves in good order, the old one goes on from its offsets.
+            await feed(100)
+            new.terminate()
+            assert await new.wait() == 0
+            await until(answered)
+        async with worker(assay, ROOT, tmp_path) as new:
+            await until(both, seconds=120)
+            # The old one dies in the middle of its work, the new one takes over.
+            await feed(200)
+            old.kill()
+            await feed(100)
+            await until(answered, seconds=120)
+            new.terminate()
+            assert await new.wait() == 0, (tmp_path / "worker.log").read_text()
+
+    results = await assay.read(SCORED)
+    assert Counter(record.key for record in results) == Counter(page(number)[0] for number in range(fed))
+    assert await assay.read(DEAD) == []
+    assert sum((await assay.committed()).values()) == sum((await assay.ends(CRAWLED)).values())
+    lines = b"".join(record.value + b"\n" for record in results)
+    parsed = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", _PARSED], cwd=previous, input=lines, capture_output=True, check=False
+    )
+    assert parsed.returncode == 0, parsed.stderr.decode()
+    assert parsed.stdout.decode().split() == [ScoredPage.model_validate_json(record.value).url for record in results]

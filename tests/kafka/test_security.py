@@ -1,0 +1,230 @@
+"""Clients, commands and an application on a real Kafka with TLS and SASL, let in and refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka.protocol.admin import CreateAclsRequest
+
+from streams import cli
+from streams.commands.doctor_kafka import check_kafka
+from streams.kafka import make_admin, opened
+from streams.settings import Settings, load_settings
+from streams.topic_plan import create_topics
+from streams.topology import TOPICS
+from tests.kafka.installation import CRAWLED, SCORED, Installation, page, scorer
+from tests.kafka.secured_kafka import KEY_PASSWORD, MECHANISMS, PROTOCOLS, USERS, SecuredKafka, secured_kafka
+
+pytestmark = pytest.mark.kafka
+
+READ, WRITE, CREATE, DESCRIBE, DESCRIBE_CONFIGS = 3, 4, 5, 8, 10
+PREFIXED, ALLOW = 4, 3
+PAGE_TOPICS = [topic for topic in TOPICS if topic.name in (CRAWLED, SCORED)]
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
+    with secured_kafka(tmp_path_factory.mktemp("secured")) as kafka:
+        yield kafka
+
+
+def client(secured: SecuredKafka, listener: str, mechanism: str = "PLAIN", **changes: Any) -> dict[str, Any]:
+    """The section ``kafka`` of a client that the listener lets in, with changes. Files are those of the folder."""
+    protocol = PROTOCOLS[listener]
+    section = {"bootstrap_servers": secured.at(listener), "security_protocol": protocol}
+    if "SSL" in protocol:
+        section["ssl_cafile"] = "authority.pem"
+    if listener == "MUTUAL":
+        section |= {"ssl_certfile": "client.pem", "ssl_keyfile": "client.key"}
+    if "SASL" in protocol:
+        section |= {"sasl_mechanism": mechanism, "sasl_username": "assay", "sasl_password": USERS["assay"]}
+    section |= changes
+    files = {name: str(secured.folder / file) for name, file in section.items() if file and name.endswith("file")}
+    return section | files
+
+
+def settings_of(section: dict[str, Any], prefix: str = "", **flags: Any) -> Settings:
+    return load_settings(
+        kafka=section | {"topic_prefix": prefix}, http={"enabled": False}, index={"path": None}, **flags
+    )
+
+
+LET_IN = [
+    ("TLS", "PLAIN"),
+    ("MUTUAL", "PLAIN"),
+    *(("SASLTLS", mechanism) for mechanism in MECHANISMS),
+    ("SASL", "SCRAM-SHA-256"),
+]
+
+
+@pytest.mark.parametrize(("listener", "mechanism"), LET_IN)
+async def test_every_kind_of_client_is_let_in(
+    secured: SecuredKafka, topic_prefix: str, listener: str, mechanism: str
+) -> None:
+    assay = Installation(settings_of(client(secured, listener, mechanism), topic_prefix))
+    await create_topics(assay.settings, PAGE_TOPICS)
+    await assay.feed([page(1)])
+    await assay.feed([page(2)], transactional=True)
+    assert {record.key for record in await assay.read(CRAWLED)} == {page(1)[0], page(2)[0]}
+
+
+@pytest.mark.parametrize(("listener", "mechanism"), LET_IN)
+def test_doctor_is_let_in(secured: SecuredKafka, listener: str, mechanism: str) -> None:
+    findings = list(check_kafka(settings_of(client(secured, listener, mechanism))))
+    assert findings[0].detail.startswith(f"{secured.at(listener)}, 1 broker, ")
+    assert "fail" not in {finding.state for finding in findings}
+
+
+@pytest.mark.parametrize(
+    ("listener", "mechanism", "delivery"),
+    [("SASLTLS", "SCRAM-SHA-512", "exactly_once"), ("MUTUAL", "", "at_least_once")],
+)
+async def test_an_application_answers_every_page_once(
+    secured: SecuredKafka, topic_prefix: str, listener: str, mechanism: str, delivery: str
+) -> None:
+    assay = Installation(settings_of(client(secured, listener, mechanism), topic_prefix, delivery=delivery))
+    await create_topics(assay.settings, PAGE_TOPICS)
+    await assay.feed((page(number) for number in range(200)), transactional=True)
+    await assay.drain(scorer())
+    assert Counter(record.key for record in await assay.read(SCORED)) == Counter(page(n)[0] for n in range(200))
+
+
+RIGHTS = {2: (READ, WRITE, CREATE, DESCRIBE, DESCRIBE_CONFIGS), 3: (READ, DESCRIBE), 5: (WRITE, DESCRIBE)}
+"""Operations on topics, groups and transactional ids, as docs/operations.md lists them."""
+
+
+async def test_the_rights_that_operations_md_lists_are_enough(secured: SecuredKafka, topic_prefix: str) -> None:
+    every = settings_of(client(secured, "SASLTLS"))
+    async with opened(make_admin(every.kafka)) as admin:
+        for resource, operations in RIGHTS.items():
+            for operation in operations:
+                await admin._send_request(
+                    CreateAclsRequest(resource, topic_prefix, PREFIXED, "User:worker", "*", operation, ALLOW)
+                )
+    section = client(secured, "SASLTLS", sasl_username="worker", sasl_password=USERS["worker"])
+    assay = Installation(settings_of(section, topic_prefix))
+    await create_topics(assay.settings, PAGE_TOPICS)
+    await assay.feed(page(number) for number in range(50))
+    await assay.drain(scorer())
+    states = await asyncio.to_thread(lambda: [finding.state for finding in check_kafka(assay.settings)])
+    assert "fail" not in states
+    assert len(await Installation(settings_of(client(secured, "SASLTLS"), topic_prefix)).read(SCORED)) == 50
+
+
+def test_a_key_may_be_encrypted_and_in_the_file_of_its_certificate(secured: SecuredKafka) -> None:
+    section = client(secured, "MUTUAL", ssl_certfile="both.pem", ssl_keyfile=None, ssl_password=KEY_PASSWORD)
+    assert next(check_kafka(settings_of(section))).state == "ok"
+
+
+REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "wrong password": (
+        "SASLTLS",
+        {"sasl_password": "x"},
+        "refuses the user 'assay' by PLAIN; see ASSAY_KAFKA__SASL_USERNAME, __SASL_PASSWORD",
+    ),
+    "wrong password, SCRAM": (
+        "SASLTLS",
+        {"sasl_password": "x", "sasl_mechanism": "SCRAM-SHA-512"},
+        "refuses the user 'assay' by SCRAM-SHA-512; see ASSAY_KAFKA__SASL_USERNAME",
+    ),
+    "wrong user, SCRAM": (
+        "SASL",
+        {"sasl_username": "nobody", "sasl_mechanism": "SCRAM-SHA-256"},
+        "refuses the user 'nobody' by SCRAM-SHA-256",
+    ),
+    "no user": ("SASLTLS", {"sasl_username": "", "sasl_password": ""}, "refuses the user '' by PLAIN"),
+    "a mechanism that is not offered": (
+        "SASL",
+        {"sasl_mechanism": "SCRAM-SHA-512"},
+        "does not offer SCRAM-SHA-512 here; see ASSAY_KAFKA__SASL_MECHANISM",
+    ),
+    "SASL where there is none": ("TLS", {"security_protocol": "SASL_SSL"}, "SECURITY_PROTOCOL to SSL"),
+    "another authority": ("TLS", {"ssl_cafile": "other.pem"}, "not trusted: .* see ASSAY_KAFKA__SSL_CAFILE"),
+    "the system's authorities": ("TLS", {"ssl_cafile": None}, "not trusted: .* see ASSAY_KAFKA__SSL_CAFILE"),
+    "a certificate for another host": ("OTHERNAME", {}, "not trusted: .*not valid for '127.0.0.1'"),
+    "no certificate": ("MUTUAL", {"ssl_certfile": None, "ssl_keyfile": None}, "or a certificate: .*__SSL_CERTFILE"),
+    "no TLS": ("TLS", {"security_protocol": "PLAINTEXT"}, "ends a connection by PLAINTEXT; .*__SECURITY_PROTOCOL"),
+    "no SASL": ("SASL", {"security_protocol": "PLAINTEXT"}, "ends a connection by PLAINTEXT; .*SASL_PLAINTEXT"),
+    "SASL without TLS": ("SASLTLS", {"security_protocol": "SASL_PLAINTEXT"}, "ends a connection by SASL_PLAINTEXT"),
+    "TLS without SASL": ("SASLTLS", {"security_protocol": "SSL"}, r"ends a connection by SSL; .*SASL_SSL\)"),
+    "TLS where there is none": ("SASL", {"security_protocol": "SASL_SSL"}, "ends a connection by SASL_SSL"),
+}
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., int]:
+    """Runs the command line in this process with a section ``kafka`` in the environment; returns its status."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ASSAY_HTTP__ENABLED", "false")
+    (tmp_path / "pages.jsonl").write_text(json.dumps({"url": "https://a.example/x", "html": "<p>x"}))
+
+    def run(section: dict[str, Any], *arguments: str) -> int:
+        for name, value in section.items():
+            if value is not None:
+                monkeypatch.setenv(f"ASSAY_KAFKA__{name.upper()}", str(value))
+        monkeypatch.setattr(sys, "argv", ["assay", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code
+
+    return run
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refused_client_says_why_and_what_to_do(
+    secured: SecuredKafka, run: Callable[..., int], capsys: pytest.CaptureFixture[str], case: str
+) -> None:
+    listener, changes, expected = REFUSED[case]
+    section = client(secured, listener, **changes)
+    assert run(section, "topics", "list") == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert re.match(f"assay topics: Kafka at {secured.at(listener)} .*{expected}", line)
+    [finding] = check_kafka(settings_of(section))
+    assert (finding.what, finding.state) == ("Kafka", "fail")
+    assert re.search(expected, finding.detail)
+
+
+COMMANDS = [
+    "publish pages.crawled.v1 pages.jsonl",
+    "tail pages.crawled.v1",
+    "run score_page",
+    "replay list",
+    "dlq list",
+]
+
+
+@pytest.mark.parametrize("create_topics", [True, False])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_ends_with_the_reason_of_a_refusal(
+    secured: SecuredKafka,
+    run: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    create_topics: bool,
+) -> None:
+    section = client(secured, "SASLTLS", "SCRAM-SHA-256", sasl_password="x", create_topics=create_topics)  # noqa: S106
+    assert run(section, *command.split()) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert "refuses the user 'assay' by SCRAM-SHA-256; see ASSAY_KAFKA__SASL_USERNAME" in line
+
+
+@pytest.mark.parametrize(
+    ("command", "missing"),
+    [("run score_page", "TopicAuthorization"), ("publish pages.crawled.v1 pages.jsonl", "ClusterAuthorization")],
+)
+def test_a_user_without_rights_reads_which_one_is_missing(
+    secured: SecuredKafka, run: Callable[..., int], capsys: pytest.CaptureFixture[str], command: str, missing: str
+) -> None:
+    stranger = {"sasl_username": "stranger", "sasl_password": USERS["stranger"], "create_topics": False}
+    assert run(client(secured, "SASLTLS", **stranger), *command.split()) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert re.search(f"{missing}.*; the cluster's ACLs do not give the user 'stranger' the right", line)

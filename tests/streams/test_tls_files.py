@@ -1,0 +1,65 @@
+"""Certificates and keys that can't be used are named before a client connects."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import pytest
+
+from streams.kafka import TlsFileError, connection
+from streams.kafka_settings import KafkaSettings
+from tests.kafka.secured_kafka import KEY_PASSWORD, write_certificates
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("certificates")
+    write_certificates(folder)
+    (folder / "text.pem").write_text("no certificate")
+    return folder
+
+
+def context(folder: Path, password: str = "", **files: str) -> ssl.SSLContext:
+    paths = {f"ssl_{name}": str(folder / file) for name, file in files.items()}
+    section = {"bootstrap_servers": "127.0.0.1:1", "security_protocol": "SSL", "ssl_password": password, **paths}
+    made = connection(KafkaSettings.model_validate(section))["ssl_context"]
+    assert isinstance(made, ssl.SSLContext)
+    return made
+
+
+def test_an_authority_of_ones_own_replaces_the_systems(folder: Path) -> None:
+    [trusted] = context(folder, cafile="authority.pem").get_ca_certs()
+    assert "trustme" in str(trusted["subject"])
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"certfile": "client.pem", "keyfile": "client.key"},
+        {"certfile": "client.pem", "keyfile": "encrypted.key", "password": KEY_PASSWORD},
+        {"certfile": "both.pem", "password": KEY_PASSWORD},
+    ],
+)
+def test_a_certificate_is_taken_with_its_key(folder: Path, files: dict[str, str]) -> None:
+    assert context(folder, **files).verify_mode is ssl.CERT_REQUIRED
+
+
+@pytest.mark.parametrize(
+    ("files", "named", "variable"),
+    [
+        ({"cafile": "missing.pem"}, "missing.pem", "SSL_CAFILE"),
+        ({"cafile": "text.pem"}, "text.pem", "SSL_CAFILE"),
+        ({"certfile": "missing.pem"}, "missing.pem", "SSL_CERTFILE"),
+        ({"certfile": "client.pem"}, "client.pem", "SSL_CERTFILE"),
+        ({"certfile": "client.pem", "keyfile": "missing.key"}, "missing.key", "SSL_KEYFILE"),
+        ({"certfile": "client.pem", "keyfile": "server.pem"}, "server.pem", "SSL_KEYFILE"),
+        ({"certfile": "client.pem", "keyfile": "encrypted.key"}, "encrypted.key", "SSL_KEYFILE, __SSL_PASSWORD"),
+        ({"certfile": "both.pem", "password": "x"}, "both.pem", "SSL_CERTFILE, __SSL_PASSWORD"),
+    ],
+)
+def test_a_file_that_cant_be_used_is_named_with_its_variable(
+    folder: Path, files: dict[str, str], named: str, variable: str
+) -> None:
+    with pytest.raises(TlsFileError, match=rf"/{named} can't be used \(.+\); see ASSAY_KAFKA__{variable}"):
+        context(folder, **files)
