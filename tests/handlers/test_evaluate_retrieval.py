@@ -120,6 +120,8 @@ def test_returns_scores_with_actionable_information() -> None:
         (judged(0.5, 0.5, 0.5), True, False),
         (judged(0.49, 0.9, 0.9), False, False),
         (judged(0.0, 0.0, 0.9), False, True),
+        (judged(0.875, 0.0, 0.0), False, False),  # overall exactly 0.5
+        (judged(0.874, 0.0, 0.0), False, True),
     ],
 )
 def test_flags_severe_failures_below_one_half(judge: JudgeScores, *, passed: bool, severe: bool) -> None:

@@ -39,6 +39,15 @@ def test_a_copy_goes_below_what_says_something_else() -> None:
     assert chosen[1][1] == pytest.approx(-0.05)
 
 
+def test_each_choice_is_compared_with_all_that_are_chosen() -> None:
+    """The copy of the first choice stays last, although the second choice is unlike it."""
+    likeness = np.eye(4)
+    likeness[0, 2] = likeness[2, 0] = 1.0
+    chosen = diversify([1.0, 0.9, 0.8, 0.0], likeness, 0.4, 4)
+    assert order(chosen) == [0, 1, 3, 2]
+    assert [worth for _, worth in chosen] == pytest.approx([0.4, 0.36, 0.0, -0.28])
+
+
 def test_with_the_whole_weight_the_order_is_that_of_the_scores() -> None:
     assert order(diversify([0.2, 0.9, 0.5], np.ones((3, 3)), 1.0, 3)) == [1, 2, 0]
 

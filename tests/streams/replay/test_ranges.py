@@ -6,7 +6,7 @@ import pytest
 
 from schemas.replays import OffsetRange
 from streams.replay.plan import ReplayError
-from streams.replay.ranges import EARLIEST, LATEST, Bound, bounds_of, count
+from streams.replay.ranges import EARLIEST, LATEST, Bound, Log, bounds_of, count, range_between
 
 FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -71,3 +71,41 @@ def test_a_range_has_no_less_than_nothing() -> None:
     assert count((OffsetRange(partition=0, start=3, end=10), OffsetRange(partition=1, start=4, end=4))) == 7
     with pytest.raises(ValueError, match="ends before"):
         OffsetRange(partition=0, start=3, end=2)
+
+
+LOG = Log(partition=3, begin=10, end=50)
+INSTANT = Bound(at=NOW)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "offsets"),
+    [
+        ((EARLIEST, None), (LATEST, None), (10, 50)),
+        ((LATEST, None), (LATEST, None), (50, 50)),
+        ((EARLIEST, None), (EARLIEST, None), (10, 10)),
+        ((Bound(offset=20), None), (Bound(offset=30), None), (20, 30)),
+        ((Bound(offset=0), None), (Bound(offset=99), None), (10, 50)),
+        ((Bound(offset=99), None), (LATEST, None), (50, 50)),
+        ((EARLIEST, None), (Bound(offset=4), None), (10, 10)),
+        ((Bound(offset=30), None), (Bound(offset=20), None), (30, 30)),
+        ((Bound(offsets={3: 20}), None), (Bound(offsets={3: 30}), None), (20, 30)),
+        ((Bound(offsets={1: 20}), None), (LATEST, None), (50, 50)),
+        ((EARLIEST, None), (Bound(offsets={1: 20}), None), (10, 50)),
+        ((INSTANT, 20), (INSTANT, 30), (20, 30)),
+        # An instant after the last record: nothing is left to start from, and nothing is beyond the end.
+        ((INSTANT, None), (LATEST, None), (50, 50)),
+        ((INSTANT, None), (INSTANT, None), (50, 50)),
+        ((EARLIEST, None), (INSTANT, None), (10, 50)),
+        ((INSTANT, 20), (INSTANT, None), (20, 50)),
+    ],
+)
+def test_range_between_two_bounds_of_a_partition(
+    start: tuple[Bound, int | None], end: tuple[Bound, int | None], offsets: tuple[int, int]
+) -> None:
+    first, last = offsets
+    assert range_between(LOG, start, end) == OffsetRange(partition=3, start=first, end=last)
+
+
+def test_a_whole_range_begins_at_zero() -> None:
+    found = range_between(LOG, (EARLIEST, None), (LATEST, None), whole=True)
+    assert found == OffsetRange(partition=3, start=0, end=50)
