@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from handlers.ranking.mmr import diversify, weight_of
-from handlers.ranking.sections import RankingSection
+from handlers.ranking.sections import MmrSection, RankingSection
 from schemas.ranking import Intent
 from schemas.rules import Rules
 from tests.rules import shipped_rules
@@ -76,3 +76,10 @@ def test_who_wants_one_thing_gets_relevance_and_who_explores_gets_variety() -> N
     assert weights == [SECTION.exploratory, SECTION.balanced, SECTION.specific]
     assert weights == sorted(weights)
     assert weight_of(Intent.EXPLORATORY, SECTION, named=True) == SECTION.specific
+
+
+@pytest.mark.parametrize("weights", [(0.2, 0.5, 0.9), (0.5, 0.9, 0.2), (0.9, 0.2, 0.5)])
+def test_weight_of_a_named_candidate_is_the_largest(weights: tuple[float, float, float]) -> None:
+    specific, exploratory, balanced = weights
+    section = MmrSection(enabled=True, specific=specific, exploratory=exploratory, balanced=balanced)
+    assert {weight_of(intent, section, named=True) for intent in Intent} == {0.9}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from handlers.page.links import registered_domain
 from handlers.score_page import ScorePageRules
 from handlers.trust.labels import tier_of, without_score
-from handlers.trust.tiers import source_of
+from handlers.trust.tiers import SourceRules, source_of
 from tests.labelled import cases, has
 from tests.rules import shipped_rules
 
@@ -127,6 +127,25 @@ def test_no_domain_of_low_credibility_reaches_tier_a_by_its_source() -> None:
     assert len(listed) > 500
     assert [host for host, source in sources.items() if tier_of(source.base_score, tiers) == "A"] == []
     assert [host for host, source in sources.items() if without_score(source.tier)[0] == "A"] == []
+
+
+def test_an_entry_of_several_tiers_counts_in_the_best_however_it_is_written() -> None:
+    rules = SourceRules(
+        entries=(("One.example ",), (".two.example", "one.example"), ("three.example", "two.example", "one.example")),
+        base_scores=(40, 25, 10),
+        government_suffixes=("GOV.*",),
+        academic_suffixes=(" ac.* ",),
+        academic_domains=("College.Example.",),
+    )
+    hosts = ("one.example", "two.example", "three.example", "other.example", "x.gov.uk", "x.ac.uk", "college.example")
+
+    found = [source_of(host, registered_domain(host), None, "", rules) for host in hosts]
+
+    assert [source.tier for source in found] == [1, 2, 3, 3, 1, 1, 1]
+    assert [source.base_score for source in found] == [40, 25, 10, 10, 40, 40, 40]
+    assert [source.tags for source in found] == [
+        (), ("news",), ("blog",), (), ("government",), ("academic",), ("academic",),
+    ]  # fmt: skip
 
 
 def test_the_longest_entry_decides() -> None:
