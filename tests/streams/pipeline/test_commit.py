@@ -42,6 +42,8 @@ class Client:
     hangs: str = ""
     ids: list[str | None] = field(default_factory=list)
     confirmations: list[asyncio.Task[None]] = field(default_factory=list)
+    _client: Any = field(default_factory=lambda: SimpleNamespace(_sync_task=None, _conns={}))
+    """What is cut off where a stop fails."""
 
     @property
     def steps(self) -> list[str]:
@@ -80,7 +82,7 @@ class Client:
         await self._step(name)
 
     async def send_offsets_to_transaction(self, offsets: dict[TopicPartition, OffsetAndMetadata], group: str) -> None:
-        await self._step("offsets", {place: at.offset for place, at in offsets.items()}, group)
+        await self._step("offsets", {place: (at.offset, at.metadata) for place, at in offsets.items()}, group)
 
     async def commit_transaction(self) -> None:
         await self._step("commit")
@@ -121,7 +123,7 @@ SENDS = ["send t.one.v1", "send t.two.v1", "confirmed t.one.v1", "confirmed t.tw
 async def test_exactly_once_fences_the_previous_owner_before_it_reads_the_offset() -> None:
     client = Client()
     assert await stage_of(ExactlyOnce, client).open() == 17
-    fence = ["start", "begin", ("offsets", {PARTITION: 0}, "t.assay.toy"), "abort"]
+    fence = ["start", "begin", ("offsets", {PARTITION: (0, "")}, "t.assay.toy"), "abort"]
     assert client.calls == [*fence, ("committed", PARTITION)]
     assert client.ids == ["t.assay.toy.t.in.3"]
 
@@ -130,7 +132,7 @@ async def test_exactly_once_commits_outputs_and_offset_in_one_transaction_after_
     client = Client()
     stage = await opened(ExactlyOnce, client)
     await stage.commit([ONE, TWO], 42)
-    assert client.calls == ["begin", *SENDS, ("offsets", {PARTITION: 42}, "t.assay.toy"), "commit"]
+    assert client.calls == ["begin", *SENDS, ("offsets", {PARTITION: (42, "")}, "t.assay.toy"), "commit"]
     assert client.sent == {"value": b"value", "key": b"two", "headers": [("h", b"1")]}
 
 
@@ -153,7 +155,7 @@ async def test_an_offset_without_outputs_is_committed_too(kind: type[CommitStage
     client = Client()
     stage = await opened(kind, client)
     await stage.commit([], 42)
-    transaction: list[Any] = ["begin", ("offsets", {PARTITION: 42}, "t.assay.toy"), "commit"]
+    transaction: list[Any] = ["begin", ("offsets", {PARTITION: (42, "")}, "t.assay.toy"), "commit"]
     assert client.calls == (transaction if kind is ExactlyOnce else [("commit", {PARTITION: 42})])
 
 
@@ -211,7 +213,10 @@ async def test_a_step_that_hangs_ends_in_doubt_at_the_deadline(kind: type[Commit
 
 @both
 @pytest.mark.parametrize("step", ["start", "committed"])
-async def test_an_opening_that_hangs_ends_at_the_deadline(kind: type[CommitStage], step: str) -> None:
+async def test_an_opening_that_hangs_ends_at_the_deadline(
+    kind: type[CommitStage], step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.kafka._END_SECONDS", 0.01)
     client = Client(hangs=step)
     with pytest.raises(TimeoutError):
         await stage_of(kind, client, deadline=0.05).open()
@@ -249,7 +254,7 @@ async def test_a_stage_that_is_not_open_or_closed_or_whose_sender_has_stopped_se
     await stage.commit([], 42)
     await task
     client.calls.clear()
-    with pytest.raises(CommitDoubtError, match="sender has stopped"):
+    with pytest.raises(CommitDoubtError, match=r"^the producer's sender has stopped$"):
         await stage.commit([ONE], 43)
     assert client.calls == []
 
@@ -260,9 +265,18 @@ async def test_close_does_not_raise(kind: type[CommitStage], error: Exception) -
     client = Client()
     stage = await opened(kind, client)
     client.fails["stop"] = error
-    client.client = SimpleNamespace(_sync_task=None, _conns={})  # type: ignore[attr-defined] # what is cut off
-    client._client = client.client  # type: ignore[attr-defined]
     await stage.close()
+
+
+@both
+async def test_a_close_that_hangs_ends_at_the_deadline(kind: type[CommitStage]) -> None:
+    client = Client()
+    stage = await opened(kind, client, deadline=0.05)
+    client.hangs = "stop"
+    async with asyncio.timeout(30):
+        await stage.close()
+    with pytest.raises(CommitDoubtError, match=r"^the stage is not open$"):
+        await stage.commit([ONE], 42)
 
 
 @both
@@ -317,7 +331,10 @@ async def test_stop_producer_retrieves_the_errors_that_a_fence_leaves_in_aiokafk
     client: Any = Client()
     client._txn_manager = SimpleNamespace(_transaction_waiter=failed)
     client._message_accumulator = SimpleNamespace(
-        _batches={PARTITION: [SimpleNamespace(_drain_waiter=each) for each in (waiting, cancelled, drained)]},
+        _batches={
+            PARTITION: [SimpleNamespace(_drain_waiter=each) for each in (waiting, cancelled, drained)],
+            "other": [object()],
+        },
         _pending_batches=[SimpleNamespace(_drain_waiter=pending)],
     )
     await stop_producer(client, 1)

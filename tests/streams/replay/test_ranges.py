@@ -35,6 +35,8 @@ NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
         ("0001-01-01T00:00+09:00", "", "", (Bound(at=FIRST), LATEST)),
         ("", "", "999999w", (Bound(at=FIRST), LATEST)),
         ("", "9999-12-31", "9999w", (Bound(at=FIRST), Bound(at=datetime(9999, 12, 31, tzinfo=UTC)))),
+        ("2026-11-21T08:00", "2026-11-21T08:00Z", "", (Bound(at=NOW), Bound(at=NOW))),
+        ("17", "17", "", (Bound(offset=17), Bound(offset=17))),
         ("20261321", "0:20261121", "", (Bound(offset=20261321), Bound(offsets={0: 20261121}))),
     ],
 )  # fmt: skip
@@ -46,6 +48,8 @@ def test_bounds_as_they_are_typed(start: str, end: str, since: str, bounds: tupl
 def test_what_is_no_bound_is_told_with_what_is(text: str) -> None:
     with pytest.raises(ReplayError, match="--from takes a time such as"):
         bounds_of(text, "", "", NOW)
+    with pytest.raises(ReplayError, match=r"^--to takes a time such as"):
+        bounds_of("", text, "", NOW)
 
 
 @pytest.mark.parametrize("text", ["20261121", "202611210830", "20261121083000"])
@@ -70,7 +74,7 @@ def test_what_has_nothing_between_its_ends_is_told(start: str, end: str, since: 
 
 
 def test_only_one_option_says_where_to_start() -> None:
-    with pytest.raises(ReplayError, match="both"):
+    with pytest.raises(ReplayError, match=r"^--from and --since both say where to start; give one of them$"):
         bounds_of("earliest", "", "7d", NOW)
 
 
