@@ -30,7 +30,7 @@ roll() { \
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-faults test-containers check bench accuracy up roll down generate clean
+.PHONY: help setup demo test test-faults test-mutants test-containers check bench accuracy up roll down generate clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -63,12 +63,15 @@ test: setup ## Run every test, on a real Kafka
 test-faults: setup ## Rounds of faults on a real Kafka (ROUNDS=200, ARGS="--seed 1 --json")
 	$(BIN)/python -m tests.faults --rounds $(ROUNDS) $(ARGS)
 
+test-mutants: setup ## Change the most important modules, and count what the fast tests find (docs/mutants.md)
+	$(BIN)/python -m tools.mutants $(ARGS)
+
 check: setup ## Lint, types, import contracts, spelling, drift of generated files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/codespell schemas handlers streams tests docs README.md CONTRIBUTING.md CHANGELOG.md
+	$(BIN)/codespell schemas handlers streams tests tools docs README.md CONTRIBUTING.md CHANGELOG.md
 	$(BIN)/assay generate --check
 
 generate: setup ## Write the generated files again
@@ -94,4 +97,4 @@ down: ## Stop it, keeping its volumes
 	docker compose --profile '*' down $(ARGS)
 
 clean: ## Remove what was built here
-	rm -rf $(VENV) .assay build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .assay mutants build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -376,7 +376,7 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize("text", MALFORMED, ids=lambda text: repr(text[:40]))
+@pytest.mark.parametrize("text", MALFORMED, ids=lambda text: repr(text[:40].partition("\n")[0]))
 def test_outside_the_protocol_the_fallback_stands(text: str) -> None:
     evaluated = evaluate(CONCERT, OTHER, replied=text)
     fallback = evaluate(CONCERT, OTHER)

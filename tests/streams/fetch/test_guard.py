@@ -331,6 +331,12 @@ async def test_ports_that_the_web_uses_beside_its_own_are_reached(port: int) -> 
     assert isinstance(await judge(f"http://shop.example.com:{port}/", PUBLIC), Admitted)
 
 
+async def test_an_address_of_version_six_needs_no_name() -> None:
+    found = await judge("http://[2606:4700::1111]:8080/x")
+    assert isinstance(found, Admitted)
+    assert found.places == (("2606:4700::1111", 8080),)
+
+
 async def test_version_four_comes_first() -> None:
     found = await judge("http://both.example.com/", "2606:4700::1111", PUBLIC)
     assert isinstance(found, Admitted)

@@ -66,7 +66,7 @@ def written(retry: Retry, tier: RetryTier = MIDDLE, longest_seconds: float = 300
 
 @pytest.mark.parametrize(
     ("wish", "delay"),
-    [(None, 60), (-1.0, 60), (0.0, 60), (59.0, 60), (61.5, 61.5), (300.0, 300), (301.0, 300)],
+    [(None, 60), (float("nan"), 60), (-1.0, 60), (0.0, 60), (59.0, 60), (61.5, 61.5), (300.0, 300), (301.0, 300)],
 )
 def test_a_record_is_due_after_the_delay_or_the_wish_whichever_is_longer(wish: float | None, delay: float) -> None:
     headers = dict(written(Retry(RetryReason.RATE_LIMITED, "busy", wish)).headers)
