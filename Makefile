@@ -54,7 +54,7 @@ done
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-faults test-containers check bench accuracy up roll down generate lock pin-images clean
+.PHONY: help setup demo test test-faults test-mutants test-containers check bench accuracy up roll down generate lock pin-images clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -86,6 +86,9 @@ test: setup ## Run every test, on a real Kafka
 
 test-faults: setup ## Rounds of faults on a real Kafka (ROUNDS=200, ARGS="--seed 1 --json")
 	$(BIN)/python -m tests.faults --rounds $(ROUNDS) $(ARGS)
+
+test-mutants: setup ## Change the most important modules, and count what the fast tests find (docs/mutants.md)
+	$(BIN)/python -m tools.mutants $(ARGS)
 
 check: setup ## Lint, types, import contracts, spelling, drift of generated files
 	$(BIN)/ruff check .
@@ -125,4 +128,4 @@ pin-images: ## Write the digests of the images beside their tags, where a contai
 	@$(PIN)
 
 clean: ## Remove what was built here
-	rm -rf $(VENV) .assay build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .assay mutants build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -52,7 +52,7 @@ def label_for(cts_score: int | None, source_tier: int | None, thresholds: Thresh
 
     Args:
         cts_score: 0 to 100; None for old points and foreign candidates.
-        source_tier: 1 to 3; None where it is not known, which counts as 3.
+        source_tier: 1 to 3; None if it is not known, which counts as 3.
         thresholds: Scores from which HIGH and MEDIUM begin.
 
     >>> label_for(70, 3, Thresholds(70, 40))
@@ -62,7 +62,7 @@ def label_for(cts_score: int | None, source_tier: int | None, thresholds: Thresh
     """
     if cts_score is not None:
         return TrustJudgment(label_of(cts_score, thresholds), "score")
-    return TrustJudgment(without_score(3 if source_tier is None else source_tier)[1], "fallback")
+    return TrustJudgment(without_score(source_tier)[1], "fallback")
 
 
 def source_line(label: Label, source_name: str, language: Language) -> str:
@@ -138,8 +138,10 @@ def label_of(score: int, thresholds: Thresholds) -> Label:
     return "MEDIUM" if score >= thresholds.middle else "LOW"
 
 
-def without_score(source_tier: int) -> tuple[Literal["A", "B", "C"], Label]:
+def without_score(source_tier: int | None) -> tuple[Literal["A", "B", "C"], Label]:
     """The indexing tier and trust label of a page that has no score, from the tier of its source (C-41).
+
+    An unknown tier counts as 3.
 
     >>> [without_score(tier) for tier in (1, 2, 3)]
     [('A', 'HIGH'), ('B', 'MEDIUM'), ('C', 'LOW')]

@@ -57,8 +57,7 @@ def retry_record(
         now: The wall clock, UTC.
         longest_seconds: The longest that a provider's wish is obeyed.
     """
-    wish = retry.after_seconds or 0.0
-    delay = max(float(tier.delay_seconds), min(wish, longest_seconds) if wish > 0 else 0.0)
+    delay = max(float(tier.delay_seconds), min(retry.after_seconds or 0.0, longest_seconds))
     due = now + timedelta(seconds=delay)
     notes = origin.notes(handler.name, provenance) | {
         "x-reason": retry.reason.value,

@@ -94,16 +94,64 @@ async def resolve_ranges(
         if not places:
             raise _no_topic(name)
         begins, ends = await reader.beginning_offsets(places), await reader.end_offsets(places)
-        firsts = await _offsets(reader, places, start, begins, ends, unnamed=ends)
-        lasts = await _offsets(reader, places, end, begins, ends, unnamed=ends)
-    ranges = []
-    for place in places:
-        # A topic of the plan's own begins at 0: what was deleted of it is told of when it is read.
-        first = 0 if whole else min(max(firsts[place], begins[place]), ends[place])
-        ranges.append(
-            OffsetRange(partition=place.partition, start=first, end=max(first, min(lasts[place], ends[place])))
+        firsts, lasts = await _found(reader, places, start), await _found(reader, places, end)
+    numbers = {place.partition for place in places}
+    for bound in (start, end):
+        if strangers := sorted((bound.offsets or {}).keys() - numbers):
+            raise ReplayError(f"there is no partition {strangers[0]}; there are 0 to {len(numbers) - 1}")
+    return tuple(
+        range_between(
+            Log(place.partition, begins[place], ends[place]), (start, firsts[place]), (end, lasts[place]), whole=whole
         )
-    return tuple(ranges)
+        for place in places
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What a partition contains: offsets from ``begin``, the end excluded."""
+
+    partition: int
+    begin: int
+    end: int
+
+
+def range_between(
+    log: Log, start: tuple[Bound, int | None], end: tuple[Bound, int | None], *, whole: bool = False
+) -> OffsetRange:
+    """The part of a partition between two bounds.
+
+    Args:
+        log: What the partition contains.
+        start: The bound of the first record, and the offset of the first record at or after the bound's instant. The
+            offset is None if the bound has no instant, or if the partition has no such record.
+        end: The same for the first record that does not belong to the range.
+        whole: From offset 0, whatever ``start`` is. A plan's own topic begins at 0: a reader of the range reports what
+            was deleted from it.
+    """
+    first = 0 if whole else min(max(_offset(log, *start), log.begin), log.end)
+    return OffsetRange(partition=log.partition, start=first, end=max(first, min(_offset(log, *end), log.end)))
+
+
+def _offset(log: Log, bound: Bound, found: int | None) -> int:
+    if bound.at is not None:
+        # Every record of the partition is older.
+        return log.end if found is None else found
+    if bound.offsets is not None:
+        return bound.offsets.get(log.partition, log.end)
+    if bound.offset is not None:
+        return bound.offset
+    return log.begin if bound.edge == "earliest" else log.end
+
+
+async def _found(
+    reader: AIOKafkaConsumer, places: list[TopicPartition], bound: Bound
+) -> dict[TopicPartition, int | None]:
+    """The first offset of each partition at or after a bound's instant."""
+    if bound.at is None:
+        return dict.fromkeys(places)
+    found = await reader.offsets_for_times(dict.fromkeys(places, int(bound.at.timestamp() * 1000)))
+    return {place: None if found[place] is None else found[place].offset for place in places}
 
 
 async def has_topic(settings: Settings, name: str) -> bool:
@@ -123,27 +171,6 @@ def _no_topic(name: str) -> ReplayError:
 def count(ranges: tuple[OffsetRange, ...]) -> int:
     """Offsets in the ranges; markers of transactions stand among them, so there are a little fewer records."""
     return sum(its.end - its.start for its in ranges)
-
-
-async def _offsets(
-    reader: AIOKafkaConsumer,
-    places: list[TopicPartition],
-    bound: Bound,
-    begins: Mapping[TopicPartition, int],
-    ends: Mapping[TopicPartition, int],
-    unnamed: Mapping[TopicPartition, int],
-) -> dict[TopicPartition, int]:
-    if bound.at is not None:
-        moment = int(bound.at.timestamp() * 1000)
-        found = await reader.offsets_for_times(dict.fromkeys(places, moment))
-        return {place: ends[place] if found[place] is None else found[place].offset for place in places}
-    if bound.offsets is not None:
-        if strangers := sorted(set(bound.offsets) - {place.partition for place in places}):
-            raise ReplayError(f"there is no partition {strangers[0]}; there are 0 to {len(places) - 1}")
-        return {place: bound.offsets.get(place.partition, unnamed[place]) for place in places}
-    if bound.offset is not None:
-        return dict.fromkeys(places, bound.offset)
-    return dict(begins if bound.edge == "earliest" else ends)
 
 
 def _is_before(one: Bound, other: Bound) -> bool:

@@ -19,14 +19,12 @@ from pathlib import Path
 
 from streams.broker import LocalKafka
 from streams.telemetry.logs import configure_logs
-from tests.faults.cluster import Cluster, cluster
+from tests.faults.cluster import PATIENCE_SECONDS, Cluster, cluster
 from tests.faults.ledger import Findings
 from tests.faults.proxy import Proxy
 from tests.faults.rounds import FAULTS
 from tests.faults.seeded import KINDS, SITUATIONS
 
-_PATIENCE_SECONDS = 60.0
-"""For so long nothing new may come out before the rest is taken for lost."""
 _TRIES = 3
 """Of a fault that was not reached, and of a bug's situation that did not come about."""
 
@@ -90,7 +88,7 @@ async def do_rounds(made: Cluster, rounds: int, seed: int, only: str | None) -> 
         done[kind] += 1
         if not harmed:
             undone.append(f"round {number}: {kind}")
-        complete = await made.comes_out(_PATIENCE_SECONDS)
+        complete = await made.comes_out(PATIENCE_SECONDS)
         await made.thin_out(2)
         await made.read_on(0.3)
         findings = made.ledger.check()

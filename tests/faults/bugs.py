@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.codec import OutputRecord
-from streams.pipeline.commit import ExactlyOnce, committed_offset, send_all
+from streams.pipeline.commit import AtLeastOnce, ExactlyOnce, committed_offset, send_all
 
 
 class OneIdForTheProcess(ExactlyOnce):
@@ -72,9 +72,18 @@ class CommitOfPositions(ExactlyOnce):
         await super().commit(outputs, max(position, next_offset))
 
 
-BUGS: dict[str, type[ExactlyOnce]] = {
+class OffsetBeforeOutputs(AtLeastOnce):
+    """Commits the offset of inputs whose outputs are not sent yet."""
+
+    async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+        await self._consumer.commit({self._partition: next_offset})
+        await send_all(self._producer.get(), self._prefix, outputs)
+
+
+BUGS: dict[str, type[ExactlyOnce | AtLeastOnce]] = {
     "one_id": OneIdForTheProcess,
     "not_awaited": SendsNotAwaited,
     "read_before_fence": ReadBeforeTheFence,
     "positions": CommitOfPositions,
+    "offset_before_outputs": OffsetBeforeOutputs,
 }

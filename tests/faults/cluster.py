@@ -39,6 +39,8 @@ from tests.faults.proxy import Proxy
 from tests.faults.worker_process import Worker
 
 KEYS = 24
+PATIENCE_SECONDS = 60.0
+"""For so long nothing new may come out before the rest is taken for lost."""
 FEED_SECONDS = 120
 """For so long what is fed waits for a broker: what is given up would look as if it were lost on the way."""
 DEAD = dead_letter_topic(ENTERED.name, "assay.relay")
@@ -54,7 +56,7 @@ _TRICKLE_SECONDS = 600.0
 class Cluster:
     """One run's broker, topics, workers and ledger."""
 
-    def __init__(self, kafka: LocalKafka, prefix: str, folder: Path, proxy: Proxy, bug: str = "") -> None:
+    def __init__(self, kafka: LocalKafka, prefix: str, folder: Path, proxy: Proxy, stage: str) -> None:
         """Prepares; ``cluster`` makes the topics and opens the clients."""
         self.kafka = kafka
         self.settings = settings_of(kafka.bootstrap_servers, prefix)
@@ -69,9 +71,10 @@ class Cluster:
         self.places: dict[str, list[str]] = {}
         """Where each record came out: topic, partition and offset."""
         self.numbers = dict.fromkeys((f"key-{n}" for n in range(KEYS)), 0)
+        self._inner = 0
         self._prefix = prefix
         self._folder = folder
-        self._bug = bug
+        self._stage = stage
         self._producer: AIOKafkaProducer | None = None
         self._reader: AIOKafkaConsumer | None = None
 
@@ -88,7 +91,7 @@ class Cluster:
         self.started += 1
         log = self._folder / f"worker-{self.started}.log"
         arguments = ["--bootstrap", self.kafka.bootstrap_servers, "--prefix", self._prefix]
-        arguments += ["--journal", str(self._folder / "journal.sqlite"), "--fail", fail, "--bug", self._bug]
+        arguments += ["--journal", str(self._folder / "journal.sqlite"), "--fail", fail, "--stage", self._stage]
         if through_proxy:
             arguments += ["--through-port", str(self.proxy.port)]
             arguments += ["--only-consumers"] if through_proxy == "consumers" else []
@@ -155,6 +158,16 @@ class Cluster:
             worker.send(signal.SIGKILL)
         await asyncio.gather(*(worker.ends(_END_SECONDS) for worker in self.workers))
         self.workers.clear()
+
+    @asynccontextmanager
+    async def beside(self, stage: str) -> AsyncIterator[Cluster]:
+        """A cluster on the same broker, with topics and workers of its own; its complaints become this one's."""
+        self._inner += 1
+        async with cluster(self.kafka, self._folder, self.proxy, f"{stage}-{self._inner}", stage) as made:
+            try:
+                yield made
+            finally:
+                self.complaints += made.complaints
 
     # --- records -----------------------------------------------------------------------------------------------------
 
@@ -296,11 +309,13 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster(kafka: LocalKafka, folder: Path, proxy: Proxy, name: str, bug: str = "") -> AsyncIterator[Cluster]:
+async def cluster(
+    kafka: LocalKafka, folder: Path, proxy: Proxy, name: str, stage: str = "exactly_once"
+) -> AsyncIterator[Cluster]:
     """A cluster of its own on a broker, for as long as the block runs."""
     inner = folder / name
     inner.mkdir(parents=True)
-    made = Cluster(kafka, f"faults.{name}.{os.getpid()}.", inner, proxy, bug)
+    made = Cluster(kafka, f"faults.{name}.{os.getpid()}.", inner, proxy, stage)
     try:
         await made.open()
         yield made

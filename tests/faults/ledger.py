@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 DIES = ("poison", "big")
 """Kinds of records that must end as dead letters, and nowhere else."""
@@ -56,6 +56,15 @@ class Ledger:
     def complete(self) -> bool:
         """Whether everything has come out at least once."""
         return all(self.wanted(where) <= set(getattr(self, where)) for where in ("arrived", "audited", "dead"))
+
+    def without_repetitions(self) -> Ledger:
+        """The run as a reader sees it that ignores repeated ids: under at-least-once delivery, outputs may repeat."""
+        return replace(
+            self,
+            arrived=list(dict.fromkeys(self.arrived)),
+            audited=list(dict.fromkeys(self.audited)),
+            dead=list(dict.fromkeys(self.dead)),
+        )
 
     def check(self) -> Findings:
         """Compares what came out with what was fed."""

@@ -14,6 +14,8 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from aiokafka.protocol.transaction import EndTxnRequest
 
+from streams.pipeline.consumer import CountingConsumer
+
 POINTS = (
     "before_work",
     "mid_call",
@@ -59,6 +61,22 @@ class Arm:
         elif self.due(point):
             print(f"at {point}", flush=True)
             await asyncio.sleep(float(self._action.removeprefix("pause=")))
+
+
+class MortalConsumer:
+    """The consumer of an at-least-once stage, with fail points around the commit of the offset."""
+
+    def __init__(self, arm: Arm, consumer: CountingConsumer) -> None:
+        """Takes the arm, and the consumer that commits."""
+        self._arm = arm
+        self.committed = consumer.committed
+        self._commit = consumer.commit
+
+    async def commit(self, offsets: Any) -> None:
+        """All records are with the broker; then the offset too."""
+        await self._arm.passed_waiting("before_offsets")
+        await self._commit(offsets)
+        await self._arm.passed_waiting("after_commit")
 
 
 class MortalProducer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is not typed

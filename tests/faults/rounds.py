@@ -8,7 +8,7 @@ import signal
 from collections.abc import Awaitable, Callable
 
 from tests.faults.chain import SESSION_SECONDS
-from tests.faults.cluster import DEAD, Cluster
+from tests.faults.cluster import DEAD, PATIENCE_SECONDS, Cluster
 from tests.faults.points import POINTS
 from tests.faults.proxy import Weather
 
@@ -172,6 +172,20 @@ async def dead_letters_refused(cluster: Cluster, chance: random.Random) -> bool:
     return not all(name in written for name in cluster.ledger.wanted("dead"))
 
 
+async def at_least_once(cluster: Cluster, chance: random.Random) -> bool:
+    """A worker with at-least-once delivery dies in a commit: outputs may come again, and none is lost."""
+    point = chance.choice(("mid_send", "before_offsets", "after_commit"))
+    async with cluster.beside("at_least_once") as other:
+        harmed = await dies_at(point)(other, chance)
+        await other.keep(1)
+        complete = await other.comes_out(PATIENCE_SECONDS)
+        await other.read_on(1)
+        findings = other.ledger.without_repetitions().check()
+        if not (findings.clean and complete):
+            cluster.complaints.append(f"at least once, died at {point}: {findings.counts}")
+    return harmed
+
+
 FAULTS: dict[str, Fault] = {
     "killed": killed,
     **{f"dies {point}": dies_at(point) for point in POINTS},
@@ -187,4 +201,5 @@ FAULTS: dict[str, Fault] = {
     "cut off": cut_off,
     "outputs refused": refused,
     "dead letters refused": dead_letters_refused,
+    "at least once": at_least_once,
 }

@@ -51,12 +51,27 @@ async def positions(cluster: Cluster, chance: random.Random) -> None:
     await cluster.start()
 
 
+async def offset_before_outputs(cluster: Cluster, chance: random.Random) -> None:
+    """A worker dies between the first output of a commit and the second."""
+    victim = await cluster.start(fail=f"mid_send:{chance.randint(1, 6)}:kill")
+    await cluster.feed(chance, count=400, seconds=0)
+    await victim.ends(30)
+    await cluster.start()
+
+
 SITUATIONS: dict[str, Callable[[Cluster, random.Random], Awaitable[None]]] = {
     "one_id": one_id,
     "not_awaited": not_awaited,
     "read_before_fence": read_before_fence,
     "positions": positions,
+    "offset_before_outputs": offset_before_outputs,
 }
 
-KINDS = {"one_id": "twice", "not_awaited": "lost", "read_before_fence": "twice", "positions": "lost"}
+KINDS = {
+    "one_id": "twice",
+    "not_awaited": "lost",
+    "read_before_fence": "twice",
+    "positions": "lost",
+    "offset_before_outputs": "lost",
+}
 """What each bug must do to records, by the findings' name: any other trouble is not its doing."""

@@ -62,6 +62,19 @@ def test_a_repetition_far_behind_is_also_out_of_order() -> None:
     assert ledger.check().counts == {"lost": 0, "twice": 1, "out_of_order": 1, "unexpected": 0, "wrong_effects": 0}
 
 
+def test_without_repetitions_only_repetitions_are_allowed() -> None:
+    ledger = whole()
+    ledger.arrived += ledger.arrived[3:6]
+    ledger.audited += ledger.audited[:1]
+    ledger.dead += ledger.dead
+    assert ledger.check().twice
+    assert ledger.without_repetitions().check().clean
+    ledger.arrived = [name for name in ledger.arrived if name != "key-1/2"]
+    assert ledger.without_repetitions().check().lost == ("arrived key-1/2",)
+    ledger.arrived.append("key-1/2")
+    assert ledger.without_repetitions().check().out_of_order == ("arrived key-1/2 behind 3",)
+
+
 def test_a_run_is_complete_only_when_everything_has_come_out_everywhere() -> None:
     for where in ("arrived", "audited", "dead"):
         ledger = whole()

@@ -17,7 +17,7 @@ from streams.app import Application
 from streams.codec import OutputRecord
 from streams.commands.run import stop_on_signals
 from streams.kafka import group_of, producer_options
-from streams.pipeline.commit import CommitStage, ExactlyOnce
+from streams.pipeline.commit import AtLeastOnce, CommitStage, ExactlyOnce
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import StageFactory
 from streams.pipeline.subscription import Subscription
@@ -25,7 +25,14 @@ from streams.settings import Settings
 from streams.telemetry.logs import configure_logs
 from tests.faults.bugs import BUGS
 from tests.faults.chain import Journal, handlers, settings_of
-from tests.faults.points import Arm, MortalProducer
+from tests.faults.points import Arm, MortalConsumer, MortalProducer
+
+STAGES: dict[str, type[ExactlyOnce | AtLeastOnce]] = {
+    "exactly_once": ExactlyOnce,
+    "at_least_once": AtLeastOnce,
+    **BUGS,
+}
+"""How the worker commits."""
 
 
 def main() -> int:
@@ -35,7 +42,7 @@ def main() -> int:
     parser.add_argument("--prefix", required=True)
     parser.add_argument("--journal", type=Path, required=True)
     parser.add_argument("--fail", default="")
-    parser.add_argument("--bug", default="")
+    parser.add_argument("--stage", default="exactly_once", choices=sorted(STAGES))
     parser.add_argument("--through-port", type=int, default=0)
     parser.add_argument("--only-consumers", action="store_true")
     options = parser.parse_args()
@@ -52,7 +59,7 @@ async def work(options: argparse.Namespace) -> int:
     arm = Arm(options.fail)
     journal = Journal(options.journal, arm)
     settings = settings_of(options.bootstrap, options.prefix)
-    stage = BUGS.get(options.bug, ExactlyOnce)
+    stage = STAGES[options.stage]
     application = Application(
         settings, handlers(arm), world=journal, commits=lambda s, subscription: _stages(s, subscription, stage, arm)
     )
@@ -84,7 +91,9 @@ async def work(options: argparse.Namespace) -> int:
     return 0
 
 
-def _stages(settings: Settings, subscription: Subscription, stage: type[ExactlyOnce], arm: Arm) -> StageFactory:
+def _stages(
+    settings: Settings, subscription: Subscription, stage: type[ExactlyOnce | AtLeastOnce], arm: Arm
+) -> StageFactory:
     kafka = settings.kafka
 
     class Armed(stage):  # type: ignore[misc, valid-type] # the class is an argument
@@ -97,17 +106,14 @@ def _stages(settings: Settings, subscription: Subscription, stage: type[ExactlyO
             finally:
                 arm.committing -= 1
 
+    def producer(transactional_id: str | None) -> MortalProducer:
+        return MortalProducer(arm, **producer_options(kafka, transactional_id, subscription.group))
+
     def make(partition: TopicPartition, consumer: CountingConsumer) -> CommitStage:
-        return Armed(
-            partition,
-            group_of(kafka, subscription),
-            kafka.topic_prefix,
-            consumer,
-            lambda transactional_id: MortalProducer(
-                arm, **producer_options(kafka, transactional_id, subscription.group)
-            ),
-            kafka.transaction_timeout_seconds,
-        )
+        prefix, deadline = kafka.topic_prefix, kafka.transaction_timeout_seconds
+        if issubclass(stage, AtLeastOnce):
+            return Armed(partition, prefix, MortalConsumer(arm, consumer), producer, deadline)
+        return Armed(partition, group_of(kafka, subscription), prefix, consumer, producer, deadline)
 
     return make
 

@@ -121,6 +121,8 @@ def test_returns_scores_with_actionable_information() -> None:
         (judged(0.5, 0.5, 0.5), True, False),
         (judged(0.49, 0.9, 0.9), False, False),
         (judged(0.0, 0.0, 0.9), False, True),
+        (judged(0.875, 0.0, 0.0), False, False),  # overall exactly 0.5
+        (judged(0.874, 0.0, 0.0), False, True),
     ],
 )
 def test_flags_severe_failures_below_one_half(judge: JudgeScores, *, passed: bool, severe: bool) -> None:
@@ -253,6 +255,22 @@ def test_a_known_trust_score_is_the_quality_of_its_source() -> None:
     assert evaluated.scores.source_quality == pytest.approx((0.9 + 0.5) / 2)
 
 
+def test_qualities_have_six_digits() -> None:
+    known = CONCERT.model_copy(update={"cts_score": 66.66666666})
+    evaluated = evaluate(known, OTHER, OTHER, replied=reply())
+    assert evaluated.source_details[0].quality_score == 0.666667
+    assert evaluated.scores.source_quality == 0.555556
+
+
+def test_a_result_without_content_has_no_trust_score() -> None:
+    batch = classified(CONCERT, OTHER, retrieved_content=(CONCERT.model_copy(update={"cts_score": 90}),))
+    outcome = read_retrieval(batch, (ModelReply(reply(), (), CALL),), EVALUATE)
+    assert isinstance(outcome, Emit)
+    (evaluated,) = outcome.events
+    assert isinstance(evaluated, RetrievalEvaluated)
+    assert [detail.quality_source for detail in evaluated.source_details] == ["cts", None]
+
+
 def test_a_trust_score_alone_is_not_the_model_s_word() -> None:
     known = CONCERT.model_copy(update={"cts_score": 40})
     [detail] = evaluate(known, replied=reply()).source_details
@@ -370,7 +388,7 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize("text", MALFORMED, ids=lambda text: repr(text[:40]))
+@pytest.mark.parametrize("text", MALFORMED, ids=lambda text: repr(text[:40].partition("\n")[0]))
 def test_outside_the_protocol_the_fallback_stands(text: str) -> None:
     evaluated = evaluate(CONCERT, OTHER, replied=text)
     fallback = evaluate(CONCERT, OTHER)

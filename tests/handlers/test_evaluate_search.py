@@ -245,7 +245,7 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize("text", MALFORMED, ids=lambda text: repr(text[:30]))
+@pytest.mark.parametrize("text", MALFORMED, ids=lambda text: repr(text[:30].partition("\n")[0]))
 def test_outside_the_protocol_the_rubric_stands(text: str) -> None:
     evaluated = said(text)
     assert evaluated.outcome is SearchOutcome.MALFORMED

@@ -59,6 +59,16 @@ async def test_every_handler_reads_its_topic_in_a_group_of_its_own_both_prefixed
     assert {subscriber.group_id for subscriber in subscribers} == {f"shop.{one.group}" for one in ALL}
 
 
+async def test_every_group_reads_committed_records_from_the_beginning_and_commits_nothing_itself(
+    settings: Settings,
+) -> None:
+    subscribers: list[Any] = list(Application(settings).broker.subscribers)
+    for options in [subscriber._connection_args for subscriber in subscribers]:
+        assert (options["isolation_level"], options["auto_offset_reset"]) == ("read_committed", "earliest")
+        assert options["enable_auto_commit"] is False
+    assert len(subscribers) == len(ALL)
+
+
 async def test_before_it_has_its_partitions_it_is_alive_and_not_ready(client: httpx.AsyncClient) -> None:
     alive, ready = await client.get("/healthz"), await client.get("/readyz")
     assert (alive.status_code, alive.json()) == (200, {"ok": True, "problems": []})

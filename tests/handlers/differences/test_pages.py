@@ -78,15 +78,16 @@ def test_each_page_is_counted_in_one_way() -> None:
         (scored(50), DEAD),
         (DEAD, scored(50)),
         (scored(50), scored(55)),
+        (scored(50), scored(45)),
         (scored(50, title="One"), scored(50, title="Another")),
         (scored(50), scored(50)),
         (DEAD, DEAD),
         (Drop(DropReason.NOTHING_TO_DO), Drop(DropReason.NOTHING_TO_DO)),
     )
-    assert found.inputs == 9
-    assert (found.moved.count, found.rescored, found.reread, found.unchanged) == (4, 1, 1, 3)
+    assert found.inputs == 10
+    assert (found.moved.count, found.rescored, found.reread, found.unchanged) == (4, 2, 1, 3)
     assert found.tiers["B", "A"] == found.tiers["B", "dead"] == found.tiers["dead", "B"] == 1
-    assert found.tiers["B", "B"] == 4
+    assert found.tiers["B", "B"] == 5
     assert found.labels == {("MEDIUM", "LOW"): 1}
     assert found.dead.now == found.dead.then == {"unreadable_page": 2}
 

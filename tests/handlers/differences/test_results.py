@@ -52,15 +52,15 @@ def compared(*pairs: tuple[Outcome, Outcome], limit: int = 50) -> ResultsDiffere
 
 
 def test_results_that_flip_say_from_what_to_what_and_why() -> None:
-    now = classified((ITEM, 0.9), (ITEM, 0.7), (LISTING, 0.2))
-    then = classified((LISTING, 0.3), (ITEM, 0.8), (LISTING, 0.2), version="w")
+    now = classified((ITEM, 0.9), (ITEM, 0.7), (LISTING, 0.2), (LISTING, 0.5))
+    then = classified((LISTING, 0.3), (ITEM, 0.8), (LISTING, 0.2), (LISTING, 0.4), version="w")
     found = compared((now, then))
-    assert (found.inputs, found.moved.count, found.rescored, found.unchanged) == (1, 1, 1, 0)
+    assert (found.inputs, found.moved.count, found.rescored, found.unchanged) == (1, 1, 2, 0)
     [flip] = found.moved.items
     assert (flip.url, flip.type_now, flip.type_then) == ("https://a.example/0", "SPECIFIC_CONTENT", "AGGREGATOR")
     assert (flip.score_now, flip.score_then) == (0.9, 0.3)
     assert (flip.because_now, flip.because_then) == (("looks like SPECIFIC_CONTENT",), ("looks like AGGREGATOR",))
-    assert found.types["SPECIFIC_CONTENT", "AGGREGATOR"] == found.types["AGGREGATOR", "AGGREGATOR"] == 1
+    assert (found.types["SPECIFIC_CONTENT", "AGGREGATOR"], found.types["AGGREGATOR", "AGGREGATOR"]) == (1, 2)
 
 
 def test_extractions_more_and_fewer() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from handlers.ranking.mmr import diversify, weight_of
-from handlers.ranking.sections import RankingSection
+from handlers.ranking.sections import MmrSection, RankingSection
 from schemas.ranking import Intent
 from schemas.rules import Rules
 from tests.rules import shipped_rules
@@ -37,6 +37,15 @@ def test_a_copy_goes_below_what_says_something_else() -> None:
     assert order(chosen) == [0, 2, 1]
     assert chosen[0][1] == pytest.approx(0.5)
     assert chosen[1][1] == pytest.approx(-0.05)
+
+
+def test_each_choice_is_compared_with_all_that_are_chosen() -> None:
+    """The copy of the first choice stays last, although the second choice is unlike it."""
+    likeness = np.eye(4)
+    likeness[0, 2] = likeness[2, 0] = 1.0
+    chosen = diversify([1.0, 0.9, 0.8, 0.0], likeness, 0.4, 4)
+    assert order(chosen) == [0, 1, 3, 2]
+    assert [worth for _, worth in chosen] == pytest.approx([0.4, 0.36, 0.0, -0.28])
 
 
 def test_with_the_whole_weight_the_order_is_that_of_the_scores() -> None:
@@ -67,3 +76,10 @@ def test_who_wants_one_thing_gets_relevance_and_who_explores_gets_variety() -> N
     assert weights == [SECTION.exploratory, SECTION.balanced, SECTION.specific]
     assert weights == sorted(weights)
     assert weight_of(Intent.EXPLORATORY, SECTION, named=True) == SECTION.specific
+
+
+@pytest.mark.parametrize("weights", [(0.2, 0.5, 0.9), (0.5, 0.9, 0.2), (0.9, 0.2, 0.5)])
+def test_weight_of_a_named_candidate_is_the_largest(weights: tuple[float, float, float]) -> None:
+    specific, exploratory, balanced = weights
+    section = MmrSection(enabled=True, specific=specific, exploratory=exploratory, balanced=balanced)
+    assert {weight_of(intent, section, named=True) for intent in Intent} == {0.9}

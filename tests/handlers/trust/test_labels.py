@@ -25,8 +25,8 @@ def test_without_a_score_the_source_decides(source_tier: int, expected: tuple[st
     assert without_score(source_tier) == expected
 
 
-@pytest.mark.parametrize("source_tier", [0, 4, -1])
-def test_an_unknown_source_is_the_lowest(source_tier: int) -> None:
+@pytest.mark.parametrize("source_tier", [0, 4, -1, None])
+def test_an_unknown_source_is_the_lowest(source_tier: int | None) -> None:
     assert without_score(source_tier) == ("C", "LOW")
 
 

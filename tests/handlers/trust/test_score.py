@@ -56,7 +56,63 @@ def test_every_component_is_listed_with_what_was_seen() -> None:
         ("author", 8),
         ("date", 8),
     ]
-    assert all(line.because for line in score.components)
+
+
+@pytest.mark.parametrize(
+    ("seen", "because"),
+    [
+        (
+            NOTHING,
+            [
+                "no citations",
+                "no external links",
+                "no references section",
+                "no headings",
+                "neither a data table nor enough figures",
+                "no schema.org type",
+                "names no author",
+                "no date found",
+            ],
+        ),
+        (
+            EVERYTHING,
+            [
+                "cites a DOI, 1 citation",
+                "1 external link",
+                "has a references section",
+                "1 heading",
+                "has a data table or figures",
+                "schema.org type Article",
+                "names an author",
+                "has a publication date",
+            ],
+        ),
+        (
+            Observations(has_doi=True, external_links_count=2, headings_count=3),
+            [
+                "cites a DOI, no citations",
+                "2 external links",
+                "no references section",
+                "3 headings",
+                "neither a data table nor enough figures",
+                "no schema.org type",
+                "names no author",
+                "no date found",
+            ],
+        ),
+    ],
+)
+def test_every_component_says_what_was_seen(seen: Observations, because: list[str]) -> None:
+    first, *others = score_trust(40, "x.gov.tw is listed as gov.tw", seen, RULES.points).components
+
+    assert first.because == "x.gov.tw is listed as gov.tw"
+    assert [line.because for line in others] == because
+
+
+def test_citations_without_a_doi_are_counted() -> None:
+    score = score_trust(40, "", Observations(citation_count=2), RULES.points)
+
+    assert score.components[1].because == "2 citations"
 
 
 def test_a_byline_is_credit_enough_and_both_are_not_counted_twice() -> None:

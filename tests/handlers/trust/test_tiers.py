@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from handlers.page.links import registered_domain
 from handlers.score_page import ScorePageRules
-from handlers.trust.tiers import source_of
+from handlers.trust.tiers import SourceRules, source_of
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(ScorePageRules).compiled.sources
@@ -107,6 +107,25 @@ def test_on_any_other_host_a_page_gains_nothing_by_naming_itself(host: str, own_
     named = source_of(host, registered_domain(host), None, own_name, RULES)
 
     assert named == source or source.is_government
+
+
+def test_an_entry_of_several_tiers_counts_in_the_best_however_it_is_written() -> None:
+    rules = SourceRules(
+        entries=(("One.example ",), (".two.example", "one.example"), ("three.example", "two.example", "one.example")),
+        base_scores=(40, 25, 10),
+        government_suffixes=("GOV.*",),
+        academic_suffixes=(" ac.* ",),
+        academic_domains=("College.Example.",),
+    )
+    hosts = ("one.example", "two.example", "three.example", "other.example", "x.gov.uk", "x.ac.uk", "college.example")
+
+    found = [source_of(host, registered_domain(host), None, "", rules) for host in hosts]
+
+    assert [source.tier for source in found] == [1, 2, 3, 3, 1, 1, 1]
+    assert [source.base_score for source in found] == [40, 25, 10, 10, 40, 40, 40]
+    assert [source.tags for source in found] == [
+        (), ("news",), ("blog",), (), ("government",), ("academic",), ("academic",),
+    ]  # fmt: skip
 
 
 def test_the_longest_entry_decides() -> None:

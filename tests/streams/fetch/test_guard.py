@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -181,10 +183,102 @@ async def test_name_servers_that_cannot_tell_just_now_are_asked_once_more(monkey
     assert asked == ["busy.example.com", "busy.example.com", "gone.example.com"]
 
 
+async def test_names_are_looked_up_with_their_port_in_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    threads: list[str] = []
+    busy, most = 0, 0
+    turn = threading.Lock()
+
+    def look_up(host: str, port: int, **options: object) -> list[tuple[object, ...]]:
+        nonlocal busy, most
+        with turn:
+            busy += 1
+            most = max(most, busy)
+        threads.append(threading.current_thread().name)
+        asked.append((host, port, options))
+        again.wait(0.05)
+        with turn:
+            busy -= 1
+        if len(asked) == 1:
+            raise socket.gaierror(socket.EAI_AGAIN, "not now")
+        return [(0, 0, 0, "", (PUBLIC, port))]
+
+    again = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    resolver = SystemResolver(2)
+    try:
+        assert await resolver("one.example", 8080) == [PUBLIC]
+        await asyncio.gather(*(resolver("two.example", 80) for _ in range(6)))
+    finally:
+        resolver.close()
+    assert asked[:2] == [("one.example", 8080, {"type": socket.SOCK_STREAM})] * 2
+    assert all(name.startswith("resolve") for name in threads)
+    assert most <= 2, "no more look-ups at a time than threads"
+
+
+async def test_close_waits_for_no_look_up_and_begins_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    begun, silent = threading.Event(), threading.Event()
+
+    def look_up(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+        asked.append(host)
+        begun.set()
+        silent.wait(30)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    resolver = SystemResolver(1)
+    first, second = (asyncio.ensure_future(resolver(name, 80)) for name in ("silent.example", "next.example"))
+    await asyncio.to_thread(begun.wait, 30)
+    watchdog = threading.Timer(20, silent.set)
+    watchdog.start()
+    resolver.close()
+    assert not silent.is_set(), "close did not wait"
+    watchdog.cancel()
+    silent.set()
+    assert await first == []
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    assert asked == ["silent.example"]
+
+
 async def test_a_name_without_an_address() -> None:
-    found = await judge("http://gone.example.com/")
-    assert isinstance(found, FetchRefused)
-    assert found.reason is FetchFailure.UNRESOLVABLE
+    url = "http://gone.example.com/"
+    refused = FetchRefused(url, FetchFailure.UNRESOLVABLE, "no address for gone.example.com")
+    assert await judge(url) == refused
+
+    async def silent(host: str, port: int) -> Sequence[str]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with asyncio.timeout(30):
+        assert await admit(url, FetchSettings(connect_seconds=0.01), silent) == refused
+
+
+async def test_a_name_is_resolved_once_under_its_host_and_port() -> None:
+    asked: list[Any] = []
+
+    async def resolver(host: str, port: int) -> Sequence[str]:
+        asked.append((host, port))
+        return (PUBLIC,)
+
+    assert isinstance(await admit("http://SHOP.example.com:8080/x", FetchSettings(), resolver), Admitted)
+    assert asked == [("shop.example.com", 8080)]
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://printer/", "printer is a name inside a network"),
+        ("http://nas.local/", "nas.local is a name inside a network"),
+        ("http://example.com:22/", "port 22 belongs to another service"),
+        ("http://example.com:1023/", "port 1023 belongs to another service"),
+        ("http://10.0.0.1/", "10.0.0.1 is in 10.0.0.0/8"),
+        ("http://name.example.com/", "10.0.0.2 is in 10.0.0.0/8"),
+    ],
+)
+async def test_a_refusal_says_which_address_and_why(url: str, why: str) -> None:
+    assert await judge(url, PUBLIC, "10.0.0.2") == FetchRefused(url, FORBIDDEN, why)
 
 
 async def test_the_operator_may_permit_a_host_or_a_network() -> None:
@@ -232,9 +326,15 @@ async def test_a_public_host_is_not_reached_by_the_port_of_another_service(port:
     assert isinstance(await judge(f"http://shop.example.com:{port}/", PUBLIC, forbidden_ports=()), Admitted)
 
 
-@pytest.mark.parametrize("port", [3000, 5000, 8000, 8080, 8081, 8443, 8888])
+@pytest.mark.parametrize("port", [1024, 1025, 3000, 5000, 8000, 8080, 8081, 8443, 8888])
 async def test_ports_that_the_web_uses_beside_its_own_are_reached(port: int) -> None:
     assert isinstance(await judge(f"http://shop.example.com:{port}/", PUBLIC), Admitted)
+
+
+async def test_an_address_of_version_six_needs_no_name() -> None:
+    found = await judge("http://[2606:4700::1111]:8080/x")
+    assert isinstance(found, Admitted)
+    assert found.places == (("2606:4700::1111", 8080),)
 
 
 async def test_version_four_comes_first() -> None:

@@ -25,16 +25,19 @@ UNAVAILABLE = Retry(RetryReason.UNAVAILABLE, "no answer")
 
 @dataclass
 class World:
-    """Answers every need with nothing, or does what the test wants."""
+    """Answers with the given replies and then with nothing, or does what the test wants."""
 
     trouble: Callable[[int], None] = lambda _: None
+    replies: list[Reply] = field(default_factory=list)
     needs: list[Need] = field(default_factory=list)
+    runs: list[str | None] = field(default_factory=list)
 
-    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+    async def answer(self, need: Need, run: str | None) -> Reply:
         self.needs.append(need)
+        self.runs.append(run)
         await asyncio.sleep(0)
         self.trouble(len(self.needs))
-        return PagesReply(())
+        return self.replies.pop(0) if self.replies else PagesReply(())
 
 
 def ask(url: str = "https://a.example/") -> Ask:
@@ -284,6 +287,136 @@ async def test_a_world_that_fails_is_asked_again_and_then_the_input_is_kept() ->
     assert await come_to_an_end(handler, World(broken_until(3))) == DROP
     outcome = await come_to_an_end(handler, World(broken_until(99)))
     assert outcome == Dead(DeadReason.RETRIES_EXHAUSTED, "unavailable after 4 tries: OSError: disk full")
+
+
+async def test_handler_and_reader_get_event_and_rules_and_the_world_gets_the_run() -> None:
+    """Also on a second try."""
+    seen: list[Any] = []
+    rules, world = NoRules(), World()
+
+    def fn(event: Event, rules: Any) -> Ask:
+        seen.append((event, rules))
+        return ask()
+
+    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
+        seen.append((event, rules))
+        return UNAVAILABLE if len(seen) < 4 else DROP
+
+    clock, retried = VirtualClock(), list[tuple[Retry, bool]]()
+    for run in ("plan", None):
+        seen.clear()
+        decider = Decider(
+            handler_of(fn, read, rounds=1),
+            rules,
+            PATIENCE,
+            world,
+            clock,
+            lambda: 0.5,
+            Breaker(BreakerSettings(), clock),
+            lambda again, replayed: retried.append((again, replayed)),
+        )
+        first = decider.decide(PAGE)
+        assert isinstance(first, Ask)
+        assert await decider.finish(PAGE, first, record=1, run=run) == Tried(DROP, 2)
+        assert len(seen) == 4
+        assert all(event is PAGE and its is rules for event, its in seen)
+    assert world.runs == ["plan", "plan", None, None]
+    assert retried == [(UNAVAILABLE, True), (UNAVAILABLE, False)]
+
+
+async def test_a_world_that_does_not_answer_in_time_is_asked_again() -> None:
+    hurried = PATIENCE.model_copy(update={"attempt_seconds": 0.01, "max_attempts": 1})
+    clock = VirtualClock()
+    handler = handler_of(lambda *_: ask(), lambda *_: DROP, rounds=1)
+    decider = Decider(handler, NoRules(), hurried, Forever(), clock, lambda: 0.5, Breaker(BreakerSettings(), clock))
+    async with asyncio.timeout(30):
+        tried = await decider.finish(PAGE, ask(), record=1)
+    assert tried == Tried(Retry(RetryReason.UNAVAILABLE, "TimeoutError: "), 1)
+
+
+# --- breaker ---------------------------------------------------------------------------------------------------------
+
+
+class Recorded(Breaker):
+    """Records what it is told; its turns are the given ones, each a probe or not."""
+
+    def __init__(self, clock: VirtualClock, *turns: bool) -> None:
+        super().__init__(BreakerSettings(), clock)
+        self.calls: list[Any] = []
+        self._turns = list(turns)
+
+    async def turn(self) -> bool:
+        self.calls.append("turn")
+        return self._turns.pop(0)
+
+    def probed(self) -> None:
+        self.calls.append("probed")
+
+    def succeeded(self) -> None:
+        self.calls.append("succeeded")
+
+    def failed(self, record: Any, after_seconds: float | None, probe: bool = False, cause: str = "") -> None:
+        self.calls.append(("failed", record, after_seconds, probe, cause))
+
+    def open(self, after_seconds: float | None, cause: str = "") -> None:
+        self.calls.append(("open", after_seconds, cause))
+
+    def kept_in_line(self) -> None:
+        self.calls.append("kept in line")
+
+
+async def breaker_calls(breaker: Recorded, first: Ask | Retry, *replies: Reply) -> list[Any]:
+    """What the breaker is told while a handler asks once a try and gets these replies."""
+
+    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
+        last = replies[-1]
+        if not isinstance(last, ModelUnavailable):
+            return DROP
+        return Retry(RetryReason.UNAVAILABLE, last.detail, last.after_seconds)
+
+    handler = handler_of(lambda *_: ask(), read, rounds=1)
+    world = World(replies=list(replies))
+    decider = Decider(handler, NoRules(), PATIENCE, world, VirtualClock(), lambda: 0.5, breaker)
+    await decider.finish(PAGE, first, record="one")
+    return breaker.calls
+
+
+async def test_the_breaker_is_told_of_every_try_that_asks() -> None:
+    down = ModelUnavailable("status 503: words", 2.0, cause="status 503")
+    calls = await breaker_calls(Recorded(VirtualClock(), True, False, True), ask(), down, down, PagesReply(()))
+    opened = ("open", 2.0, "status 503")
+    assert calls == [
+        "turn", opened, "probed", ("failed", "one", 2.0, True, "status 503"),
+        "turn", opened, ("failed", "one", 2.0, False, "status 503"),
+        "turn", "probed", "succeeded",
+    ]  # fmt: skip
+
+
+async def test_the_breaker_gives_a_turn_before_each_try_after_a_first_answer_to_try_again() -> None:
+    first = Retry(RetryReason.RATE_LIMITED, "slow", 1.0)
+    calls = await breaker_calls(Recorded(VirtualClock(), True), first, PagesReply(()))
+    assert calls == [("failed", "one", 1.0, False, "slow"), "turn", "probed", "succeeded"]
+
+
+async def test_the_breaker_does_not_count_a_wait_in_line_as_a_failure() -> None:
+    busy = ModelUnavailable("no turn", None, busy=True)
+    calls = await breaker_calls(Recorded(VirtualClock(), False, True), ask(), busy, PagesReply(()))
+    assert calls == ["turn", "kept in line", "turn", "probed", "succeeded"]
+
+
+@pytest.mark.parametrize(("wish", "pause"), [(None, 2.25), (1.0, 0.75), (0.0, 0.0), (1000.0, 45.0)])
+async def test_a_wait_in_line_is_most_of_the_wish_or_of_the_longest_pause(wish: float | None, pause: float) -> None:
+    """With a chance of 0.5, three quarters: of 3 s without a wish, and of 60 s at most."""
+    world, clock = World(replies=[ModelUnavailable("no turn", wish, busy=True)]), VirtualClock()
+
+    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
+        return Retry(RetryReason.UNAVAILABLE, "", wish) if isinstance(replies[-1], ModelUnavailable) else DROP
+
+    handler = handler_of(lambda *_: ask(), read, rounds=1)
+    breaker = Breaker(BreakerSettings(), clock)
+    decider = Decider(handler, NoRules(), PATIENCE, world, clock, lambda: 0.5, breaker)
+    assert await decider.finish(PAGE, ask(), record=1) == Tried(DROP, 1)
+    assert clock.pauses == [pause]
 
 
 # --- cancellation ----------------------------------------------------------------------------------------------------

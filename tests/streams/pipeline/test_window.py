@@ -22,9 +22,26 @@ def test_a_key_waits_for_its_turn() -> None:
     assert window.admit(6, b"a", 1, "r6") is None
     other = window.admit(7, b"b", 1, "r7")
     assert other is not None
+    assert window.admit(8, b"a", 1, "r8") is None
     following = window.finish(first, "done", 1)
     assert following is not None
-    assert following.offset == 6
+    assert (following.offset, following.record) == (6, "r6")
+    last = window.finish(following, "done", 1)
+    assert last is not None
+    assert (last.offset, last.record) == (8, "r8")
+    assert window.finish(last, "done", 1) is None
+    assert window.admit(9, b"a", 1, "r9") is not None, "its key is free again"
+
+
+def test_an_entry_knows_its_window_and_its_record_until_it_is_finished() -> None:
+    window = make()
+    entry = window.admit(5, b"a", 1, "r5")
+    assert entry is not None
+    assert window.owns(entry)
+    assert not make().owns(entry)
+    assert (entry.record, entry.finished) == ("r5", False)
+    window.finish(entry, "", 1)
+    assert (entry.record, entry.done, entry.finished) == (None, "", True)
 
 
 def test_without_order_or_without_key_nobody_waits() -> None:
@@ -55,6 +72,8 @@ def test_a_prefix_is_bounded_in_bytes_but_never_empty_for_it() -> None:
         assert entry is not None
         window.finish(entry, "done", 40)
     assert len(window.finished_prefix(10, 90)) == 2
+    assert len(window.finished_prefix(10, 80)) == 2
+    assert len(window.finished_prefix(10, 79)) == 1
     assert len(window.finished_prefix(10, 1)) == 1
 
 
@@ -73,7 +92,6 @@ def test_misuse_is_refused() -> None:
     with pytest.raises(ValueError, match="before it is finished"):
         window.release(1)
     assert entry is not None
-    assert not make().owns(entry)
 
 
 class WindowMachine(RuleBasedStateMachine):

@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from aiokafka import TopicPartition
+from aiokafka.structs import OffsetAndTimestamp
 
 from schemas.replays import OffsetRange
+from streams.kafka_settings import KafkaSettings
+from streams.replay import ranges
 from streams.replay.plan import ReplayError
-from streams.replay.ranges import EARLIEST, LATEST, Bound, bounds_of, count
+from streams.replay.ranges import EARLIEST, LATEST, Bound, Log, bounds_of, count, range_between, resolve_ranges
+from streams.settings import load_settings
 
 FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -28,6 +35,8 @@ NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
         ("0001-01-01T00:00+09:00", "", "", (Bound(at=FIRST), LATEST)),
         ("", "", "999999w", (Bound(at=FIRST), LATEST)),
         ("", "9999-12-31", "9999w", (Bound(at=FIRST), Bound(at=datetime(9999, 12, 31, tzinfo=UTC)))),
+        ("2026-11-21T08:00", "2026-11-21T08:00Z", "", (Bound(at=NOW), Bound(at=NOW))),
+        ("17", "17", "", (Bound(offset=17), Bound(offset=17))),
         ("20261321", "0:20261121", "", (Bound(offset=20261321), Bound(offsets={0: 20261121}))),
     ],
 )  # fmt: skip
@@ -39,6 +48,8 @@ def test_bounds_as_they_are_typed(start: str, end: str, since: str, bounds: tupl
 def test_what_is_no_bound_is_told_with_what_is(text: str) -> None:
     with pytest.raises(ReplayError, match="--from takes a time such as"):
         bounds_of(text, "", "", NOW)
+    with pytest.raises(ReplayError, match=r"^--to takes a time such as"):
+        bounds_of("", text, "", NOW)
 
 
 @pytest.mark.parametrize("text", ["20261121", "202611210830", "20261121083000"])
@@ -63,7 +74,7 @@ def test_what_has_nothing_between_its_ends_is_told(start: str, end: str, since: 
 
 
 def test_only_one_option_says_where_to_start() -> None:
-    with pytest.raises(ReplayError, match="both"):
+    with pytest.raises(ReplayError, match=r"^--from and --since both say where to start; give one of them$"):
         bounds_of("earliest", "", "7d", NOW)
 
 
@@ -71,3 +82,140 @@ def test_a_range_has_no_less_than_nothing() -> None:
     assert count((OffsetRange(partition=0, start=3, end=10), OffsetRange(partition=1, start=4, end=4))) == 7
     with pytest.raises(ValueError, match="ends before"):
         OffsetRange(partition=0, start=3, end=2)
+
+
+LOG = Log(partition=3, begin=10, end=50)
+INSTANT = Bound(at=NOW)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "offsets"),
+    [
+        ((EARLIEST, None), (LATEST, None), (10, 50)),
+        ((LATEST, None), (LATEST, None), (50, 50)),
+        ((EARLIEST, None), (EARLIEST, None), (10, 10)),
+        ((Bound(offset=20), None), (Bound(offset=30), None), (20, 30)),
+        ((Bound(offset=0), None), (Bound(offset=99), None), (10, 50)),
+        ((Bound(offset=99), None), (LATEST, None), (50, 50)),
+        ((EARLIEST, None), (Bound(offset=4), None), (10, 10)),
+        ((Bound(offset=30), None), (Bound(offset=20), None), (30, 30)),
+        ((Bound(offsets={3: 20}), None), (Bound(offsets={3: 30}), None), (20, 30)),
+        ((Bound(offsets={1: 20}), None), (LATEST, None), (50, 50)),
+        ((EARLIEST, None), (Bound(offsets={1: 20}), None), (10, 50)),
+        ((INSTANT, 20), (INSTANT, 30), (20, 30)),
+        # An instant after the last record: nothing is left to start from, and nothing is beyond the end.
+        ((INSTANT, None), (LATEST, None), (50, 50)),
+        ((INSTANT, None), (INSTANT, None), (50, 50)),
+        ((EARLIEST, None), (INSTANT, None), (10, 50)),
+        ((INSTANT, 20), (INSTANT, None), (20, 50)),
+    ],
+)
+def test_range_between_two_bounds_of_a_partition(
+    start: tuple[Bound, int | None], end: tuple[Bound, int | None], offsets: tuple[int, int]
+) -> None:
+    first, last = offsets
+    assert range_between(LOG, start, end) == OffsetRange(partition=3, start=first, end=last)
+
+
+def test_a_whole_range_begins_at_zero() -> None:
+    found = range_between(LOG, (EARLIEST, None), (LATEST, None), whole=True)
+    assert found == OffsetRange(partition=3, start=0, end=50)
+
+
+@dataclass
+class Cluster:
+    """The reader and the admin client of a cluster with one topic: first and end offset of each partition, by number.
+
+    The records of a partition are a minute apart; the last one is written at NOW.
+    """
+
+    logs: dict[int, tuple[int, int]]
+    name: str = "shop.pages.crawled.v1"
+    asked: list[Any] = field(default_factory=list)
+
+    def make(self, settings: KafkaSettings, *topics: str, **options: Any) -> Cluster:
+        if topics:
+            self.asked.append((settings.bootstrap_servers, topics, options))
+        return self
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    async def list_topics(self) -> list[str]:
+        return [self.name]
+
+    def partitions_for_topic(self, name: str) -> set[int] | None:
+        return set(self.logs) if name == self.name else None
+
+    async def beginning_offsets(self, places: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return {place: self.logs[place.partition][0] for place in places}
+
+    async def end_offsets(self, places: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return {place: self.logs[place.partition][1] for place in places}
+
+    async def offsets_for_times(self, times: dict[TopicPartition, int]) -> dict[TopicPartition, Any]:
+        found: dict[TopicPartition, Any] = {}
+        for place, instant in times.items():
+            first, end = self.logs[place.partition]
+            written = {end - 1 - n: int((NOW - timedelta(minutes=n)).timestamp() * 1000) for n in range(end - first)}
+            later = [offset for offset, at in written.items() if at >= instant]
+            found[place] = OffsetAndTimestamp(min(later), written[min(later)]) if later else None
+        return found
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    made = Cluster({2: (5, 10), 0: (0, 3), 1: (4, 4)})
+    monkeypatch.setattr(ranges, "make_reader", made.make)
+    monkeypatch.setattr(ranges, "make_admin", made.make)
+    return made
+
+
+async def resolved(*bounds: Bound, topic: str = "pages.crawled.v1", **options: Any) -> list[tuple[int, int, int]]:
+    settings = load_settings(kafka={"bootstrap_servers": "kafka.invalid:9092", "topic_prefix": "shop."})
+    return [(its.partition, its.start, its.end) for its in await resolve_ranges(settings, topic, *bounds, **options)]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        (EARLIEST, LATEST, [(0, 0, 3), (1, 4, 4), (2, 5, 10)]),
+        (Bound(at=NOW), LATEST, [(0, 2, 3), (1, 4, 4), (2, 9, 10)]),
+        (Bound(at=NOW - timedelta(minutes=3)), LATEST, [(0, 0, 3), (1, 4, 4), (2, 6, 10)]),
+        (EARLIEST, Bound(at=NOW - timedelta(minutes=1)), [(0, 0, 1), (1, 4, 4), (2, 5, 8)]),
+        (Bound(at=NOW + timedelta(milliseconds=1)), LATEST, [(0, 3, 3), (1, 4, 4), (2, 10, 10)]),
+        (EARLIEST, Bound(at=NOW + timedelta(milliseconds=1)), [(0, 0, 3), (1, 4, 4), (2, 5, 10)]),
+        (Bound(offset=2), Bound(offset=7), [(0, 2, 3), (1, 4, 4), (2, 5, 7)]),
+        (Bound(offsets={2: 6}), Bound(offsets={2: 8}), [(0, 3, 3), (1, 4, 4), (2, 6, 8)]),
+    ],
+)
+async def test_resolve_ranges_of_every_partition(
+    cluster: Cluster, start: Bound, end: Bound, expected: list[tuple[int, int, int]]
+) -> None:
+    assert await resolved(start, end) == expected
+
+
+async def test_resolve_ranges_reads_committed_records_or_the_whole_topic(cluster: Cluster) -> None:
+    assert await resolved() == [(0, 0, 3), (1, 4, 4), (2, 5, 10)]
+    assert await resolved(whole=True) == [(0, 0, 3), (1, 0, 4), (2, 0, 10)]
+    (servers, topics, committed), (*_, everything) = cluster.asked
+    assert (servers, topics) == ("kafka.invalid:9092", (cluster.name,))
+    assert (committed["uncommitted"], everything["uncommitted"]) == (False, True)
+
+
+@pytest.mark.parametrize("bounds", [(Bound(offsets={1: 4, 3: 0}), LATEST), (EARLIEST, Bound(offsets={3: 0, 4: 0}))])
+async def test_resolve_ranges_refuses_a_partition_that_the_topic_does_not_have(
+    cluster: Cluster, bounds: tuple[Bound, Bound]
+) -> None:
+    with pytest.raises(ReplayError, match=r"^there is no partition 3; there are 0 to 2$"):
+        await resolved(*bounds)
+
+
+async def test_resolve_ranges_refuses_a_topic_that_is_not_on_the_cluster(cluster: Cluster) -> None:
+    with pytest.raises(ReplayError, match=r"^there is no topic shop\.other\.v1 on the cluster; `assay topics create`"):
+        await resolved(topic="other.v1")
+    assert cluster.asked == [], "a reader would wait for the topic"
+    cluster.logs.clear()
+    with pytest.raises(ReplayError, match=r"^there is no topic shop\.pages\.crawled\.v1 on the cluster"):
+        await resolved()

@@ -1,0 +1,52 @@
+"""Instants become offsets of a real topic."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from streams.kafka import make_producer, opened
+from streams.replay.ranges import EARLIEST, LATEST, Bound, resolve_ranges
+from streams.topic_plan import create_topics
+from streams.topology import PAGES_CRAWLED
+from tests.kafka.installation import install
+
+pytestmark = pytest.mark.kafka
+
+FIRST = datetime(2026, 11, 21, 8, tzinfo=UTC)
+AFTER = Bound(at=FIRST + timedelta(days=1))
+
+
+async def test_an_instant_is_the_first_record_at_or_after_it_and_after_the_last_record_the_end(
+    kafka: str, topic_prefix: str
+) -> None:
+    settings = install(kafka, topic_prefix)
+    await create_topics(settings, [PAGES_CRAWLED], [])
+    async with opened(make_producer(settings.kafka, None, "feed")) as producer:
+        for number in range(4):
+            written = FIRST + timedelta(seconds=10 * number)
+            await producer.send_and_wait(
+                topic_prefix + PAGES_CRAWLED.name, b"{}", partition=1, timestamp_ms=int(written.timestamp() * 1000)
+            )
+    found = {}
+    for name, start, end in [
+        ("all", EARLIEST, LATEST),
+        ("from the second", Bound(at=FIRST + timedelta(seconds=10)), LATEST),
+        ("from between the second and the third", Bound(at=FIRST + timedelta(seconds=11)), LATEST),
+        ("to the third", EARLIEST, Bound(at=FIRST + timedelta(seconds=20))),
+        ("from after the last", AFTER, LATEST),
+        ("to after the last", EARLIEST, AFTER),
+    ]:
+        ranges = await resolve_ranges(settings, PAGES_CRAWLED.name, start, end)
+        assert [its.partition for its in ranges] == list(range(PAGES_CRAWLED.partitions))
+        assert {(its.start, its.end) for its in ranges if its.partition != 1} == {(0, 0)}
+        found[name] = (ranges[1].start, ranges[1].end)
+    assert found == {
+        "all": (0, 4),
+        "from the second": (1, 4),
+        "from between the second and the third": (2, 4),
+        "to the third": (0, 2),
+        "from after the last": (4, 4),
+        "to after the last": (0, 4),
+    }

@@ -1,0 +1,92 @@
+"""Which retry topic a record goes to, and what is written there."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from schemas.event import Provenance
+from schemas.outcome import Drop, DropReason, Retry, RetryReason
+from streams.codec import MAX_DETAIL, OutputRecord
+from streams.pipeline.origin import Origin
+from streams.pipeline.retry import next_tier, retry_record
+from streams.topology import RetryTier
+from tests.streams.doubles import handler_of
+
+AT_ONCE, SHORT, MIDDLE, LONG = (
+    RetryTier(topic=f"topic.retry.{seconds}s", group="group", delay_seconds=seconds) for seconds in (0, 1, 60, 600)
+)
+TIERS = (SHORT, MIDDLE, LONG)
+NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
+NOW_MS = 1_795_248_000_000
+
+
+@pytest.mark.parametrize(
+    ("current", "wish", "expected"),
+    [
+        (None, None, SHORT),
+        (None, 0.0, SHORT),
+        (None, 1.0, SHORT),
+        (None, 1.5, MIDDLE),
+        (None, 60.0, MIDDLE),
+        (None, 61.0, LONG),
+        (None, 9999.0, LONG),
+        (SHORT, None, MIDDLE),
+        (SHORT, 600.0, LONG),
+        (MIDDLE, None, LONG),
+        (LONG, None, None),
+        (LONG, 1.0, None),
+    ],
+)
+def test_next_tier(current: RetryTier | None, wish: float | None, expected: RetryTier | None) -> None:
+    assert next_tier(TIERS, current, wish) is expected
+
+
+def test_next_tier_of_a_handler_without_tiers_or_with_a_delay_of_no_time() -> None:
+    assert next_tier((), None, 5.0) is None
+    assert next_tier((AT_ONCE, SHORT), None, None) is AT_ONCE
+
+
+def written(retry: Retry, tier: RetryTier = MIDDLE, longest_seconds: float = 300.0) -> OutputRecord:
+    return retry_record(
+        handler_of(lambda *_: Drop(DropReason.NOTHING_TO_DO)),
+        tier,
+        Origin("pages.crawled.v1", 3, 17, 1_700_000_000_000),
+        b"key",
+        b"value",
+        [("ce_type", b"page"), ("x-reason", b"timeout"), ("x-attempt", b"1")],
+        retry,
+        4,
+        Provenance("input", "first"),
+        NOW,
+        longest_seconds,
+    )
+
+
+@pytest.mark.parametrize(
+    ("wish", "delay"),
+    [(None, 60), (float("nan"), 60), (-1.0, 60), (0.0, 60), (59.0, 60), (61.5, 61.5), (300.0, 300), (301.0, 300)],
+)
+def test_a_record_is_due_after_the_delay_or_the_wish_whichever_is_longer(wish: float | None, delay: float) -> None:
+    headers = dict(written(Retry(RetryReason.RATE_LIMITED, "busy", wish)).headers)
+    assert headers["x-not-before"] == str(NOW_MS + int(delay * 1000)).encode()
+
+
+@pytest.mark.parametrize("wish", [None, -1.0, 0.0, 0.5])
+def test_a_tier_without_delay_waits_for_the_wish_alone(wish: float | None) -> None:
+    headers = dict(written(Retry(RetryReason.RATE_LIMITED, "busy", wish), AT_ONCE).headers)
+    assert headers["x-not-before"] == str(NOW_MS + int(max(wish or 0.0, 0.0) * 1000)).encode()
+
+
+def test_a_retried_record_is_the_original_with_notes_in_place_of_the_earlier_ones() -> None:
+    record = written(Retry(RetryReason.UNAVAILABLE, "no \ud800 answer" + "x" * 10_000))
+    assert (record.topic, record.key, record.value) == ("topic.retry.60s", b"key", b"value")
+    names = [name for name, _ in record.headers]
+    assert len(names) == len(set(names))
+    headers = dict(record.headers)
+    assert headers["ce_type"] == b"page"
+    assert (headers["x-reason"], headers["x-attempt"], headers["x-handler"]) == (b"unavailable", b"4", b"toy")
+    message = headers["x-error-message"] or b""
+    assert message.startswith(b"no ? answerxxx")
+    assert len(message) == MAX_DETAIL
