@@ -28,11 +28,13 @@ def kafka() -> Iterator[str]:
 
 
 @pytest.fixture
-def topic_prefix(request: pytest.FixtureRequest) -> Iterator[str]:
+def topic_prefix(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A prefix that no other test uses, such as ``t3f9a1c07b2d.``, for topics, groups and transactional ids.
 
-    The topics go with the test: a broker has a file open for each partition, and a few hundred tests have thousands.
+    The test creates the topics that it uses; commands create none, for each of them would create all. The topics are
+    deleted after the test, because the broker keeps a file open for each partition.
     """
+    monkeypatch.setenv("ASSAY_KAFKA__CREATE_TOPICS", "false")
     prefix = f"t{uuid.uuid4().hex[:11]}."
     servers = request.getfixturevalue("kafka") if "kafka" in request.fixturenames else None
     yield prefix
@@ -40,6 +42,15 @@ def topic_prefix(request: pytest.FixtureRequest) -> Iterator[str]:
         # In a thread, for the test's own event loop may still be there.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(asyncio.run, _delete_topics(servers, prefix)).result()
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Journal, fetch cache and index of each test are new: neither those of the checkout nor those of another test."""
+    folder = tmp_path_factory.getbasetemp() / "state" / uuid.uuid4().hex
+    monkeypatch.setenv("ASSAY_LLM__CACHE_PATH", str(folder / "llm.sqlite"))
+    monkeypatch.setenv("ASSAY_FETCH__CACHE_PATH", str(folder / "fetch.sqlite"))
+    monkeypatch.setenv("ASSAY_INDEX__PATH", str(folder / "index"))
 
 
 def pytest_configure() -> None:

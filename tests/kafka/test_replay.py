@@ -22,8 +22,8 @@ from streams.kafka import connection, make_producer
 from streams.replay.ledger import Ledger
 from streams.replay.plan import ReplayError, Wishes, make_plan
 from streams.replay.upkeep import accounts, cancel, drop
-from streams.topology import Handler, handler_named
-from tests.kafka.installation import CRAWLED, GROUP, SCORED, Installation, installed, page, until
+from streams.topology import REPLAYS, Handler, handler_named
+from tests.kafka.installation import CRAWLED, GROUP, SCORED, Installation, handlers_named, installed, page, until
 from tests.kafka.replays import Watched, carried_out, planned, replayed
 
 pytestmark = pytest.mark.kafka
@@ -34,7 +34,9 @@ LETTERS = f"{CRAWLED}.assay.score_page.replay.again.dlq"
 
 @pytest.fixture
 async def assay(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(kafka, topic_prefix)
+    return await installed(
+        kafka, topic_prefix, handlers_named("score_page", "index_page", "classify_results"), [REPLAYS]
+    )
 
 
 def handler(name: str) -> Handler:
@@ -180,7 +182,7 @@ async def test_live_output_goes_where_readers_dedupe_and_fetches_nothing(assay: 
 
 async def test_a_stopped_plan_goes_on_and_does_nothing_twice(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(300)], transactional=True)
-    await planned(assay.settings, "score_page", rate=40.0)
+    await planned(assay.settings, "score_page", rate=10.0)
     before = 0
     for _ in range(3):
         stop = asyncio.Event()
