@@ -13,6 +13,8 @@ from tests.accuracy import attacks, judges, judging, relevance, retrieval
 from tests.accuracy.judges import OFFLINE, Judge, offline_judge
 from tests.streams.llm.model_server import Behaviour, by_message, model_server, says
 
+pytestmark = pytest.mark.slow
+
 PAIR = {"needs_decontext": True, "sentence": "It rusts.", "decontext": "Iron rusts.", "response": "Iron. It rusts."}
 
 

@@ -28,7 +28,7 @@ from streams.topology import Handler, handler_named
 from tests.kafka.installation import Installation, handlers_named, installed
 from tests.kafka.malformed import Input, enormous, good_batch, good_page, malformed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300), pytest.mark.slow]
 
 MEMORY_LIMIT_KIB = 400 * 1024
 MARGIN_KIB = 20 * 1024

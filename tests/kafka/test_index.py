@@ -196,6 +196,7 @@ async def test_two_copies_share_a_server_and_write_each_page_once(
     assert sum(points(server).values()) == sum(event.points for event in events)
 
 
+@pytest.mark.slow
 async def test_killed_at_any_moment_it_leaves_just_the_right_points(
     kafka: str, topic_prefix: str, server: QdrantServer
 ) -> None:

@@ -103,6 +103,7 @@ def judge(name: str) -> Handler:
     return handler
 
 
+@pytest.mark.slow
 async def test_the_demonstration_shows_every_metric_that_needs_no_trouble_and_no_model(
     kafka: str, topic_prefix: str
 ) -> None:

@@ -14,7 +14,7 @@ from streams.topology import REPLAYS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, page, until
 from tests.kafka.replays import assay_replay
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400), pytest.mark.slow]
 PAGES = 2000
 KILLS = 5
 STEP = 150

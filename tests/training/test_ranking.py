@@ -17,6 +17,8 @@ from tests.training.ranking import by, card, grow_on, judge
 from tests.training.ranking_cases import KNOWN, Case, groups_of, hide_trust
 from tests.training.ranking_split import dealt, half, is_held_out_site
 
+pytestmark = pytest.mark.slow
+
 MOST_BYTES = 300_000
 
 
