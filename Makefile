@@ -10,9 +10,9 @@ READY  := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 QUIX   := .assay/quix
 QUIX_READY := $(QUIX)/.ready
-# The tests of a file run in order in one process. Their byte code is kept beside the packages, wherever the shell says
-# that none is written: to compile it again takes a third of the time until the first test runs.
-PYTEST := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/pycache $(BIN)/pytest -n auto --dist loadfile
+# The tests of a file run in order in one process. Byte code is written whatever the shell says: to compile it in every run
+# takes a third of the time until the first test begins.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadfile
 
 # The services of the workers that run.
 WORKERS = docker compose ps --format '{{.Service}} {{.Labels}}' | grep assay.handler= | cut -d' ' -f1 | sort -u
