@@ -11,6 +11,9 @@ READY  := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 QUIX   := .assay/quix
 QUIX_READY := $(QUIX)/.ready
+# The tests of a file run in order in one process. Byte code is written whatever the shell says: to compile it in every run
+# takes a third of the time until the first test begins.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadfile
 
 # The services of the workers that run.
 WORKERS = docker compose ps --format '{{.Service}} {{.Labels}}' | grep assay.handler= | cut -d' ' -f1 | sort -u
@@ -54,7 +57,7 @@ done
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-faults test-mutants test-containers check bench accuracy up roll down generate lock pin-images clean
+.PHONY: help setup demo test test-quick test-slow test-faults test-mutants test-containers check bench accuracy up roll down generate lock pin-images clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -81,8 +84,14 @@ $(QUIX_READY): tools/bench/quix-requirements.txt
 demo: setup ## Run the whole job on a sample web (ARGS="--once --json" for scripts)
 	@$(BIN)/assay demo $(ARGS)
 
-test: setup ## Run every test, on a real Kafka
-	$(BIN)/pytest $(ARGS)
+test: setup ## Run the tests on a real Kafka, without those of test-slow
+	$(PYTEST) -m "not slow" $(ARGS)
+
+test-quick: setup ## Run the tests that need no Kafka, for the inner loop
+	$(PYTEST) -m "not slow and not kafka" $(ARGS)
+
+test-slow: setup ## Run the rest: large backfills, own brokers, tests of tests, trainings, live Prometheus, the tutorial
+	$(PYTEST) -m slow $(ARGS)
 
 test-faults: setup ## Rounds of faults on a real Kafka (ROUNDS=200, ARGS="--seed 1 --json")
 	$(BIN)/python -m tests.faults --rounds $(ROUNDS) $(ARGS)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import gc
+import os
+import pickle
 import signal
 import sys
 import uuid
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import hypothesis
 import pytest
+import yaml
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
@@ -28,11 +34,13 @@ def kafka() -> Iterator[str]:
 
 
 @pytest.fixture
-def topic_prefix(request: pytest.FixtureRequest) -> Iterator[str]:
+def topic_prefix(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A prefix that no other test uses, such as ``t3f9a1c07b2d.``, for topics, groups and transactional ids.
 
-    The topics go with the test: a broker has a file open for each partition, and a few hundred tests have thousands.
+    The test creates the topics that it uses; commands create none, for each of them would create all. The topics are
+    deleted after the test, because the broker keeps a file open for each partition.
     """
+    monkeypatch.setenv("ASSAY_KAFKA__CREATE_TOPICS", "false")
     prefix = f"t{uuid.uuid4().hex[:11]}."
     servers = request.getfixturevalue("kafka") if "kafka" in request.fixturenames else None
     yield prefix
@@ -40,6 +48,70 @@ def topic_prefix(request: pytest.FixtureRequest) -> Iterator[str]:
         # In a thread, for the test's own event loop may still be there.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(asyncio.run, _delete_topics(servers, prefix)).result()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _yaml_parsed_once() -> Iterator[None]:
+    """Most tests load the shipped configuration, and to parse its files takes four fifths of that time."""
+    load = yaml.load
+    pickled = functools.cache(lambda text, loader: pickle.dumps(load(text, loader)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yaml, "load", lambda text, Loader: pickle.loads(pickled(text, Loader)))  # noqa: N803, S301
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Journal, fetch cache and index of each test are new: neither those of the checkout nor those of another test."""
+    folder = tmp_path_factory.getbasetemp() / "state" / uuid.uuid4().hex
+    monkeypatch.setenv("ASSAY_LLM__CACHE_PATH", str(folder / "llm.sqlite"))
+    monkeypatch.setenv("ASSAY_FETCH__CACHE_PATH", str(folder / "fetch.sqlite"))
+    monkeypatch.setenv("ASSAY_INDEX__PATH", str(folder / "index"))
+
+
+IN_CI = bool(os.environ.get("CI"))
+MOST_RERUNS = 2
+"""More tests that pass only at their second try are a fault of the product or of the tests, not of the machine."""
+ROOT = Path(__file__).parents[1]
+
+# A developer's runs try other examples each time. A run in CI tries the same ones, and a failure there can be repeated.
+hypothesis.settings.register_profile("assay", deadline=None, derandomize=IN_CI, print_blob=True)
+hypothesis.settings.load_profile("assay")
+
+
+def state_of_the_checkout() -> dict[Path, int]:
+    """What Assay keeps in the checkout, with the times of its changes."""
+    return {path: path.stat().st_mtime_ns for path in (ROOT / ".assay").rglob("*") if path.is_file()}
+
+
+STATE_BEFORE = state_of_the_checkout()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests on a real broker have a second try in CI, because a busy machine can starve the broker."""
+    if IN_CI:
+        for item in items:
+            if item.get_closest_marker("kafka"):
+                item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A run is not green that tested nothing, needed many second tries, or wrote into the checkout."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if hasattr(session.config, "workerinput") or reporter is None or session.config.option.collectonly:
+        return
+    problems = []
+    if not reporter.stats.get("passed"):
+        problems.append("no test passed")
+    if (reruns := len(reporter.stats.get("rerun", ()))) > MOST_RERUNS:
+        problems.append(f"{reruns} tests needed a second try; {MOST_RERUNS} may")
+    if written := sorted(state_of_the_checkout().items() - STATE_BEFORE.items()):
+        problems.append(f"tests wrote into the checkout: {', '.join(str(path) for path, _ in written)}")
+    for problem in problems:
+        reporter.write_line(f"\nThe run failed: {problem}", red=True)
+    if problems and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_configure() -> None:

@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Minutes of containers are no part of ``make test``, even where an engine answers."""
+    """They take minutes, so they run only by name: ``make test-containers``."""
     asked = [Path(argument.partition("::")[0]).absolute() for argument in config.invocation_params.args]
     return None if any(path == HERE or HERE in path.parents for path in asked) else True
 

@@ -238,13 +238,19 @@ def test_an_example_fits_todays_schema_and_every_released_one_of_its_topic(path:
     jsonschema.validate(json.loads(path.read_text("utf-8")), schema_of(topic), jsonschema.Draft202012Validator)
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("checkout")
+    (folder / "pyproject.toml").touch()
+    shutil.copytree(ROOT / "config", folder / "config")
+    shutil.copytree(ROOT / "schemas", folder / "schemas", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    assert run_generate(check=False, as_json=True, root=folder) == 0
+    return folder
+
+
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    (tmp_path / "pyproject.toml").touch()
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    shutil.copytree(ROOT / "schemas", tmp_path / "schemas", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
-    assert run_generate(check=False, as_json=True, root=tmp_path) == 0
-    return tmp_path
+def checkout(written: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(written, tmp_path / "checkout"))
 
 
 def test_an_example_can_not_be_removed_or_edited_in_silence(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """What every handler of the topology promises, tried on every golden example of the topic it reads."""
 
 import inspect
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -159,13 +160,15 @@ def test_every_example_comes_to_an_outcome_and_to_the_same_again(handler: Handle
     assert event.to_json() == before
 
 
-@pytest.mark.parametrize("hostile", HOSTILE, ids=lambda text: repr(text[:20]))
-@pytest.mark.parametrize(("handler", "path"), CASES)
-def test_no_text_makes_a_handler_raise(handler: Handler, path: Path, hostile: str) -> None:
+@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
+def test_no_text_makes_a_handler_raise(handler: Handler) -> None:
+    """In any field of the shortest and of the longest example."""
     rules = rules_of(handler)
-    for value in mutations(json.loads(path.read_text("utf-8")), hostile):
-        try:
-            event = handler.consumes.event.model_validate(value)
-        except ValidationError:
-            continue
-        check(handler, decide(handler, event, rules, generous), rules)
+    examples = sorted((path.read_bytes() for path in (EXAMPLES / handler.consumes.name).glob("*.json")), key=len)
+    for example, hostile in itertools.product({examples[0], examples[-1]}, HOSTILE):
+        for value in mutations(json.loads(example), hostile):
+            try:
+                event = handler.consumes.event.model_validate(value)
+            except ValidationError:
+                continue
+            check(handler, decide(handler, event, rules, generous), rules)

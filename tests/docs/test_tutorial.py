@@ -55,6 +55,7 @@ def free_port() -> int:
         return port
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("name", "least"), [("tutorial.md", 12), ("query.md", 5), ("answers.md", 3)])
 def test_what_a_page_says_is_what_happens(kafka: str, topic_prefix: str, tmp_path: Path, name: str, least: int) -> None:

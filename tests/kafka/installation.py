@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,17 +19,17 @@ from streams.app import Application
 from streams.kafka import make_admin, make_producer, make_reader, opened
 from streams.settings import Settings, load_settings
 from streams.topic_plan import create_topics
-from streams.topology import HANDLERS, Handler
+from streams.topology import HANDLERS, Handler, Topic
 
 CRAWLED = "pages.crawled.v1"
 SCORED = "pages.scored.v1"
 GROUP = "assay.score_page"
 DEAD = f"{CRAWLED}.{GROUP}.dlq"
-
+SCORE_PAGE = HANDLERS[:1]
+QUICK_BREAKER = {"first_seconds": 0.2, "max_seconds": 0.5}
 
 _OFFSETS = "__consumer_offsets"
 _MARKERS_SECONDS = 10.0
-_Ends = Mapping[TopicPartition, int]
 
 
 class NoRules(Rules):
@@ -79,11 +79,11 @@ class Installation:
             await asyncio.gather(*sent)
             if transactional:
                 await producer.commit_transaction()
-                await self.settle(self.prefix + topic)
+                await self.settle(topic)
 
     async def read(self, *topics: str) -> list[ConsumerRecord]:
         """Everything committed on topics, to the end as it is now."""
-        await self.settle(*(self.prefix + topic for topic in topics))
+        await self.settle(*topics)
         async with opened(make_reader(self.settings.kafka)) as reader:
             partitions = [
                 TopicPartition(self.prefix + topic, number)
@@ -122,16 +122,31 @@ class Installation:
             return {partition.partition: end for partition, end in found.items()}
 
     async def settle(self, *topics: str) -> None:
-        """Waits until what stands in topics is committed or aborted: a broker confirms a commit before it can be read.
+        """Waits until the transactions on these topics have ended: Kafka confirms a commit before it can be read."""
+        places = [
+            TopicPartition(self.prefix + topic, number)
+            for topic in topics
+            for number in await partitions_of(self.settings, self.prefix + topic)
+        ]
+        await self._settle(places)
 
-        Not for ever, for a transaction whose producer was killed stays open until the broker's patience is over.
-        """
+    async def settle_offsets(self, *groups: str) -> None:
+        """Waits until the transactions that commit offsets of these groups have ended."""
+        count = len(await partitions_of(self.settings, _OFFSETS))
+        await self._settle([TopicPartition(_OFFSETS, _hash(self.prefix + group) % count) for group in groups])
+
+    async def _settle(self, places: Sequence[TopicPartition]) -> None:
+        """The wait is bounded, because the transaction of a killed producer stays open until Kafka's timeout."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_MARKERS_SECONDS), _looking_at_ends(self.settings, topics) as ends_now:
-                ends, readable = await ends_now()
+            async with (
+                asyncio.timeout(_MARKERS_SECONDS),
+                opened(make_reader(self.settings.kafka, uncommitted=True)) as whole,
+                opened(make_reader(self.settings.kafka)) as reader,
+            ):
+                ends, readable = await whole.end_offsets(places), await reader.end_offsets(places)
                 while any(readable[place] < end for place, end in ends.items()):
                     await asyncio.sleep(0.02)
-                    _, readable = await ends_now()
+                    readable = await reader.end_offsets(places)
 
     @asynccontextmanager
     async def running(self, *handlers: Handler, **flags: Any) -> AsyncIterator[Application]:
@@ -150,49 +165,48 @@ class Installation:
         """Runs handlers, which may feed each other, until everything is caught up."""
         async with self.running(*handlers, **flags) as application:
             await self.quiet(application)
-        await self.settle(_OFFSETS)
+        await self.settle_offsets(*(group.subscription.group for group in application.groups))
 
     async def quiet(self, application: Application, seconds: float = 60.0) -> None:
         """Waits until all is caught up, and what came of it can be read."""
         await until(application.caught_up, seconds=seconds)
-        emitted = {topic.name for group in application.groups for topic in group.handler.emits}
-        await self.settle(*(self.prefix + name for name in sorted(emitted)))
+        await self.settle(*sorted({topic.name for group in application.groups for topic in group.handler.emits}))
 
 
 def install(bootstrap: str, prefix: str, **flags: Any) -> Settings:
-    """Settings for a test: the shared broker, a prefix of its own, no HTTP, an index in memory."""
-    flags = {"index": {"path": None}, **flags}
+    """Settings for a test: the shared broker, a prefix of its own, no HTTP, an index in memory, quick breakers."""
+    index, processing, llm = flags.pop("index", {"path": None}), flags.pop("processing", {}), flags.pop("llm", {})
     return load_settings(
-        kafka={"bootstrap_servers": bootstrap, "topic_prefix": prefix}, http={"enabled": False}, **flags
+        kafka={"bootstrap_servers": bootstrap, "topic_prefix": prefix},
+        http={"enabled": False},
+        index=index,
+        processing=processing | {"breaker": QUICK_BREAKER | processing.get("breaker", {})},
+        llm={f"breaker_{name}": value for name, value in QUICK_BREAKER.items()} | llm,
+        **flags,
     )
 
 
-async def installed(bootstrap: str, prefix: str, handlers: Sequence[Handler] = HANDLERS, **flags: Any) -> Installation:
-    """An installation with its topics made."""
+async def installed(
+    bootstrap: str,
+    prefix: str,
+    handlers: Sequence[Handler] = SCORE_PAGE,
+    topics: Sequence[Topic] = (),
+    **flags: Any,
+) -> Installation:
+    """An installation with the topics of ``handlers``, and with ``topics`` besides.
+
+    A topic costs the broker about 50 ms of CPU, so a test names only those that it uses.
+    """
     settings = install(bootstrap, prefix, **flags)
-    await create_topics(settings, handlers=handlers)
+    used = [topic for handler in handlers for topic in (*handler.emits, handler.consumes)]
+    by_name = {topic.name: topic for topic in (*used, *topics)}
+    await create_topics(settings, topics=tuple(by_name.values()), handlers=handlers)
     return Installation(settings)
 
 
-@asynccontextmanager
-async def _looking_at_ends(
-    settings: Settings, topics: Sequence[str]
-) -> AsyncIterator[Callable[[], Awaitable[tuple[_Ends, _Ends]]]]:
-    """Asks for the ends of topics, by partition: of everything, and of what can be read."""
-    async with contextlib.AsyncExitStack() as stack:
-        admin = await stack.enter_async_context(opened(make_admin(settings.kafka)))
-        places = [
-            TopicPartition(described["topic"], partition["partition"])
-            for described in await admin.describe_topics(list(topics))
-            for partition in described["partitions"]
-        ]
-        whole = await stack.enter_async_context(opened(make_reader(settings.kafka, uncommitted=True)))
-        reader = await stack.enter_async_context(opened(make_reader(settings.kafka)))
-
-        async def ends() -> tuple[_Ends, _Ends]:
-            return await whole.end_offsets(places), await reader.end_offsets(places)
-
-        yield ends
+def handlers_named(*names: str) -> tuple[Handler, ...]:
+    """The handlers of these names, in the order of the topology."""
+    return tuple(handler for handler in HANDLERS if handler.name in names)
 
 
 async def partitions_of(settings: Settings, topic: str) -> Sequence[int]:
@@ -200,6 +214,14 @@ async def partitions_of(settings: Settings, topic: str) -> Sequence[int]:
     async with opened(make_admin(settings.kafka)) as admin:
         [described] = await admin.describe_topics([topic])
         return [partition["partition"] for partition in described["partitions"]]
+
+
+def _hash(text: str) -> int:
+    """The hash by which Kafka assigns a group to a partition: that of a Java string, without its sign."""
+    number = 0
+    for character in text.encode("ascii"):
+        number = (31 * number + character) & 0xFFFFFFFF
+    return min(number, 2**32 - number)
 
 
 async def until(condition: Callable[[], Any], times: int = 1, seconds: float = 60.0) -> None:

@@ -66,6 +66,7 @@ async def publish(settings: Settings, *arguments: str) -> tuple[int, dict[str, A
     return process.returncode or 0, json.loads(out) if out.strip() else {}, err.decode()
 
 
+@pytest.mark.slow
 async def test_killed_five_times_it_publishes_everything_once_and_in_order(
     installation: Installation, tmp_path: Path
 ) -> None:
@@ -97,6 +98,7 @@ async def test_killed_five_times_it_publishes_everything_once_and_in_order(
     assert {dict(record.headers)["assay_run"] for record in await installation.read(PAGES)} == {b"five"}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 async def test_a_broker_that_dies_and_comes_back_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_KAFKA__TRANSACTION_TIMEOUT_SECONDS", "5")

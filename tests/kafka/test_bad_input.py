@@ -25,10 +25,10 @@ from schemas.outcome import Dead
 from streams.codec import decode
 from streams.kafka import make_producer, opened
 from streams.topology import Handler, handler_named
-from tests.kafka.installation import Installation, installed
+from tests.kafka.installation import Installation, handlers_named, installed
 from tests.kafka.malformed import Input, enormous, good_batch, good_page, malformed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300), pytest.mark.slow]
 
 MEMORY_LIMIT_KIB = 400 * 1024
 MARGIN_KIB = 20 * 1024
@@ -147,7 +147,7 @@ def kept(record: ConsumerRecord, sent: Input, letter: DeadLetter) -> bool:
 
 
 async def test_every_record_is_answered_or_buried_once_and_memory_stays_flat(kafka: str, topic_prefix: str) -> None:
-    assay = await installed(kafka, topic_prefix)
+    assay = await installed(kafka, topic_prefix, handlers_named("score_page", "classify_results"))
     handlers = [handler for name in ("score_page", "classify_results") if (handler := handler_named(name))]
     written = {
         "score_page": await write(assay, handlers[0].consumes.name, mixed("score_page", 20_000)),

@@ -97,6 +97,7 @@ def test_every_test_has_a_prefix_of_its_own(topic_prefix: str) -> None:
     assert topic_prefix.endswith(".")
 
 
+@pytest.mark.slow
 async def test_a_killed_broker_comes_back_where_it_was(topic_prefix: str) -> None:
     async with LocalKafka() as kafka:
         address, first, folder = kafka.bootstrap_servers, kafka.pid, kafka.data_dir
@@ -114,6 +115,7 @@ async def test_a_killed_broker_comes_back_where_it_was(topic_prefix: str) -> Non
     assert not kafka.running
 
 
+@pytest.mark.slow
 def test_a_named_folder_is_kept_and_taken_up_again(tmp_path: Path, topic_prefix: str) -> None:
     with LocalKafka(data_dir=tmp_path / "kafka") as kafka:
         asyncio.run(create(kafka.bootstrap_servers, topic_prefix))
@@ -127,6 +129,7 @@ def test_a_named_folder_is_kept_and_taken_up_again(tmp_path: Path, topic_prefix:
         assert asyncio.run(read(kafka.bootstrap_servers, topic_prefix, 1)) == [b"kept"]
 
 
+@pytest.mark.slow
 async def test_a_cancelled_start_leaves_nothing() -> None:
     kafka = LocalKafka()
     starting = asyncio.create_task(kafka.__aenter__())
@@ -141,6 +144,7 @@ async def test_a_cancelled_start_leaves_nothing() -> None:
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_no_broker_outlives_a_parent_that_was_killed() -> None:
     """Started from a thread that has ended by then, which a parent death signal alone would not survive."""
     parent = subprocess.Popen(
@@ -171,6 +175,7 @@ def test_no_broker_outlives_a_parent_that_was_killed() -> None:
 COMMAND = "import sys; from streams.commands.broker import run_broker; sys.exit(run_broker(None, None, {as_json}))"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_the_command_says_where_and_stops_in_good_order(stop: signal.Signals) -> None:
     command = subprocess.Popen(
@@ -190,6 +195,7 @@ def test_the_command_says_where_and_stops_in_good_order(stop: signal.Signals) ->
     assert not Path(said["data_dir"]).exists()
 
 
+@pytest.mark.slow
 def test_the_command_fails_when_the_broker_ends_by_itself() -> None:
     command = subprocess.Popen(
         [sys.executable, "-c", COMMAND.format(as_json=False)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 from pathlib import Path
@@ -15,6 +16,8 @@ from streams.commands.run import run_handlers
 from streams.commands.tail import run_tail
 from streams.commands.topics import run_topics
 from streams.settings import Settings
+from streams.topic_plan import create_topics
+from streams.topology import RETRIEVAL_BATCHES
 from tests.kafka.installation import install
 
 pytestmark = pytest.mark.kafka
@@ -48,8 +51,11 @@ def test_topics_are_made_once_and_compared(settings: Settings, capfd: pytest.Cap
 
 
 def test_pages_go_from_a_folder_through_the_handler_to_the_reader(
-    settings: Settings, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    kafka: str, topic_prefix: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The first command creates the topics."""
+    monkeypatch.delenv("ASSAY_KAFKA__CREATE_TOPICS")
+    settings = install(kafka, topic_prefix)
     (tmp_path / "pages").mkdir()
     for number in range(4):
         html = f"<title>Page {number}</title><p>Some text about page {number}.</p>"
@@ -76,6 +82,7 @@ def test_pages_go_from_a_folder_through_the_handler_to_the_reader(
 def test_json_lines_are_checked_before_they_are_sent(
     settings: Settings, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    asyncio.run(create_topics(settings, [RETRIEVAL_BATCHES], []))
     good = json.dumps({"batchId": "b1", "query": "q", "retrievedContent": []})
     (tmp_path / "batches.jsonl").write_text(f"{good}\nnot json\n{{}}\n\n{good}\n")
     assert run_publish("retrieval.batches.v1", [tmp_path / "batches.jsonl"], settings, True, None, "backfill-1") == 1

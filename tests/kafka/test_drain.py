@@ -85,7 +85,7 @@ async def test_it_is_not_caught_up_while_a_transaction_may_still_be_committed(as
         assert not await application.caught_up()
         await slow.commit_transaction()
         await until(application.caught_up)
-    await assay.settle(assay.prefix + SCORED)
+    await assay.settle(SCORED)
     assert len(await assay.read(SCORED)) == 2
 
 

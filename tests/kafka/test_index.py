@@ -31,7 +31,6 @@ SCORE_PAGE, INDEX_PAGE = (handler for handler in HANDLERS if handler.name in {"s
 
 RULES = shipped_rules(IndexPageRules)
 SECTIONS = (RULES.tiered_indexing, RULES.index_points)
-QUICK: dict[str, Any] = {"processing": {"breaker": {"failures": 3, "first_seconds": 0.2, "max_seconds": 0.5}}}
 DATE = "2026-01-02T08:00:00Z"
 STORY = "The council has voted on the new bridge over the river. It will carry two lanes and a path for bicycles. " * 4
 
@@ -79,7 +78,7 @@ def points(server: QdrantServer) -> Counter[str]:
 async def test_thirty_articles_are_indexed_as_deep_as_they_are_trusted(
     kafka: str, topic_prefix: str, tmp_path: Path
 ) -> None:
-    assay = await installed(kafka, topic_prefix, index={"path": tmp_path / "index"})
+    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE), index={"path": tmp_path / "index"})
     await assay.feed(article(number, "ABC"[number % 3]) for number in range(30))
     await assay.drain(SCORE_PAGE, INDEX_PAGE)
     events = await indexed(assay)
@@ -113,7 +112,7 @@ async def test_thirty_articles_are_indexed_as_deep_as_they_are_trusted(
 async def test_a_page_that_crosses_tiers_has_the_points_of_its_newest_version(
     kafka: str, topic_prefix: str, server: QdrantServer
 ) -> None:
-    assay = await installed(kafka, topic_prefix, index={"url": server.url})
+    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
     await assay.feed([scored("A", 1, 1)], SCORED)
     await assay.drain(INDEX_PAGE)
     whole = points(server)["1"]
@@ -132,7 +131,13 @@ async def test_a_page_that_crosses_tiers_has_the_points_of_its_newest_version(
 async def test_while_the_index_is_down_intake_rests_and_nothing_is_lost(
     kafka: str, topic_prefix: str, server: QdrantServer
 ) -> None:
-    assay = await installed(kafka, topic_prefix, index={"url": server.url, "timeout_seconds": 1}, **QUICK)
+    assay = await installed(
+        kafka,
+        topic_prefix,
+        (SCORE_PAGE, INDEX_PAGE),
+        index={"url": server.url, "timeout_seconds": 1},
+        processing={"breaker": {"failures": 3}},
+    )
     server.status = 503
     await assay.feed([scored("ABC"[number % 3], number) for number in range(40)], SCORED)
     async with assay.running(INDEX_PAGE) as application:
@@ -151,7 +156,7 @@ async def test_while_the_index_is_down_intake_rests_and_nothing_is_lost(
 
 
 async def test_to_drain_ends_when_the_index_stays_down(kafka: str, topic_prefix: str, server: QdrantServer) -> None:
-    assay = await installed(kafka, topic_prefix)
+    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE))
     server.status = 503
     await assay.feed([scored("C", number) for number in range(40)], SCORED)
     environment = environment_of(assay) | {
@@ -180,7 +185,7 @@ async def test_to_drain_ends_when_the_index_stays_down(kafka: str, topic_prefix:
 async def test_two_copies_share_a_server_and_write_each_page_once(
     kafka: str, topic_prefix: str, server: QdrantServer
 ) -> None:
-    assay = await installed(kafka, topic_prefix, index={"url": server.url})
+    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
     await assay.feed([scored("ABC"[number % 3], number) for number in range(60)], SCORED)
     async with assay.running(INDEX_PAGE) as one, assay.running(INDEX_PAGE) as other:
         await until(lambda: len(points(server)) == 60)
@@ -191,10 +196,11 @@ async def test_two_copies_share_a_server_and_write_each_page_once(
     assert sum(points(server).values()) == sum(event.points for event in events)
 
 
+@pytest.mark.slow
 async def test_killed_at_any_moment_it_leaves_just_the_right_points(
     kafka: str, topic_prefix: str, server: QdrantServer
 ) -> None:
-    assay = await installed(kafka, topic_prefix)
+    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE))
     server.delay_seconds = 0.02
     first = [scored("A", number, 1) for number in range(20)]
     second = [scored("ABC"[number % 3], number, 2) for number in range(20)]
@@ -216,7 +222,7 @@ async def test_killed_at_any_moment_it_leaves_just_the_right_points(
 
 
 async def test_a_second_copy_on_the_same_files_says_what_to_do(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
-    assay = await installed(kafka, topic_prefix)
+    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE))
     owner = QdrantClient(path=str(tmp_path / "index"))
     environment = environment_of(assay) | {"ASSAY_INDEX__PATH": str(tmp_path / "index")}
     process = await asyncio.create_subprocess_exec(

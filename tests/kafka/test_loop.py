@@ -22,8 +22,7 @@ from schemas.extraction import ExtractionCompleted, ExtractionNeeded, Extraction
 from schemas.replies import FetchFailure
 from schemas.retrieval import ResultsClassified, ResultType, RetrievalBatch, RetrievalEvaluated
 from streams.kafka import make_producer, opened
-from streams.topology import HANDLERS, Handler
-from tests.kafka.installation import CRAWLED, Installation, installed, until
+from tests.kafka.installation import CRAWLED, Installation, handlers_named, installed, until
 from tests.streams.fetch.web import Web, response, serving
 
 pytestmark = pytest.mark.kafka
@@ -31,10 +30,8 @@ pytestmark = pytest.mark.kafka
 BATCHES, CLASSIFIED, EVALUATED = "retrieval.batches.v1", "results.classified.v1", "retrieval.evaluated.v1"
 ASSAY = Path(sys.executable).parent / "assay"
 NEEDED, COMPLETED = "extraction.needed.v1", "extraction.completed.v1"
-LOOP: tuple[Handler, ...] = tuple(
-    handler for handler in HANDLERS if handler.name in ("classify_results", "fetch_page", "evaluate_retrieval")
-)
-FETCH = next(handler for handler in HANDLERS if handler.name == "fetch_page")
+LOOP = handlers_named("classify_results", "fetch_page", "evaluate_retrieval")
+[FETCH] = handlers_named("fetch_page")
 HOST = "kalender.example"
 QUERY = "concerts in Harbour Town this week"
 
@@ -108,7 +105,7 @@ def fetching(web: Web, tmp_path: Path, *hosts: str, **changes: Any) -> dict[str,
 
 
 async def install(kafka: str, prefix: str, fetch: dict[str, Any]) -> Installation:
-    return await installed(kafka, prefix, fetch=fetch)
+    return await installed(kafka, prefix, LOOP, fetch=fetch)
 
 
 async def test_a_listing_leads_to_its_details_and_to_a_better_second_attempt(

@@ -33,9 +33,9 @@ from streams.settings import HttpSettings, load_settings
 from streams.telemetry.labels import TASKS
 from streams.telemetry.metric_defs import METRICS
 from streams.telemetry.metrics import Metrics
-from streams.topology import HANDLERS, Handler, handler_named
+from streams.topology import HANDLERS, REPLAYS, Handler, handler_named
 from tests.handlers.indexing.pages import LONG, scored_page
-from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, page, scorer, until
+from tests.kafka.installation import CRAWLED, SCORED, Installation, handlers_named, installed, page, scorer, until
 from tests.kafka.malformed import enormous, good_page, malformed
 from tests.kafka.replays import planned
 from tests.streams.fetch.web import response, serving
@@ -103,6 +103,7 @@ def judge(name: str) -> Handler:
     return handler
 
 
+@pytest.mark.slow
 async def test_the_demonstration_shows_every_metric_that_needs_no_trouble_and_no_model(
     kafka: str, topic_prefix: str
 ) -> None:
@@ -130,10 +131,8 @@ async def test_a_judge_that_asks_a_model_shows_calls_tokens_money_waits_and_brea
                 "model": MODEL,
                 "cache_path": tmp_path / "llm.sqlite",
                 "budget_usd_per_day": 5.0,
-                "breaker_first_seconds": 0.2,
             },
             models={"limits": {MODEL: {"price_in": 1.0, "price_out": 2.0, "requests_per_minute": 60_000}}},
-            processing={"breaker": {"first_seconds": 0.2, "max_seconds": 0.5}},
         )
         topic = handler.consumes.name
         async with place.running(handler) as application:
@@ -190,7 +189,7 @@ def flaky() -> Callable[[CrawledPage, Rules], Outcome]:
 
 
 async def test_faststreams_own_metrics_tell_the_groups_of_one_topic_apart(kafka: str, topic_prefix: str) -> None:
-    place = await installed(kafka, topic_prefix)
+    place = await installed(kafka, topic_prefix, handlers_named("score_page", "classify_results"))
     pages = [page(number) for number in range(7)]
     await place.feed(pages)
     other = replace(scorer(), name="classify_results")
@@ -217,7 +216,7 @@ async def test_what_comes_a_second_time_is_counted_as_that(kafka: str, topic_pre
             "<title>Tides</title><main><h1>Tides</h1><p>High tide is at half past four.</p>"
         )
         fetch = {"resolve": {"harbour.example": web.place}, "min_delay_seconds": 0.0, "cache_path": tmp_path / "f.db"}
-        place = await installed(kafka, topic_prefix, fetch=fetch)
+        place = await installed(kafka, topic_prefix, handlers, fetch=fetch)
         async with place.running(*handlers) as application:
             await place.feed([page(0)])
             tiers: tuple[Tier, ...] = ("A", "C")
@@ -245,7 +244,7 @@ async def test_what_comes_a_second_time_is_counted_as_that(kafka: str, topic_pre
 async def test_a_replay_shows_its_progress_in_a_lane_of_its_own_and_its_plan_in_no_label(
     kafka: str, topic_prefix: str
 ) -> None:
-    place = await installed(kafka, topic_prefix)
+    place = await installed(kafka, topic_prefix, handlers_named("score_page", "index_page"), [REPLAYS])
     await place.feed([page(number) for number in range(9)])
     await place.feed([(b"", b"{")])
     name = "a-name-that-nobody-foresaw"
@@ -315,6 +314,7 @@ async def test_no_input_makes_a_series(kafka: str, topic_prefix: str, tmp_path: 
         place = await installed(
             kafka,
             topic_prefix,
+            HANDLERS,
             llm={"base_url": server.base_url, "model": 'odd "model" \n\\', "cache_path": tmp_path / "llm.sqlite"},
             fetch={"cache_path": tmp_path / "fetch.sqlite", "attempts": 1},
         )

@@ -73,11 +73,8 @@ async def place_of(
             "cache_path": folder / "llm.sqlite",
             "first_backoff_seconds": 0.02,
             "breaker_failures": FAILURES,
-            "breaker_first_seconds": 0.2,
-            "breaker_max_seconds": 0.4,
             "max_rest_seconds": 0.5,
         },
-        processing={"breaker": {"first_seconds": 0.2, "max_seconds": 0.4}},
         model_tasks={task: {"model": task} for task in TASKS},
         models={
             "limits": {"default": {"requests_per_minute": per_minute, "tokens_per_minute": 10**8, "in_flight": 64}},

@@ -55,10 +55,8 @@ async def settled(kafka: str, prefix: str, base_url: str, folder: Path, **llm: A
             "base_url": base_url,
             "model": "m",
             "cache_path": folder / "llm.sqlite",
-            "breaker_first_seconds": 0.2,
             **llm,
         },
-        processing={"breaker": {"first_seconds": 0.2, "max_seconds": 0.5}},
         models={
             "limits": {"default": {"requests_per_minute": 60_000, "tokens_per_minute": 10_000_000, "in_flight": 48}},
             "replay_share": 0.0,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiokafka.admin import AIOKafkaAdminClient, NewPartitions
+from aiokafka.admin import NewPartitions
 
 from streams.commands.publish import run_publish
 from streams.commands.tail import run_tail
@@ -127,9 +127,7 @@ def feed(settings: Settings, topic: str, *values: bytes, partition: int = 0) -> 
 
 @pytest.fixture
 def ready(kafka: str, topic_prefix: str) -> Settings:
-    settings = install(kafka, topic_prefix)
-    assert run_topics("create", settings, as_json=True) == 0
-    return settings
+    return asyncio.run(installed(kafka, topic_prefix)).settings
 
 
 def values(capsys: pytest.CaptureFixture[str]) -> list[Any]:
@@ -138,7 +136,6 @@ def values(capsys: pytest.CaptureFixture[str]) -> list[Any]:
 
 def test_tail_begins_and_ends_where_it_is_told(ready: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     feed(ready, PAGES, *(str(number).encode() for number in range(5)))
-    capsys.readouterr()
     assert run_tail(PAGES, ready, "3", None, as_json=True, follow=False) == 0
     assert values(capsys) == [3, 4]
     assert run_tail(PAGES, ready, "earliest", 2, as_json=True) == 0
@@ -152,7 +149,6 @@ def test_a_topic_is_known_by_both_its_names_and_dead_letters_are_topics_too(
     ready: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     feed(ready, DEAD, b"{")
-    capsys.readouterr()
     for name in (DEAD, ready.kafka.topic_prefix + DEAD):
         assert run_tail(name, ready, "earliest", 1, as_json=True) == 0
         assert values(capsys) == [{"bytes": 1, "content_type": None}]
@@ -170,34 +166,10 @@ def test_a_topic_that_is_not_there_yet_is_told_from_one_that_is_none(
     assert json.loads(capsys.readouterr().out)["topics"] == []
 
 
-def test_records_are_counted_and_growth_is_told_not_made(ready: Settings, capsys: pytest.CaptureFixture[str]) -> None:
-    async def grown(admin: AIOKafkaAdminClient) -> bool:
-        [described] = await admin.describe_topics([ready.kafka.topic_prefix + PAGES])
-        return len(described["partitions"]) == 8
-
-    async def grow() -> None:
-        async with opened(make_admin(ready.kafka)) as admin:
-            await admin.create_partitions({ready.kafka.topic_prefix + PAGES: NewPartitions(8)})
-            # The controller has made them before every broker tells of them.
-            await until(lambda: grown(admin))
-
-    feed(ready, PAGES, b"1", b"2")
-    asyncio.run(grow())
-    capsys.readouterr()
-    name = ready.kafka.topic_prefix + PAGES
-    assert run_topics("list", ready, as_json=False) == 0
-    assert f"{name}\t8\t2" in capsys.readouterr().out.splitlines()
-    assert run_topics("create", ready, as_json=True) == 0
-    assert json.loads(capsys.readouterr().out)["created"] == []
-    assert run_topics("diff", ready, as_json=False) == 1
-    assert f"{name}: partitions should be 6, is 8" in capsys.readouterr().out.splitlines()
-
-
 def test_large_pages_arrive_at_a_rate(ready: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     body = os.urandom(4 * 1024 * 1024)
     for number in range(3):
         (tmp_path / f"{number}.html").write_bytes(b"<p>" + body + bytes([number]))
-    capsys.readouterr()
     assert run_publish(PAGES, [tmp_path], ready, as_json=True, rate=20.0) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["published"], answer["refused"]) == (3, 0)
@@ -209,7 +181,6 @@ def test_many_refusals_are_told_in_short_and_a_terminal_sees_progress(
     ready: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "pages.jsonl").write_bytes(page(1) + b"no page\n" * 30)
-    capsys.readouterr()
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert run_publish(PAGES, [tmp_path / "pages.jsonl"], ready, as_json=False) == 1
     out, err = capsys.readouterr()
@@ -223,14 +194,25 @@ def test_a_path_that_turns_out_unreadable_is_status_2_and_told(
 ) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "pages.jsonl").write_bytes(page(1))
-    capsys.readouterr()
     assert run_publish(PAGES, [tmp_path / "pages.jsonl", tmp_path / "empty"], ready, as_json=True) == 2
     out, err = capsys.readouterr()
     assert json.loads(out)["published"] == 1
     assert "no .html files" in err
 
 
-def test_people_see_what_is_made_and_a_table_on_a_terminal(
+async def grow(settings: Settings, name: str, partitions: int) -> None:
+    """Adds partitions to a topic, and waits until the broker reports them: the controller has them earlier."""
+    async with opened(make_admin(settings.kafka)) as admin:
+        await admin.create_partitions({name: NewPartitions(partitions)})
+
+        async def grown() -> bool:
+            [described] = await admin.describe_topics([name])
+            return len(described["partitions"]) == partitions
+
+        await until(grown)
+
+
+def test_topics_are_listed_created_and_compared_for_people(
     kafka: str, topic_prefix: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = install(kafka, topic_prefix)
@@ -245,6 +227,15 @@ def test_people_see_what_is_made_and_a_table_on_a_terminal(
     assert f"existed        {name}" in capsys.readouterr().out
     assert run_topics("diff", settings, as_json=False) == 0
     assert "as declared" in capsys.readouterr().out
+    # Records are counted. A topic with other partitions is reported and not changed.
+    feed(settings, PAGES, b"1", b"2")
+    asyncio.run(grow(settings, name, 8))
+    assert run_topics("list", settings, as_json=False) == 0
+    assert f"{name}\t8\t2" in capsys.readouterr().out.splitlines()
+    assert run_topics("create", settings, as_json=True) == 0
+    assert json.loads(capsys.readouterr().out)["created"] == []
+    assert run_topics("diff", settings, as_json=False) == 1
+    assert f"{name}: partitions should be 6, is 8" in capsys.readouterr().out.splitlines()
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "120")
     assert run_topics("list", settings, as_json=False) == 0

@@ -25,7 +25,6 @@ REQUESTED, COMPLETED = "ranking.requested.v1", "ranking.completed.v1"
 DEAD = f"{REQUESTED}.assay.rank_results.dlq"
 RETRIES = (f"{REQUESTED}.assay.rank_results.retry.10s", f"{REQUESTED}.assay.rank_results.retry.1m")
 INDEX_PAGE, RANK_RESULTS = (handler for handler in HANDLERS if handler.name in {"index_page", "rank_results"})
-QUICK: dict[str, Any] = {"processing": {"breaker": {"failures": 3, "first_seconds": 0.2, "max_seconds": 0.5}}}
 SCORED = json.dumps({"scores": [{"number": 1, "score": 0.2}, {"number": 2, "score": 0.9}]})
 CANDIDATES: list[dict[str, Any]] = [
     {"url": "https://water.gov.tw/dam", "title": "The dam", "content": "The dam was closed in May.", "cts_score": 83},
@@ -50,7 +49,7 @@ async def installation(kafka: str, prefix: str, base_url: str, folder: Path, **f
             "tasks": {"rank_results": {"deadline_seconds": 1.0, "patience_seconds": 20.0, "attempts": 1}},
             "replay_share": 0.0,
         },
-        **QUICK,
+        processing={"breaker": {"failures": 3}},
         **flags,
     )
 

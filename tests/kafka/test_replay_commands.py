@@ -12,6 +12,7 @@ import pytest
 from schemas.replays import ReplayPlan
 from streams.clock import SystemClock
 from streams.replay.ledger import Ledger, NoLedgerError
+from streams.topology import REPLAYS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, install, installed, page, until
 from tests.kafka.replays import assay_replay, planned
 
@@ -21,7 +22,7 @@ SHADOW = f"{SCORED}.replay.again"
 
 @pytest.fixture
 async def assay(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(kafka, topic_prefix)
+    return await installed(kafka, topic_prefix, topics=[REPLAYS])
 
 
 async def said(assay: Installation, *arguments: str) -> tuple[int | None, Any]:

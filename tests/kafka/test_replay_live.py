@@ -19,7 +19,7 @@ from streams.kafka import connection, make_producer, opened
 from streams.replay.ledger import Ledger
 from streams.replay.run import ReplayRun
 from streams.telemetry.metrics import Metrics
-from streams.topology import HANDLERS
+from streams.topology import HANDLERS, REPLAYS
 from tests.kafka.installation import CRAWLED, GROUP, SCORED, Installation, installed, page, scored, scorer, until
 from tests.kafka.replays import Watched, planned
 
@@ -32,7 +32,7 @@ OLD, NEW = 200, 60
 
 @pytest.fixture
 async def assay(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(kafka, topic_prefix)
+    return await installed(kafka, topic_prefix, topics=[REPLAYS])
 
 
 async def carried_out(assay: Installation, metrics: Metrics, watched: Watched) -> ReplayPlan:

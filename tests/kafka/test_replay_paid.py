@@ -22,7 +22,8 @@ from streams.replay.ledger import Ledger
 from streams.replay.plan import ReplayError, replay_dead_letters
 from streams.replay.upkeep import accounts
 from streams.settings import load_settings
-from tests.kafka.installation import Installation, installed, until
+from streams.topology import REPLAYS
+from tests.kafka.installation import Installation, handlers_named, installed, until
 from tests.kafka.replays import Watched, carried_out, planned
 from tests.streams.llm.judges import input_of, judge_of
 from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, calls_tools, model_server, says, slow
@@ -43,6 +44,8 @@ async def settled(kafka: str, prefix: str, server: ModelServer, folder: Path) ->
     return await installed(
         kafka,
         prefix,
+        handlers_named("judge_relevance", "decontextualize_claim"),
+        [REPLAYS],
         llm={"base_url": server.base_url, "model": "judge", "cache_path": str(folder / "llm.sqlite")},
         models={
             "limits": {"default": {**limits, "price_in": 1.0, "price_out": 20.0}},

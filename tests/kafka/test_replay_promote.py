@@ -21,7 +21,8 @@ from streams.replay.progress import Progress
 from streams.replay.promote import held_back, promote
 from streams.replay.upkeep import accounts, drop
 from streams.telemetry.metrics import Metrics
-from tests.kafka.installation import SCORED, Installation, installed, page, until
+from streams.topology import REPLAYS
+from tests.kafka.installation import SCORED, Installation, handlers_named, installed, page, until
 from tests.kafka.replays import planned, replayed
 
 pytestmark = pytest.mark.kafka
@@ -30,7 +31,9 @@ SHADOW = f"{SCORED}.replay.again"
 
 @pytest.fixture
 async def assay(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(kafka, topic_prefix)
+    return await installed(
+        kafka, topic_prefix, handlers_named("score_page", "index_page", "classify_results"), [REPLAYS]
+    )
 
 
 async def promoted(assay: Installation, stop: asyncio.Event | None = None, **more: Any) -> ReplayPlan:

@@ -22,7 +22,8 @@ from streams.replay.ranges import resolve_ranges
 from streams.replay.shadow import make_shadow
 from streams.replay.terms import check_terms
 from streams.replay.upkeep import accounts, drop
-from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, page, until
+from streams.topology import REPLAYS
+from tests.kafka.installation import CRAWLED, SCORED, Installation, handlers_named, installed, page, until
 from tests.kafka.replays import Watched, carried_out, planned
 
 pytestmark = pytest.mark.kafka
@@ -32,7 +33,7 @@ INDEXED = "documents.indexed.v1.replay.again"
 
 @pytest.fixture
 async def assay(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(kafka, topic_prefix)
+    return await installed(kafka, topic_prefix, handlers_named("score_page", "index_page"), [REPLAYS])
 
 
 @asynccontextmanager

@@ -26,8 +26,8 @@ from streams.replay.selection import make_selector
 from streams.replay.source import read_range, standing_on
 from streams.settings import load_settings
 from streams.topology import RELEVANCE_JUDGED as JUDGED
-from streams.topology import Handler, handler_named
-from tests.kafka.installation import CRAWLED, Installation, installed, page, scored, scorer
+from streams.topology import REPLAYS, Handler
+from tests.kafka.installation import CRAWLED, Installation, handlers_named, installed, page, scored, scorer
 from tests.kafka.replays import Watched, carried_out, planned
 from tests.streams.llm.judges import input_of, judge_of
 from tests.streams.llm.model_server import Behaviour, Wire, model_server, says, status
@@ -39,13 +39,7 @@ JUDGE = judge_of("judge_relevance")
 COUNT = 24
 
 
-def declared(name: str) -> Handler:
-    handler = handler_named(name)
-    assert handler is not None
-    return handler
-
-
-SCORER, INDEXER, CLASSIFIER = (declared(name) for name in ("score_page", "index_page", "classify_results"))
+SCORER, INDEXER, CLASSIFIER = handlers_named("score_page", "index_page", "classify_results")
 
 
 async def read(place: Installation, topic: str, ranges: Sequence[OffsetRange]) -> list[ConsumerRecord]:
@@ -112,6 +106,8 @@ async def judged(kafka: str, topic_prefix: str) -> AsyncIterator[Installation]:
         place = await installed(
             kafka,
             topic_prefix,
+            [JUDGE],
+            [REPLAYS],
             llm={"base_url": server.base_url, "model": "m", "cache_path": None},
             models={"limits": {"default": {"requests_per_minute": 60_000, "tokens_per_minute": 10**8}}},
         )

@@ -122,7 +122,7 @@ async def test_an_outage_rests_intake_burns_nothing_and_leaves_health_alone(kafk
         [handler],
         processing={
             "retries": {"max_attempts": 2, "first_seconds": 0.01},
-            "breaker": {"failures": 3, "first_seconds": 0.2, "max_seconds": 0.4},
+            "breaker": {"failures": 3},
         },
         pipeline={"window_records": 20, "stalled_seconds": 3.0},
     )

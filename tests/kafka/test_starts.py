@@ -12,7 +12,7 @@ from streams.app import Application
 from streams.demo.tally import Tally
 from streams.demo.watch import Watch
 from streams.pipeline.consumer import CountingConsumer
-from streams.topology import HANDLERS
+from streams.topology import HANDLERS, REPLAYS
 from tests.kafka.connections import Connections, SilentBroker, forgets_a_connection, of_aiokafka
 from tests.kafka.installation import install, installed, page
 from tests.kafka.replays import carried_out, planned
@@ -69,7 +69,7 @@ async def test_where_one_group_can_not_start_the_others_do_not_go_on(
 async def test_a_replay_that_is_given_up_while_its_group_starts(
     kafka: str, topic_prefix: str, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = await installed(kafka, topic_prefix, TWO)
+    place = await installed(kafka, topic_prefix, TWO, [REPLAYS])
     await place.feed([page(number) for number in range(3)])
     await planned(place.settings, "score_page")
     start, joined = CountingConsumer.start, asyncio.Event()
@@ -91,7 +91,7 @@ async def test_a_replay_that_is_given_up_while_its_group_starts(
 async def test_a_watch_whose_stop_is_given_up_is_closed_all_the_same(
     kafka: str, topic_prefix: str, connections: Connections
 ) -> None:
-    settings = (await installed(kafka, topic_prefix)).settings
+    settings = (await installed(kafka, topic_prefix, HANDLERS)).settings
     watch = Watch(settings, Tally(settings.tiered_indexing, settings.index.planned_chunks))
     await watch.start()
     stopping = asyncio.create_task(watch.stop())

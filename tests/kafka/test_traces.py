@@ -16,8 +16,7 @@ from streams.app import Application
 from streams.http import HttpServer
 from streams.kafka import make_producer, opened
 from streams.settings import HttpSettings
-from streams.topology import HANDLERS, Handler
-from tests.kafka.installation import CRAWLED, SCORED, Installation, installed
+from tests.kafka.installation import CRAWLED, SCORE_PAGE, SCORED, Installation, handlers_named, installed
 from tests.streams.fetch.web import Web, response, serving
 from tests.streams.llm.judges import GOOD
 from tests.streams.llm.model_server import model_server, says
@@ -29,17 +28,13 @@ MODEL = "small-1"
 SECRET = "Blue Heron Hall"
 
 
-def handlers(*names: str) -> list[Handler]:
-    return [handler for handler in HANDLERS if handler.name in names]
-
-
 async def write(place: Installation, topic: str, value: bytes, *headers: tuple[str, bytes]) -> None:
     async with opened(make_producer(place.settings.kafka, None, "tracer")) as producer:
         await producer.send_and_wait(place.prefix + topic, value, b"key", headers=list(headers))
 
 
 async def run(place: Installation, spans: Spans, *names: str) -> None:
-    application = Application(place.settings, handlers(*names), tracer=spans)
+    application = Application(place.settings, handlers_named(*names), tracer=spans)
     try:
         await application.start()
         await place.quiet(application)
@@ -57,7 +52,7 @@ def attributes(span: ReadableSpan) -> dict[str, Any]:
 
 @pytest.mark.parametrize("header", [f"00-{TRACE}-{ABOVE}-01", "00-of-no-use"])
 async def test_one_trace_leads_from_a_crawled_page_to_its_document(kafka: str, topic_prefix: str, header: str) -> None:
-    place = await installed(kafka, topic_prefix)
+    place = await installed(kafka, topic_prefix, handlers_named("score_page", "index_page"))
     value = b'{"url": "https://harbour.example/1", "html": "<title>Tides</title><p>High tide is at 4:30.</p>"}'
     await write(place, CRAWLED, value, ("traceparent", header.encode()), ("ce_id", b"page-1"))
     spans = Spans()
@@ -112,6 +107,7 @@ async def test_one_trace_leads_from_a_batch_through_its_extraction_to_the_next_b
         place = await installed(
             kafka,
             topic_prefix,
+            handlers_named("classify_results", "fetch_page", "evaluate_retrieval"),
             fetch={"resolve": {host: web.place}, "min_delay_seconds": 0.0, "cache_path": tmp_path / "fetch.db"},
             llm={"base_url": models.base_url, "model": MODEL, "cache_path": tmp_path / "llm.db"},
         )
@@ -187,7 +183,7 @@ async def test_a_collector_is_sent_every_span_before_the_process_ends(kafka: str
             html = f'{{"url": "https://harbour.example/{number}", "html": "<p>Tides</p>"}}'
             await write(place, CRAWLED, html.encode())
         await write(place, CRAWLED, b"{")
-        await place.drain(*handlers("score_page"))
+        await place.drain(*SCORE_PAGE)
     resources = [resource for request in collector.requests for resource in request.resource_spans]
     sent = [span for resource in resources for scope in resource.scope_spans for span in scope.spans]
     assert len(sent) == 6

@@ -14,7 +14,6 @@ import pytest
 from schemas.pages import ScoredPage
 from streams.commands.export import Export, run_export
 from streams.commands.publish import run_publish
-from streams.commands.topics import run_topics
 from streams.kafka import make_producer, opened
 from streams.settings import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED
@@ -40,11 +39,8 @@ SCORES = {
 
 
 @pytest.fixture
-def settings(kafka: str, topic_prefix: str, capsys: pytest.CaptureFixture[str]) -> Settings:
-    settings = install(kafka, topic_prefix)
-    assert run_topics("create", settings, as_json=True) == 0
-    capsys.readouterr()
-    return settings
+def settings(kafka: str, topic_prefix: str) -> Settings:
+    return asyncio.run(installed(kafka, topic_prefix)).settings
 
 
 def score_all(settings: Settings) -> list[ScoredPage]:

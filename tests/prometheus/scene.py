@@ -30,7 +30,7 @@ from streams.replay.ledger import Ledger
 from streams.replay.run import ReplayRun
 from streams.settings import HttpSettings, Settings, load_settings
 from streams.telemetry.metrics import Metrics
-from streams.topology import HANDLERS, Handler, topic_of
+from streams.topology import HANDLERS, TOPICS, Handler, topic_of
 from tests.kafka.installation import Installation, installed, page, until
 from tests.kafka.replays import planned
 from tests.prometheus.server import Prometheus, free_port
@@ -148,6 +148,8 @@ async def _place(kafka: str, prefix: str, folder: Path, stack: AsyncExitStack) -
     place = await installed(
         kafka,
         f"{prefix}model.",
+        HANDLERS,
+        TOPICS,
         fetch={
             "resolve": dict.fromkeys(sample_web.hosts(), web.address),
             "min_delay_seconds": 0.05,
@@ -158,11 +160,9 @@ async def _place(kafka: str, prefix: str, folder: Path, stack: AsyncExitStack) -
             "model": "small",
             "cache_path": folder / "llm.sqlite",
             "budget_usd_per_day": 5.0,
-            "breaker_first_seconds": 0.5,
         },
         model_tasks={task: {"model": task} for task in GOOD},
         models={"limits": {"default": {"price_in": 1.0, "price_out": 2.0, "requests_per_minute": 60_000}}},
-        processing={"breaker": {"first_seconds": 0.5, "max_seconds": 1.0}},
         ranking={"trees": {"mode": "shadow", "model": str(TREES)}},
     )
     return place, model

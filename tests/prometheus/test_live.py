@@ -21,7 +21,7 @@ from tests.prometheus.promtool import needs_prometheus
 from tests.prometheus.scene import Scene, places, play
 from tests.prometheus.server import Prometheus
 
-pytestmark = [needs_prometheus, pytest.mark.kafka, pytest.mark.timeout(600)]
+pytestmark = [needs_prometheus, pytest.mark.kafka, pytest.mark.timeout(600), pytest.mark.slow]
 
 NOTHING_SEEN = {
     "AssayTierMixDrift": "compares with the day before, and Prometheus has watched for minutes",

@@ -43,6 +43,7 @@ def test_what_should_be_told_is_told_and_nothing_else(case: Case, tmp_path: Path
     assert promtool(tmp_path, TOLD, [case]) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alert", "number"), CONDITIONS, ids=[f"{alert.name} {n}" for alert, n in CONDITIONS])
 def test_a_condition_that_is_turned_round_is_found(alert: Alert, number: int, tmp_path: Path) -> None:
     """Otherwise the cases would show nothing."""

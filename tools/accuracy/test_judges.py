@@ -13,6 +13,8 @@ from tools import labelled
 from tools.accuracy import attacks, judges, judging, relevance, retrieval
 from tools.accuracy.judges import OFFLINE, Judge, offline_judge
 
+pytestmark = pytest.mark.slow
+
 PAIR = {"needs_decontext": True, "sentence": "It rusts.", "decontext": "Iron rusts.", "response": "Iron. It rusts."}
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from handlers.results.trained import Forest, Tree, Trees
 from tools.training.boosting import Floats, Recipe, Whole, grow, predict, softmax
+
+pytestmark = pytest.mark.slow
 
 RECIPE = Recipe(rounds=25, columns=1.0, least=0.1)
 

@@ -17,6 +17,8 @@ from tools.training.ranking import by, card, grow_on, judge
 from tools.training.ranking_cases import KNOWN, Case, groups_of, hide_trust
 from tools.training.ranking_split import dealt, half, is_held_out_site
 
+pytestmark = pytest.mark.slow
+
 MOST_BYTES = 300_000
 
 

@@ -21,6 +21,7 @@ def test_from_the_text_of_a_query_to_the_score_nothing_has_changed(case: dict[st
     np.testing.assert_allclose(scores, case["scores"], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_weighed_cases_would_tell_of_a_change_in_what_is_computed_before_the_features() -> None:
     together = np.concatenate([np.array(case["features"], dtype=np.float64) for case in WEIGHED["cases"]])
     for column in range(TOTAL_FEATURES_PHASE_A):

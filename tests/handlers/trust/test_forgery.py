@@ -34,6 +34,7 @@ def test_the_reader_sees_what_the_pages_try() -> None:
     assert len(_forged(str)) > 0.95 * len(ATTACKS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -124,23 +125,22 @@ def test_what_could_steer_a_terminal_is_not_shown(assay: Any) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_a_narrow_terminal_of_any_encoding_shows_every_figure(tmp_path: Path, encoding: str) -> None:
+def test_a_narrow_terminal_of_any_encoding_shows_every_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], encoding: str
+) -> None:
     (tmp_path / "other.yaml").write_text(HIGHER)
-    program = "from streams.cli import main; main()"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "20")
     for arguments, figures in (
         (["try", "score_page", "--config", "other.yaml", "--diff"], b"all then    0  1  0"),
         (["estimate", "--articles", str(10**12)], b"10,000,000,000,000"),
     ):
-        done = subprocess.run(
-            [sys.executable, "-c", program, *arguments],
-            input=page().replace("/1", "/記事").encode(),
-            capture_output=True,
-            cwd=tmp_path,
-            env=environment(PYTHONIOENCODING=encoding, COLUMNS="20"),
-            timeout=60,
-        )
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert figures in done.stdout
+        given, said = io.BytesIO(page().replace("/1", "/記事").encode()), io.BytesIO()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(given))
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(said, encoding=encoding, write_through=True))
+        assert _run(arguments) == 0
+        assert figures in said.getvalue()
+    assert capsys.readouterr().err == ""
 
 
 def test_batches_tell_results_that_flip_and_extractions(assay: Any) -> None:

@@ -1,11 +1,14 @@
-"""``assay try`` as people run it: a process of its own, lines in, lines out."""
+"""``assay try`` as people run it: lines in, lines out. What depends on the process runs in one of its own."""
 
 import asyncio
 import base64
+import dataclasses
+import io
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ import pytest
 
 from handlers.index_page import IndexPageRules, index_page
 from schemas.needs import Ask
+from streams.cli import main
 from streams.settings import load_settings
 from streams.topology import HANDLERS, TOPIC_BYTES
 from streams.world import LiveWorld
@@ -36,30 +40,45 @@ def environment(**more: str) -> dict[str, str]:
     return kept | {"PYTHONPATH": str(ROOT)} | more
 
 
-@pytest.fixture
-def assay(tmp_path: Path) -> Any:
-    """Runs the command line in an empty folder."""
+@dataclasses.dataclass(frozen=True)
+class Done:
+    """What a run of the command line left: its exit status and what it wrote."""
 
-    def run(*arguments: str, given: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(
-            command(*arguments),
-            input=given,
-            capture_output=True,
-            cwd=tmp_path,
-            env=environment(**variables),
-            timeout=60,
-        )
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+
+
+@pytest.fixture
+def assay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> Callable[..., Done]:
+    """Runs the command line in this process, in an empty folder and without Assay's variables."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.upper().startswith("ASSAY_")]:
+        monkeypatch.delenv(name)
+
+    def run(*arguments: str, given: bytes = b"", **variables: str) -> Done:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["assay", *arguments])
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            with pytest.raises(SystemExit) as ended:
+                main()
+        assert isinstance(ended.value.code, int)
+        return Done(ended.value.code, *capsysbinary.readouterr())
 
     return run
 
 
-def answers(done: subprocess.CompletedProcess[bytes]) -> list[dict[str, Any]]:
+def answers(done: Done) -> list[dict[str, Any]]:
     """The lines of standard output, each of which is UTF-8 JSON."""
     assert done.stderr == b"", done.stderr.decode("utf-8", "replace")
     return [json.loads(line) for line in done.stdout.decode("utf-8").splitlines()]
 
 
-def outcomes(done: subprocess.CompletedProcess[bytes]) -> list[tuple[str, str | None]]:
+def outcomes(done: Done) -> list[tuple[str, str | None]]:
     return [(answer["outcome"], answer["reason"]) for answer in answers(done)]
 
 
@@ -232,7 +251,7 @@ def test_a_dead_line_makes_the_status_1_only_where_that_was_asked_for(assay: Any
     assert outcomes(strict) == [("dead", "invalid"), ("emit", None)]
 
 
-def complaint(done: subprocess.CompletedProcess[bytes]) -> str:
+def complaint(done: Done) -> str:
     """The one line on standard error; nothing is on standard output."""
     assert done.stdout == b""
     [line] = done.stderr.decode().splitlines()
@@ -266,10 +285,17 @@ def test_a_wrong_configuration_is_told_in_a_line(assay: Any) -> None:
 # --- output ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-16"])
-def test_the_output_is_utf_8_whatever_the_terminal_thinks(assay: Any, encoding: str) -> None:
+def test_the_output_is_utf_8_whatever_the_terminal_thinks(tmp_path: Path) -> None:
     page = '{"url":"https://a.example/å","html":"<title>中央社</title>"}'.encode()
-    [answer] = answers(assay("try", "score_page", given=page, PYTHONIOENCODING=encoding, LC_ALL="C"))
+    done = subprocess.run(
+        command("try", "score_page"),
+        input=page,
+        capture_output=True,
+        cwd=tmp_path,
+        env=environment(PYTHONIOENCODING="utf-16", LC_ALL="C"),
+        timeout=60,
+    )
+    [answer] = answers(Done(done.returncode, done.stdout, done.stderr))
     assert answer["events"][0]["key"] == "https://a.example/å"
     assert answer["events"][0]["value"]["title"] == "中央社"
 

@@ -10,6 +10,8 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.kafka.installation import until
 from tests.streams.llm.asking_process import Plan
 from tests.streams.llm.model_server import model_server, says, slow
@@ -17,6 +19,7 @@ from tests.streams.llm.model_server import model_server, says, slow
 QUESTIONS, ASKERS = 1000, 20
 
 
+@pytest.mark.slow
 async def test_after_a_kill_no_more_is_paid_again_than_was_under_way(tmp_path: Path) -> None:
     async with model_server(slow(0.02, says("0.7"))) as server:
         plan = Plan(server.base_url, 0, QUESTIONS, ASKERS, str(tmp_path / "llm.sqlite"))

@@ -201,9 +201,17 @@ class PartitionMachine(RuleBasedStateMachine):
             self.runner.close()
 
 
+class LongPartitionMachine(PartitionMachine):
+    """The same with more examples."""
+
+
 TestPartitionMachine = PartitionMachine.TestCase
 TestPartitionMachine.settings = settings(
-    max_examples=120, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=40, stateful_step_count=30, suppress_health_check=list(HealthCheck)
+)
+TestLongPartitionMachine = pytest.mark.slow(LongPartitionMachine.TestCase)
+TestLongPartitionMachine.settings = settings(
+    max_examples=200, stateful_step_count=30, suppress_health_check=list(HealthCheck)
 )
 
 
@@ -318,8 +326,9 @@ async def nothing(cluster: Cluster, process: Process) -> tuple[Process, ...]:
         polls_fail,
     ],
 )
-def test_what_happens_at_any_turn_of_the_loop_loses_and_repeats_nothing(disturb: Disturbance) -> None:
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_what_happens_at_any_turn_of_the_loop_loses_and_repeats_nothing(disturb: Disturbance, step: int) -> None:
     turns = run_disturbed(1, nothing, seed=0)
     assert turns > 100
-    for turn in range(1, turns):
+    for turn in range(1, turns, step):
         run_disturbed(turn, disturb, seed=turn)
