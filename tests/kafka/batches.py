@@ -31,7 +31,7 @@ class NoText(str):
 
     __slots__ = ()
 
-    def encode(self, *_: object) -> bytes:  # type: ignore[override]
+    def encode(self, *_: object) -> bytes:
         return b"\xff\xfe"
 
 
@@ -84,7 +84,7 @@ def _packed(codec: str, pieces: Sequence[bytes], window_log: int) -> bytes:
         case _:
             blocks = {piece: bytes(cramjam.snappy.compress_raw(piece)) for piece in set(pieces)}
             framed = {piece: struct.pack("!i", len(block)) + block for piece, block in blocks.items()}
-            return snappy_encode(b"")[:16] + b"".join(framed[piece] for piece in pieces)
+            return bytes(snappy_encode(b"")[:16]) + b"".join(framed[piece] for piece in pieces)
 
 
 async def write(producer: AIOKafkaProducer, place: TopicPartition, data: bytes) -> int:

@@ -224,7 +224,7 @@ def test_every_command_ends_with_the_reason_of_a_refusal(
 def test_a_user_without_rights_reads_which_one_is_missing(
     secured: SecuredKafka, run: Callable[..., int], capsys: pytest.CaptureFixture[str], command: str, missing: str
 ) -> None:
-    stranger = {"sasl_username": "stranger", "sasl_password": USERS["stranger"], "create_topics": False}
+    stranger: dict[str, Any] = {"sasl_username": "stranger", "sasl_password": USERS["stranger"], "create_topics": False}
     assert run(client(secured, "SASLTLS", **stranger), *command.split()) == 1
     [line] = capsys.readouterr().err.splitlines()
     assert re.search(f"{missing}.*; the cluster's ACLs do not give the user 'stranger' the right", line)

@@ -72,7 +72,7 @@ def judging(text: str) -> Behaviour:
     return says("Relevant" if "About brakes." in text else "Irrelevant")
 
 
-def settings(server: ModelServer, web: Web, folder: Path) -> dict[str, dict[str, Any]]:
+def settings(server: ModelServer, web: Web, folder: Path) -> dict[str, Any]:
     return {
         "llm": {
             "base_url": server.base_url,
