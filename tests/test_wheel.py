@@ -46,7 +46,15 @@ def assay(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The command ``assay`` of a fresh environment."""
     folder = tmp_path_factory.mktemp("environment")
     run([sys.executable, "-m", "venv", folder], folder)
-    pip: list[str | Path] = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    pip: list[str | Path] = [
+        folder / "bin" / "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-compile",
+    ]
     run([*pip, "--constraint", ROOT / "constraints.txt", f"{wheel}[local]"], folder)
     return folder / "bin" / "assay"
 

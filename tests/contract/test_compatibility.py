@@ -295,6 +295,7 @@ def test_every_earlier_version_counts_not_only_the_last(checkout: Path, capsys: 
 
 
 def test_a_release_keeps_what_has_changed_and_refuses_what_breaks(checkout: Path) -> None:
+    shutil.rmtree(checkout / RELEASED / PAGES_CRAWLED.name)
     release(checkout, "0.2.0")
     assert release(checkout, "0.3.0") == []
     [first] = (checkout / RELEASED / PAGES_CRAWLED.name).glob("*.json")
