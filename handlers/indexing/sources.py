@@ -152,7 +152,7 @@ def source_at(url: str, publisher: str | None, own_name: str, rules: SourceRules
     """The source of an address; arguments as for ``source_of``."""
     host = host_of(url)
     path = url.partition("://")[2].partition("/")[2].partition("?")[0]
-    return source_of(host, registered_domain(host), path, publisher, own_name, rules)
+    return source_of(host, registered_domain(host), publisher, own_name, rules, path)
 
 
 def _listed(kind: str, country: str, entry: str | NamedSource) -> ListedSource:

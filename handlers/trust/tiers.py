@@ -116,7 +116,7 @@ class Source:
 
 
 def source_of(
-    host: str, registered: str, path: str, publisher: str | None, own_name: str, rules: SourceRules
+    host: str, registered: str, publisher: str | None, own_name: str, rules: SourceRules, path: str = ""
 ) -> Source:
     """The source of a page (R-171).
 
@@ -127,10 +127,10 @@ def source_of(
         host: Lower-case host name, "" where the address has none.
         registered: The registered domain of the host; "" where there is none. ``gov.uk`` is a public suffix below which
             only the government registers. ``gov.cc`` is a registered domain of unknown owner and matches no suffix.
-        path: The path of the address, with or without query.
         publisher: The publisher's name as the crawler gave it.
         own_name: The name that the page gives itself; it counts on a government host only.
         rules: Lists, kinds and suffixes.
+        path: The path of the address.
     """
     domains = host_suffixes(host)
     suffix = next((form for form in suffix_forms(domains, registered) if form in rules.suffixes), None)

@@ -37,7 +37,7 @@ def test_an_untrusted_domain_above_tier_3_is_named(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(labelled, "DATA", tmp_path)
     assert sources.measure() == ("", [])
     (tmp_path / sources.SET).mkdir()
-    named = [("reuters.com", "f"), ("xinhuanet.com", "m"), ("nobody.example", "u"), ("apnews.com", "reliable")]
+    named = [("reuters.com", "f"), ("xinhuanet.com", "m"), ("unknown.example", "u"), ("apnews.com", "reliable")]
     lines = "\n".join(json.dumps({"domain": domain, "category": category}) for domain, category in named)
     (tmp_path / sources.SET / "cases.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
 
