@@ -27,9 +27,9 @@ def lists_table() -> str:
     """The shipped entries by kind."""
     sources = shipped_rules(ScorePageRules).sources
     entries, countries = Counter[str](), dict[str, set[str]]()
-    for _, kind, country, _ in sources.entries():
-        entries[kind] += 1
-        countries.setdefault(kind, set()).add(country)
+    for _, listed_as, country, _ in sources.entries():
+        entries[listed_as] += 1
+        countries.setdefault(listed_as, set()).add(country)
     lines = ["| kind | tier | tag | entries | countries | reason |", "|---|---:|---|---:|---:|---|"]
     for name, kind in sources.kinds.items():
         sizes = f"{entries[name]} | {len(countries.get(name, set()) - {'int'})}"
