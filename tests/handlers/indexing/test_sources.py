@@ -47,7 +47,7 @@ def test_every_entry_is_a_domain_with_a_name_and_a_reason() -> None:
         assert rules.listed[domain].name, domain
 
 
-def test_nobody_else_can_register_below_an_entry_of_tier_1_or_2() -> None:
+def test_no_entry_of_tier_1_or_2_is_a_public_suffix() -> None:
     tiers = {name: kind.tier for name, kind in RULES.sources.kinds.items()}
 
     assert [d for d, kind, *_ in RULES.sources.entries() if tiers[kind] < 3 and is_public_suffix(d)] == []
