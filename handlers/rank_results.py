@@ -11,13 +11,14 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from handlers.indexing.rules import (
+from handlers.indexing.rules import TieredIndexingSection, TrustLabelsSection
+from handlers.indexing.sources import (
     SourceRulesSection,
+    SourcesSection,
     SourceTiersSection,
-    TieredIndexingSection,
-    TrustLabelsSection,
+    source_at,
+    source_rules_of,
 )
-from handlers.page.links import host_of, registered_domain
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
 from handlers.ranking.candidate import Candidate
@@ -33,7 +34,7 @@ from handlers.reasoning.context import context_of, language_of, order_sources, s
 from handlers.reasoning.sections import ReasoningSection
 from handlers.results.patterns import Patterns, joined_words
 from handlers.trust.labels import Thresholds, TrustJudgment, label_for
-from handlers.trust.tiers import SourceRules, source_of
+from handlers.trust.tiers import SourceRules
 from schemas.needs import Ask
 from schemas.outcome import Emit, Outcome, Retry, RetryReason, Steps
 from schemas.queries import RankingRequested
@@ -54,6 +55,7 @@ class RankResultsRules(Rules):
     reasoning: ReasoningSection
     trust_labels: TrustLabelsSection
     tiered_indexing: TieredIndexingSection
+    sources: SourcesSection
     source_tiers: SourceTiersSection
     source_rules: SourceRulesSection
     patterns: Patterns
@@ -77,9 +79,9 @@ class RankResultsRules(Rules):
         return Thresholds(self.tiered_indexing.tier_a.min_cts, self.tiered_indexing.tier_b.min_cts)
 
     @cached_property
-    def sources(self) -> SourceRules:
-        """Who is in which tier, for the labels of candidates without a score."""
-        return self.source_rules.with_tiers(self.source_tiers)
+    def compiled_sources(self) -> SourceRules:
+        """Lists, kinds and suffixes of sources, for the labels of candidates without a score."""
+        return source_rules_of(self.sources, self.source_tiers, self.source_rules)
 
     @cached_property
     def underway(self) -> Underway:
@@ -261,8 +263,7 @@ def _label(candidate: Candidate, rules: RankResultsRules) -> TrustJudgment:
     """The label of the score; without one that of the source's tier, as it is known or as its host has it (C-41)."""
     tier: int | None = candidate.trust.source_tier if candidate.trust is not None else None
     if candidate.cts_score is None and tier is None:
-        host = host_of(candidate.url)
-        tier = source_of(host, registered_domain(host), None, candidate.site_name or "", rules.sources).tier
+        tier = source_at(candidate.url, None, candidate.site_name or "", rules.compiled_sources).tier
     return label_for(candidate.cts_score, tier, rules.labels)
 
 

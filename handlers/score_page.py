@@ -13,24 +13,24 @@ from typing import Self
 
 from pydantic import model_validator
 
-from handlers.indexing.rules import (
+from handlers.indexing.rules import TieredIndexingSection, TrustLabelsSection, TrustPointsSection
+from handlers.indexing.sources import (
     SourceRulesSection,
+    SourcesSection,
     SourceTiersSection,
-    TieredIndexingSection,
-    TrustLabelsSection,
-    TrustPointsSection,
+    source_at,
+    source_rules_of,
 )
 from handlers.page.content import PageReader
 from handlers.page.extracted import ExtractedReader
 from handlers.page.facts import PageFacts, clean, facts_of
 from handlers.page.html import page_bytes, parse_bytes
 from handlers.page.limits import admitted
-from handlers.page.links import host_of, registered_domain
 from handlers.page.reading import PageReadingSection
 from handlers.page.sniff import not_a_page
 from handlers.trust.labels import Thresholds, label_of, tier_of, without_score
 from handlers.trust.score import Component, Observations, ScorePoints, score_trust
-from handlers.trust.tiers import Source, SourceRules, source_of
+from handlers.trust.tiers import Source, SourceRules
 from schemas.outcome import Dead, DeadReason, Emit, Outcome
 from schemas.pages import (
     MAX_PAGE_BYTES,
@@ -48,6 +48,7 @@ from schemas.rules import Rules
 class ScorePageRules(Rules):
     """Everything that ``score_page`` decides by."""
 
+    sources: SourcesSection
     source_tiers: SourceTiersSection
     source_rules: SourceRulesSection
     trust_points: TrustPointsSection
@@ -84,7 +85,7 @@ class CompiledRules:
         """Compiles the sections."""
         points = rules.trust_points
         return cls(
-            sources=rules.source_rules.with_tiers(rules.source_tiers),
+            sources=source_rules_of(rules.sources, rules.source_tiers, rules.source_rules),
             points=ScorePoints(
                 doi_or_citation=points.citation.doi_or_citation,
                 external_links=points.citation.external_links,
@@ -122,8 +123,7 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
     facts = _read(page, rules)
     if isinstance(facts, Dead):
         return facts
-    host = host_of(page.final_url or page.url)
-    source = source_of(host, registered_domain(host), page.site_name, facts.site_name, rules.compiled.sources)
+    source = source_at(page.final_url or page.url, page.site_name, facts.site_name, rules.compiled.sources)
     judge = _by_source if page.content is not None and page.quality_metadata is None else _by_score
     return Emit((_scored(page, facts, source, judge(facts, source, rules.compiled), rules),))
 

@@ -16,6 +16,7 @@ from streams.cli_options import AsJson, Config, load_settings
 from streams.cli_publish import publish
 from streams.cli_query import query
 from streams.cli_replay import replay
+from streams.cli_sources import sources
 from streams.cli_train import train
 from streams.garbage import collector_at_rest
 from streams.settings_error import SettingsError
@@ -30,6 +31,7 @@ app = typer.Typer(
 app.add_typer(dlq, name="dlq")
 app.command()(publish)
 app.add_typer(replay, name="replay")
+app.add_typer(sources, name="sources")
 app.command()(query)
 app.command()(answer)
 app.command()(train)

@@ -20,12 +20,11 @@ from pydantic_settings import SettingsError as UnreadableVariableError
 from handlers.claims.sections import ClaimsSection, ModelSection, ThresholdSection, ToolsSection
 from handlers.indexing.rules import (
     IndexPointsSection,
-    SourceRulesSection,
-    SourceTiersSection,
     TieredIndexingSection,
     TrustLabelsSection,
     TrustPointsSection,
 )
+from handlers.indexing.sources import SourceRulesSection, SourcesSection, SourceTiersSection
 from handlers.page.listing import ListingSection
 from handlers.page.reading import PageReadingSection
 from handlers.page.refusals import PageRefusalsSection
@@ -184,8 +183,9 @@ class Settings(BaseSettings):
     threshold: ThresholdSection = Field(description="From which quality on a claim may be promoted.")
     claims: ClaimsSection = Field(description="How claims are judged and utterances kept.")
     prompts: Prompts = Field(default_factory=dict, description="What models are told, one template a task.")
-    source_tiers: SourceTiersSection = Field(description="Which sources are of which tier.")
-    source_rules: SourceRulesSection = Field(description="How sources are recognised, and what each tier is worth.")
+    sources: SourcesSection = Field(description="Kinds of sources, the shipped lists, and the user's own entries.")
+    source_tiers: SourceTiersSection = Field(description="The user's sources by tier; they precede the shipped lists.")
+    source_rules: SourceRulesSection = Field(description="Suffixes of hosts by kind, and what each tier is worth.")
     trust_points: TrustPointsSection = Field(description="What citation and structure are worth.")
     tiered_indexing: TieredIndexingSection = Field(description="From which score on a page is indexed how deep.")
     index_points: IndexPointsSection = Field(description="What becomes of a page's text in the index.")

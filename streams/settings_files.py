@@ -15,6 +15,8 @@ import yaml
 
 from streams.settings_error import SettingsError
 
+OWN_SOURCES = "own_sources.yaml"
+"""The file of the configuration directory with the user's own sources; it is optional."""
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -44,17 +46,20 @@ def read_document(directory: Path) -> dict[str, Any]:
 def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     """Each file of a configuration directory with its part of the document, the one that wins last.
 
-    A file of patterns is a key below ``patterns``, a prompt one below ``prompts``; trained trees are a section.
+    A file of patterns is a key below ``patterns``, a list of sources one below ``sources.lists``, a prompt one below
+    ``prompts``; trained trees are a section.
     """
-    names = ("assay.yaml", "config_indexing.yaml", "models.yaml", "domains.yaml", "ranking.yaml")
+    names = ("assay.yaml", "config_indexing.yaml", "models.yaml", "domains.yaml", "ranking.yaml", OWN_SOURCES)
     named = [path for name in names if (path := directory / name).is_file()]
     packs = sorted((directory / "patterns").glob("*.yaml"))
+    lists = sorted((directory / "sources").glob("*.yaml"))
     handlers = Path(__file__).parent.parent / "handlers"
     prompts = sorted((handlers / "prompts").glob("*.md"))
     trained = sorted((handlers / "results").glob("trained.json"))
     return [
         *((path, read_yaml(path)) for path in named),
         *((path, {"patterns": {path.stem: read_yaml(path)}}) for path in packs),
+        *((path, {"sources": {"lists": {path.stem: read_yaml(path)}}}) for path in lists),
         *((path, {"prompts": {path.stem: path.read_text("utf-8")}}) for path in prompts),
         *((path, {"result_trees": json.loads(path.read_text("utf-8"))}) for path in trained),
     ]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
-
 from schemas.rules import Rules
+from streams.settings_files import read_document
 
 CONFIG = Path(__file__).parent.parent / "config"
 PROMPTS = CONFIG.parent / "handlers" / "prompts"
@@ -19,16 +17,7 @@ R = TypeVar("R", bound=Rules)
 
 @cache
 def _document() -> dict[str, Any]:
-    document: dict[str, Any] = {}
-    for name in ("assay.yaml", "config_indexing.yaml", "models.yaml", "domains.yaml", "ranking.yaml"):
-        if (CONFIG / name).exists():
-            document |= yaml.safe_load((CONFIG / name).read_text("utf-8")) or {}
-    document["patterns"] = {
-        path.stem: yaml.safe_load(path.read_text("utf-8")) for path in sorted((CONFIG / "patterns").glob("*.yaml"))
-    }
-    document["result_trees"] = json.loads(TREES.read_text("utf-8")) if TREES.exists() else {}
-    document["prompts"] = {path.stem: path.read_text("utf-8") for path in sorted(PROMPTS.glob("*.md"))}
-    return document
+    return read_document(CONFIG)
 
 
 def shipped_rules(kind: type[R], **sections: Any) -> R:

@@ -1,4 +1,4 @@
-"""The sections of ``config/config_indexing.yaml`` that say who is trusted, for how many points, and what that is worth.
+"""The sections of ``config/config_indexing.yaml`` on points, tiers and labels; those on sources are in ``sources``.
 
 They are pydantic models and so live beside ``handlers.trust``, which needs the standard library only.
 """
@@ -10,47 +10,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from handlers.indexing.chunks import ChunkUnit
-from handlers.trust.tiers import SourceRules
 from schemas.rules import Section
-
-
-class SourceTiersSection(Section):
-    """The ``source_tiers`` section: domains (with a dot) and publishers' names (without) by tier."""
-
-    tier_1: tuple[str, ...] = Field(description="Government, academic and the like: the highest base.")
-    tier_2: tuple[str, ...] = Field(description="Mainstream media.")
-    tier_3: tuple[str, ...] = Field(description="Blogs and niche sites; what is in no list is here too.")
-
-
-class BaseScores(Section):
-    """Base points by tier (R-171)."""
-
-    tier_1: int = Field(ge=0, le=100, description="Points for tier 1.")
-    tier_2: int = Field(ge=0, le=100, description="Points for tier 2.")
-    tier_3: int = Field(ge=0, le=100, description="Points for tier 3 and for unknown sources.")
-
-
-class SourceRulesSection(Section):
-    """The ``source_rules`` section: what tiers are worth, and hosts that are in tier 1 by their kind (C-42)."""
-
-    base_scores: BaseScores = Field(description="Base points by tier.")
-    government_suffixes: tuple[str, ...] = Field(
-        description="Endings of government hosts; .* is any country domain where it is a public suffix."
-    )
-    academic_suffixes: tuple[str, ...] = Field(
-        description="Endings of academic hosts; .* is any country domain where it is a public suffix."
-    )
-    academic_domains: tuple[str, ...] = Field(description="Domains that are academic though no suffix says so.")
-
-    def with_tiers(self, tiers: SourceTiersSection) -> SourceRules:
-        """Both sections as the plain values that ``source_of`` reads."""
-        return SourceRules(
-            entries=(tiers.tier_1, tiers.tier_2, tiers.tier_3),
-            base_scores=(self.base_scores.tier_1, self.base_scores.tier_2, self.base_scores.tier_3),
-            government_suffixes=self.government_suffixes,
-            academic_suffixes=self.academic_suffixes,
-            academic_domains=self.academic_domains,
-        )
 
 
 class CitationPoints(Section):

@@ -89,6 +89,11 @@ def test_the_help_names_every_command_and_no_argument_at_all_shows_it(
         (["train", "--out", "."], "in use"),
         (["broker", "--port", "many"], "--port"),
         (["config", "hide"], "hide"),
+        (["sources", "check"], "URL"),
+        (["sources", "check", "https://"], "has no host"),
+        (["sources", "import"], "file"),
+        (["sources", "import", "a.csv", "--kind", "gazette"], "gazette"),
+        (["sources", "import", "a.csv", "--tier", "4"], "--tier"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

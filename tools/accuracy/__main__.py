@@ -28,6 +28,7 @@ from tools.accuracy import (
     main_text,
     result_types,
     schema_types,
+    sources,
     speed,
     table,
 )
@@ -54,11 +55,13 @@ PARTS = (
     "retrieval",
     "attacks",
     "ranking",
+    "sources",
 )
 JUDGED = {"claims", "relevance", "searches", "retrieval", "attacks"}
 RESULTS = {"results", "listings"}
 RANKING = {"ranking"}
-"""Parts whose figures stand in places of their own: of judges, of result types, of queries."""
+SOURCES = {"sources"}
+"""Parts whose figures stand in places of their own: of judges, of result types, of queries, of sources."""
 _OF_PAGES = {"dates", "authors", "text", "features"}
 
 
@@ -112,11 +115,13 @@ def main(arguments: list[str] | None = None) -> int:
         print(judged)
     ranked = asyncio.run(_queries(options)) if parts & RANKING else ""
     print(ranked)
+    listed = measure_sources(parts)
+    print(listed)
     for tally in run.tallies if options.misses else ():
         print(table.misses(tally, options.misses))
     if options.json:
         options.json.write_text(json.dumps(run.data(), indent=1, ensure_ascii=False) + "\n", "utf-8")
-    if options.write and parts - JUDGED - RESULTS - RANKING:
+    if options.write and parts - JUDGED - RESULTS - RANKING - SOURCES:
         table.write(f"{heading}\n{run.text()}", table.FIGURES)
     if options.write and parts >= RESULTS:
         table.write(typed, table.RESULT_FIGURES)
@@ -124,7 +129,16 @@ def main(arguments: list[str] | None = None) -> int:
         table.write(judged, table.JUDGED_FIGURES)
     if options.write and ranked:
         table.write(ranked, table.RANKING_FIGURES)
+    if options.write and listed:
+        table.write(sources.lists_table(), sources.LIST_FIGURES, sources.PAGE)
+        table.write(listed, sources.AGREEMENT_FIGURES, sources.PAGE)
     return 1 if raised else 0
+
+
+def measure_sources(parts: set[str]) -> str:
+    """The goal and the table of the source lists."""
+    measured, reached = sources.measure() if parts & SOURCES else ("", [])
+    return table.goals_table(reached) + measured if measured else ""
 
 
 def measure_results(parts: set[str]) -> str:

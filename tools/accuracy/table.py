@@ -116,12 +116,13 @@ def misses(tally: Tally, most: int) -> str:
     return "\n".join(lines)
 
 
-def write(text: str, marks: tuple[str, str]) -> None:
-    """Puts figures into the page of the docs, between two marks."""
+def write(text: str, marks: tuple[str, str], path: Path | None = None) -> None:
+    """Puts figures into a page of the docs, between two marks; into that of the accuracy where no other is named."""
     begin, end = marks
-    page = DOCS.read_text("utf-8")
+    path = path or DOCS
+    page = path.read_text("utf-8")
     before, after = page[: page.index(begin) + len(begin)], page[page.index(end) :]
-    DOCS.write_text(f"{before}\n\n{text.strip()}\n\n{after}", "utf-8")
+    path.write_text(f"{before}\n\n{text.strip()}\n\n{after}", "utf-8")
 
 
 def _share_and_precision(count: Count) -> str:

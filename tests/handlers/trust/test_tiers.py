@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from handlers.page.links import registered_domain
 from handlers.score_page import ScorePageRules
-from handlers.trust.tiers import SourceRules, source_of
+from handlers.trust.tiers import ListedSource, Source, SourceRules, source_of
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(ScorePageRules).compiled.sources
@@ -86,7 +86,7 @@ def test_a_domain_is_not_a_publisher() -> None:
 def test_a_government_host_may_name_itself() -> None:
     source = source_of("x.gov.uk", registered_domain("x.gov.uk"), None, "科技部", RULES)
 
-    assert (source.tier, source.because) == (1, "the publisher 科技部 is listed")
+    assert (source.tier, source.because) == (1, "the publisher 科技部 is listed (government)")
 
 
 def test_a_listed_domain_weighs_more_than_a_name() -> None:
@@ -109,27 +109,116 @@ def test_on_any_other_host_a_page_gains_nothing_by_naming_itself(host: str, own_
     assert named == source or source.is_government
 
 
-def test_an_entry_of_several_tiers_counts_in_the_best_however_it_is_written() -> None:
-    rules = SourceRules(
-        entries=(("One.example ",), (".two.example", "one.example"), ("three.example", "two.example", "one.example")),
-        base_scores=(40, 25, 10),
-        government_suffixes=("GOV.*",),
-        academic_suffixes=(" ac.* ",),
-        academic_domains=("College.Example.",),
-    )
-    hosts = ("one.example", "two.example", "three.example", "other.example", "x.gov.uk", "x.ac.uk", "college.example")
+def own(**entries: ListedSource) -> SourceRules:
+    """The shipped rules with these entries as the user's only ones; in names, _ stands for a dot."""
+    return replace(RULES, own={name.replace("_", "."): entry for name, entry in entries.items()})
 
-    found = [source_of(host, registered_domain(host), None, "", rules) for host in hosts]
 
-    assert [source.tier for source in found] == [1, 2, 3, 3, 1, 1, 1]
-    assert [source.base_score for source in found] == [40, 25, 10, 10, 40, 40, 40]
-    assert [source.tags for source in found] == [
-        (), ("news",), ("blog",), (), ("government",), ("academic",), ("academic",),
-    ]  # fmt: skip
+def source_at(url: str, rules: SourceRules = RULES) -> Source:
+    host, _, path = url.partition("/")
+    return source_of(host, registered_domain(host), None, "", rules, path)
 
 
 def test_the_longest_entry_decides() -> None:
-    rules = replace(RULES, entries=(("gov.tw",), (), ("blog.gov.tw",)))
+    rules = own(gov_tw=ListedSource(None, 1), blog_gov_tw=ListedSource(None, 3))
 
-    assert source_of("a.blog.gov.tw", registered_domain("a.blog.gov.tw"), None, "", rules).tier == 3
-    assert source_of("a.gov.tw", registered_domain("a.gov.tw"), None, "", rules).tier == 1
+    assert source_at("a.blog.gov.tw", rules).tier == 3
+    assert source_at("a.gov.tw", rules).tier == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "tier", "kind", "tags"),
+    [
+        ("www.reuters.com", 2, "news_agency", ("news",)),
+        ("www.bundesregierung.de", 1, "government", ("government",)),
+        ("www.rki.de", 1, "public_health", ("government",)),
+        ("ethz.ch", 1, "university", ("academic",)),
+        ("arxiv.org", 2, "preprint_server", ("academic",)),
+        ("de.wikipedia.org", 2, "encyclopaedia", ()),
+        ("docs.python.org", 1, "documentation", ()),
+        ("www.xinhuanet.com", 3, "state_media", ("news",)),
+        ("www.cdc.gov", 1, "public_health", ("government",)),
+        ("pubmed.ncbi.nlm.nih.gov", 1, "journal", ("academic", "government")),
+        ("www.moi.gov.tw", 1, "government", ("government",)),
+        ("www.stanford.edu", 1, "university", ("academic",)),
+        ("www.academia.edu", 3, "self_publishing", ("blog",)),
+        ("www.brookings.edu", 2, "think_tank", ("academic",)),
+        ("reuters.com.example.net", 3, None, ()),
+        ("notreuters.com", 3, None, ()),
+    ],
+)
+def test_the_kind_of_a_source_gives_its_tier_and_tag(
+    url: str, tier: int, kind: str | None, tags: tuple[str, ...]
+) -> None:
+    source = source_at(url)
+
+    assert (source.tier, source.kind, source.tags) == (tier, kind, tags)
+    assert source.base_score == {1: 40, 2: 25, 3: 10}[tier]
+    assert bool(source.reason) == (kind is not None)
+
+
+@pytest.mark.parametrize(
+    ("url", "member"),
+    [
+        ("students.stanford.edu/~joe/blog", True),
+        ("web.stanford.edu/~joe", True),
+        ("web.stanford.edu/%7Ejoe/", True),
+        ("people.cs.ox.ac.uk/joe", True),
+        ("people.ntu.edu.tw", True),
+        ("blogs.ethz.ch/joe", True),
+        ("blogs.lemonde.fr/joe", True),
+        ("learn.microsoft.com/en-us/answers/questions/1", True),
+        ("www.stanford.edu/about", False),
+        ("www.stanford.edu/~/media/report.pdf", False),
+        ("people.edu/about", False),
+        ("home.cern/science", False),
+        ("www.stanford.edu/academic-answers/", False),
+        ("blogs.cdc.gov/flu", False),
+        ("home.treasury.gov/", False),
+    ],
+)
+def test_pages_of_members_are_self_published(url: str, member: bool) -> None:
+    source = source_at(url)
+
+    assert (source.kind == "self_publishing") == member
+    assert source.tier == (3 if member else 1)
+    assert source.tags == (("blog",) if member else source.tags)
+    assert not (member and (source.is_academic or source.is_government))
+
+
+def test_an_own_entry_for_the_members_host_itself_decides() -> None:
+    rules = own(people_cs_ox_ac_uk=ListedSource("university", own=True))
+
+    assert source_at("people.cs.ox.ac.uk/joe", rules).tier == 1
+    assert source_at("people.ox.ac.uk/joe", rules).tier == 3
+
+
+def test_own_entries_precede_the_shipped_ones_also_where_those_are_longer() -> None:
+    rules = own(
+        reuters_com=ListedSource("magazine", 1, "read by us"), uk=ListedSource(None, 3), bbc_co_uk=ListedSource(None, 3)
+    )
+
+    source = source_at("www.reuters.com", rules)
+    assert (source.tier, source.kind, source.reason) == (1, "magazine", "read by us")
+    assert source.because == "www.reuters.com is listed as reuters.com (magazine)"
+    demoted = source_at("news.bbc.co.uk", rules)
+    assert (demoted.tier, demoted.kind, demoted.tags) == (3, "broadcaster", ("news",))
+
+
+def test_an_own_entry_with_a_tier_alone_has_the_tag_of_its_tier() -> None:
+    rules = own(
+        one_example=ListedSource(None, 1), two_example=ListedSource(None, 2), three_example=ListedSource(None, 3)
+    )
+
+    tags = [source_at(f"{name}.example", rules).tags for name in ("one", "two", "three")]
+
+    assert tags == [(), ("news",), ("blog",)]
+    assert source_at("one.example", rules).kind is None
+
+
+def test_a_publisher_may_have_a_kind() -> None:
+    rules = replace(RULES, publishers={"the wire": ListedSource("news_agency")})
+
+    source = source_of("news.example", "news.example", "The Wire", "", rules)
+
+    assert (source.tier, source.kind, source.entry) == (2, "news_agency", "the wire")
