@@ -10,16 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from handlers.indexing.rules import TrustLabelsSection
-from handlers.page.links import canonical_url
+from handlers.indexing.rules import SourceRulesSection, SourceTiersSection, TrustLabelsSection
+from handlers.page.links import canonical_url, host_of, registered_domain
 from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts, Template, quoted, render
+from handlers.prompts.template import Prompts, quoted, render
 from handlers.results.coverage import coverage, query_terms
 from handlers.results.judge_reply import REPLY_SCHEMA, RetrievalReply, read_retrieval_reply
 from handlers.results.patterns import Patterns, joined_words
 from handlers.results.sections import RetrievalEvaluationSection
 from handlers.trust.forgery import fit_to_show
-from handlers.trust.labels import Thresholds, label_of
+from handlers.trust.labels import label_of
+from handlers.trust.tiers import SourceRules, source_of
 from schemas.llm import LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
@@ -43,6 +44,8 @@ class EvaluateRetrievalRules(Rules):
 
     retrievalEvaluation: RetrievalEvaluationSection  # noqa: N815 - the section's name comes from the source document
     trust_labels: TrustLabelsSection
+    source_tiers: SourceTiersSection
+    source_rules: SourceRulesSection
     patterns: Patterns
     model_tasks: ModelTasks
     prompts: Prompts
@@ -51,6 +54,11 @@ class EvaluateRetrievalRules(Rules):
     def stop_words(self) -> frozenset[str]:
         """Words of a query that say nothing of its subject, in all languages."""
         return joined_words(self.patterns, "stop_words")
+
+    @cached_property
+    def sources(self) -> SourceRules:
+        """Source tiers by address, which bound the labels that the judge is shown."""
+        return self.source_rules.with_tiers(self.source_tiers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,30 +124,31 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> AskMod
     section = rules.retrievalEvaluation
     template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
     shown = batch.retrieved_content[: section.maxSources]
-    labels = Thresholds(rules.trust_labels.high, rules.trust_labels.medium)
-    sources = "\n\n".join(_shown(number, content, template, section, labels) for number, content in enumerate(shown, 1))
+    sources = "\n\n".join(_shown(number, content, rules) for number, content in enumerate(shown, 1))
     query = fit_to_show(batch.query[: section.maxSourceCharacters])
     messages = render(template, {"sources": sources}, {"query": query}, max_characters=2 * section.maxSourceCharacters)
     facts = {**_fallback(batch, rules).to_wire(), "sourcesShown": len(shown)}
     return AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA)
 
 
-def _shown(
-    number: int,
-    content: RetrievedContent,
-    template: Template,
-    section: RetrievalEvaluationSection,
-    labels: Thresholds,
-) -> str:
+def _shown(number: int, content: RetrievedContent, rules: EvaluateRetrievalRules) -> str:
     """A source as the judge is shown it: what others wrote in a block, our label on a line of its own before that.
 
     Of its trust score it is shown the label, for no model is shown a number of trust (R-253); a source can write none.
     """
-    longest = section.maxSourceCharacters
-    label = "" if content.cts_score is None else f"[TRUST_TIER: {label_of(int(content.cts_score), labels)}]\n"
+    longest = rules.retrievalEvaluation.maxSourceCharacters
     lines = (_line(text or "", longest) for text in (content.title, content.url, content.content))
     # As a whole, for a label may begin in one field and end in the next.
-    return label + quoted(template, f"source {number}", fit_to_show("\n".join(lines)), 4 * longest)
+    text = fit_to_show("\n".join(lines))
+    return _label(content, rules) + quoted(rules.prompts[TASK], f"source {number}", text, 4 * longest)
+
+
+def _label(content: RetrievedContent, rules: EvaluateRetrievalRules) -> str:
+    if content.cts_score is None:
+        return ""
+    host = host_of(content.url)
+    tier = source_of(host, registered_domain(host), None, "", rules.sources).tier
+    return f"[TRUST_TIER: {label_of(int(content.cts_score), tier, rules.trust_labels.thresholds)}]\n"
 
 
 def _line(text: str, longest: int) -> str:
