@@ -22,7 +22,7 @@ def read(html: str) -> PageContent:
     [
         ("<p>See doi:10.1234/ab.cd.</p>", True, 1, False),
         ("<p>The study (https://doi.org/10.1234/ab) is old.</p>", True, 1, False),
-        ('<p><a href="https://doi.org/10.1234/ab">a</a> <a href="https://doi.org/10.1234/AB">b</a> say', True, 1, False),
+        ('<p><a href="https://doi.org/10.1234/ab">a</a> <a href="https://doi.org/10.1234/AB">b</a>.', True, 1, False),
         ('<meta name="citation_doi" content="10.1234/ab">', True, 1, False),
         ("<p>Order number 10.1234/abc, in stock.</p>", False, 0, False),
         ("<p>It holds [1].</p><h2>References</h2><p>Curie 1911, 10.1234/abc</p>", True, 2, True),
