@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from handlers.indexing.rules import TrustLabelsSection
+from handlers.indexing.sources import SourceRulesSection, SourcesSection, SourceTiersSection, source_at, source_rules_of
 from handlers.page.links import canonical_url
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Block, Prompts, render
@@ -19,7 +20,8 @@ from handlers.results.judge_reply import REPLY_SCHEMA, RetrievalReply, read_retr
 from handlers.results.patterns import Patterns, joined_words
 from handlers.results.sections import RetrievalEvaluationSection
 from handlers.trust.forgery import fit_to_show
-from handlers.trust.labels import Thresholds, label_of
+from handlers.trust.labels import label_of
+from handlers.trust.tiers import SourceRules
 from schemas.llm import LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
@@ -43,6 +45,9 @@ class EvaluateRetrievalRules(Rules):
 
     retrievalEvaluation: RetrievalEvaluationSection  # noqa: N815 - the section's name comes from the source document
     trust_labels: TrustLabelsSection
+    sources: SourcesSection
+    source_tiers: SourceTiersSection
+    source_rules: SourceRulesSection
     patterns: Patterns
     model_tasks: ModelTasks
     prompts: Prompts
@@ -51,6 +56,11 @@ class EvaluateRetrievalRules(Rules):
     def stop_words(self) -> frozenset[str]:
         """Words of a query that say nothing of its subject, in all languages."""
         return joined_words(self.patterns, "stop_words")
+
+    @cached_property
+    def compiled_sources(self) -> SourceRules:
+        """Lists, kinds and suffixes of sources; their tiers bound the labels that the judge is shown."""
+        return source_rules_of(self.sources, self.source_tiers, self.source_rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +126,7 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> AskMod
     section = rules.retrievalEvaluation
     template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
     shown = batch.retrieved_content[: section.maxSources]
-    labels = Thresholds(rules.trust_labels.high, rules.trust_labels.medium)
-    sources = [_shown(number, content, section, labels) for number, content in enumerate(shown, 1)]
+    sources = [_shown(number, content, rules) for number, content in enumerate(shown, 1)]
     query = fit_to_show(batch.query[: section.maxSourceCharacters])
     longest = 2 * section.maxSourceCharacters
     messages = render(template, {}, {"sources": sources, "query": query}, max_characters=longest)
@@ -125,21 +134,22 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> AskMod
     return AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA)
 
 
-def _shown(
-    number: int,
-    content: RetrievedContent,
-    section: RetrievalEvaluationSection,
-    labels: Thresholds,
-) -> Block:
+def _shown(number: int, content: RetrievedContent, rules: EvaluateRetrievalRules) -> Block:
     """A source as the judge is shown it: what others wrote in a block, our label on a line of its own before that.
 
     Of its trust score it is shown the label, for no model is shown a number of trust (R-253); a source can write none.
     """
-    longest = section.maxSourceCharacters
-    label = "" if content.cts_score is None else f"[TRUST_TIER: {label_of(int(content.cts_score), labels)}]"
+    longest = rules.retrievalEvaluation.maxSourceCharacters
     lines = (_line(text or "", longest) for text in (content.title, content.url, content.content))
     # As a whole, for a label may begin in one field and end in the next.
-    return Block(f"source {number}", fit_to_show("\n".join(lines)), label)
+    return Block(f"source {number}", fit_to_show("\n".join(lines)), _label(content, rules))
+
+
+def _label(content: RetrievedContent, rules: EvaluateRetrievalRules) -> str:
+    if content.cts_score is None:
+        return ""
+    tier = source_at(content.url, None, "", rules.compiled_sources).tier
+    return f"[TRUST_TIER: {label_of(int(content.cts_score), tier, rules.trust_labels.thresholds)}]"
 
 
 def _line(text: str, longest: int) -> str:

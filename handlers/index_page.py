@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from handlers.indexing.points import document_id_of, points_of
 from handlers.indexing.rules import IndexPointsSection, TieredIndexingSection
-from handlers.trust.labels import Thresholds, tier_of
+from handlers.trust.labels import tier_of
 from schemas.documents import DocumentIndexed, IndexChange
 from schemas.needs import Ask, IndexDocument
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
@@ -67,6 +67,5 @@ def read_index(page: ScoredPage, replies: tuple[IndexReply | IndexUnavailable, .
 def _in_tier(page: ScoredPage, rules: IndexPageRules) -> ScoredPage:
     if page.cts_score is None:
         return page
-    tiers = rules.tiered_indexing
-    tier = tier_of(page.cts_score, Thresholds(tiers.tier_a.min_cts, tiers.tier_b.min_cts))
+    tier = tier_of(page.cts_score, page.trust_features.source_tier, rules.tiered_indexing.thresholds)
     return page if tier == page.tier else page.model_copy(update={"tier": tier})

@@ -70,13 +70,13 @@ class RankResultsRules(Rules):
 
     @cached_property
     def labels(self) -> Thresholds:
-        """Scores from which labels hold."""
-        return Thresholds(self.trust_labels.high, self.trust_labels.medium)
+        """Scores from which labels hold, and the best label by source tier."""
+        return self.trust_labels.thresholds
 
     @cached_property
     def tiers(self) -> Thresholds:
-        """Scores from which indexing tiers hold, for filters on candidates that come along."""
-        return Thresholds(self.tiered_indexing.tier_a.min_cts, self.tiered_indexing.tier_b.min_cts)
+        """Scores from which index tiers hold, for filters on candidates that come along."""
+        return self.tiered_indexing.thresholds
 
     @cached_property
     def compiled_sources(self) -> SourceRules:
@@ -260,9 +260,9 @@ def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsR
 
 
 def _label(candidate: Candidate, rules: RankResultsRules) -> TrustJudgment:
-    """The label of the score; without one that of the source's tier, as it is known or as its host has it (C-41)."""
+    """The label of the score and of the source's tier, which is known or looked up by the host (C-36, C-41)."""
     tier: int | None = candidate.trust.source_tier if candidate.trust is not None else None
-    if candidate.cts_score is None and tier is None:
+    if tier is None:
         tier = source_at(candidate.url, None, candidate.site_name or "", rules.compiled_sources).tier
     return label_for(candidate.cts_score, tier, rules.labels)
 

@@ -99,8 +99,8 @@ class CompiledRules:
                 min_external_links=points.minimum.external_links,
                 min_headings=points.minimum.headings,
             ),
-            tiers=Thresholds(rules.tiered_indexing.tier_a.min_cts, rules.tiered_indexing.tier_b.min_cts),
-            labels=Thresholds(rules.trust_labels.high, rules.trust_labels.medium),
+            tiers=rules.tiered_indexing.thresholds,
+            labels=rules.trust_labels.thresholds,
             reader=PageReader(rules.page_reading),
             extracted=ExtractedReader(rules.page_reading),
         )
@@ -160,8 +160,11 @@ class _Verdict:
 
 def _by_score(facts: PageFacts, source: Source, rules: CompiledRules) -> _Verdict:
     trust = score_trust(source.base_score, source.because, _observations(facts), rules.points)
-    tier, label = tier_of(trust.total, rules.tiers), label_of(trust.total, rules.labels)
-    return _Verdict(trust.total, trust.components, tier, label)
+    tier, label = tier_of(trust.total, source.tier, rules.tiers), label_of(trust.total, source.tier, rules.labels)
+    components = trust.components
+    if label != label_of(trust.total, None, replace(rules.labels, best=(0, 0, 0))):
+        components += (Component("max_label", 0, f"the label of a tier {source.tier} source is at most {label}"),)
+    return _Verdict(trust.total, components, tier, label)
 
 
 def _by_source(_facts: PageFacts, source: Source, _rules: CompiledRules) -> _Verdict:
@@ -183,6 +186,7 @@ def _observations(facts: PageFacts) -> Observations:
         has_author=facts.has_author,
         has_byline=facts.has_byline,
         has_date=facts.has_date,
+        not_counted=facts.not_counted,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from handlers.indexing.chunks import ChunkUnit
+from handlers.trust.labels import LABELS, TIERS, Label, Thresholds, Tier
 from schemas.rules import Section
 
 
@@ -75,12 +76,31 @@ class TierC(Section):
     chunking: str = Field(pattern="^(full|rough|none)$", description="How the text is cut: full, rough or none.")
 
 
+class MaxTier(Section):
+    """The deepest index tier by source tier."""
+
+    tier_1: Tier = Field(description="Of government and academic sources.")
+    tier_2: Tier = Field(description="Of mainstream media.")
+    tier_3: Tier = Field(description="Of all other sources.")
+
+
 class TieredIndexingSection(Section):
     """The ``tiered_indexing`` section (R-215)."""
 
     tier_a: TierA = Field(description="Deep reports, academic work, government documents.")
     tier_b: TierB = Field(description="Ordinary news.")
     tier_c: TierC = Field(description="The rest.")
+    max_tier: MaxTier = Field(
+        default=MaxTier(tier_1="A", tier_2="A", tier_3="A"),
+        description="The deepest index tier that a source tier can reach; A for all is no limit.",
+    )
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The section as plain values."""
+        most = self.max_tier
+        best = (TIERS.index(most.tier_1), TIERS.index(most.tier_2), TIERS.index(most.tier_3))
+        return Thresholds(self.tier_a.min_cts, self.tier_b.min_cts, best)
 
     @model_validator(mode="after")
     def _descend(self) -> Self:
@@ -96,12 +116,31 @@ class IndexPointsSection(Section):
     article_characters: int = Field(ge=1, description="Of the main text that an article embedding is made of.")
 
 
+class MaxLabel(Section):
+    """The best trust label by source tier (C-36)."""
+
+    tier_1: Label = Field(description="Of government and academic sources.")
+    tier_2: Label = Field(description="Of mainstream media.")
+    tier_3: Label = Field(description="Of all other sources, which only their own markup speaks for.")
+
+
 class TrustLabelsSection(Section):
-    """The ``trust_labels`` section (R-216): the score from which each label holds."""
+    """The ``trust_labels`` section (R-216): the score from which each label holds, and the best by source tier."""
 
     high: int = Field(ge=0, le=100, description="HIGH begins at this score.")
     medium: int = Field(ge=0, le=100, description="MEDIUM begins at this score.")
     low: int = Field(ge=0, le=0, description="Always 0: every page has a label.")
+    max_label: MaxLabel = Field(
+        default=MaxLabel(tier_1="HIGH", tier_2="HIGH", tier_3="MEDIUM"),
+        description="The best label that a source tier can reach, whatever the score.",
+    )
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The section as plain values."""
+        most = self.max_label
+        best = (LABELS.index(most.tier_1), LABELS.index(most.tier_2), LABELS.index(most.tier_3))
+        return Thresholds(self.high, self.medium, best)
 
     @model_validator(mode="after")
     def _descend(self) -> Self:

@@ -1,20 +1,18 @@
-"""What a page leans on: DOIs and citations, a references section, figures and tables, a wire agency's credit.
+"""What supports a page's text: DOIs and citations, a references section, figures, a wire agency's credit.
 
-Main text and outline go in, counts and answers come out. All patterns are linear and bounded.
+Only the main text, its links and its references count: what boilerplate cites supports nothing on the page.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 
 from handlers.page.lines import Block
-from handlers.page.outline import Outline
 from handlers.page.reading import PageReadingSection
-from handlers.page.tables import has_data_table
-from handlers.page.text import MainText, has_cjk
+from handlers.page.text import has_cjk
 
 _DOI = re.compile(r"10\.(?<![\d.]10\.)\d{4,9}/[^\s\"'<>&?#，。）)\]】]{2,120}")
 _ARXIV = re.compile(r"arxiv(?:\.org/(?:abs|pdf)/|:\s?)(\d{4}\.\d{4,5})", re.IGNORECASE)
@@ -23,17 +21,23 @@ _AUTHOR_YEAR = re.compile(
 )
 _OPENING = re.compile(r"([^:：]{2,12})[:：]")
 _MAX_HEADING = 40
-_TEXTS_AFTER = 12
+_MAX_ENTRIES = 400
+"""Texts below a references heading that are looked at."""
+_MAX_NAME = 300
+_DOI_REACH = 20
+"""Characters before a DOI in which the text names it as one: "doi:", "https://doi.org/"."""
+_ENTRY = re.compile(r"(?<!\d)(?:19|20)\d{2}(?!\d)|https?://|www\.|10\.\d{4}|^\s{0,4}(?:[-*•]|\[?\d{1,3}[\].)、])\s?\S")
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _LISTED = frozenset(("li", "td", "th", "a"))
 _MARKER = re.compile(r"\[(\d{1,3})\]")
 _AMOUNT = {sign: re.compile(re.escape(sign) + r"\s?\d") for sign in "$€£¥₹"}
 _UNITS = (
-    r"\s?(?:%|％|percent\b|per cent\b|Prozent\b|€|°C|°F|km²"
+    r"\s?(?:%|％|percent\b|per cent\b|Prozent\b|°C|°F|km²"
     r"|(?:million|billion|trillion|Millionen|Milliarden|Mio|km|kg|mg|GW|MW|kWh"
-    r"|euros?|dollars?|people|percentage points)\b"
+    r"|people|percentage points)\b"
 )
 _QUANTITY = re.compile(r"[0-9]" + _UNITS + ")")
-_QUANTITY_CJK = re.compile(r"[0-9０-９]" + _UNITS + "|[萬万億亿兆]|元|美元|人次?|件|公里|公斤|公噸|噸|度)")
+_QUANTITY_CJK = re.compile(r"[0-9０-９]" + _UNITS + "|[萬万億亿兆]|人次?|件|公里|公斤|公噸|噸|度)")
 _NUMBERING = " \t0123456789.、:：)）（(][#§¶-一二三四五六七八九十"
 
 
@@ -53,72 +57,107 @@ class CitationWords:
 
 
 @dataclass(frozen=True, slots=True)
+class References:
+    """A references section.
+
+    Attributes:
+        texts: Its entries, as a range of the page's texts.
+        has_entries: Whether there are any; a heading alone is no section.
+    """
+
+    texts: range
+    has_entries: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Citations:
-    """DOIs and citations seen, the number of different ones, and whether there is a references section."""
+    """What a page cites.
+
+    Attributes:
+        has_doi: Whether a DOI is cited, or the page declares its own.
+        count: Different works that are cited.
+        has_references_section: Whether a references heading has entries below it.
+        uncited_dois: DOIs that the text mentions and does not cite.
+    """
 
     has_doi: bool
     count: int
     has_references_section: bool
+    uncited_dois: int
 
 
-def find_citations(outline: Outline, main: MainText, words: CitationWords) -> Citations:
-    """What the main text and its links cite. Bracketed numbers count where a references section explains them.
+def find_references(
+    blocks: Sequence[Block], texts: Sequence[str], links: Sequence[bool], words: CitationWords
+) -> References | None:
+    """The references section of a page: a heading with entries below it, or a line that holds both.
+
+    An entry is a list item, or a text with a number before it, a link, a year or an address.
 
     Args:
-        outline: The page.
-        main: Its main text; a references section stands in it or not far after it.
+        blocks: The page's lines without boilerplate, in page order.
+        texts: The page's texts, to which the blocks refer by index.
+        links: For each text, whether a link begins there.
         words: The configured headings.
     """
-    text = main.text
-    dois = {match.rstrip(".,;") for match in _DOI.findall(text)} if "10." in text else set()
-    for href in outline.hrefs:
-        if "10." in href and "doi" in href:
-            dois.update(match.rstrip(".,;") for match in _DOI.findall(href))
-    for name in ("citation_doi", "dc.identifier", "prism.doi"):
-        for content in outline.meta.get(name, ()):
-            dois.update(_DOI.findall(content[:300]))
-    references = has_references_section(outline, outline.blocks(main.first, main.end + _TEXTS_AFTER), words)
-    cited = {doi.lower() for doi in dois}
-    if "arxiv" in text or "arXiv" in text:
-        cited.update(f"arxiv:{number}" for number in _ARXIV.findall(text))
+    empty: References | None = None
+    for number, block in enumerate(blocks):
+        text = block.text
+        if len(text) <= _MAX_HEADING and block.tag not in _LISTED and _plain(text) in words.headings:
+            below = blocks[number + 1 : number + 1 + _MAX_ENTRIES]
+            stop = next((line.start for line in below if line.tag in _HEADINGS), len(texts))
+            found = range(block.end, min(stop, block.end + _MAX_ENTRIES))
+            listed = any(line.tag in _LISTED for line in below if line.start < stop)
+            if listed or any(links[index] or _ENTRY.search(texts[index]) for index in found):
+                return References(found, has_entries=True)
+            empty = empty or References(found, has_entries=False)
+        # Only Chinese lines put the heading and the sources on one line; "Sources:" in English opens image credits.
+        elif not text[0].isascii() and (opening := _OPENING.match(text)) and _plain(opening[1]) in words.headings:
+            return References(range(block.start, block.end), has_entries=True)
+    return empty
+
+
+def find_citations(text: str, references: str | None, hrefs: Iterable[str], declared: Iterable[str]) -> Citations:
+    """What a page cites.
+
+    A DOI in running text counts where the text names it as one, and everywhere in links and references. Bracketed
+    numbers count where a references section explains them.
+
+    Args:
+        text: The main text.
+        references: The text of the references section, None where there is none.
+        hrefs: Addresses of the links in both.
+        declared: Identifiers that the page states as its own.
+    """
+    sources = [references or "", *(href for href in hrefs if "doi" in href), *(name[:_MAX_NAME] for name in declared)]
+    cited = {_doi(match) for source in sources if "10." in source for match in _DOI.finditer(source)}
+    mentioned: set[str] = set()
+    if "10." in text:
+        for found in _DOI.finditer(text):
+            named = "doi" in text[max(0, found.start() - _DOI_REACH) : found.start()].lower()
+            (cited if named else mentioned).add(_doi(found))
+    has_doi = bool(cited)
+    whole = f"{text}\n{references or ''}"
+    if "arxiv" in whole or "arXiv" in whole:
+        cited.update(f"arxiv:{number}" for number in _ARXIV.findall(whole))
     for bracket in "(（":
         for inside in islice(text.split(bracket), 1, None):
             if match := _AUTHOR_YEAR.match(inside):
                 cited.add(f"{match[1]} {match[2]}")
-    if references:
+    if references is not None:
         cited.update(_MARKER.findall(text))
-    return Citations(bool(dois), len(cited), references)
+    return Citations(has_doi, len(cited), references is not None, len(mentioned - cited))
 
 
-def has_references_section(outline: Outline, blocks: Iterable[Block], words: CitationWords) -> bool:
-    """Whether a heading, or a line that begins like one, opens a list of references.
-
-    Args:
-        outline: The page, for its headings.
-        blocks: The lines that are looked at.
-        words: The configured headings.
-    """
-    if any(_plain(heading) in words.headings for _, heading in outline.headings):
-        return True
-    for block in blocks:
-        text = block.text
-        found = len(text) <= _MAX_HEADING and block.tag not in _LISTED and _plain(text) in words.headings
-        # Only Chinese lines put the heading and the sources on one line; "Sources:" in English opens image credits.
-        if not found and not text[0].isascii() and (opening := _OPENING.match(text)):
-            found = _plain(opening[1]) in words.headings
-        if found and not outline.is_boilerplate(block.element):
-            return True
-    return False
+def has_figures(text: str, least: int) -> bool:
+    """Whether a text has enough numbers with a unit, a magnitude or per cent (C-43); prices are no statistics."""
+    figures = (_QUANTITY_CJK if has_cjk(text) else _QUANTITY).finditer(text)
+    return next(islice(figures, least - 1, None), None) is not None
 
 
-def has_statistics(outline: Outline, text: str, reading: PageReadingSection) -> bool:
-    """A data table, or enough numbers with a unit, per cent or currency (C-43)."""
-    figures = [(_QUANTITY_CJK if has_cjk(text) else _QUANTITY).finditer(text)]
+def has_prices(text: str) -> bool:
+    """Whether a text names an amount of money by a currency's sign."""
     # A search for a fixed sign is fast, one for any of several is not.
-    figures += [pattern.finditer(text) for sign, pattern in _AMOUNT.items() if sign in text]
-    if next(islice(chain.from_iterable(figures), reading.min_figures - 1, None), None) is not None:
-        return True
-    return has_data_table(outline, reading)
+    return any(sign in text and pattern.search(text) is not None for sign, pattern in _AMOUNT.items())
 
 
 def is_wire_report(head: str, words: CitationWords) -> bool:
@@ -129,6 +168,10 @@ def is_wire_report(head: str, words: CitationWords) -> bool:
         words: The configured agencies.
     """
     return any(words.wire.search(line[:200]) for line in head.split("\n")[:6])
+
+
+def _doi(match: re.Match[str]) -> str:
+    return match[0].rstrip(".,;").lower()
 
 
 def _plain(heading: str) -> str:

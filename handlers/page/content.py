@@ -7,13 +7,23 @@ know one thing (dates, bylines, text, citations); this one only asks them in the
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from selectolax.lexbor import LexborHTMLParser
 
 from handlers.page.bylines import BylineWords, Credit, find_credit
-from handlers.page.citations import Citations, CitationWords, find_citations, has_statistics, is_wire_report
+from handlers.page.citations import (
+    Citations,
+    CitationWords,
+    find_citations,
+    find_references,
+    has_figures,
+    has_prices,
+    is_wire_report,
+)
 from handlers.page.dates import DateWords, FoundDate, find_date
 from handlers.page.hints import Hints
 from handlers.page.language import find_language
@@ -22,11 +32,19 @@ from handlers.page.marks import look_near
 from handlers.page.outline import Outline
 from handlers.page.reading import PageReadingSection
 from handlers.page.structured_data import SchemaTypes, StructuredData, read_structured_data
-from handlers.page.text import count_words, leading_sentences, main_text
+from handlers.page.tables import has_data_table
+from handlers.page.tags import A
+from handlers.page.text import MainText, count_words, leading_sentences, main_text
 from handlers.page.titles import find_title, site_in_title
 from handlers.page.walk import walk_page
 
 _HOST = re.compile(r"(?:https?:)?//(?:[^/?#@\\]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
+_TEXTS_AFTER = 12
+"""Texts after the main text in which a line, and not only a heading, can open the references."""
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
+_MAX_ABOVE = 30
+"""Elements within a line between a text and the link around it."""
 _SCHEMES = frozenset(("", "http:", "https:"))
 
 
@@ -35,9 +53,11 @@ class PageContent:
     """What a page shows and states. Texts hold neither NUL characters nor lone surrogates.
 
     Attributes:
-        external_links_count: Different links to other registrable domains.
-        headings_count: Headings h2 and h3 with text.
+        external_links_count: Different links to other registrable domains in the main text and its references.
+        headings_count: Headings h2 and h3 in the main text.
+        has_statistics: A data table outside of boilerplate, or figures in the main text.
         site_name: The page's own claim, "" where it makes none.
+        not_counted: By component of the trust score: what the page has and why it gives no points.
     """
 
     title: str
@@ -55,6 +75,7 @@ class PageContent:
     schema_type: str | None
     schema_is_article: bool
     is_wire_report: bool
+    not_counted: Mapping[str, str]
 
 
 class PageReader:
@@ -86,6 +107,7 @@ class PageReader:
         site_name = _clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         near = look_near(page, body.first)
         credit = find_credit(page, data, near, self._bylines, site_name, host)
+        support = self._support(page, body, url)
         return PageContent(
             title=_clean(find_title(page, data, _first(page, reading.title_names), site_name, host)),
             text=_clean(body.text),
@@ -95,14 +117,74 @@ class PageReader:
             site_name=site_name,
             language=find_language(page.language or _first(page, reading.language_names) or data.language, body.text),
             word_count=count_words(body.text),
-            citations=find_citations(page, body, self._citations),
-            external_links_count=count_external_links(page.hrefs, url),
-            headings_count=page.headings_count,
-            has_statistics=has_statistics(page, body.text, reading),
+            citations=support.citations,
+            external_links_count=support.external_links_count,
+            headings_count=support.headings_count,
+            has_statistics=support.has_statistics,
             schema_type=data.type,
             schema_is_article=data.is_article,
             is_wire_report=is_wire_report(body.text[: reading.head_characters], self._citations),
+            not_counted=support.not_counted,
         )
+
+    def _support(self, page: Outline, body: MainText, url: str) -> _Support:
+        """What supports the main text, and what of the page does not count because it is elsewhere or no support."""
+        beyond = body.end + _TEXTS_AFTER
+        lines = [
+            block
+            for block in page.blocks(body.first)
+            if (block.start < beyond or block.tag in _HEADINGS) and not page.is_boilerplate(block.element)
+        ]
+        references = find_references(lines, page.texts, page.links, self._citations)
+        entries = references.texts if references is not None and references.has_entries else range(0)
+        inside = [line for line in lines if line.start < body.end]
+        linked = (range(line.start, line.end) for line in inside if line.linked)
+        hrefs = _links_in(page, chain(*linked, entries))
+        listed = " ".join(page.texts[entries.start : entries.stop]) if entries else None
+        declared = (content for name in _DOI_NAMES for content in page.meta.get(name, ()))
+        citations = find_citations(body.text, listed, hrefs, declared)
+        links = count_external_links(hrefs, url)
+        headings = sum(line.tag in ("h2", "h3") for line in inside)
+        has_statistics = has_figures(body.text, self._reading.min_figures) or has_data_table(page, self._reading)
+        remarks = {
+            "doi_or_citation": "a DOI that is mentioned and not cited" if citations.uncited_dois else "",
+            "external_links": _elsewhere(count_external_links(page.hrefs, url) - links),
+            "references_section": "a references heading without entries" if references and not entries else "",
+            "headings": _elsewhere(page.headings_count - headings),
+            "statistics": "prices" if not has_statistics and has_prices(body.text) else "",
+        }
+        not_counted = {name: remark for name, remark in remarks.items() if remark}
+        return _Support(citations, links, headings, has_statistics, not_counted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Support:
+    """What supports the main text, as ``PageContent`` has it."""
+
+    citations: Citations
+    external_links_count: int
+    headings_count: int
+    has_statistics: bool
+    not_counted: Mapping[str, str]
+
+
+def _elsewhere(number: int) -> str:
+    return f"{number} outside the main text" if number > 0 else ""
+
+
+def _links_in(page: Outline, texts: Iterable[int]) -> list[str]:
+    """Addresses of the links that begin at some texts."""
+    found = []
+    for index in texts:
+        if page.links[index]:
+            node = page.nodes[index].parent
+            for _ in range(_MAX_ABOVE):
+                if node is None or node.tag_id == A:
+                    break
+                node = node.parent
+            if node is not None and (href := node.attrs.get("href")):
+                found.append(href)
+    return found
 
 
 def count_external_links(hrefs: list[str], url: str) -> int:

@@ -8,29 +8,22 @@ metadata, and where that is silent it was not observed (C-31).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import TypeVar
 
-from selectolax.lexbor import LexborHTMLParser
-
-from handlers.page.citations import CitationWords, find_citations, has_statistics, is_wire_report
+from handlers.page.citations import CitationWords, find_citations, find_references, has_figures, is_wire_report
 from handlers.page.dates import parse_date
 from handlers.page.facts import PageFacts, clean, short_type
-from handlers.page.hints import Hints
 from handlers.page.language import find_language
-from handlers.page.outline import Outline
+from handlers.page.lines import Block
 from handlers.page.reading import PageReadingSection
 from handlers.page.structured_data import SchemaTypes
-from handlers.page.text import MainText, count_words, leading_sentences
-from handlers.page.walk import walk_page
+from handlers.page.text import count_words, leading_sentences
 from schemas.pages import CrawledPage, CrawlerMetadata
 
 _MAX_TITLE_CHARACTERS = 500
 _MAX_NAME_CHARACTERS = 200
-_OPENING = 60
-"""Characters of a line that may be a heading; longer ones are none."""
-_MAX_OPENINGS = 5_000
-"""Such lines that are looked at, from the end, where references stand. No article has as many."""
+_MAX_LINES = 5_000
+"""Lines at the end of a text in which references are looked for."""
 T = TypeVar("T")
 
 
@@ -39,7 +32,6 @@ class ExtractedReader:
 
     def __init__(self, reading: PageReadingSection) -> None:
         self._reading = reading
-        self._hints = Hints(reading)
         self._types = SchemaTypes(reading)
         self._citations = CitationWords(reading)
 
@@ -78,38 +70,29 @@ class ExtractedReader:
             headings_count=None,
             external_links_count=told.external_links_count,
             is_wire_report=_known(told.is_wire_report, shown.is_wire_report),
+            not_counted={},
         )
 
     def _shown(self, text: str) -> _Shown:
-        outline = self._outline(text)
-        citations = find_citations(outline, MainText(text, (), 0, len(outline.texts)), self._citations)
+        lines = text.split("\n")
+        first = max(0, len(lines) - _MAX_LINES)
+        blocks = [Block(line, "p", 0, -1, first + n, first + n + 1) for n, line in enumerate(lines[first:]) if line]
+        references = find_references(blocks, lines, [False] * len(lines), self._citations)
+        entries = references.texts if references is not None and references.has_entries else range(0)
+        listed = " ".join(lines[entries.start : entries.stop]) if entries else None
+        citations = find_citations(text, listed, (), ())
         return _Shown(
             has_doi=citations.has_doi,
             citation_count=citations.count,
             has_references_section=citations.has_references_section,
-            has_statistics=has_statistics(outline, text, self._reading),
+            has_statistics=has_figures(text, self._reading.min_figures),
             is_wire_report=is_wire_report(text[: self._reading.head_characters], self._citations),
         )
-
-    def _outline(self, text: str) -> Outline:
-        """The lines that may open a references section, as a page of paragraphs: one set of readers does for both.
-
-        Such a line is short, or begins with a short heading and a colon; the others would only cost their parse.
-        """
-        openings = [line[:_OPENING] for line in text.split("\n") if len(line) <= _OPENING or _has_colon(line)]
-        lines = dict.fromkeys(line for line in openings[-_MAX_OPENINGS:] if line.strip())
-        paragraphs = "<p>".join(escape(line, quote=False) for line in lines)
-        return walk_page(LexborHTMLParser(f"<p>{paragraphs}"), self._hints, self._reading.max_nodes)
 
 
 def _line(text: str, most: int) -> str:
     """A text as one line of so many characters at most."""
     return " ".join(clean(text[: 2 * most]).split())[:most]
-
-
-def _has_colon(line: str) -> bool:
-    head = line[:_OPENING]
-    return ":" in head or "：" in head
 
 
 @dataclass(frozen=True, slots=True)

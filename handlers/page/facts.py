@@ -7,6 +7,7 @@ None.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from handlers.page.content import PageContent
@@ -22,7 +23,8 @@ class PageFacts:
     Attributes:
         date: Publication date, ISO 8601.
         site_name: The page's own claim, "" where it makes none or none was observed.
-        headings_count: Headings h2 and h3; None where only ``has_headings`` is known.
+        headings_count: Headings h2 and h3 of the main text; None where only ``has_headings`` is known.
+        not_counted: By component of the trust score: what the page has and why it gives no points.
         schema_is_article: Whether ``schema_type`` is of the article family; None where no type was observed.
     """
 
@@ -47,6 +49,7 @@ class PageFacts:
     headings_count: int | None
     external_links_count: int | None
     is_wire_report: bool | None
+    not_counted: Mapping[str, str]
 
 
 def facts_of(content: PageContent, min_headings: int) -> PageFacts:
@@ -78,6 +81,7 @@ def facts_of(content: PageContent, min_headings: int) -> PageFacts:
         headings_count=content.headings_count,
         external_links_count=content.external_links_count,
         is_wire_report=content.is_wire_report,
+        not_counted=content.not_counted,
     )
 
 

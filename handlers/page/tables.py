@@ -24,7 +24,7 @@ class _Table:
 
 
 def has_data_table(outline: Outline, reading: PageReadingSection) -> bool:
-    """Whether one of the tables has a header and enough rows of enough cells.
+    """Whether one of the tables outside of boilerplate has a header and enough rows of enough cells.
 
     Args:
         outline: The page.
@@ -34,7 +34,7 @@ def has_data_table(outline: Outline, reading: PageReadingSection) -> bool:
     layout: set[int] = set()
     for row in outline.rows[:_MAX_ROWS]:
         table = _table_of(row)
-        if table is None:
+        if table is None or outline.is_boilerplate(outline.place(table) >> 1):
             continue
         if table.mem_id not in tables:
             tables[table.mem_id] = _Table(has_header=_has_caption(table))

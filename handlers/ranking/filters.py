@@ -74,7 +74,7 @@ def fits(candidate: Candidate, filters: SearchFilters | None, tiers: Thresholds)
     """
     if filters is None:
         return True
-    if filters.tiers and (candidate.cts_score is None or tier_of(candidate.cts_score, tiers) not in filters.tiers):
+    if filters.tiers and _tier(candidate, tiers) not in filters.tiers:
         return False
     if not on_sites(candidate.url, filters.domains):
         return False
@@ -90,6 +90,12 @@ def fits(candidate: Candidate, filters: SearchFilters | None, tiers: Thresholds)
     published = span[0]
     after = filters.date_from is None or published >= filters.date_from
     return after and (filters.date_to is None or published < filters.date_to)
+
+
+def _tier(candidate: Candidate, tiers: Thresholds) -> str | None:
+    if candidate.cts_score is None:
+        return None
+    return tier_of(candidate.cts_score, candidate.trust.source_tier if candidate.trust else None, tiers)
 
 
 def on_sites(url: str, sites: Sequence[str]) -> bool:

@@ -1,7 +1,8 @@
-"""What a score means: the tier that decides how deep a page is indexed, and the label that a model is shown and how.
+"""What a score means: the index tier of a page, its trust label, and how a model is shown the label.
 
-Both are thresholds of the configuration, compared with ``>=`` (C-37); the two sets may differ (C-34). A page without a
-score has the tier and label of its source (C-41). Standard library only (R-178).
+Both follow from thresholds of the configuration, compared with ``>=`` (C-37); the two sets may differ (C-34). The tier
+of the source bounds both: markup alone cannot make an unknown source trusted (C-36). A page without a score has the
+index tier and label of its source (C-41). Standard library only (R-178).
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from handlers.trust.forgery import holds_label, without_labels
 from handlers.trust.lookalikes import folded
 
 Label = Literal["HIGH", "MEDIUM", "LOW"]
+Tier = Literal["A", "B", "C"]
 Language = Literal["zh", "en"]
 LABELS: tuple[Label, ...] = ("HIGH", "MEDIUM", "LOW")
 """From the most trusted to the least."""
+TIERS: tuple[Tier, ...] = ("A", "B", "C")
+"""From the deepest indexed to the least."""
 MAX_NAME_CHARACTERS = 60
 _NAME_CHARACTERS_READ = 1000
 _CLAIMS = re.compile(
@@ -33,10 +37,22 @@ _SOURCE_WORD = {"zh": "來源：", "en": "Source: "}
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Scores from which the upper two of three classes begin; everything below is in the third."""
+    """Scores from which the upper two of three classes begin, and the best class that a source tier can reach.
+
+    Attributes:
+        upper: Score from which the best class begins.
+        middle: Score from which the second class begins; lower scores are in the third.
+        best: For source tiers 1 to 3, the best class: 0 is the upper one, 2 the lowest.
+    """
 
     upper: int
     middle: int
+    best: tuple[int, int, int] = (0, 0, 0)
+
+    def class_of(self, score: int, source_tier: int | None) -> int:
+        """The class of a score, 0 to 2; an unknown source tier counts as 3."""
+        by_score = 0 if score >= self.upper else 1 if score >= self.middle else 2
+        return max(by_score, self.best[_place(source_tier)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +68,17 @@ def label_for(cts_score: int | None, source_tier: int | None, thresholds: Thresh
 
     Args:
         cts_score: 0 to 100; None for old points and foreign candidates.
-        source_tier: 1 to 3; None if it is not known, which counts as 3.
-        thresholds: Scores from which HIGH and MEDIUM begin.
+        source_tier: 1 to 3; None where it is not known, which counts as 3.
+        thresholds: Scores from which HIGH and MEDIUM begin, and the best label by source tier.
 
-    >>> label_for(70, 3, Thresholds(70, 40))
-    TrustJudgment(label='HIGH', label_source='score')
+    >>> label_for(70, 3, Thresholds(70, 40, best=(0, 0, 1)))
+    TrustJudgment(label='MEDIUM', label_source='score')
     >>> label_for(None, 2, Thresholds(70, 40))
     TrustJudgment(label='MEDIUM', label_source='fallback')
     """
     if cts_score is not None:
-        return TrustJudgment(label_of(cts_score, thresholds), "score")
-    return TrustJudgment(without_score(source_tier)[1], "fallback")
+        return TrustJudgment(label_of(cts_score, source_tier, thresholds), "score")
+    return TrustJudgment(without_score(3 if source_tier is None else source_tier)[1], "fallback")
 
 
 def source_line(label: Label, source_name: str, language: Language) -> str:
@@ -116,29 +132,25 @@ def _claims(name: str) -> bool:
     return bool(_CLAIMS.search(folded(name))) or any(folded(word).upper() in LABELS for word in capitals)
 
 
-def tier_of(score: int, thresholds: Thresholds) -> Literal["A", "B", "C"]:
-    """The indexing tier of a score (R-210 to R-212).
+def tier_of(score: int, source_tier: int | None, thresholds: Thresholds) -> Tier:
+    """The index tier of a score (R-210 to R-212).
 
-    >>> [tier_of(score, Thresholds(70, 40)) for score in (70, 69, 40, 39)]
+    >>> [tier_of(score, 3, Thresholds(70, 40)) for score in (70, 69, 40, 39)]
     ['A', 'B', 'B', 'C']
     """
-    if score >= thresholds.upper:
-        return "A"
-    return "B" if score >= thresholds.middle else "C"
+    return TIERS[thresholds.class_of(score, source_tier)]
 
 
-def label_of(score: int, thresholds: Thresholds) -> Label:
+def label_of(score: int, source_tier: int | None, thresholds: Thresholds) -> Label:
     """The trust label of a score (R-216).
 
-    >>> label_of(40, Thresholds(70, 40))
+    >>> label_of(40, None, Thresholds(70, 40))
     'MEDIUM'
     """
-    if score >= thresholds.upper:
-        return "HIGH"
-    return "MEDIUM" if score >= thresholds.middle else "LOW"
+    return LABELS[thresholds.class_of(score, source_tier)]
 
 
-def without_score(source_tier: int | None) -> tuple[Literal["A", "B", "C"], Label]:
+def without_score(source_tier: int | None) -> tuple[Tier, Label]:
     """The indexing tier and trust label of a page that has no score, from the tier of its source (C-41).
 
     An unknown tier counts as 3.
@@ -146,6 +158,8 @@ def without_score(source_tier: int | None) -> tuple[Literal["A", "B", "C"], Labe
     >>> [without_score(tier) for tier in (1, 2, 3)]
     [('A', 'HIGH'), ('B', 'MEDIUM'), ('C', 'LOW')]
     """
-    if source_tier == 1:
-        return "A", "HIGH"
-    return ("B", "MEDIUM") if source_tier == 2 else ("C", "LOW")
+    return TIERS[_place(source_tier)], LABELS[_place(source_tier)]
+
+
+def _place(source_tier: int | None) -> int:
+    return source_tier - 1 if source_tier in (1, 2, 3) else 2

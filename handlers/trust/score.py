@@ -6,7 +6,8 @@ under the same points give the same score. Standard library only (R-178).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 _NOT_OBSERVED = "not observed"
 
@@ -19,6 +20,7 @@ class Observations:
         headings_count: Headings; None where ``has_headings`` is all there is.
         has_headings: Whether there are enough headings, where nobody counted them.
         schema_is_article: Whether ``schema_type`` is of the article family (C-43).
+        not_counted: By component: what was seen and gives no points, and why.
     """
 
     has_doi: bool = False
@@ -33,6 +35,7 @@ class Observations:
     has_author: bool | None = False
     has_byline: bool | None = False
     has_date: bool | None = False
+    not_counted: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +117,14 @@ def score_trust(base_score: int, base_because: str, seen: Observations, points: 
         _author(seen, points),
         _component("date", points.date, seen.has_date, "has a publication date" if seen.has_date else "no date found"),
     )
-    return TrustScore(sum(component.points for component in components), components)
+    lines = tuple(_with_remark(component, seen.not_counted.get(component.name)) for component in components)
+    return TrustScore(sum(component.points for component in lines), lines)
+
+
+def _with_remark(component: Component, not_counted: str | None) -> Component:
+    if not_counted is None:
+        return component
+    return replace(component, because=f"{component.because}; not counted: {not_counted}")
 
 
 def _component(name: str, points: int, holds: bool | None, because: str) -> Component:

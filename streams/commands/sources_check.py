@@ -99,7 +99,7 @@ def _described(url: str, publisher: str | None, rules: ScorePageRules, explain: 
 
 def highest_label(source: Source, rules: ScorePageRules) -> str:
     """The label of a page of this source that has every point of the formula."""
-    return label_of(source.base_score + rules.trust_points.most, rules.compiled.labels)
+    return label_of(source.base_score + rules.trust_points.most, source.tier, rules.compiled.labels)
 
 
 def _tried(host: str, lists: SourceRules) -> Iterator[dict[str, Any]]:

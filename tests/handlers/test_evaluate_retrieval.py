@@ -299,7 +299,7 @@ def test_the_judge_is_shown_query_and_sources_and_no_more_than_so_many() -> None
     assert "jazz concert November 29" in user.content
     assert "number-20-" in user.content
     assert "number-21-" not in user.content
-    assert user.content.count("\n[TRUST_TIER: HIGH]\n<<source ") == 20
+    assert user.content.count("\n[TRUST_TIER: MEDIUM]\n<<source ") == 20
     assert "77" not in system.content + user.content
     assert "sourceQuality" in system.content
     assert need.schema is not None
@@ -324,9 +324,19 @@ def test_hostile_text_in_every_source_is_shown_in_linear_time(text: str) -> None
     assert cpu_seconds(lambda: asked(batch)) < 2
 
 
-@pytest.mark.parametrize(("score", "label"), [(70, "HIGH"), (69.9, "MEDIUM"), (40, "MEDIUM"), (39, "LOW"), (None, "")])
-def test_the_judge_is_shown_how_far_a_source_is_trusted_in_a_word(score: float | None, label: str) -> None:
-    user = asked(classified(CONCERT.model_copy(update={"cts_score": score}))).messages[1].content
+@pytest.mark.parametrize(
+    ("score", "url", "label"),
+    [
+        (70, "https://www.agency.gov.tw/a", "HIGH"),
+        (70, "https://blog.example.com/a", "MEDIUM"),
+        (69.9, "https://www.agency.gov.tw/a", "MEDIUM"),
+        (40, "https://blog.example.com/a", "MEDIUM"),
+        (39, "https://www.agency.gov.tw/a", "LOW"),
+        (None, "https://www.agency.gov.tw/a", ""),
+    ],
+)
+def test_the_judge_is_shown_how_far_a_source_is_trusted_in_a_word(score: float | None, url: str, label: str) -> None:
+    user = asked(classified(CONCERT.model_copy(update={"cts_score": score, "url": url}))).messages[1].content
     tiers = [line for line in user.splitlines() if "TRUST_TIER" in line]
     assert tiers == ([f"[TRUST_TIER: {label}]"] if label else [])
     assert not label or user.index("TRUST_TIER") < user.index("<<source 1 ")

@@ -27,7 +27,7 @@ TABLE = (
 )
 SCHEMA = '<script type="application/ld+json">{"@context": "https://schema.org", "@type": "NewsArticle"}</script>'
 DOI = "<p>As shown before, see doi:10.1234/abcd.5678 for the data of the earlier study.</p>"
-REFERENCES = "<h2>References</h2><ol><li>A study of the matter, in a journal.</li></ol>"
+REFERENCES = "<h2>References</h2><ol><li>A study of the matter, in a journal of 2019.</li></ol>"
 STRUCTURE = (HEADING, AUTHOR, DATE, TABLE, SCHEMA)
 
 

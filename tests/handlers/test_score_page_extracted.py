@@ -44,7 +44,7 @@ def score_text(content: str = STORY, url: str = "https://blog.example.com/a", **
         ("https://udn.com/a", f"{STORY} 1%, 2%, 3%, 4%, 5%, 6%", ALL_SEEN, 70, "A"),
         (
             "https://www.agency.gov.tw/a",
-            f"{STORY} doi:10.1234/abcd\nReferences\nA book.",
+            f"{STORY} doi:10.1234/abcd\nReferences\nA book, 2019.",
             ALL_SEEN | {"has_statistics": True},
             100,
             "A",

@@ -29,7 +29,7 @@ def test_no_domain_of_low_credibility_is_above_tier_3_or_reaches_tier_a_by_its_s
 
     assert len(listed) > 500
     assert [host for host, source in found.items() if source.tier < 3] == []
-    assert [host for host, source in found.items() if tier_of(source.base_score, tiers) == "A"] == []
+    assert [host for host, source in found.items() if tier_of(source.base_score, source.tier, tiers) == "A"] == []
     assert [host for host, source in found.items() if without_score(source.tier)[0] == "A"] == []
 
 

@@ -52,7 +52,7 @@ def test_external_links(links: str, count: int) -> None:
 
 
 def test_headings_are_counted_where_they_have_text() -> None:
-    assert read("<h1>a</h1><h2>b</h2><h3> </h3><h3>c</h3><h4>d</h4>").headings_count == 2
+    assert read("<h1>a</h1><h2>b</h2><h3> </h3><h3>c</h3><h4>d</h4><p>e</p>").headings_count == 2
 
 
 HEADING = "<h1>Rain ends the drought</h1>"

@@ -49,17 +49,17 @@ def test_what_the_crawler_saw_is_taken_over() -> None:
     [
         ("See doi:10.1234/abcd.5678 for the data.", "has_doi", True),
         ("As shown before (Miller et al., 2019), it rains (Chen & Wu, 2021).", "citation_count", 2),
-        ("A claim [1] and another [2].\nReferences\nA. Miller, On rain.\nB. Chen, On wind.", "citation_count", 2),
-        ("A text.\nReferences\nA. Miller, On rain.", "has_references_section", True),
+        ("A claim [1] and another [2].\nReferences\nA. Miller, On rain, 1999.\nB. Chen, On wind.", "citation_count", 2),
+        ("A text.\nReferences\nA. Miller, On rain, 1999.", "has_references_section", True),
         ("一段文字。\n資料來源：中央氣象署", "has_references_section", True),
-        ("一段文字。\n參考文獻\n王小明，雨的研究。", "has_references_section", True),
+        ("一段文字。\n參考文獻\n王小明，雨的研究，2019。", "has_references_section", True),
         (f"一段文字。\n資料來源：{'中央氣象署' * 30}", "has_references_section", True),
         (
-            "A line that is too long for a heading, and is none, but stands before one.\n" * 4_000 + "Sources",
+            "A line that is too long for a heading and is followed by one.\n" * 4_000 + "Sources\n1. A book",
             "has_references_section",
             True,
         ),
-        ("".join(f"{number}\n" for number in range(9_000)) + "Sources", "has_references_section", True),
+        ("".join(f"{number}\n" for number in range(9_000)) + "Sources\n- A book", "has_references_section", True),
         (
             "References are what the candidate has, and so many of them that nobody reads them.",
             "has_references_section",
@@ -83,7 +83,7 @@ def test_what_a_text_shows_is_read_off_it(content: str, name: str, value: object
 @pytest.mark.parametrize("name", ["has_doi", "has_references_section", "has_statistics", "is_wire_report"])
 def test_what_the_crawler_states_stands_against_the_text(name: str) -> None:
     assert getattr(facts(quality_metadata={name: True}), name) is True
-    shown = "（中央社記者王小明台北3日電）See doi:10.1234/abcd: 1%, 2%, 3%, 4%, 5%, 6%.\nReferences\nA book."
+    shown = "（中央社記者王小明台北3日電）See doi:10.1234/abcd: 1%, 2%, 3%, 4%, 5%, 6%.\nReferences\nA book, 2019."
     assert getattr(facts(shown), name) is True
     assert getattr(facts(shown, quality_metadata={name: False}), name) is False
 

@@ -34,13 +34,23 @@ def test_an_unknown_source_is_the_lowest(source_tier: int | None) -> None:
 def test_a_higher_score_is_never_in_a_lower_class(score: int, one: int, other: int) -> None:
     thresholds = Thresholds(max(one, other), min(one, other))
 
-    assert tier_of(score, thresholds) >= tier_of(min(score + 1, 100), thresholds)
-    assert ["HIGH", "MEDIUM", "LOW"].index(label_of(score, thresholds)) == "ABC".index(tier_of(score, thresholds))
+    assert tier_of(score, 3, thresholds) >= tier_of(min(score + 1, 100), 3, thresholds)
+    assert ["HIGH", "MEDIUM", "LOW"].index(label_of(score, 3, thresholds)) == "ABC".index(tier_of(score, 3, thresholds))
+
+
+@given(st.integers(0, 100), st.sampled_from([1, 2, 3, None]))
+def test_no_score_lifts_a_source_above_its_best_label(score: int, source_tier: int | None) -> None:
+    bounded = Thresholds(70, 40, best=(0, 1, 2))
+
+    best = {1: "HIGH", 2: "MEDIUM", 3: "LOW", None: "LOW"}[source_tier]
+    free = label_of(score, source_tier, Thresholds(70, 40))
+
+    assert label_of(score, source_tier, bounded) == max(best, free, key=["HIGH", "MEDIUM", "LOW"].index)
 
 
 @pytest.mark.parametrize(("score", "tier"), [(100, "A"), (70, "A"), (69, "B"), (40, "B"), (39, "C"), (0, "C")])
 def test_a_threshold_belongs_to_the_class_that_it_begins(score: int, tier: str) -> None:
-    assert tier_of(score, Thresholds(70, 40)) == tier
+    assert tier_of(score, 3, Thresholds(70, 40)) == tier
 
 
 @pytest.mark.parametrize(
