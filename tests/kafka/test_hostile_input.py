@@ -30,7 +30,7 @@ from tests.kafka.malformed import MIB, PAGE, Input, good_batch, good_page
 from tests.kafka.worker import PROGRAM, Worker
 from tests.streams.fetch.web import response, serving
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300), pytest.mark.slow]
 
 MEMORY_MIB = 400
 FETCH, SCORE, INDEX, RANK, CLASSIFY = (
@@ -290,13 +290,12 @@ async def command(assay: Installation, *arguments: str) -> tuple[int | None, str
     """Runs a command; returns its status, output and errors, in which there is no traceback."""
     kafka = assay.settings.kafka
     where = {"ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers, "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix}
-    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("ASSAY_")}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
         PROGRAM,
         *arguments,
-        env=kept | where,
+        env=os.environ | where,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )

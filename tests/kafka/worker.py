@@ -35,7 +35,6 @@ class Worker:
     def __init__(self, settings: Settings, *handlers: str, program: str = PROGRAM, **flags: str) -> None:
         """Takes where Kafka is, the handlers, and settings for the environment: ``index__path="…"``."""
         kafka = settings.kafka
-        kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("ASSAY_")}
         flags = {
             "kafka__bootstrap_servers": kafka.bootstrap_servers,
             "kafka__topic_prefix": kafka.topic_prefix,
@@ -44,7 +43,7 @@ class Worker:
             "logs__format": "json",
             **flags,
         }
-        self._environment = kept | {f"ASSAY_{name.upper()}": value for name, value in flags.items()}
+        self._environment = os.environ | {f"ASSAY_{name.upper()}": value for name, value in flags.items()}
         self._command = [sys.executable, "-c", program, "run", *handlers]
         self._running = asyncio.Event()
         self.lines: list[str] = []
