@@ -102,7 +102,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(session.config, "workerinput") or reporter is None or session.config.option.collectonly:
         return
     problems = []
-    if not reporter.stats.get("passed"):
+    if session.exitstatus == pytest.ExitCode.OK and not reporter.stats.get("passed"):
         problems.append("no test passed")
     if (reruns := len(reporter.stats.get("rerun", ()))) > MOST_RERUNS:
         problems.append(f"{reruns} tests needed a second try; {MOST_RERUNS} may")
@@ -115,9 +115,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_configure() -> None:
-    """A shell starts what runs in the background deaf to Ctrl-C, and all of its children would be so too."""
+    """Makes processes alike, however they are started."""
+    # A shell makes background processes ignore Ctrl-C, and their children inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Only in some processes readline announces a terminal's size, which output is then wrapped to.
+    for name in ("COLUMNS", "LINES"):
+        os.environ.pop(name, None)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pytest
 from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 
@@ -16,6 +17,7 @@ from schemas.outcome import Emit, Outcome
 from schemas.pages import CrawledPage, ScoredPage, TrustFeatures
 from schemas.rules import Rules
 from streams.app import Application
+from streams.cli_commands import run_command_line
 from streams.kafka import make_admin, make_producer, make_reader, opened
 from streams.settings import Settings, load_settings
 from streams.topic_plan import create_topics
@@ -214,6 +216,30 @@ async def partitions_of(settings: Settings, topic: str) -> Sequence[int]:
     async with opened(make_admin(settings.kafka)) as admin:
         [described] = await admin.describe_topics([topic])
         return [partition["partition"] for partition in described["partitions"]]
+
+
+def environment_of(settings: Settings) -> dict[str, str]:
+    """What leads a command to an installation's topics; it serves no HTTP."""
+    return {
+        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": settings.kafka.bootstrap_servers,
+        "ASSAY_KAFKA__TOPIC_PREFIX": settings.kafka.topic_prefix,
+        "ASSAY_HTTP__ENABLED": "false",
+    }
+
+
+async def command(
+    settings: Settings, capsys: pytest.CaptureFixture[str], *words: str, **variables: str
+) -> tuple[int, str, str]:
+    """Runs ``assay WORDS`` in this process: exit status, standard output and standard error.
+
+    Not for commands that take signals: those belong to the main thread.
+    """
+    capsys.readouterr()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (environment_of(settings) | variables).items():
+            patch.setenv(name, value)
+        status = await asyncio.to_thread(run_command_line, list(words))
+    return status, *capsys.readouterr()
 
 
 def _hash(text: str) -> int:

@@ -21,7 +21,7 @@ from schemas.documents import DocumentIndexed
 from schemas.pages import ScoredPage
 from streams.topology import HANDLERS
 from tests.handlers.indexing.pages import LONG, scored_page
-from tests.kafka.installation import SCORED, Installation, installed, until
+from tests.kafka.installation import SCORED, Installation, environment_of, installed, until
 from tests.rules import shipped_rules
 from tests.streams.index.qdrant_server import QdrantServer
 
@@ -159,13 +159,17 @@ async def test_to_drain_ends_when_the_index_stays_down(kafka: str, topic_prefix:
     assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE))
     server.status = 503
     await assay.feed([scored("C", number) for number in range(40)], SCORED)
-    environment = environment_of(assay) | {
-        "ASSAY_INDEX__URL": server.url,
-        "ASSAY_PROCESSING__BREAKER__FAILURES": "1",
-        "ASSAY_PROCESSING__BREAKER__FIRST_SECONDS": "0.2",
-        "ASSAY_PROCESSING__BREAKER__DRAIN_PATIENCE_SECONDS": "2",
-        "ASSAY_PIPELINE__DRAIN_SECONDS": "2",
-    }
+    environment = (
+        os.environ
+        | environment_of(assay.settings)
+        | {
+            "ASSAY_INDEX__URL": server.url,
+            "ASSAY_PROCESSING__BREAKER__FAILURES": "1",
+            "ASSAY_PROCESSING__BREAKER__FIRST_SECONDS": "0.2",
+            "ASSAY_PROCESSING__BREAKER__DRAIN_PATIENCE_SECONDS": "2",
+            "ASSAY_PIPELINE__DRAIN_SECONDS": "2",
+        }
+    )
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", "from streams.cli import main; main()", "run", "index_page", "--drain", "--json",
         env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
@@ -177,8 +181,8 @@ async def test_to_drain_ends_when_the_index_stays_down(kafka: str, topic_prefix:
     assert "index_page has waited" in line
     assert "503" in line
     server.status = 200
-    process = await run(assay, server)
-    assert await process.wait() == 0
+    again = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
+    await again.drain(INDEX_PAGE)
     assert len(points(server)) == 40
 
 
@@ -224,7 +228,7 @@ async def test_killed_at_any_moment_it_leaves_just_the_right_points(
 async def test_a_second_copy_on_the_same_files_says_what_to_do(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE))
     owner = QdrantClient(path=str(tmp_path / "index"))
-    environment = environment_of(assay) | {"ASSAY_INDEX__PATH": str(tmp_path / "index")}
+    environment = os.environ | environment_of(assay.settings) | {"ASSAY_INDEX__PATH": str(tmp_path / "index")}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
@@ -242,16 +246,8 @@ async def test_a_second_copy_on_the_same_files_says_what_to_do(kafka: str, topic
 
 
 async def run(assay: Installation, server: QdrantServer) -> asyncio.subprocess.Process:
-    environment = environment_of(assay) | {"ASSAY_INDEX__URL": server.url}
+    environment = os.environ | environment_of(assay.settings) | {"ASSAY_INDEX__URL": server.url}
     return await asyncio.create_subprocess_exec(
         sys.executable, "-c", "from streams.cli import main; main()", "run", "index_page", "--drain", env=environment,
         stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
-
-
-def environment_of(assay: Installation) -> dict[str, str]:
-    return os.environ | {
-        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": assay.settings.kafka.bootstrap_servers,
-        "ASSAY_KAFKA__TOPIC_PREFIX": assay.prefix,
-        "ASSAY_HTTP__ENABLED": "false",
-    }

@@ -118,7 +118,7 @@ async def test_an_outage_costs_few_inputs_a_judgment_and_none_its_output(
     kafka: str, topic_prefix: str, tmp_path: Path, fault: str
 ) -> None:
     async with model_server(FAULTS[fault]) as server:
-        deadline = 2.0 if fault == "hangs" else 20.0
+        deadline = 4.0 if fault == "hangs" else 20.0
         place = await place_of(kafka, topic_prefix, server.base_url, tmp_path, deadline=deadline)
         async with place.running(*handlers()) as application:
             await until(lambda: open_breakers(application) == set(TASKS))

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from html import escape
@@ -23,7 +21,7 @@ from schemas.documents import DocumentIndexed
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.topology import HANDLERS
-from tests.kafka.installation import Installation, installed, until
+from tests.kafka.installation import Installation, command, installed, until
 from tests.ranking_checks import (
     STAGES,
     forged_labels,
@@ -158,23 +156,18 @@ async def reply(wire: Wire) -> None:
     await says(json.dumps(answer))(wire)
 
 
-async def answered(assay: Installation, text: str, *more: str) -> dict[str, Any]:
-    """What a user gets who asks ``assay answer``: analyst, critic and writer go by the same index and model."""
+async def answered(assay: Installation, capsys: pytest.CaptureFixture[str], text: str, *more: str) -> dict[str, Any]:
+    """What a user gets from ``assay answer``: analyst, critic and writer use the same index and model."""
     settings = assay.settings
-    environment = os.environ | {
+    variables = {
         "ASSAY_INDEX__URL": settings.index.url,
         "ASSAY_LLM__BASE_URL": settings.llm.base_url,
         "ASSAY_LLM__MODEL": settings.llm.model,
         "ASSAY_LLM__CACHE_PATH": str(settings.llm.cache_path),
         "ASSAY_SOURCE_RULES__BASE_SCORES": json.dumps(ODD_SCORES),
-        "ASSAY_HTTP__ENABLED": "false",
     }
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", "from streams.cli import main; main()", "answer", text, "--json", *more,
-        env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    said, told = await asyncio.wait_for(process.communicate(), 60)
-    assert process.returncode == 0, told.decode()
+    status, said, told = await command(settings, capsys, "answer", text, "--json", *more, **variables)
+    assert status == 0, told
     answer: dict[str, Any] = json.loads(said)
     return answer
 
@@ -184,14 +177,14 @@ def prompt(asked: Asked) -> str:
 
 
 async def test_pages_are_crawled_scored_indexed_ranked_labelled_and_answered(
-    kafka: str, topic_prefix: str, index: QdrantServer, tmp_path: Path
+    kafka: str, topic_prefix: str, index: QdrantServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with model_server(reply) as models:
         assay = await installation(kafka, topic_prefix, index, models, tmp_path)
         with capture_logs() as logs:
             await served(assay, [*PAGES, *forgers()], query("q"))
         event = (await completed(assay))["q"]
-        answer = await answered(assay, QUERY)
+        answer = await answered(assay, capsys, QUERY)
         asked = list(models.asked)
 
     stages = [stage for stage in STAGES if stage != "trees"]
@@ -252,7 +245,7 @@ async def test_a_chinese_query_has_chinese_source_lines(
 
 
 async def test_candidates_that_come_along_leave_no_number_in_any_prompt(
-    kafka: str, topic_prefix: str, index: QdrantServer, tmp_path: Path
+    kafka: str, topic_prefix: str, index: QdrantServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     candidates: list[dict[str, Any]] = [
         {"url": f"https://{host}/dam", "title": f"Dam, {host}", "content": SAID, "score": 0.7319 - 0.1 * place}
@@ -265,7 +258,7 @@ async def test_candidates_that_come_along_leave_no_number_in_any_prompt(
         event = (await completed(assay))["given"]
         file = tmp_path / "candidates.jsonl"
         file.write_text("".join(json.dumps(candidate) + "\n" for candidate in candidates), "utf-8")
-        await answered(assay, QUERY, "--candidates", str(file))
+        await answered(assay, capsys, QUERY, "--candidates", str(file))
         prompts = [prompt(asked) for asked in models.asked]
     assert [str(stage) for stage in event.stages] == ["bm25", "ranking", "mmr", "reasoning"]
     assert out_of_order(event) == []

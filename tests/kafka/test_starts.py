@@ -12,7 +12,7 @@ from streams.app import Application
 from streams.demo.tally import Tally
 from streams.demo.watch import Watch
 from streams.pipeline.consumer import CountingConsumer
-from streams.topology import HANDLERS, REPLAYS
+from streams.topology import HANDLERS, REPLAYS, TOPICS
 from tests.kafka.connections import Connections, SilentBroker, forgets_a_connection, of_aiokafka
 from tests.kafka.installation import install, installed, page
 from tests.kafka.replays import carried_out, planned
@@ -91,7 +91,7 @@ async def test_a_replay_that_is_given_up_while_its_group_starts(
 async def test_a_watch_whose_stop_is_given_up_is_closed_all_the_same(
     kafka: str, topic_prefix: str, connections: Connections
 ) -> None:
-    settings = (await installed(kafka, topic_prefix, HANDLERS)).settings
+    settings = (await installed(kafka, topic_prefix, HANDLERS, TOPICS)).settings
     watch = Watch(settings, Tally(settings.tiered_indexing, settings.index.planned_chunks))
     await watch.start()
     stopping = asyncio.create_task(watch.stop())

@@ -123,7 +123,7 @@ async def test_where_the_topics_were_never_made_it_says_what_to_do(
 async def test_what_readers_liked_is_learned_shown_in_shadow_and_then_put_in_force(
     kafka: str, topic_prefix: str, tmp_path: Path
 ) -> None:
-    assay = await installed(kafka, topic_prefix, (RANK_RESULTS,))
+    assay = await installed(kafka, topic_prefix, (RANK_RESULTS,), [RANKING_FEEDBACK])
     out = tmp_path / "model"
     status, _, told = await train(assay, out)
     assert (status, "there is nothing on" in told, "assay publish" in told) == (2, True, True), told

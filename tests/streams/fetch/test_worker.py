@@ -516,7 +516,11 @@ async def test_what_unpacks_to_nothing_comes_to_an_end(web: Web) -> None:
         assert await reason(worker, "http://site.example/a") is FetchFailure.TOO_LARGE
 
 
-@pytest.mark.parametrize("packed", [gzip.compress(b"<p>a") + gzip.compress(b"b"), zlib.compress(b"<p>ab")])
+@pytest.mark.parametrize(
+    "packed",
+    [gzip.compress(b"<p>a") + gzip.compress(b"b"), zlib.compress(b"<p>ab")],
+    ids=["two members of gzip", "deflate"],
+)
 async def test_packed_pages_are_unpacked(web: Web, packed: bytes) -> None:
     way = "gzip" if packed[0] == 0x1F else "deflate"
     web.routes["/a"] = response(packed, Content_Encoding=way)
