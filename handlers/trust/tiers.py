@@ -67,7 +67,7 @@ def source_of(host: str, registered: str, publisher: str | None, own_name: str, 
         rules: Who is in which tier.
     """
     suffixes = _suffixes(host)
-    forms = frozenset(_forms(suffixes, registered.lower()))
+    forms = frozenset(_forms(suffixes, registered))
     government = not rules._government.isdisjoint(forms)
     academic = not rules._academic.isdisjoint(forms)
     entry = next((suffix for suffix in suffixes if "." in suffix and suffix in rules._tier_by_entry), None)

@@ -131,21 +131,48 @@ def test_no_domain_of_low_credibility_reaches_tier_a_by_its_source() -> None:
 
 def test_an_entry_of_several_tiers_counts_in_the_best_however_it_is_written() -> None:
     rules = SourceRules(
-        entries=(("One.example ",), (".two.example", "one.example"), ("three.example", "two.example", "one.example")),
+        entries=(
+            ("One.example ", "X.example"),
+            (".two.example", "one.example"),
+            ("three.example", "two.example", "one.example"),
+        ),
         base_scores=(40, 25, 10),
-        government_suffixes=("GOV.*",),
+        government_suffixes=("GOV.*", "k12.ma.*"),
         academic_suffixes=(" ac.* ",),
         academic_domains=("College.Example.",),
     )
-    hosts = ("one.example", "two.example", "three.example", "other.example", "x.gov.uk", "x.ac.uk", "college.example")
+    hosts = (
+        *("one.example", "two.example", "three.example", "other.example"),
+        *("x.gov.uk", "x.k12.ma.us", "x.ac.uk", "college.example", "x.example"),
+    )
 
     found = [source_of(host, registered_domain(host), None, "", rules) for host in hosts]
 
-    assert [source.tier for source in found] == [1, 2, 3, 3, 1, 1, 1]
-    assert [source.base_score for source in found] == [40, 25, 10, 10, 40, 40, 40]
+    assert [source.tier for source in found] == [1, 2, 3, 3, 1, 1, 1, 1, 1]
+    assert [source.base_score for source in found] == [40, 25, 10, 10, 40, 40, 40, 40, 40]
     assert [source.tags for source in found] == [
-        (), ("news",), ("blog",), (), ("government",), ("academic",), ("academic",),
+        (), ("news",), ("blog",), (), ("government",), ("government",), ("academic",), ("academic",), (),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("host", "because"),
+    [
+        ("money.udn.com", "money.udn.com is listed as udn.com"),
+        ("service.gov.br", "service.gov.br is a government host"),
+        ("www.uq.edu.au", "www.uq.edu.au is an academic host"),
+        ("unknown.example", "unknown.example is not listed"),
+        ("", "the address is not listed"),
+    ],
+)
+def test_source_of_says_why(host: str, because: str) -> None:
+    assert source_of(host, registered_domain(host), None, "", RULES).because == because
+
+
+@pytest.mark.parametrize(("labels", "tier"), [(127, 1), (128, 3)])
+def test_a_name_of_more_than_127_labels_matches_nothing(labels: int, tier: int) -> None:
+    host = ".".join([*["a"] * (labels - 2), "gov", "uk"])
+    assert source_of(host, "a.gov.uk", None, "", RULES).tier == tier
 
 
 def test_the_longest_entry_decides() -> None:
