@@ -131,6 +131,14 @@ def test_flags_severe_failures_below_one_half(judge: JudgeScores, *, passed: boo
     assert evaluated.severe_failure is severe
 
 
+@pytest.mark.parametrize(("actionable", "passed"), [(0.6, True), (0.5999, False)])
+def test_a_batch_passes_from_the_threshold_of_actionable_information_on(actionable: float, passed: bool) -> None:
+    outcome = evaluate_retrieval(
+        classified(CONCERT, judge_scores=judged(0.9, 0.9, 0.9), actionable_information=actionable), EVALUATE
+    )
+    assert the_evaluation(outcome).passed is passed
+
+
 def test_an_empty_batch_is_zero_and_does_not_pass() -> None:
     for judge in (None, judged(1.0, 1.0, 1.0)):
         evaluated = evaluate(judge=judge)
@@ -147,6 +155,15 @@ def test_without_a_judge_the_words_decide_and_the_event_says_so() -> None:
     assert evaluated.scores.context_recall == 1.0
     assert evaluated.scores.context_precision == 0.5
     assert evaluated.scores.source_quality == pytest.approx(0.7)
+
+
+def test_the_fallback_joins_results_and_rounds_to_four_digits() -> None:
+    """Half of the terms are enough for a result to be relevant."""
+    contents = [RetrievedContent(content=text) for text in ("jazz", "concert", "pancakes")]
+    known = [content.model_copy(update={"cts_score": 66.6666}) for content in contents]
+    scores = evaluate(*known, query="jazz concert").scores
+    assert (scores.context_recall, scores.context_precision, scores.source_quality) == (1.0, 0.6667, 0.6667)
+    assert evaluate(*contents, query="jazz blues swing").scores.context_recall == 0.3333
 
 
 def test_queries_in_chinese_are_covered_by_pairs_of_characters() -> None:
@@ -191,12 +208,42 @@ def test_a_judge_of_single_sources_takes_the_place_of_the_batch_s_dimensions_the
     assert evaluated["scores"]["contextRecall"] == 0.8, "the batch's own dimensions stand"
 
 
-def test_a_judge_may_score_one_side_of_a_source() -> None:
-    judge = judged(0.8, 0.6, 0.5).model_copy(update={"sources": (SourceScores(url=CONCERT.url, quality_score=0.9),)})
+@pytest.mark.parametrize(
+    ("own", "relevance", "quality", "by"),
+    [
+        ((SourceScores(url=CONCERT.url, quality_score=0.9),), 0.7, 0.9, ScoreSource.GIVEN),
+        ((SourceScores(url=CONCERT.url, relevance_score=0.9),), 0.9, 0.5, ScoreSource.GIVEN),
+        ((SourceScores(url=CONCERT.url),), 0.7, 0.5, None),
+        (
+            (SourceScores(url=CONCERT.url), SourceScores(url=CONCERT.url, quality_score=0.9)),
+            0.7,
+            0.9,
+            ScoreSource.GIVEN,
+        ),
+    ],
+)
+def test_a_judge_may_score_one_side_of_a_source(
+    own: tuple[SourceScores, ...], relevance: float, quality: float, by: ScoreSource | None
+) -> None:
+    judge = judged(0.8, 0.6, 0.5).model_copy(update={"sources": own})
     [detail] = evaluate(CONCERT, judge=judge).source_details
-    assert detail.relevance_score == pytest.approx(0.7)
-    assert detail.quality_score == 0.9
-    assert detail.score_source is ScoreSource.GIVEN
+    assert (detail.relevance_score, detail.quality_score, detail.score_source) == (
+        pytest.approx(relevance),
+        quality,
+        by,
+    )
+
+
+def test_scores_that_were_given_count_also_where_no_text_came_along() -> None:
+    batch = classified(CONCERT, retrieved_content=(), judge_scores=judged(0.8, 0.6, 0.5))
+    evaluated = the_evaluation(evaluate_retrieval(batch, EVALUATE))
+    assert (evaluated.score_source, evaluated.scores.context_recall) == (ScoreSource.GIVEN, 0.8)
+
+
+def test_scores_have_six_digits() -> None:
+    evaluated = evaluate(CONCERT, judge=judged(0.1111111, 0.2, 0.0))
+    assert evaluated.source_details[0].relevance_score == 0.155556
+    assert evaluated.overall_score == 0.320833
 
 
 def reply(recall: Any = 0.8, precision: Any = 0.6, quality: Any = 0.5, sources: Any = (), **more: Any) -> str:
@@ -215,6 +262,13 @@ def classified(*contents: RetrievedContent, **fields: Any) -> ResultsClassified:
     (event, *_) = outcome.events
     assert isinstance(event, ResultsClassified)
     return event.model_copy(update=fields)
+
+
+def the_evaluation(outcome: Any) -> RetrievalEvaluated:
+    assert isinstance(outcome, Emit)
+    (evaluated,) = outcome.events
+    assert isinstance(evaluated, RetrievalEvaluated)
+    return evaluated
 
 
 def asked(batch: ResultsClassified) -> AskModel:
@@ -266,9 +320,7 @@ def test_a_result_without_content_has_no_trust_score() -> None:
     batch = classified(CONCERT, OTHER, retrieved_content=(CONCERT.model_copy(update={"cts_score": 90}),))
     outcome = read_retrieval(batch, (ModelReply(reply(), (), CALL),), EVALUATE)
     assert isinstance(outcome, Emit)
-    (evaluated,) = outcome.events
-    assert isinstance(evaluated, RetrievalEvaluated)
-    assert [detail.quality_source for detail in evaluated.source_details] == ["cts", None]
+    assert [detail.quality_source for detail in the_evaluation(outcome).source_details] == ["cts", None]
 
 
 def test_a_trust_score_alone_is_not_the_model_s_word() -> None:
@@ -303,7 +355,23 @@ def test_the_judge_is_shown_query_and_sources_and_no_more_than_so_many() -> None
     assert "77" not in system.content + user.content
     assert "sourceQuality" in system.content
     assert need.schema is not None
-    assert set(need.facts) >= {"contextRecall", "contextPrecision", "sourceQuality"}
+    assert set(need.facts) == {"contextRecall", "contextPrecision", "sourceQuality", "sourcesShown"}
+    assert need.facts["sourcesShown"] == 20
+    task = EVALUATE.model_tasks["evaluate_retrieval"]
+    assert (need.task, need.max_tokens, need.temperature) == ("evaluate_retrieval", task.max_tokens, task.temperature)
+
+
+def test_the_judge_is_shown_title_address_and_the_beginning_of_a_source() -> None:
+    """Of each, so much is looked at as there is room for four times over: blanks take none in the end."""
+    late = RetrievedContent(url="https://a.example/", content="text" + " " * 3196 + "late")
+    other = RetrievedContent(url="https://b.example/", title="B", content="text" + " " * 3194 + "in time")
+    user = asked(classified(late, other)).messages[1].content
+    blocks = user[user.index("<<source 1 ") :].split("\n\n")[:2]
+    assert [block.splitlines()[1:-1] for block in blocks] == [
+        ["https://a.example/", "text"],
+        ["B", "https://b.example/", "text in"],
+    ]
+    assert all(block.startswith("<<source ") for block in blocks)
 
 
 def test_what_a_source_says_stays_inside_its_block() -> None:

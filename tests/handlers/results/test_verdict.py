@@ -32,6 +32,7 @@ def test_statistics_of_a_batch() -> None:
         ([(AGGREGATOR, 0.2), (SPECIFIC, 0.6)], False),
         ([(AGGREGATOR, 0.2), (AGGREGATOR, 0.2), (SPECIFIC, 0.95)], True),
         ([(AGGREGATOR, 0.5), (AGGREGATOR, 0.5), (SPECIFIC, 1.0)], False),
+        ([(AGGREGATOR, 0.5), (AGGREGATOR, 0.5), (SPECIFIC, 0.8)], False),  # exactly the threshold
         ([(NAVIGATION, 0.4)], False),
         ([], False),
     ],
@@ -42,6 +43,11 @@ def test_extraction_needs_a_low_score_and_a_strict_majority(
     threshold = 0.6
     verdict = judge_batch(results(*pairs), threshold)
     assert verdict.needs_extraction is needed
+
+
+def test_means_have_four_digits() -> None:
+    verdict = judge_batch(results((SPECIFIC, 0.9), (AGGREGATOR, 0.2), (AGGREGATOR, 0.2)), 0.6)
+    assert verdict.actionable_information == 0.4333
 
 
 def test_an_empty_batch_is_zero() -> None:

@@ -119,6 +119,26 @@ def source_at(url: str, rules: SourceRules = RULES) -> Source:
     return source_of(host, registered_domain(host), None, "", rules, path)
 
 
+@pytest.mark.parametrize(
+    ("host", "because"),
+    [
+        ("money.udn.com", "money.udn.com is listed as udn.com"),
+        ("service.gov.br", "service.gov.br is a government host"),
+        ("www.uq.edu.au", "www.uq.edu.au is an academic host"),
+        ("unknown.example", "unknown.example is not listed"),
+        ("", "the address is not listed"),
+    ],
+)
+def test_source_of_says_why(host: str, because: str) -> None:
+    assert source_of(host, registered_domain(host), None, "", RULES).because == because
+
+
+@pytest.mark.parametrize(("labels", "tier"), [(127, 1), (128, 3)])
+def test_a_name_of_more_than_127_labels_matches_nothing(labels: int, tier: int) -> None:
+    host = ".".join([*["a"] * (labels - 2), "gov", "uk"])
+    assert source_of(host, "a.gov.uk", None, "", RULES).tier == tier
+
+
 def test_the_longest_entry_decides() -> None:
     rules = own(gov_tw=ListedSource(None, 1), blog_gov_tw=ListedSource(None, 3))
 

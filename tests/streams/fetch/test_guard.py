@@ -223,14 +223,14 @@ async def test_close_waits_for_no_look_up_and_begins_none(monkeypatch: pytest.Mo
     def look_up(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
         asked.append(host)
         begun.set()
-        silent.wait(30)
+        silent.wait(10)
         return []
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     resolver = SystemResolver(1)
     first, second = (asyncio.ensure_future(resolver(name, 80)) for name in ("silent.example", "next.example"))
-    await asyncio.to_thread(begun.wait, 30)
-    watchdog = threading.Timer(20, silent.set)
+    await asyncio.to_thread(begun.wait, 5)
+    watchdog = threading.Timer(5, silent.set)
     watchdog.start()
     resolver.close()
     assert not silent.is_set(), "close did not wait"
@@ -251,7 +251,7 @@ async def test_a_name_without_an_address() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(5):
         assert await admit(url, FetchSettings(connect_seconds=0.01), silent) == refused
 
 

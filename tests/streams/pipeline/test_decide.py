@@ -329,7 +329,7 @@ async def test_a_world_that_does_not_answer_in_time_is_asked_again() -> None:
     clock = VirtualClock()
     handler = handler_of(lambda *_: ask(), lambda *_: DROP, rounds=1)
     decider = Decider(handler, NoRules(), hurried, Forever(), clock, lambda: 0.5, Breaker(BreakerSettings(), clock))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(5):
         tried = await decider.finish(PAGE, ask(), record=1)
     assert tried == Tried(Retry(RetryReason.UNAVAILABLE, "TimeoutError: "), 1)
 
@@ -412,11 +412,17 @@ async def test_a_wait_in_line_is_most_of_the_wish_or_of_the_longest_pause(wish: 
     def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
         return Retry(RetryReason.UNAVAILABLE, "", wish) if isinstance(replies[-1], ModelUnavailable) else DROP
 
-    handler = handler_of(lambda *_: ask(), read, rounds=1)
+    def fn(event: Event, rules: Any) -> Ask:
+        asked.append(event)
+        return ask()
+
+    asked: list[Event] = []
+    handler = handler_of(fn, read, rounds=1)
     breaker = Breaker(BreakerSettings(), clock)
     decider = Decider(handler, NoRules(), PATIENCE, world, clock, lambda: 0.5, breaker)
     assert await decider.finish(PAGE, ask(), record=1) == Tried(DROP, 1)
     assert clock.pauses == [pause]
+    assert asked == [PAGE]
 
 
 # --- cancellation ----------------------------------------------------------------------------------------------------
