@@ -122,7 +122,7 @@ def source_at(url: str, rules: SourceRules = RULES) -> Source:
 @pytest.mark.parametrize(
     ("host", "because"),
     [
-        ("money.udn.com", "money.udn.com is listed as udn.com"),
+        ("money.udn.com", "money.udn.com is listed as udn.com (newspaper)"),
         ("service.gov.br", "service.gov.br is a government host"),
         ("www.uq.edu.au", "www.uq.edu.au is an academic host"),
         ("unknown.example", "unknown.example is not listed"),
