@@ -254,7 +254,7 @@ async def test_a_worker_that_gets_none_of_the_records_that_wait_says_so_and_ends
 
 
 async def test_every_command_that_reads_topics_tells_of_what_it_cannot_read(kafka: str, topic_prefix: str) -> None:
-    assay = await installed(kafka, topic_prefix, (SCORE,))
+    assay = await installed(kafka, topic_prefix, (SCORE,), [REPLAYS])
     large = Hostile("zstd, 200 MB", bomb("zstd", 200_000_000), "undecodable")
     letters = dead_letter_topic(SCORE.consumes.name, SCORE.group)
     for topic in (SCORE.consumes, SCORE.emits[0], replace(SCORE.consumes, name=letters), REPLAYS):
