@@ -44,10 +44,11 @@ def last_line(out: str) -> Any:
     return json.loads(out.splitlines()[-1]) if out.strip() else None
 
 
-async def worked(assay: Installation, *arguments: str) -> tuple[int | None, Any]:
+async def worked(assay: Installation, *arguments: str) -> tuple[int, Any]:
     """The same of a command that works on a plan, as a process."""
     process = await assay_replay(assay.settings, *arguments)
     out, _ = await process.communicate()
+    assert process.returncode is not None
     return process.returncode, last_line(out.decode())
 
 
