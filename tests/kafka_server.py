@@ -1,6 +1,6 @@
 """Which Kafka the tests run on: a named one, a container, or one that is started here.
 
-``ASSAY_KAFKA__BOOTSTRAP_SERVERS`` names a cluster. ``KAFKA_IMAGE`` asks for a container of that image.
+``ASSAY_KAFKA__BOOTSTRAP_SERVERS`` names a cluster. ``TEST_KAFKA=container`` asks for a container.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from streams.broker import LocalKafka
 from streams.broker_files import BROKER_PROPERTIES, KAFKA_VERSION
 
 IMAGE = f"apache/kafka:{KAFKA_VERSION}"
-"""As in the composition."""
+"""As in the composition; ``KAFKA_IMAGE`` names another one."""
 NAMED = "ASSAY_KAFKA__BOOTSTRAP_SERVERS"
 ENGINE_SECONDS = 1.0
 _PORT = 9092
@@ -41,8 +41,8 @@ def kafka_server(environment: Mapping[str, str] = os.environ) -> Iterator[str]:
     """The bootstrap servers of a Kafka that answers for as long as the context is open."""
     if named := environment.get(NAMED):
         yield named
-    elif image := environment.get("KAFKA_IMAGE"):
-        with _kafka_container(image) as bootstrap_servers:
+    elif environment.get("TEST_KAFKA") == "container":
+        with _kafka_container(environment.get("KAFKA_IMAGE") or IMAGE) as bootstrap_servers:
             yield bootstrap_servers
     else:
         with LocalKafka() as local:

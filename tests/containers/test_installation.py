@@ -15,7 +15,7 @@ from streams.telemetry.metric_defs import GROUP_LAG, HANDLER_EVENTS, REPLAY_RECO
 from streams.topology import HANDLERS
 from tests.containers.composition import ROOT, Composition
 from tests.kafka.installation import CRAWLED, SCORED, installed, page, until
-from tests.kafka_server import IMAGE, kafka_server
+from tests.kafka_server import kafka_server
 
 pytestmark = pytest.mark.timeout(1200)
 WORKERS = [service_name(handler) for handler in HANDLERS]
@@ -106,7 +106,9 @@ def test_dashboards_are_provisioned(composition: Composition) -> None:
 async def test_the_tests_own_kafka_can_be_a_container(
     composition: Composition,
 ) -> None:  # it says that an engine answers
-    with kafka_server({"KAFKA_IMAGE": os.environ.get("KAFKA_IMAGE", IMAGE)}) as bootstrap_servers:
+    with kafka_server(
+        {"TEST_KAFKA": "container", "KAFKA_IMAGE": os.environ.get("KAFKA_IMAGE", "")}
+    ) as bootstrap_servers:
         installation = await installed(bootstrap_servers, "outside.", HANDLERS[:1])
         await installation.feed([page(number) for number in range(10)], transactional=True)
         assert len(await installation.read(CRAWLED)) == 10

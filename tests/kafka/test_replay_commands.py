@@ -48,7 +48,8 @@ async def worked(assay: Installation, *arguments: str) -> tuple[int, Any]:
     """The same of a command that works on a plan, as a process."""
     process = await assay_replay(assay.settings, *arguments)
     out, _ = await process.communicate()
-    return await process.wait(), last_line(out.decode())
+    assert process.returncode is not None
+    return process.returncode, last_line(out.decode())
 
 
 async def test_a_plan_from_its_beginning_to_its_end(assay: Installation, said: Said) -> None:

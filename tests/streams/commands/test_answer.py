@@ -92,12 +92,6 @@ def _scored(settings: Settings) -> dict[str, ScoredPage]:
     return pages
 
 
-@pytest.fixture(autouse=True)
-def _wide_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lines are not wrapped, whatever the terminal of the run."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-
 @pytest.fixture
 async def filled(tmp_path: Path) -> Settings:
     """An index with the pages in it."""
