@@ -111,7 +111,7 @@ def _look_at(content: RetrievedContent, max_characters: int) -> _Result:
         text=text,
         words=frozenset(_WORDS.findall(text)),
         host=host,
-        domain=registrable_domain(host) if host else "",
+        domain=registrable_domain(host),
         has_url=bool(content.url.strip()),
     )
 
@@ -192,7 +192,7 @@ def _beside(goal: str, results: Sequence[_Result], section: SearchEvaluationSect
 
 def _is_of(host: str, hosts: Sequence[str]) -> bool:
     """Whether a host is one of these, or below one. A name without a dot is that of a domain under any suffix."""
-    label = registrable_domain(host).split(".", 1)[0] if host else ""
+    label = registrable_domain(host).partition(".")[0]
     return any(host == name or host.endswith(f".{name}") or label == name for name in hosts)
 
 

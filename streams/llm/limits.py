@@ -180,6 +180,7 @@ class Limiter:
         """Waits for a turn, first come, first served in each task; refuses at once what would wait for too long."""
         lane = self._lanes.setdefault(task, Lane(self._margin))
         asked = self._clock.monotonic()
+        until = asked + patience
         limited = 0.0
         ticket = asyncio.Event()
         lane.waiting.append(ticket)
@@ -198,10 +199,9 @@ class Limiter:
                 ahead = 0 if first else lane.waiting.index(ticket) * lane.requests.spacing()
                 # Without a share there is nothing to foresee: it may come with the next rebalance.
                 foreseen = pause + ahead if math.isfinite(pause) else 0.0
-                if waited + foreseen > patience or waited >= patience:
-                    resting = self._rest_until - now > patience - waited
-                    return NoTurn(waited, limited, max(foreseen, 1.0), resting)
-                seconds = patience - waited
+                if now + foreseen > until or now >= until:
+                    return NoTurn(waited, limited, max(foreseen, 1.0), self._rest_until > until)
+                seconds = until - now
                 if first:
                     seconds = min(seconds, _LOOK_AGAIN_SECONDS, pause if pause > 0 else seconds)
                 ticket.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from streams.llm.limits import MINUTE, Limiter, NoTurn, Pace, Turn
 from streams.llm.settings import ModelLimits
 from streams.llm.shares import Shares
+from tests.streams.doubles import VirtualClock
 from tests.streams.pipeline.virtual_time import LoopClock, VirtualLoop
 
 MARGIN = 0.02
@@ -40,6 +42,104 @@ def most_in_a_minute(moments: list[float]) -> int:
 
 def limiter(limits: ModelLimits, share: Callable[[str], float] = lambda _: 1.0) -> Limiter:
     return Limiter(limits, share, MARGIN, LoopClock())
+
+
+def pace_of(limit: float, now: float = 0.0, fresh: bool = False) -> Pace:
+    pace = Pace(MARGIN)
+    pace.limit(limit, now, fresh)
+    return pace
+
+
+def test_pace_spreads_takings_over_the_window_and_makes_up_for_half_the_margin() -> None:
+    """Of 60 a minute, one comes every 1.02 s: the window is 61.2 s, and 0.6 s of lateness are made up for."""
+    pace = pace_of(60)
+    assert pace.spacing() == pytest.approx(1.02)
+    assert pace.pause(1, 0.0) == 0.0
+    pace.take(1, 0.0)
+    assert pace.pause(1, 0.0) == pytest.approx(0.42)
+    assert pace.pause(1, 0.3) == pytest.approx(0.12)
+    pace.take(1, 0.42)
+    assert pace.pause(1, 0.42) == pytest.approx(1.02), "late by nothing: the next is due at 2.04 - 0.6"
+
+
+def test_pace_without_a_limit_lets_nothing_through() -> None:
+    pace = Pace(MARGIN)
+    assert (pace.pause(1, 0.0), pace.spacing()) == (math.inf, math.inf)
+    pace.limit(0.0, 0.0, fresh=True)
+    assert (pace.pause(1, 0.0), pace.spacing()) == (math.inf, math.inf)
+    pace.limit(60, 0.0, fresh=False)
+    assert pace.pause(1, 0.0) == 0.0
+
+
+def test_pace_of_a_fresh_limit_begins_with_a_pause_and_never_shortens_one() -> None:
+    pace = pace_of(60, 10.0, fresh=True)
+    assert pace.pause(1, 10.0) == pytest.approx(1.02)
+    pace.limit(600, 10.0, fresh=True)
+    assert pace.pause(1, 10.0) == pytest.approx(1.02)
+    pace.limit(6, 10.0, fresh=True)
+    assert pace.pause(1, 10.0) == pytest.approx(10.2)
+    pace.limit(60, 10.0, fresh=False)
+    assert pace.pause(1, 10.0) == pytest.approx(10.2)
+
+
+def test_pace_waits_until_enough_has_left_the_window() -> None:
+    pace = pace_of(10)
+    for amount, moment in ((5, 0.0), (4, 50.0)):
+        pace.take(amount, moment)
+    assert pace.pause(1, 80.0) == 0.0, "what was taken at 0 s has left the window"
+    pace = pace_of(10)
+    for amount, moment in ((2, 0.0), (2, 10.0), (5, 20.0)):
+        pace.take(amount, moment)
+    # The pace alone: 9 of 10 are taken, so 55.08 s of the window, less what lateness is made up for.
+    assert pace.pause(1, 30.0) == pytest.approx(55.08 - 0.6 - 30.0)
+    assert pace.pause(3, 30.0) == pytest.approx(61.2 - 30.0), "the first two must have left"
+    assert pace.pause(4, 30.0) == pytest.approx(10.0 + 61.2 - 30.0)
+    assert pace.pause(99, 30.0) == pytest.approx(20.0 + 61.2 - 30.0), "more than a minute's amount goes alone"
+
+
+def test_pace_counts_a_taking_until_the_end_of_its_window() -> None:
+    pace = pace_of(1)
+    pace.take(1, 0.0)
+    assert pace.pause(1, 61.1) == pytest.approx(0.1)
+    assert pace.pause(1, 61.2) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("used", "pause"),
+    [(0, 5.52), (5, 8.58), (-5, 2.46), (-10, 0.0), (-99, 0.0)],
+)
+def test_pace_is_corrected_by_what_was_used(used: float, pause: float) -> None:
+    """10 of 100 are 6.12 s of the window; no correction gives more back than was taken."""
+    pace = pace_of(100)
+    pace.take(10, 0.0)
+    pace.correct(used)
+    assert pace.pause(1, 0.0) == pytest.approx(pause)
+    # What was used counts in the window too: so much is left of it when the pace is over.
+    left = 100 - max(0, 10 + used)
+    assert pace.pause(left, 60.0) == 0.0
+    assert pace.pause(left + 1, 60.0) == pytest.approx(1.2)
+
+
+def test_pace_is_corrected_in_the_last_taking_alone() -> None:
+    pace = pace_of(100)
+    pace.take(10, 0.0)
+    pace.take(10, 30.0)
+    pace.correct(20)
+    assert pace.pause(61, 60.0) == pytest.approx(1.2), "40 are taken; 10 of them leave at 61.2 s"
+    assert pace.pause(71, 60.0) == pytest.approx(31.2)
+
+
+def test_pace_is_not_corrected_without_a_taking_or_a_limit() -> None:
+    pace = pace_of(100)
+    pace.correct(50)
+    assert pace.pause(100, 0.0) == 0.0
+    pace.take(10, 0.0)
+    pace.limit(0.0, 0.0, fresh=False)
+    pace.correct(50)
+    pace.limit(1.0, 0.0, fresh=False)
+    assert pace.pause(0.1, 0.0) == pytest.approx(5.52)
+    pace.correct(0.1)
+    assert pace.pause(0.1, 0.0) == pytest.approx(5.52 + 6.12)
 
 
 def test_a_command_s_first_question_goes_at_once_and_all_others_keep_to_the_pace() -> None:
@@ -269,6 +369,59 @@ def test_complaints_halve_the_pace_and_it_grows_again() -> None:
         assert 450 <= each.allowed("task") < 600
         await asyncio.sleep(120)
         assert each.allowed("task") == 600
+
+    virtually(work)
+
+
+def test_complaints_within_five_seconds_are_one_and_no_complaint_goes_below_a_twentieth() -> None:
+    clock = VirtualClock()
+    each = Limiter(LIMITS, lambda _: 1.0, MARGIN, clock)
+    allowed = []
+    for moment in (0.0, 0.0, 5.0, 65.0, 70.1, 75.2, 80.3, 85.4, 90.5):
+        clock.seconds = moment
+        each.pressed(1.0)
+        allowed.append(each.allowed("task"))
+    # It grows by a fifth in a minute: after 5 s by a sixtieth, after 65 s to 0.5 + 0.21.
+    assert allowed[:4] == [300, 300, 310, 215]
+    assert allowed[-1] == 30
+    clock.seconds = 10_000.0
+    assert each.allowed("task") == 600
+
+
+def test_a_rest_is_as_long_as_the_longest_that_was_asked_for() -> None:
+    async def work() -> None:
+        each = limiter(LIMITS)
+        each.pressed(30.0)
+        each.pressed(1.0)
+        assert isinstance(await each.turn("task", 1, 29.9), NoTurn)
+        assert isinstance(await each.turn("task", 1, 31.0), Turn)
+
+    virtually(work)
+
+
+def test_tokens_that_a_server_states_are_believed_where_they_are_lower() -> None:
+    async def work() -> None:
+        waits = []
+        for stated in (None, 600, 10**10):
+            each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=60_000, in_flight=10))
+            each.stated(None, stated)
+            for _ in range(2):
+                turn = await each.turn("task", 300, 100.0)
+            waits.append(turn.waited)
+        assert waits == [0.0, pytest.approx(30.0), 0.0], "half of a minute's tokens, and half the margin made up for"
+
+    virtually(work)
+
+
+def test_each_task_has_its_own_share_and_its_own_line() -> None:
+    async def work() -> None:
+        shares = {"half": 0.5, "little": 0.001, "none": 0.0}
+        each = Limiter(LIMITS, shares.__getitem__, MARGIN, LoopClock())
+        assert [each.allowed(task) for task in shares] == [300, 0.6, 0]
+        assert isinstance(await each.turn("half", 1, 1.0), Turn)
+        assert isinstance(await each.turn("little", 1, 1.0), NoTurn)
+        assert isinstance(await each.turn("half", 1, 1.0), Turn)
+        assert isinstance(await each.turn("none", 1, 1.0), NoTurn)
 
     virtually(work)
 
