@@ -14,6 +14,9 @@ QUIX_READY := $(QUIX)/.ready
 # The tests of a file run in order in one process. Byte code is written whatever the shell says: to compile it in every run
 # takes a third of the time until the first test begins.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadfile
+# The environment of another Python, and tests of what a Python may change: asyncio, TLS, SQLite, processes, types.
+OTHER  ?= .assay/$(notdir $(PYTHON))
+PYTHON_TESTS := tests/contract tests/schemas tests/streams/fetch tests/streams/index tests/streams/llm tests/streams/pipeline
 
 # The services of the workers that run.
 WORKERS = docker compose ps --format '{{.Service}} {{.Labels}}' | grep assay.handler= | cut -d' ' -f1 | sort -u
@@ -57,7 +60,7 @@ done
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-slow test-faults test-mutants test-containers check bench accuracy up roll down generate lock pin-images clean
+.PHONY: help setup demo test test-quick test-slow test-faults test-mutants test-python test-containers check bench accuracy up roll down generate lock pin-images clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -115,6 +118,10 @@ bench: $(BENCH_READY) $(QUIX_READY) ## Measure on the pages of DATA (ARGS="--qui
 
 accuracy: $(BENCH_READY) ## Measure on the labelled pages of DATA, beside htmldate and trafilatura (see docs/accuracy.md)
 	@DATA=$(DATA) $(BIN)/python -m tools.accuracy $(ARGS)
+
+test-python: ## Run tests on another Python, without Kafka (PYTHON=python3.13)
+	@$(MAKE) --no-print-directory setup VENV=$(OTHER)
+	PYTHONDONTWRITEBYTECODE= $(OTHER)/bin/pytest -q -n auto --dist loadfile -m "not kafka and not slow" $(PYTHON_TESTS) $(ARGS)
 
 test-containers: setup ## The composition run for real, where a Docker engine answers (see docs/containers.md)
 	COMPOSE_PROFILES=$(PROFILES) $(BIN)/pytest tests/containers $(ARGS)
