@@ -11,6 +11,7 @@ import random
 import signal
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from streams.codec import OutputRecord
 from streams.commands.publish import run_publish
 from streams.settings import Settings
 from streams.topology import PAGES_CRAWLED
-from tests.kafka.installation import Installation, installed, until
+from tests.kafka.installation import Installation, command, installed, until
 from tests.kafka.test_publish_tail_topics import assay
 
 pytestmark = pytest.mark.kafka
@@ -60,7 +61,23 @@ def everything(count: int) -> dict[bytes, list[int]]:
     return {f"https://a.example/{key}".encode(): list(range(key, count, KEYS)) for key in range(KEYS)}
 
 
-async def publish(settings: Settings, *arguments: str) -> tuple[int, dict[str, Any], str]:
+Published = tuple[int, dict[str, Any], str]
+Publish = Callable[..., Awaitable[Published]]
+
+
+@pytest.fixture
+def publish(capsys: pytest.CaptureFixture[str]) -> Publish:
+    """Publishes in this process: exit status, summary and standard error."""
+
+    async def run(settings: Settings, *arguments: str) -> Published:
+        status, out, err = await command(settings, capsys, "publish", PAGES, *arguments, "--json")
+        return status, json.loads(out) if out.strip() else {}, err
+
+    return run
+
+
+async def publish_apart(settings: Settings, *arguments: str) -> Published:
+    """The same in a process of its own."""
     async with assay(settings, "publish", PAGES, *arguments, "--json") as process:
         out, err = await process.communicate()
     return process.returncode or 0, json.loads(out) if out.strip() else {}, err.decode()
@@ -68,12 +85,12 @@ async def publish(settings: Settings, *arguments: str) -> tuple[int, dict[str, A
 
 @pytest.mark.slow
 async def test_killed_five_times_it_publishes_everything_once_and_in_order(
-    installation: Installation, tmp_path: Path
+    installation: Installation, publish: Publish, tmp_path: Path
 ) -> None:
     settings, count = installation.settings, 20_000
     write_pages(tmp_path / "a.jsonl", count // 2)
     write_pages(tmp_path / "b.jsonl.gz", count - count // 2, first=count // 2)
-    command = ("publish", PAGES, str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl.gz"), "--run-id", "five")
+    words = ("publish", PAGES, str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl.gz"), "--run-id", "five")
     log, chance, seen = RunLog(settings, PAGES_CRAWLED, "five"), random.Random(5), [0]
 
     async def moved() -> bool:
@@ -81,7 +98,7 @@ async def test_killed_five_times_it_publishes_everything_once_and_in_order(
         return position is not None and position.published > seen[-1]
 
     for _ in range(5):
-        async with assay(settings, *command, "--rate", "600") as process:
+        async with assay(settings, *words, "--rate", "600") as process:
             await until(moved)
             await asyncio.sleep(chance.random() * 0.3)
             process.send_signal(signal.SIGKILL)
@@ -91,7 +108,7 @@ async def test_killed_five_times_it_publishes_everything_once_and_in_order(
         seen.append(position.published)
     assert seen == sorted(set(seen))
     assert seen[-1] < count, "it was faster than its killer"
-    status, told, err = await publish(settings, *command[2:])
+    status, told, err = await publish(settings, *words[2:])
     assert (status, told["run_published"], told["run_refused"]) == (0, count, 0)
     assert f"run five goes on: {seen[-1]} published, 0 refused before" in err
     assert await numbers(installation) == everything(count)
@@ -125,7 +142,7 @@ async def test_a_broker_that_dies_and_comes_back_is_waited_for(tmp_path: Path, m
 
 
 async def test_a_second_copy_fences_the_first_and_nothing_is_doubled(
-    installation: Installation, tmp_path: Path
+    installation: Installation, publish: Publish, tmp_path: Path
 ) -> None:
     settings, count = installation.settings, 3000
     write_pages(tmp_path / "a.jsonl", count)
@@ -146,7 +163,7 @@ async def test_a_second_copy_fences_the_first_and_nothing_is_doubled(
 
 
 async def test_ctrl_c_says_how_to_go_on_and_a_finished_run_has_nothing_left(
-    installation: Installation, tmp_path: Path
+    installation: Installation, publish: Publish, tmp_path: Path
 ) -> None:
     settings = installation.settings
     write_pages(tmp_path / "my pages.jsonl", 500)
@@ -173,7 +190,7 @@ async def test_ctrl_c_says_how_to_go_on_and_a_finished_run_has_nothing_left(
 
 
 async def test_refused_lines_are_kept_once_and_whole_whatever_happens(
-    installation: Installation, tmp_path: Path
+    installation: Installation, publish: Publish, tmp_path: Path
 ) -> None:
     settings, kept = installation.settings, tmp_path / "refused.jsonl"
     lines = [
@@ -203,7 +220,7 @@ async def test_refused_lines_are_kept_once_and_whole_whatever_happens(
 
 @pytest.mark.parametrize("what", ["changed", "shorter", "renamed", "first"])
 async def test_what_has_changed_is_told_and_nothing_is_sent(
-    installation: Installation, tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str
+    installation: Installation, publish: Publish, tmp_path: Path, what: str
 ) -> None:
     settings = installation.settings
     for name, first in (("a.jsonl", 0), ("b.jsonl", 10)):
@@ -241,7 +258,9 @@ async def test_a_pipe_goes_on_when_it_is_fed_the_same_again(installation: Instal
     assert await numbers(installation) == everything(60)
 
 
-async def test_a_folder_of_pages_goes_on_by_names_and_sizes(installation: Installation, tmp_path: Path) -> None:
+async def test_a_folder_of_pages_goes_on_by_names_and_sizes(
+    installation: Installation, publish: Publish, tmp_path: Path
+) -> None:
     settings, folder = installation.settings, tmp_path / "pages"
     folder.mkdir()
     for number in range(40):
@@ -257,7 +276,7 @@ async def test_a_folder_of_pages_goes_on_by_names_and_sizes(installation: Instal
     assert len({record.key for record in await installation.read(PAGES)}) == 41
 
 
-async def test_a_run_that_is_not_there_is_told(installation: Installation, tmp_path: Path) -> None:
+async def test_a_run_that_is_not_there_is_told(installation: Installation, publish: Publish, tmp_path: Path) -> None:
     write_pages(tmp_path / "a.jsonl", 1)
     status, told, err = await publish(installation.settings, str(tmp_path / "a.jsonl"), "--resume", "none")
     assert (status, told) == (2, {})
@@ -322,11 +341,13 @@ def test_a_terminal_sees_a_bar_and_the_run_in_all(
     assert Counter(os.listdir(tmp_path)) == {"a.jsonl": 1}
 
 
-async def test_copies_that_start_at_the_same_time_double_nothing(installation: Installation, tmp_path: Path) -> None:
+async def test_copies_that_start_at_the_same_time_double_nothing(
+    installation: Installation, publish: Publish, tmp_path: Path
+) -> None:
     settings, count = installation.settings, 2000
     write_pages(tmp_path / "a.jsonl", count)
     arguments = (str(tmp_path / "a.jsonl"), "--run-id", "same")
-    outcomes = await asyncio.gather(*(publish(settings, *arguments) for _ in range(3)))
+    outcomes = await asyncio.gather(*(publish_apart(settings, *arguments) for _ in range(3)))
     for status, _, err in outcomes:
         assert status == 0 or "another copy of run same has taken over" in err
     status, told, _ = await publish(settings, *arguments)

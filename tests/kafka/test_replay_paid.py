@@ -106,6 +106,7 @@ async def judgments(place: Installation, plan: str) -> list[RelevanceJudged]:
     return [RelevanceJudged.model_validate_json(record.value or b"") for record in records]
 
 
+@pytest.mark.slow
 async def test_an_estimate_is_what_a_replay_then_costs_and_a_second_one_costs_nothing(
     kafka: str, topic_prefix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,6 +164,7 @@ class Conversing:
             await counted(wire, "0.7")(wire)
 
 
+@pytest.mark.slow
 async def test_conversations_are_foreseen_by_those_before_them(
     kafka: str, topic_prefix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
