@@ -71,7 +71,9 @@ _MAX_SPECIAL_IN_LINK = 7  # of which the parser takes a link apart
 _MOVED_BYTES = 50_000_000
 _FEW_ATTRIBUTES = 32
 _MOST_COMPARISONS = 100_000_000
-_FEW_BYTES = 400_000
+_MOST_ATTRIBUTES = 1_000_000
+"""Of a whole page: each takes the parser about 200 bytes of memory. Those after it are left away."""
+_FEW_BYTES = 100_000
 
 
 def balanced(body: bytes, limits: PageReadingSection) -> bytes | str:
@@ -92,7 +94,7 @@ def balanced(body: bytes, limits: PageReadingSection) -> bytes | str:
     names: set[bytes] = set()
     many_bytes = 2 * _FEW_ATTRIBUTES
     most_read = _TAGS_OF_NODE * limits.max_nodes
-    read = steps = comparisons = attribute_bytes = reopened = in_links = done = strays = moved = 0
+    read = steps = comparisons = counted = attribute_bytes = reopened = in_links = done = strays = moved = 0
     position: int | None = 0
     while position is not None:
         begin, position = position, None
@@ -148,16 +150,17 @@ def balanced(body: bytes, limits: PageReadingSection) -> bytes | str:
                 if attributes:
                     if b"<" in attributes:
                         attributes = attributes.replace(b"<", b"&lt;")
-                    if len(attributes) > many_bytes:
-                        found = len(NAMES.findall(attributes))
-                        if found > limits.max_attributes:
-                            return f"an element has more than {limits.max_attributes} attributes"
-                        comparisons += found * found // 2
-                        if comparisons > _MOST_COMPARISONS:
-                            attributes = b""
                     attribute_bytes += len(attributes)
-                    if attribute_bytes > _FEW_BYTES:
-                        names.update(NAMES.findall(attributes))
+                    if len(attributes) > many_bytes or attribute_bytes > _FEW_BYTES:
+                        found = NAMES.findall(attributes)
+                        if len(found) > limits.max_attributes:
+                            return f"an element has more than {limits.max_attributes} attributes"
+                        comparisons += len(found) * len(found) // 2
+                        counted += len(found)
+                        if comparisons > _MOST_COMPARISONS or counted > _MOST_ATTRIBUTES:
+                            attributes = b""
+                        elif attribute_bytes > _FEW_BYTES:
+                            names.update(found)
                 if len(names) + len(count) > limits.max_names:
                     return f"its elements and attributes have more than {limits.max_names} different names"
                 written = b"span" if name in _FORMATTING else name

@@ -57,6 +57,7 @@ class Outline:
         rows: Rows of tables.
         times: Elements ``time``, each with the index of the text after it.
         meta: Contents by lower-case name.
+        meta_read: Elements meta that were read.
         item_types: Types of items in microdata and RDFa.
         part_types: Types of those that are properties of others.
         json_ld: Texts of JSON-LD scripts.
@@ -76,6 +77,7 @@ class Outline:
     rows: list[LexborNode] = field(default_factory=list)
     times: list[tuple[int, LexborNode]] = field(default_factory=list)
     meta: dict[str, list[str]] = field(default_factory=dict)
+    meta_read: int = 0
     item_types: list[str] = field(default_factory=list)
     part_types: list[str] = field(default_factory=list)
     json_ld: list[str] = field(default_factory=list)

@@ -80,7 +80,7 @@ def short_text(node: LexborNode) -> str:
 
 def _select(found: Outline, root: LexborNode) -> None:
     """Links, headings and microdata, wherever on the page."""
-    found.hrefs = [href for link in root.css("a[href]") if (href := link.attrs.get("href"))]
+    found.hrefs = [href for link in root.css("a[href]")[:_MAX_SELECTED] if (href := link.attrs.get("href"))]
     for node in root.css("h1,h2,h3")[:_MAX_SELECTED]:
         if text := short_text(node):
             level = _HEADINGS[node.tag_id]
@@ -180,7 +180,8 @@ def _note(found: Outline, node: LexborNode, effect: int | None) -> None:
     if effect == SCRIPT:
         if "ld+json" in (node.attrs.get("type") or "").lower():
             found.json_ld.append(node.text() or "")
-    elif effect == META:
+    elif effect == META and found.meta_read < _MAX_SELECTED:
+        found.meta_read += 1
         attributes = node.attributes
         # Some write the attribute's name as that of a form's field.
         if content := (attributes.get("content") or attributes.get("value") or "").strip():

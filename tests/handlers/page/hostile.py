@@ -83,7 +83,39 @@ SHAPES: dict[str, Shape] = {
     "open quote": _many(b"<p a=\"<q b='"),
     "options": _many(b"<option selected>x", b"<select>"),
     "zeros": _many(b"x\0"),
+    # attributes of a whole page
+    "tags of 4": _tags(4),
+    "tags of 8": _tags(8),
+    "tags of 16": _tags(16),
+    "tags of 60": _tags(60),
+    "void tags of 8": lambda size: _tags(8)(size).replace(b"<p", b"<br"),
+    # what is kept of a page: links, metadata, items, lines, tables
+    "links to hosts": _many(b'<a href="http://d%d.example.org/">x</a>'),
+    "short links to hosts": _many(b"<a href=//%d.com>"),
+    "links to authors": _many(b'<a rel=author href="/a%d">x</a>'),
+    "metadata": _many(b'<meta name=x%d content="y">'),
+    "metadata of one name": _many(b'<meta name=x content="y%d">'),
+    "metadata in the body": _many(b"<meta itemprop=a%d content=y>", b"<body>"),
+    "items": _many(b'<p itemscope itemtype="http://schema.org/Article">x</p>'),
+    "types": _many(b'<p typeof="Article">'),
+    "structured data": _many(b'<script type=application/ld+json>{"@type": "Article", "author": "x%d"}</script>'),
+    "times": _many(b"<time datetime=2020-01-01>x</time>"),
+    "cells": _many(b"<table><tr><td>x<td>y"),
+    "list": _many(b"<li>x"),
+    "terms": _many(b"<dl><dt>a<dd>b"),
+    "headings": _many(b"<h2>x</h2>"),
+    "wire reports": _many(b"<p>(Reuters) - AP</p>"),
+    "bylines": _many(b'<p class="byline author c%d">By Jane Doe</p>'),
+    "Chinese bylines": _many("<p>記者王小明／台北報導</p>".encode()),
+    "citations": _many(b"<p>doi:10.1000/x%d [1] (2)</p>"),
+    "references": _many(b"<h2>References</h2><ol><li>[%d] x"),
 }
+ORDINARY: Shape = _many(
+    b'<h2>Head line</h2><p class=x>The harbour festival opens on <a href="/may">3 May</a> with boats, music and '
+    b"fireworks, says the mayor of the town.</p>\n<ul><li>One thing<li>Another</ul>",
+    b"<title>Festival</title><article>",
+)
+"""A page without hostile intent, to compare with."""
 _NAMES = (
     b"a b i nobr font span q div p li ul dd dt dl h1 form button select option optgroup table tbody tr td th caption "
     b"col colgroup svg math g desc foreignObject title mi mtext annotation-xml template object applet marquee br "
