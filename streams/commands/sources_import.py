@@ -28,7 +28,7 @@ from streams.settings_files import OWN_SOURCES, config_dir, read_yaml
 _KEYS = ("domain", "kind", "tier", "reason")
 _DOMAIN_COLUMNS = ("domain", "host", "url")
 _TIER = re.compile(r"(?:tier[ _]?)?([123])")
-_DOMAIN = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?:[a-z]{2,63}|xn--[a-z0-9-]{1,59})")
+_DOMAIN = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)++(?:[a-z]{2,63}|xn--[a-z0-9-]{1,59})")
 _HEAD = "# Written by `assay sources import`; docs/sources.md describes the entries.\n"
 
 _SHOWN = 20

@@ -264,7 +264,7 @@ async def test_candidates_that_come_along_leave_no_number_in_any_prompt(
     assert out_of_order(event) == []
     labels = {result.url: (result.trust_label, result.reasoning_metadata.label_source) for result in event.results}
     assert labels == {
-        "https://blog.example/dam": ("HIGH", "score"),
+        "https://blog.example/dam": ("MEDIUM", "score"),
         "https://water.gov.tw/dam": ("HIGH", "fallback"),
         "https://www.cna.com.tw/dam": ("MEDIUM", "fallback"),
     }

@@ -93,7 +93,8 @@ async def test_an_application_answers_every_page_once(
     assay = Installation(settings_of(client(secured, listener, mechanism), topic_prefix, delivery=delivery))
     await create_topics(assay.settings, PAGE_TOPICS)
     await assay.feed((page(number) for number in range(200)), transactional=True)
-    await assay.drain(scorer())
+    async with assay.running(scorer()) as application:
+        await assay.quiet(application)
     assert Counter(record.key for record in await assay.read(SCORED)) == Counter(page(n)[0] for n in range(200))
 
 
@@ -113,7 +114,8 @@ async def test_the_rights_that_operations_md_lists_are_enough(secured: SecuredKa
     assay = Installation(settings_of(section, topic_prefix))
     await create_topics(assay.settings, PAGE_TOPICS)
     await assay.feed(page(number) for number in range(50))
-    await assay.drain(scorer())
+    async with assay.running(scorer()) as application:
+        await assay.quiet(application)
     states = await asyncio.to_thread(lambda: [finding.state for finding in check_kafka(assay.settings)])
     assert "fail" not in states
     assert len(await Installation(settings_of(client(secured, "SASLTLS"), topic_prefix)).read(SCORED)) == 50

@@ -90,7 +90,7 @@ def test_a_field_without_a_rule_is_left_to_a_model() -> None:
         (("www.amazon.co.uk", "www.newegg.com"), 0.1),
         (("books.com.tw", "www.newegg.com"), 0.1),
         (("www.books.com.tw", "www.newegg.com"), 0.1),
-        (("notbooks.com.tw", "www.newegg.com"), 0.0),
+        (("not-books.com.tw", "www.newegg.com"), 0.0),
     ],
 )
 def test_points_for_where_results_come_from(hosts: tuple[str, ...], points: float) -> None:
