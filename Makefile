@@ -16,7 +16,7 @@ QUIX_READY := $(QUIX)/.ready
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadfile
 # The environment of another Python, and tests of what a Python may change: asyncio, TLS, SQLite, processes, types.
 OTHER  ?= .assay/$(notdir $(PYTHON))
-PYTHON_TESTS := tests/contract tests/schemas tests/streams/fetch tests/streams/index tests/streams/llm tests/streams/pipeline
+PYTHON_TESTS := tests/contract/test_handlers.py tests/schemas $(addprefix tests/streams/,fetch index llm pipeline)
 
 # The services of the workers that run.
 WORKERS = docker compose ps --format '{{.Service}} {{.Labels}}' | grep assay.handler= | cut -d' ' -f1 | sort -u
