@@ -1,0 +1,38 @@
+"""Everyday situations give the result that a user expects, with the shipped settings and no model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cases.situations import CASES, Judge, Situation, differences, lines_of, read_situations
+
+SITUATIONS = read_situations()
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    judge = Judge()
+    yield judge
+    judge.close()
+
+
+@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.name)
+def test_situation(situation: Situation, judge: Judge) -> None:
+    found = differences(situation, judge.answer_of(situation))
+    assert not found, f"{situation.situation}: {'; '.join(found)} ({situation.reason})"
+
+
+def test_every_line_has_an_expectation() -> None:
+    expected = {(situation.file, situation.line) for situation in SITUATIONS}
+    lines = {(path.stem, line) for path in CASES.glob("*.jsonl") for line in range(1, len(lines_of(path.stem)) + 1)}
+    assert lines == expected
+
+
+def test_a_wrong_expectation_fails(judge: Judge) -> None:
+    for situation in SITUATIONS[:1]:
+        wrong = dict.fromkeys(situation.expect, "something else")
+        assert len(
+            differences(Situation(situation.file, 1, "", situation.handlers, wrong, ""), judge.answer_of(situation))
+        ) == len(wrong)
