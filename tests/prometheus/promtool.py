@@ -31,7 +31,8 @@ def promtool(folder: Path, alerts: Sequence[Alert], cases: Sequence[Case]) -> st
     ]
     (folder / "rules.yml").write_text(yaml.safe_dump({"groups": groups}), "utf-8")
     tests = [_test(case, alerts) for case in cases]
-    document = {"rule_files": ["rules.yml"], "evaluation_interval": "1m", "tests": tests}
+    order = [group["name"] for group in groups]
+    document = {"rule_files": ["rules.yml"], "evaluation_interval": "1m", "group_eval_order": order, "tests": tests}
     (folder / "tests.yml").write_text(yaml.safe_dump(document), "utf-8")
     done = subprocess.run(["promtool", "test", "rules", "tests.yml"], cwd=folder, capture_output=True, text=True)
     said = done.stdout + done.stderr
