@@ -23,14 +23,15 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from streams.kafka import opened
-from tests.kafka_server import kafka_server
+from tests.kafka_server import shared_kafka
 
 
 @pytest.fixture(scope="session")
-def kafka() -> Iterator[str]:
+def kafka(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Bootstrap servers of a real Kafka. Topics are not created by themselves; see ``topic_prefix``."""
-    with kafka_server() as bootstrap_servers:
-        yield bootstrap_servers
+    folder = tmp_path_factory.getbasetemp()
+    in_worker = hasattr(pytestconfig, "workerinput")
+    return shared_kafka(folder.parent if in_worker else folder, pytestconfig.add_cleanup)
 
 
 @pytest.fixture
@@ -85,6 +86,11 @@ def state_of_the_checkout() -> dict[Path, int]:
 
 
 STATE_BEFORE = state_of_the_checkout()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Two workers a core, because tests on a broker wait most of their time."""
+    return 2 * (os.cpu_count() or 1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from streams.broker import LocalKafka
@@ -47,6 +49,36 @@ def kafka_server(environment: Mapping[str, str] = os.environ) -> Iterator[str]:
     else:
         with LocalKafka() as local:
             yield local.bootstrap_servers
+
+
+def shared_kafka(folder: Path, at_end: Callable[[Callable[[], None]], None]) -> str:
+    """The bootstrap servers of one Kafka for all processes of a test run.
+
+    The process that asks first starts the broker. At its end it waits for the others and stops the broker.
+
+    Args:
+        folder: A folder that only the processes of this run share.
+        at_end: Registers what a process does at its end.
+    """
+    users = (folder / "kafka-users").open("w")
+    with (folder / "kafka-address").open("a+") as address:
+        # The lock of the address ends with its file, the lock of a user with its process.
+        fcntl.flock(address, fcntl.LOCK_EX)
+        fcntl.flock(users, fcntl.LOCK_SH)
+        address.seek(0)
+        if started := address.read():
+            at_end(users.close)
+            return started
+        server = contextlib.ExitStack()
+        bootstrap_servers = server.enter_context(kafka_server())
+        address.write(bootstrap_servers)
+
+    def stop() -> None:
+        with server, users:
+            fcntl.flock(users, fcntl.LOCK_EX)
+
+    at_end(stop)
+    return bootstrap_servers
 
 
 def docker_host(environment: Mapping[str, str]) -> str:
