@@ -82,7 +82,8 @@ hypothesis.settings.load_profile("assay")
 
 def state_of_the_checkout() -> dict[Path, int]:
     """What Assay keeps in the checkout, with the times of its changes."""
-    return {path: path.stat().st_mtime_ns for path in (ROOT / ".assay").rglob("*") if path.is_file()}
+    files = (path for path in (ROOT / ".assay").rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {path: path.stat().st_mtime_ns for path in files}
 
 
 STATE_BEFORE = state_of_the_checkout()
