@@ -89,6 +89,7 @@ def state_of_the_checkout() -> dict[Path, int]:
 STATE_BEFORE = state_of_the_checkout()
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Two workers a core, because tests on a broker wait most of their time."""
     return 2 * (os.cpu_count() or 1)

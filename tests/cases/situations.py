@@ -41,6 +41,8 @@ class Situation:
     """Expected values by dotted path (see ``value_at``); a mapping compares (see ``holds``)."""
     reason: str
     """Why a user expects this."""
+    falls_short: str = ""
+    """What comes out today where that is not the expected result, and why."""
 
     @property
     def name(self) -> str:
@@ -112,7 +114,8 @@ class Judge:
         self._runner.close()
 
 
-_MISSING = object()
+MISSING = object()
+"""The value at a path that an answer does not have."""
 
 
 def value_at(answer: dict[str, Any], path: str) -> Any:
@@ -126,7 +129,7 @@ def value_at(answer: dict[str, Any], path: str) -> Any:
         elif isinstance(value, dict) and part in value:
             value = value[part]
         else:
-            return _MISSING
+            return MISSING
     return value
 
 
@@ -136,7 +139,7 @@ def holds(expected: Any, value: Any) -> bool:
     A mapping of ``at_least``, ``at_most``, ``contains``, ``lacks``, ``not``, ``length`` or ``one_of`` compares instead.
     A field left out counts as null.
     """
-    if value is _MISSING:
+    if value is MISSING:
         value = None
     if not isinstance(expected, dict):
         return bool(value == expected)
@@ -168,5 +171,5 @@ def differences(situation: Situation, answer: dict[str, Any]) -> list[str]:
     for path, expected in situation.expect.items():
         value = value_at(answer, path)
         if not holds(expected, value):
-            found.append(f"{path}: expected {expected!r}, got {None if value is _MISSING else value!r}")
+            found.append(f"{path}: expected {expected!r}, got {None if value is MISSING else value!r}")
     return found

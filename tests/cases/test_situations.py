@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cases.judgement import PAGE, page
 from tests.cases.situations import CASES, Judge, Situation, differences, lines_of, read_situations
 
 SITUATIONS = read_situations()
@@ -21,7 +22,14 @@ def judge() -> Iterator[Judge]:
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.name)
 def test_situation(situation: Situation, judge: Judge) -> None:
     found = differences(situation, judge.answer_of(situation))
-    assert not found, f"{situation.situation}: {'; '.join(found)} ({situation.reason})"
+    if situation.falls_short:
+        assert found, f"{situation.situation}: the result is right now, so remove falls_short"
+    else:
+        assert not found, f"{situation.situation}: {'; '.join(found)} ({situation.reason})"
+
+
+def test_the_page_shows_today_s_results(judge: Judge) -> None:
+    assert PAGE.read_text() == page(SITUATIONS, judge), "write it again: .venv/bin/python -m tests.cases"
 
 
 def test_every_line_has_an_expectation() -> None:
