@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -150,7 +154,7 @@ class Installation:
                     await asyncio.sleep(0.02)
                     readable = await reader.end_offsets(places)
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def running(self, *handlers: Handler, **flags: Any) -> AsyncIterator[Application]:
         """An application that runs while the block does, and is stopped cleanly."""
         settings = self.settings
@@ -218,13 +222,50 @@ async def partitions_of(settings: Settings, topic: str) -> Sequence[int]:
         return [partition["partition"] for partition in described["partitions"]]
 
 
-def environment_of(settings: Settings) -> dict[str, str]:
-    """What leads a command to an installation's topics; it serves no HTTP."""
-    return {
-        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": settings.kafka.bootstrap_servers,
-        "ASSAY_KAFKA__TOPIC_PREFIX": settings.kafka.topic_prefix,
-        "ASSAY_HTTP__ENABLED": "false",
+def environment_of(settings: Settings, **variables: Any) -> dict[str, str]:
+    """What leads a command to an installation's topics, and further settings: ``index__url="…"``. It serves no HTTP."""
+    given = {
+        "kafka__bootstrap_servers": settings.kafka.bootstrap_servers,
+        "kafka__topic_prefix": settings.kafka.topic_prefix,
+        "http__enabled": False,
+        **variables,
     }
+    return {
+        f"ASSAY_{name.upper()}": value if isinstance(value, str) else json.dumps(value) for name, value in given.items()
+    }
+
+
+async def process(
+    settings: Settings,
+    *words: str | Path,
+    stdin: int | None = None,
+    stdout: int | None = PIPE,
+    stderr: int | None = PIPE,
+    **variables: Any,
+) -> Process:
+    """``assay WORDS`` as a process of its own."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "from streams.cli import main; main()", *words,
+        env=os.environ | environment_of(settings, **variables), stdin=stdin, stdout=stdout, stderr=stderr,
+    )  # fmt: skip
+
+
+async def ran(settings: Settings, *words: str | Path, **variables: Any) -> tuple[int | None, str, str]:
+    """``assay WORDS`` as a process, to its end: exit status, standard output and standard error."""
+    started = await process(settings, *words, **variables)
+    said, told = await started.communicate()
+    return started.returncode, said.decode(), told.decode()
+
+
+@contextlib.asynccontextmanager
+async def until_killed(started: Process) -> AsyncIterator[Process]:
+    """Kills a process at the end of the block."""
+    try:
+        yield started
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            started.kill()
+        await started.communicate()
 
 
 async def command(
@@ -236,7 +277,7 @@ async def command(
     """
     capsys.readouterr()
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (environment_of(settings) | variables).items():
+        for name, value in environment_of(settings, **variables).items():
             patch.setenv(name, value)
         status = await asyncio.to_thread(run_command_line, list(words))
     return status, *capsys.readouterr()

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from html import escape
@@ -25,9 +23,9 @@ from streams.topology import REPLAYS, Handler, handler_named
 from tests.kafka import hostile
 from tests.kafka.batches import bomb, write
 from tests.kafka.hostile import Hostile
-from tests.kafka.installation import Installation, installed, until
+from tests.kafka.installation import Installation, installed, ran, until
 from tests.kafka.malformed import MIB, PAGE, Input, good_batch, good_page
-from tests.kafka.worker import PROGRAM, Worker
+from tests.kafka.worker import Worker
 from tests.streams.fetch.web import response, serving
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300), pytest.mark.slow]
@@ -288,17 +286,6 @@ async def test_every_command_that_reads_topics_tells_of_what_it_cannot_read(kafk
 
 async def command(assay: Installation, *arguments: str) -> tuple[int | None, str, str]:
     """Runs a command; returns its status, output and errors, in which there is no traceback."""
-    kafka = assay.settings.kafka
-    where = {"ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers, "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        PROGRAM,
-        *arguments,
-        env=os.environ | where,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    output, errors = await process.communicate()
-    assert b"Traceback" not in errors, errors.decode()
-    return process.returncode, output.decode(), errors.decode()
+    status, output, errors = await ran(assay.settings, *arguments)
+    assert "Traceback" not in errors, errors
+    return status, output, errors

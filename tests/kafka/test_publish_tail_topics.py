@@ -21,7 +21,7 @@ from streams.commands.topics import run_topics
 from streams.kafka import make_admin, make_producer, opened
 from streams.settings import Settings
 from streams.topology import PAGES_CRAWLED
-from tests.kafka.installation import DEAD, install, installed, until
+from tests.kafka.installation import DEAD, install, installed, process, until, until_killed
 
 pytestmark = pytest.mark.kafka
 
@@ -36,24 +36,8 @@ async def settings(kafka: str, topic_prefix: str) -> Settings:
 @contextlib.asynccontextmanager
 async def assay(settings: Settings, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
     """The command line as a process of its own, ended with the block."""
-    kafka = settings.kafka
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        "from streams.cli import main; main()",
-        *arguments,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=os.environ
-        | {"ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers, "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix},
-    )
-    try:
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.communicate()
+    async with until_killed(await process(settings, *arguments, stdin=asyncio.subprocess.PIPE)) as started:
+        yield started
 
 
 def page(number: int) -> bytes:

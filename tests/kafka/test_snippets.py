@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import dataclasses
-import json
-import os
-import signal
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -31,13 +25,12 @@ from schemas.relevance import (
 from streams.dlq.redrive import redrive
 from streams.dlq.selection import Selection
 from streams.topology import HANDLERS
-from tests.kafka.installation import Installation, installed, until
+from tests.kafka.installation import Installation, installed, process, until, until_killed
 from tests.streams.fetch.web import Web, response, serving
 from tests.streams.llm.model_server import Behaviour, ModelServer, by_message, hangs, model_server, says, status
 
 pytestmark = pytest.mark.kafka
 
-ASSAY = Path(sys.executable).parent / "assay"
 NAMES = ("request_snippets", "fetch_page", "judge_relevance")
 OURS = tuple(handler for handler in HANDLERS if handler.name in NAMES)
 JUDGE = tuple(handler for handler in OURS if handler.name == "judge_relevance")
@@ -169,16 +162,11 @@ async def test_a_kill_in_the_middle_costs_no_source_and_makes_no_second_end(
         assay = await installed(kafka, topic_prefix, OURS, **told)
         await assay.feed([request(*urls)], REQUESTED)
         server.script = [says("Relevant"), hangs()]
-        worker = await asyncio.create_subprocess_exec(
-            str(ASSAY), "run", *NAMES, env=environment(kafka, topic_prefix, told)
-        )
-        try:
+        given = {f"{section}__{name}": value for section, values in told.items() for name, value in values.items()}
+        worker = await process(assay.settings, "run", *NAMES, kafka__session_timeout_seconds=6, **given)
+        async with until_killed(worker):
             await until(lambda: len(server.asked) == 2 or worker.returncode is not None)
             assert worker.returncode is None, "it still waits for the second judgment"
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                worker.send_signal(signal.SIGKILL)
-            await worker.wait()
         assert await assay.read(COMPLETED) == []
 
         async with assay.running(*OURS) as application:
@@ -259,19 +247,3 @@ async def test_a_judgment_that_failed_is_asked_for_anew_when_it_is_sent_again(
     ]
     snippets = await read(assay, EXTRACTED, SnippetExtracted)
     assert [event.snippet for event in snippets] == [PROSE, PROSE]
-
-
-def environment(kafka: str, prefix: str, sections: dict[str, dict[str, Any]]) -> dict[str, str]:
-    given = {
-        f"ASSAY_{section}__{name}".upper(): value if isinstance(value, str) else json.dumps(value)
-        for section, values in sections.items()
-        for name, value in values.items()
-    }
-    return {
-        **os.environ,
-        **given,
-        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka,
-        "ASSAY_KAFKA__TOPIC_PREFIX": prefix,
-        "ASSAY_KAFKA__SESSION_TIMEOUT_SECONDS": "6",
-        "ASSAY_HTTP__ENABLED": "false",
-    }
