@@ -12,6 +12,9 @@ from streams import cli, cli_commands
 from streams.cli_commands import app
 from streams.settings import SettingsError
 from streams.topology import HANDLERS
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 COMMANDS = sorted(command.name or "" for command in app.registered_commands if command.name) + sorted(
     command.callback.__name__ for command in app.registered_commands if command.callback and not command.name
@@ -63,39 +66,8 @@ def test_the_help_names_every_command_and_no_argument_at_all_shows_it(
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [
-        (["no-such-command"], "no-such-command"),
-        (["--no-such-option"], "--no-such-option"),
-        (["try"], "handler"),
-        (["try", "no_such_handler"], "no_such_handler"),
-        (["try", "score_page", "--no-such-option"], "--no-such-option"),
-        (["try", "score_page", "one", "two"], "two"),
-        (["try", "score_page", "--config", "nowhere.yaml"], "nowhere.yaml"),
-        (["try", "score_page", "--diff"], "--config OTHER.yaml"),
-        (["try", "score_page", "--diff", "--config", "nowhere.yaml"], "nowhere.yaml"),
-        (["try", "score_page", "--diff", "--limit", "-1"], "--limit"),
-        (["estimate", "--mix", "10/50/41"], "sums to 101"),
-        (["estimate", "--chunks", "many"], "--chunks"),
-        (["run", "no_such_handler"], "no_such_handler"),
-        (["topics", "frobnicate"], "frobnicate"),
-        (["publish"], "topic"),
-        (["publish", "no.such.topic.v1", "-"], "no.such.topic.v1"),
-        (["tail"], "topic"),
-        (["tail", "pages.scored.v1", "--max", "0"], "--max"),
-        (["tail", "pages.scored.v1", "--from", "yesterday"], "yesterday"),
-        (["train"], "--out"),
-        (["train", "--out", "m", "--completed", "c.jsonl"], "--feedback"),
-        (["train", "--out", "m", "--features", "30"], "--features"),
-        (["train", "--out", "."], "in use"),
-        (["broker", "--port", "many"], "--port"),
-        (["config", "hide"], "hide"),
-        (["sources", "check"], "URL"),
-        (["sources", "check", "https://"], "has no host"),
-        (["sources", "import"], "file"),
-        (["sources", "import", "a.csv", "--kind", "gazette"], "gazette"),
-        (["sources", "import", "a.csv", "--tier", "4"], "--tier"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+    TABLES["wrong_usage"],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_wrong_usage_exits_2_with_one_line_that_says_what_is_wrong(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str

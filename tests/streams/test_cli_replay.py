@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from streams import cli
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 @pytest.fixture(autouse=True)
@@ -27,30 +30,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return ended.value.code
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["nope"], "there is no handler 'nope'"),
-        (["fetch_page"], "only with --fetch"),
-        (["--downstream", "score_page", "--to-live"], "--downstream goes with shadow topics"),
-        (["classify_results", "--to-live"], "--readers-dedupe"),
-        (["score_page", "--since", "soon"], "--since takes a time such as"),
-        (["score_page", "--from", "earliest", "--since", "7d"], "give one of them"),
-        (["score_page", "--plan", "Not A Name"], "a-z, 0-9"),
-        (["score_page", "--diff"], "--config OTHER.yaml"),
-        (["score_page", "--rate", "0"], "--rate"),
-        (["score_page", "--rate", "inf"], "inf is no bound; leave the option out"),
-        (["score_page", "--rate", "nan"], "--rate"),
-        (["judge_relevance", "--max-cost", "inf"], "inf is no bound"),
-        (["resume", "again", "--max-cost", "inf"], "inf is no bound"),
-        (["score_page", "--from", "100", "--to", "50"], "--to 50 is before --from 100"),
-        (["score_page", "--from", "20261121"], "may be a date or an offset"),
-        (["score_page", "--judged-by", "me"], "--judged-by"),
-        (["--rate", "5"], "Missing argument"),
-        (["drop", "again"], "--yes"),
-        (["resume"], "Missing argument"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "said"), TABLES["wrong_usage"])
 def test_wrong_usage_is_one_line_that_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
 ) -> None:
