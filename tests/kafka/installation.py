@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,10 @@ QUICK_BREAKER = {"first_seconds": 0.2, "max_seconds": 0.5}
 
 _OFFSETS = "__consumer_offsets"
 _MARKERS_SECONDS = 10.0
+
+
+Installing = Callable[..., Coroutine[Any, Any, "Installation"]]
+"""``installed`` on a test's own prefix of the shared broker."""
 
 
 class NoRules(Rules):

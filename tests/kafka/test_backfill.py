@@ -24,18 +24,16 @@ from streams.codec import OutputRecord
 from streams.commands.publish import run_publish
 from streams.settings import Settings
 from streams.topology import PAGES_CRAWLED
-from tests.kafka.installation import Installation, command, installed, until
+from tests.kafka.installation import Installation, Installing, command, installed, until
 from tests.kafka.test_publish_tail_topics import assay
-
-pytestmark = pytest.mark.kafka
 
 PAGES = PAGES_CRAWLED.name
 KEYS = 37
 
 
 @pytest.fixture
-async def installation(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(kafka, topic_prefix)
+async def installation(installing: Installing) -> Installation:
+    return await installing()
 
 
 def write_pages(path: Path, count: int, first: int = 0) -> None:
@@ -329,9 +327,9 @@ async def test_a_run_that_moved_meanwhile_is_left_to_who_moved_it(installation: 
 
 
 def test_a_terminal_sees_a_bar_and_the_run_in_all(
-    kafka: str, topic_prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    installing: Installing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = asyncio.run(installed(kafka, topic_prefix)).settings
+    settings = asyncio.run(installing()).settings
     write_pages(tmp_path / "a.jsonl", 50)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert run_publish(PAGES, [tmp_path / "a.jsonl"], settings, as_json=False, run_id="bar") == 0

@@ -23,10 +23,10 @@ from schemas.outcome import Dead
 from streams.codec import decode
 from streams.kafka import make_producer, opened
 from streams.topology import Handler, handler_named
-from tests.kafka.installation import Installation, handlers_named, installed, process
+from tests.kafka.installation import Installation, Installing, handlers_named, process
 from tests.kafka.malformed import Input, enormous, good_batch, good_page, malformed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
 
 MEMORY_LIMIT_KIB = 400 * 1024
 MARGIN_KIB = 20 * 1024
@@ -128,8 +128,8 @@ def kept(record: ConsumerRecord, sent: Input, letter: DeadLetter) -> bool:
     return bool(is_beginning and (letter.original_size, letter.original_sha256) == (len(value), digest))
 
 
-async def test_every_record_is_answered_or_buried_once_and_memory_stays_flat(kafka: str, topic_prefix: str) -> None:
-    assay = await installed(kafka, topic_prefix, handlers_named("score_page", "classify_results"))
+async def test_every_record_is_answered_or_buried_once_and_memory_stays_flat(installing: Installing) -> None:
+    assay = await installing(handlers_named("score_page", "classify_results"))
     handlers = [handler for name in ("score_page", "classify_results") if (handler := handler_named(name))]
     written = {
         "score_page": await write(assay, handlers[0].consumes.name, mixed("score_page", 20_000)),

@@ -10,7 +10,7 @@ from streams.commands.demo import run_demo
 from streams.settings import load_settings
 from streams.topology import HANDLERS
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def test_the_whole_job_is_done_and_every_input_accounted_for(

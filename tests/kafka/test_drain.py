@@ -19,14 +19,12 @@ from streams.pipeline.commit import CommitStage
 from streams.pipeline.group import _CLIENT_TASKS, StageFactory
 from streams.pipeline.subscription import Subscription
 from streams.settings import Settings
-from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, page, process, scorer, until
-
-pytestmark = pytest.mark.kafka
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, page, process, scorer, until
 
 
 @pytest.fixture
-async def assay(kafka: str, topic_prefix: str) -> Installation:
-    place = await installed(kafka, topic_prefix)
+async def assay(installing: Installing) -> Installation:
+    place = await installing()
     await place.feed([page(1)])
     return place
 

@@ -20,11 +20,10 @@ from schemas.documents import DocumentIndexed
 from schemas.pages import ScoredPage
 from streams.topology import HANDLERS
 from tests.handlers.indexing.pages import LONG, scored_page
-from tests.kafka.installation import SCORED, Installation, installed, process, ran, until
+from tests.kafka.installation import SCORED, Installation, Installing, installed, process, ran, until
 from tests.rules import shipped_rules
 from tests.streams.index.qdrant_server import QdrantServer
 
-pytestmark = pytest.mark.kafka
 INDEXED = "documents.indexed.v1"
 SCORE_PAGE, INDEX_PAGE = (handler for handler in HANDLERS if handler.name in {"score_page", "index_page"})
 
@@ -74,10 +73,8 @@ def points(server: QdrantServer) -> Counter[str]:
     return Counter(str((record.payload or {})["url"]).rsplit("/", 1)[1] for record in found)
 
 
-async def test_thirty_articles_are_indexed_as_deep_as_they_are_trusted(
-    kafka: str, topic_prefix: str, tmp_path: Path
-) -> None:
-    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE), index={"path": tmp_path / "index"})
+async def test_thirty_articles_are_indexed_as_deep_as_they_are_trusted(installing: Installing, tmp_path: Path) -> None:
+    assay = await installing((SCORE_PAGE, INDEX_PAGE), index={"path": tmp_path / "index"})
     await assay.feed(article(number, "ABC"[number % 3]) for number in range(30))
     await assay.drain(SCORE_PAGE, INDEX_PAGE)
     events = await indexed(assay)
@@ -109,9 +106,9 @@ async def test_thirty_articles_are_indexed_as_deep_as_they_are_trusted(
 
 
 async def test_a_page_that_crosses_tiers_has_the_points_of_its_newest_version(
-    kafka: str, topic_prefix: str, server: QdrantServer
+    installing: Installing, server: QdrantServer
 ) -> None:
-    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
+    assay = await installing((SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
     await assay.feed([scored("A", 1, 1)], SCORED)
     await assay.drain(INDEX_PAGE)
     whole = points(server)["1"]
@@ -154,8 +151,8 @@ async def test_while_the_index_is_down_intake_rests_and_nothing_is_lost(
     assert not await assay.read(f"{SCORED}.assay.index_page.dlq")
 
 
-async def test_to_drain_ends_when_the_index_stays_down(kafka: str, topic_prefix: str, server: QdrantServer) -> None:
-    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE))
+async def test_to_drain_ends_when_the_index_stays_down(installing: Installing, server: QdrantServer) -> None:
+    assay = await installing((SCORE_PAGE, INDEX_PAGE))
     server.status = 503
     await assay.feed([scored("C", number) for number in range(40)], SCORED)
     quick = {"failures": 1, "first_seconds": 0.2, "drain_patience_seconds": 2}
@@ -169,15 +166,13 @@ async def test_to_drain_ends_when_the_index_stays_down(kafka: str, topic_prefix:
     assert "index_page has waited" in line
     assert "503" in line
     server.status = 200
-    again = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
+    again = await installing((SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
     await again.drain(INDEX_PAGE)
     assert len(points(server)) == 40
 
 
-async def test_two_copies_share_a_server_and_write_each_page_once(
-    kafka: str, topic_prefix: str, server: QdrantServer
-) -> None:
-    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
+async def test_two_copies_share_a_server_and_write_each_page_once(installing: Installing, server: QdrantServer) -> None:
+    assay = await installing((SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
     await assay.feed([scored("ABC"[number % 3], number) for number in range(60)], SCORED)
     async with assay.running(INDEX_PAGE) as one, assay.running(INDEX_PAGE) as other:
         await until(lambda: len(points(server)) == 60)
@@ -190,9 +185,9 @@ async def test_two_copies_share_a_server_and_write_each_page_once(
 
 @pytest.mark.slow
 async def test_killed_at_any_moment_it_leaves_just_the_right_points(
-    kafka: str, topic_prefix: str, server: QdrantServer
+    installing: Installing, server: QdrantServer
 ) -> None:
-    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE))
+    assay = await installing((SCORE_PAGE, INDEX_PAGE))
     server.delay_seconds = 0.02
     first = [scored("A", number, 1) for number in range(20)]
     second = [scored("ABC"[number % 3], number, 2) for number in range(20)]
@@ -213,8 +208,8 @@ async def test_killed_at_any_moment_it_leaves_just_the_right_points(
     assert len(await indexed(assay)) == 40
 
 
-async def test_a_second_copy_on_the_same_files_says_what_to_do(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
-    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE))
+async def test_a_second_copy_on_the_same_files_says_what_to_do(installing: Installing, tmp_path: Path) -> None:
+    assay = await installing((SCORE_PAGE, INDEX_PAGE))
     owner = QdrantClient(path=str(tmp_path / "index"))
     status, _, told = await ran(assay.settings, "run", "index_page", index__path=str(tmp_path / "index"))
     owner.close()

@@ -20,8 +20,6 @@ from streams.kafka import make_producer, opened
 from tests.kafka.installation import CRAWLED, Installation, handlers_named, installed, process, until, until_killed
 from tests.streams.fetch.web import Web, response, serving
 
-pytestmark = pytest.mark.kafka
-
 BATCHES, CLASSIFIED, EVALUATED = "retrieval.batches.v1", "results.classified.v1", "retrieval.evaluated.v1"
 NEEDED, COMPLETED = "extraction.needed.v1", "extraction.completed.v1"
 LOOP = handlers_named("classify_results", "fetch_page", "evaluate_retrieval")

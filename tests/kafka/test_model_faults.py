@@ -25,8 +25,6 @@ from tests.streams.llm.judges import GOOD, TASKS, WAITS, input_of, judge_of, wor
 from tests.streams.llm.model_server import FAULTS, Wire, model_server, says
 from tests.streams.llm.test_matrix import BEHAVED, cells
 
-pytestmark = pytest.mark.kafka
-
 INPUTS = 6
 FAILURES = 3
 """Questions that fail before a breaker opens."""

@@ -19,8 +19,6 @@ from streams.pipeline.commit import stop_producer
 from tests.kafka.connections import Connections, SilentBroker, forgets_a_connection, of_aiokafka
 from tests.proxy import Proxy
 
-pytestmark = pytest.mark.kafka
-
 CLIENTS: dict[str, Callable[[KafkaSettings], Any]] = {
     "admin": make_admin,
     "producer": lambda settings: make_producer(settings, None, "test"),

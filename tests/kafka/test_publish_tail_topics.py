@@ -21,16 +21,9 @@ from streams.commands.topics import run_topics
 from streams.kafka import make_admin, make_producer, opened
 from streams.settings import Settings
 from streams.topology import PAGES_CRAWLED
-from tests.kafka.installation import DEAD, install, installed, process, until, until_killed
-
-pytestmark = pytest.mark.kafka
+from tests.kafka.installation import DEAD, Installing, install, process, until, until_killed
 
 PAGES = PAGES_CRAWLED.name
-
-
-@pytest.fixture
-async def settings(kafka: str, topic_prefix: str) -> Settings:
-    return (await installed(kafka, topic_prefix)).settings
 
 
 @contextlib.asynccontextmanager
@@ -110,8 +103,8 @@ def feed(settings: Settings, topic: str, *values: bytes, partition: int = 0) -> 
 
 
 @pytest.fixture
-def ready(kafka: str, topic_prefix: str) -> Settings:
-    return asyncio.run(installed(kafka, topic_prefix)).settings
+def ready(installing: Installing) -> Settings:
+    return asyncio.run(installing()).settings
 
 
 def values(capsys: pytest.CaptureFixture[str]) -> list[Any]:

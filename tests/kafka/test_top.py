@@ -16,14 +16,7 @@ import pytest
 from streams.commands.top import TopOptions, run_top
 from streams.http import HttpServer
 from streams.settings import HttpSettings
-from tests.kafka.installation import Installation, installed, page, process, scorer, until
-
-pytestmark = pytest.mark.kafka
-
-
-@pytest.fixture
-async def assay(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(kafka, topic_prefix)
+from tests.kafka.installation import Installation, page, process, scorer, until
 
 
 @pytest.fixture

@@ -8,14 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from handlers.ranking.manifest import VERSION_PHASE_C, Feature
 from schemas.ranking import RankingCompleted
 from streams.topology import HANDLERS, RANKING_COMPLETED, RANKING_FEEDBACK, RANKING_REQUESTED
-from tests.kafka.installation import Installation, install, installed, ran
+from tests.kafka.installation import Installation, Installing, install, installed, ran
 
-pytestmark = pytest.mark.kafka
 RANK_RESULTS = next(handler for handler in HANDLERS if handler.name == "rank_results")
 SUBJECTS = ("bridges", "ferries", "tunnels", "harbours", "lighthouses", "canals")
 RESULTS = 10
@@ -105,9 +102,9 @@ async def test_where_the_topics_were_never_made_it_says_what_to_do(
 
 
 async def test_what_readers_liked_is_learned_shown_in_shadow_and_then_put_in_force(
-    kafka: str, topic_prefix: str, tmp_path: Path
+    installing: Installing, tmp_path: Path
 ) -> None:
-    assay = await installed(kafka, topic_prefix, (RANK_RESULTS,), [RANKING_FEEDBACK])
+    assay = await installing((RANK_RESULTS,), [RANKING_FEEDBACK])
     out = tmp_path / "model"
     status, _, told = await train(assay, out)
     assert (status, "there is nothing on" in told, "assay publish" in told) == (2, True, True), told

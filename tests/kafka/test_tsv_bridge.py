@@ -17,10 +17,8 @@ from streams.commands.publish import run_publish
 from streams.kafka import make_producer, opened
 from streams.settings import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED
-from tests.kafka.installation import Installation, install, installed, until
+from tests.kafka.installation import Installation, Installing, install, installed, until
 from tests.kafka.test_publish_tail_topics import assay, line_of
-
-pytestmark = pytest.mark.kafka
 
 SCORE_PAGE = HANDLERS[0]
 ROWS = [
@@ -39,8 +37,8 @@ SCORES = {
 
 
 @pytest.fixture
-def settings(kafka: str, topic_prefix: str) -> Settings:
-    return asyncio.run(installed(kafka, topic_prefix)).settings
+def settings(installing: Installing) -> Settings:
+    return asyncio.run(installing()).settings
 
 
 def score_all(settings: Settings) -> list[ScoredPage]:
@@ -150,8 +148,8 @@ async def test_ctrl_c_leaves_no_file(kafka: str, topic_prefix: str, tmp_path: Pa
     assert not any(tmp_path.iterdir())  # noqa: ASYNC240 - a look at a test's own folder
 
 
-async def test_rows_through_a_pipe_are_published_at_once(kafka: str, topic_prefix: str) -> None:
-    settings = (await installed(kafka, topic_prefix)).settings
+async def test_rows_through_a_pipe_are_published_at_once(installing: Installing) -> None:
+    settings = (await installing()).settings
     async with assay(settings, "publish", PAGES_CRAWLED.name, "-", "--format", "tsv", "--json") as publish:
         assert publish.stdin is not None
         publish.stdin.write(f"{ROWS[0]}\r\n{ROWS[3]}\n".encode())
