@@ -18,7 +18,7 @@ from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 
 from schemas.outcome import Emit, Outcome
-from schemas.pages import CrawledPage, ScoredPage, TrustFeatures
+from schemas.pages import CrawledPage
 from schemas.rules import Rules
 from streams.app import Application
 from streams.cli_commands import run_command_line
@@ -26,6 +26,7 @@ from streams.kafka import make_admin, make_producer, make_reader, opened
 from streams.settings import Settings, load_settings
 from streams.topic_plan import create_topics
 from streams.topology import HANDLERS, Handler, Topic
+from tests import samples
 
 CRAWLED = "pages.crawled.v1"
 SCORED = "pages.scored.v1"
@@ -48,17 +49,7 @@ class NoRules(Rules):
 
 def scored(page: CrawledPage, rules: Rules) -> Outcome:
     """The smallest valid answer to a page."""
-    features = TrustFeatures(source_tier=3, base_score=10, cts_score=10)
-    event = ScoredPage(
-        url=page.url,
-        trust_features=features,
-        cts_score=10,
-        tier="C",
-        trust_label="LOW",
-        config_version=rules.config_version,
-        context=page.context,
-    )
-    return Emit((event,))
+    return Emit((samples.scored(page.url, config_version=rules.config_version, context=page.context),))
 
 
 def scorer(fn: Callable[[Any, Any], Any] = scored, **changes: Any) -> Handler:
@@ -270,6 +261,18 @@ async def until_killed(started: Process) -> AsyncIterator[Process]:
         with contextlib.suppress(ProcessLookupError):
             started.kill()
         await started.communicate()
+
+
+@contextlib.asynccontextmanager
+async def assay_command(settings: Settings, *arguments: str) -> AsyncIterator[Process]:
+    """The command line as a process of its own, ended with the block."""
+    async with until_killed(await process(settings, *arguments, stdin=PIPE)) as started:
+        yield started
+
+
+async def line_of(process: Process) -> Any:
+    assert process.stdout is not None
+    return json.loads(await process.stdout.readline())
 
 
 async def command(

@@ -24,8 +24,7 @@ from streams.codec import OutputRecord
 from streams.commands.publish import run_publish
 from streams.settings import Settings
 from streams.topology import PAGES_CRAWLED
-from tests.kafka.installation import Installation, Installing, command, installed, until
-from tests.kafka.test_publish_tail_topics import assay
+from tests.kafka.installation import Installation, Installing, assay_command, command, installed, until
 
 PAGES = PAGES_CRAWLED.name
 KEYS = 37
@@ -76,7 +75,7 @@ def publish(capsys: pytest.CaptureFixture[str]) -> Publish:
 
 async def publish_apart(settings: Settings, *arguments: str) -> Published:
     """The same in a process of its own."""
-    async with assay(settings, "publish", PAGES, *arguments, "--json") as process:
+    async with assay_command(settings, "publish", PAGES, *arguments, "--json") as process:
         out, err = await process.communicate()
     return process.returncode or 0, json.loads(out) if out.strip() else {}, err.decode()
 
@@ -96,7 +95,7 @@ async def test_killed_five_times_it_publishes_everything_once_and_in_order(
         return position is not None and position.published > seen[-1]
 
     for _ in range(5):
-        async with assay(settings, *words, "--rate", "600") as process:
+        async with assay_command(settings, *words, "--rate", "600") as process:
             await until(moved)
             await asyncio.sleep(chance.random() * 0.3)
             process.send_signal(signal.SIGKILL)
@@ -130,7 +129,7 @@ async def test_a_broker_that_dies_and_comes_back_is_waited_for(tmp_path: Path, m
             return False
 
         arguments = (str(tmp_path / "a.jsonl"), "--run-id", "broker", "--rate", "1000", "--json")
-        async with assay(installation.settings, "publish", PAGES, *arguments) as process:
+        async with assay_command(installation.settings, "publish", PAGES, *arguments) as process:
             await until(begun)
             await asyncio.to_thread(kafka.kill)
             await asyncio.to_thread(kafka.restart)
@@ -150,7 +149,7 @@ async def test_a_second_copy_fences_the_first_and_nothing_is_doubled(
     async def begun() -> bool:
         return await log.read() is not None
 
-    async with assay(settings, "publish", PAGES, *arguments, "--rate", "100") as first:
+    async with assay_command(settings, "publish", PAGES, *arguments, "--rate", "100") as first:
         await until(begun)
         status, told, err = await publish(settings, *arguments)
         assert (status, told["run_published"]) == (0, count), err
@@ -171,7 +170,7 @@ async def test_ctrl_c_says_how_to_go_on_and_a_finished_run_has_nothing_left(
     async def begun() -> bool:
         return await log.read() is not None
 
-    async with assay(settings, "publish", PAGES, path, "--run-id", "c", "--rate", "50", "--json") as process:
+    async with assay_command(settings, "publish", PAGES, path, "--run-id", "c", "--rate", "50", "--json") as process:
         await until(begun)
         process.send_signal(signal.SIGINT)
         out, err = await process.communicate()
@@ -201,7 +200,7 @@ async def test_refused_lines_are_kept_once_and_whole_whatever_happens(
     async def begun() -> bool:
         return await log.read() is not None
 
-    async with assay(settings, "publish", PAGES, *arguments, "--rate", "200") as process:
+    async with assay_command(settings, "publish", PAGES, *arguments, "--rate", "200") as process:
         await until(begun)
         await asyncio.sleep(0.3)
         process.send_signal(signal.SIGKILL)
@@ -250,7 +249,7 @@ async def test_a_pipe_goes_on_when_it_is_fed_the_same_again(installation: Instal
     write_pages(tmp_path / "a.jsonl", 60)
     lines = (tmp_path / "a.jsonl").read_bytes().splitlines(keepends=True)
     for given, published in ((lines[:25], 25), (lines, 35)):
-        async with assay(settings, "publish", PAGES, "-", "--run-id", "pipe", "--json") as process:
+        async with assay_command(settings, "publish", PAGES, "-", "--run-id", "pipe", "--json") as process:
             out, _ = await process.communicate(b"".join(given))
             assert (process.returncode, json.loads(out)["published"]) == (0, published)
     assert await numbers(installation) == everything(60)
