@@ -17,7 +17,7 @@ from schemas.extraction import ExtractionCompleted, ExtractionNeeded, Extraction
 from schemas.replies import FetchFailure
 from schemas.retrieval import ResultsClassified, ResultType, RetrievalBatch, RetrievalEvaluated
 from streams.kafka import make_producer, opened
-from tests.kafka.installation import CRAWLED, Installation, handlers_named, installed, process, until, until_killed
+from tests.kafka.installation import CRAWLED, Installation, Installing, handlers_named, process, until, until_killed
 from tests.streams.fetch.web import Web, response, serving
 
 BATCHES, CLASSIFIED, EVALUATED = "retrieval.batches.v1", "results.classified.v1", "retrieval.evaluated.v1"
@@ -96,14 +96,14 @@ def fetching(web: Web, tmp_path: Path, *hosts: str, **changes: Any) -> dict[str,
     }
 
 
-async def install(kafka: str, prefix: str, fetch: dict[str, Any]) -> Installation:
-    return await installed(kafka, prefix, LOOP, fetch=fetch)
+async def install(installing: Installing, fetch: dict[str, Any]) -> Installation:
+    return await installing(LOOP, fetch=fetch)
 
 
 async def test_a_listing_leads_to_its_details_and_to_a_better_second_attempt(
-    kafka: str, topic_prefix: str, web: Web, tmp_path: Path
+    installing: Installing, web: Web, tmp_path: Path
 ) -> None:
-    assay = await install(kafka, topic_prefix, fetching(web, tmp_path))
+    assay = await install(installing, fetching(web, tmp_path))
     await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
     await assay.drain(*LOOP)
 
@@ -128,11 +128,11 @@ async def test_a_listing_leads_to_its_details_and_to_a_better_second_attempt(
 
 
 async def test_details_that_do_not_come_are_named_with_their_reasons(
-    kafka: str, topic_prefix: str, web: Web, tmp_path: Path
+    installing: Installing, web: Web, tmp_path: Path
 ) -> None:
     web.routes["/robots.txt"] = response("User-agent: *\nDisallow: /concerts/12", content_type="text/plain")
     web.routes["/concerts/13-quartet"] = response("<title>Page not found</title><p>It is gone.</p>")
-    assay = await install(kafka, topic_prefix, fetching(web, tmp_path))
+    assay = await install(installing, fetching(web, tmp_path))
     await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
     await assay.drain(*LOOP)
     [completed] = events(await assay.read(COMPLETED), ExtractionCompleted)
@@ -145,12 +145,10 @@ async def test_details_that_do_not_come_are_named_with_their_reasons(
     assert len(await assay.read(CRAWLED)) == 1
 
 
-async def test_listings_that_lead_to_listings_come_to_an_end(
-    kafka: str, topic_prefix: str, web: Web, tmp_path: Path
-) -> None:
+async def test_listings_that_lead_to_listings_come_to_an_end(installing: Installing, web: Web, tmp_path: Path) -> None:
     for number in (11, 12, 13):
         web.routes[f"/concerts/{number}-quartet"] = listing(*(f"/concerts/{number}{n}-more" for n in range(5)))
-    assay = await install(kafka, topic_prefix, fetching(web, tmp_path))
+    assay = await install(installing, fetching(web, tmp_path))
     await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
     await assay.drain(*LOOP)
     assert len(await assay.read(NEEDED)) == 1
@@ -167,7 +165,7 @@ async def test_listings_that_lead_to_listings_come_to_an_end(
 
 
 async def test_what_was_fetched_before_a_kill_is_not_fetched_again(
-    kafka: str, topic_prefix: str, web: Web, tmp_path: Path
+    installing: Installing, web: Web, tmp_path: Path
 ) -> None:
     """The worker dies by SIGKILL with two details fetched and nothing committed; then the group is set back."""
     released = asyncio.Event()
@@ -184,7 +182,7 @@ async def test_what_was_fetched_before_a_kill_is_not_fetched_again(
     for number in (11, 12, 13):
         web.routes[f"/concerts/{number}-quartet"] = partial(third_waits, detail(number))
     fetch = fetching(web, tmp_path)
-    assay = await install(kafka, topic_prefix, fetch)
+    assay = await install(installing, fetch)
     await assay.feed([needed(HOST)], NEEDED)
 
     given = {f"fetch__{name}": value for name, value in fetch.items()}
@@ -211,7 +209,7 @@ async def test_what_was_fetched_before_a_kill_is_not_fetched_again(
 
 
 async def test_a_host_that_is_down_does_not_hold_up_other_hosts(
-    kafka: str, topic_prefix: str, web: Web, tmp_path: Path
+    installing: Installing, web: Web, tmp_path: Path
 ) -> None:
     down, hosts = "down.example", tuple(f"town{number}.example" for number in range(12))
     released, hanging = asyncio.Event(), 0
@@ -226,7 +224,7 @@ async def test_a_host_that_is_down_does_not_hold_up_other_hosts(
     port = silent.sockets[0].getsockname()[1]
     fetch = fetching(web, tmp_path, *hosts, attempts=1, first_byte_seconds=60.0, total_seconds=60.0)
     fetch["resolve"][down] = f"127.0.0.1:{port}"
-    assay = await install(kafka, topic_prefix, fetch)
+    assay = await install(installing, fetch)
     async with silent, assay.running(FETCH) as application:
         await assay.feed([needed(down)], NEEDED)
         await until(lambda: hanging == 1)

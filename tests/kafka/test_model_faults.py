@@ -20,7 +20,7 @@ from schemas.retrieval import RetrievalEvaluated
 from schemas.search import SearchEvaluated
 from streams.app import Application
 from streams.topology import Handler
-from tests.kafka.installation import Installation, installed, until
+from tests.kafka.installation import Installation, Installing, until
 from tests.streams.llm.judges import GOOD, TASKS, WAITS, input_of, judge_of, word_of
 from tests.streams.llm.model_server import FAULTS, Wire, model_server, says
 from tests.streams.llm.outcomes import BEHAVED, cells
@@ -50,8 +50,7 @@ async def good(wire: Wire) -> None:
 
 
 async def place_of(
-    kafka: str,
-    prefix: str,
+    installing: Installing,
     base_url: str,
     folder: Path,
     per_minute: int = 60_000,
@@ -62,9 +61,7 @@ async def place_of(
 
     A deadline is short only where a model lets it pass: a machine that is starved answers late as well.
     """
-    place = await installed(
-        kafka,
-        prefix,
+    place = await installing(
         handlers(),
         llm={
             "base_url": base_url,
@@ -113,11 +110,11 @@ def open_breakers(application: Application) -> set[str]:
 
 @pytest.mark.parametrize("fault", ["hangs", "429", "500", "401", "resets", "wrong schema"])
 async def test_an_outage_costs_few_inputs_a_judgment_and_none_its_output(
-    kafka: str, topic_prefix: str, tmp_path: Path, fault: str
+    installing: Installing, tmp_path: Path, fault: str
 ) -> None:
     async with model_server(FAULTS[fault]) as server:
         deadline = 4.0 if fault == "hangs" else 20.0
-        place = await place_of(kafka, topic_prefix, server.base_url, tmp_path, deadline=deadline)
+        place = await place_of(installing, server.base_url, tmp_path, deadline=deadline)
         async with place.running(*handlers()) as application:
             await until(lambda: open_breakers(application) == set(TASKS))
             assert application.health.alive().well
@@ -131,10 +128,10 @@ async def test_an_outage_costs_few_inputs_a_judgment_and_none_its_output(
         assert await dead(place) == 0
 
 
-async def test_a_backlog_at_a_model_that_is_well_is_no_outage(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+async def test_a_backlog_at_a_model_that_is_well_is_no_outage(installing: Installing, tmp_path: Path) -> None:
     """Inputs wait in line longer than their patience, and nobody says that a breaker is open."""
     async with model_server(good) as server:
-        place = await place_of(kafka, topic_prefix, server.base_url, tmp_path, per_minute=120, patience=0.4)
+        place = await place_of(installing, server.base_url, tmp_path, per_minute=120, patience=0.4)
         opened: set[str] = set()
         async with place.running(*handlers()) as application:
 
@@ -155,10 +152,10 @@ async def test_a_backlog_at_a_model_that_is_well_is_no_outage(kafka: str, topic_
 
 @pytest.mark.parametrize("fault", ["refusal", "prose", "bold", "tool storm"])
 async def test_what_a_model_says_outside_the_protocol_is_each_input_s_own(
-    kafka: str, topic_prefix: str, tmp_path: Path, fault: str
+    installing: Installing, tmp_path: Path, fault: str
 ) -> None:
     async with model_server(FAULTS[fault]) as server:
-        place = await place_of(kafka, topic_prefix, server.base_url, tmp_path)
+        place = await place_of(installing, server.base_url, tmp_path)
         await place.drain(*handlers())
         for task in TASKS:
             assert await words_of(place, task) == {EXPECTED[fault, task]: INPUTS}

@@ -15,7 +15,7 @@ from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
 from schemas.rules import Rules
 from streams.app import Application
 from streams.topology import HANDLERS, Handler
-from tests.kafka.installation import DEAD, SCORED, Installation, NoRules, installed, page, scored, until
+from tests.kafka.installation import DEAD, SCORED, Installation, Installing, NoRules, page, scored, until
 from tests.streams.llm.model_server import Behaviour, model_server, resets, says, slow, status
 
 PAGES = 6
@@ -44,11 +44,9 @@ def asker() -> Handler:
     )
 
 
-async def settled(kafka: str, prefix: str, base_url: str, folder: Path, **llm: Any) -> Installation:
+async def settled(installing: Installing, base_url: str, folder: Path, **llm: Any) -> Installation:
     """An installation whose breakers rest shortly."""
-    return await installed(
-        kafka,
-        prefix,
+    return await installing(
         [asker()],
         llm={
             "base_url": base_url,
@@ -69,11 +67,11 @@ async def contents(place: Installation) -> list[str]:
 
 @pytest.mark.parametrize("trouble", [status(401), status(429, retry_after="200"), status(503, retry_after="200"), None])
 async def test_in_an_outage_nothing_is_decided_and_nothing_dies(
-    kafka: str, topic_prefix: str, tmp_path: Path, trouble: Behaviour | None
+    installing: Installing, tmp_path: Path, trouble: Behaviour | None
 ) -> None:
     """Also where there are fewer records than open a breaker by failing."""
     async with model_server(trouble or says("fine")) as server:
-        place = await settled(kafka, topic_prefix, server.base_url if trouble else "http://127.0.0.1:9/v1", tmp_path)
+        place = await settled(installing, server.base_url if trouble else "http://127.0.0.1:9/v1", tmp_path)
         await place.feed([page(number) for number in range(2)])
         async with place.running(asker()) as application:
             await until(lambda: resting(application))
@@ -82,9 +80,9 @@ async def test_in_an_outage_nothing_is_decided_and_nothing_dies(
             assert application.health.alive().well
 
 
-async def test_after_an_outage_everything_goes_on(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+async def test_after_an_outage_everything_goes_on(installing: Installing, tmp_path: Path) -> None:
     async with model_server(status(401)) as server:
-        place = await settled(kafka, topic_prefix, server.base_url, tmp_path)
+        place = await settled(installing, server.base_url, tmp_path)
         await place.feed([page(number) for number in range(PAGES)])
         async with place.running(asker()) as application:
             await until(lambda: resting(application))
@@ -95,18 +93,18 @@ async def test_after_an_outage_everything_goes_on(kafka: str, topic_prefix: str,
         assert await place.read(DEAD) == []
 
 
-async def test_a_model_that_fails_for_one_page_holds_up_nobody(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+async def test_a_model_that_fails_for_one_page_holds_up_nobody(installing: Installing, tmp_path: Path) -> None:
     async with model_server(says("fine")) as server:
-        place = await settled(kafka, topic_prefix, server.base_url, tmp_path)
+        place = await settled(installing, server.base_url, tmp_path)
         server.script = [resets()]
         await place.feed([page(number) for number in range(PAGES)])
         await place.drain(asker())
         assert sorted(await contents(place)) == ["fine"] * PAGES
 
 
-async def test_each_process_has_the_share_of_its_partitions(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+async def test_each_process_has_the_share_of_its_partitions(installing: Installing, tmp_path: Path) -> None:
     async with model_server(slow(0.01, says("fine"))) as server:
-        place = await settled(kafka, topic_prefix, server.base_url, tmp_path)
+        place = await settled(installing, server.base_url, tmp_path)
         async with place.running(asker()) as first:
             await until(lambda: share(first) == 1.0)
             async with place.running(asker()) as second:

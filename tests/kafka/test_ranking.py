@@ -16,7 +16,7 @@ from schemas.ranking import RankingCompleted, StageName, StageOutcome
 from streams.kafka import connection, opened
 from streams.topology import HANDLERS, Handler
 from tests.handlers.indexing.pages import LONG, scored_page
-from tests.kafka.installation import Installation, installed, partitions_of, until
+from tests.kafka.installation import Installation, Installing, partitions_of, until
 from tests.streams.index.qdrant_server import QdrantServer
 from tests.streams.llm.model_server import Behaviour, hangs, model_server, says, status
 
@@ -37,10 +37,8 @@ async def index() -> AsyncIterator[QdrantServer]:
         yield made
 
 
-async def installation(kafka: str, prefix: str, base_url: str, folder: Path, **flags: Any) -> Installation:
-    return await installed(
-        kafka,
-        prefix,
+async def installation(installing: Installing, base_url: str, folder: Path, **flags: Any) -> Installation:
+    return await installing(
         (INDEX_PAGE, RANK_RESULTS),
         llm={"base_url": base_url, "model": "m", "cache_path": folder / "llm.sqlite"},
         models={
@@ -74,7 +72,7 @@ async def deliver_again(place: Installation, handler: Handler) -> None:
 
 
 async def test_a_query_over_indexed_pages_goes_through_all_stages_and_keeps_their_trust(
-    kafka: str, topic_prefix: str, tmp_path: Path, index: QdrantServer
+    installing: Installing, tmp_path: Path, index: QdrantServer
 ) -> None:
     story = "The dam was closed in May, the ministry said."
     pages: list[ScoredPage] = [
@@ -82,7 +80,7 @@ async def test_a_query_over_indexed_pages_goes_through_all_stages_and_keeps_thei
         scored_page("C", "I walked by the dam.", url="https://blog.example/dam", title="A walk"),
     ]
     async with model_server(says(SCORED)) as server:
-        place = await installation(kafka, topic_prefix, server.base_url, tmp_path, index={"url": index.url})
+        place = await installation(installing, server.base_url, tmp_path, index={"url": index.url})
         await place.feed([(page.url.encode(), page.to_json()) for page in pages], "pages.scored.v1")
         await place.drain(INDEX_PAGE)
         await place.feed([query("all", None), query("few", None, filters={"tier": "A"})], REQUESTED)
@@ -101,10 +99,10 @@ async def test_a_query_over_indexed_pages_goes_through_all_stages_and_keeps_thei
 
 
 async def test_a_query_that_is_delivered_again_has_the_same_results_under_the_same_id_and_is_paid_once(
-    kafka: str, topic_prefix: str, tmp_path: Path
+    installing: Installing, tmp_path: Path
 ) -> None:
     async with model_server(says(SCORED)) as server:
-        place = await installation(kafka, topic_prefix, server.base_url, tmp_path)
+        place = await installation(installing, server.base_url, tmp_path)
         await place.feed([query("one")], REQUESTED)
         await place.drain(RANK_RESULTS)
         await deliver_again(place, RANK_RESULTS)
@@ -124,10 +122,10 @@ async def test_a_query_that_is_delivered_again_has_the_same_results_under_the_sa
     ids=["hangs", "500", "prose"],
 )
 async def test_a_judge_that_fails_keeps_nobody_from_an_answer(
-    kafka: str, topic_prefix: str, tmp_path: Path, trouble: Behaviour, because: str
+    installing: Installing, tmp_path: Path, trouble: Behaviour, because: str
 ) -> None:
     async with model_server(trouble) as server:
-        place = await installation(kafka, topic_prefix, server.base_url, tmp_path)
+        place = await installation(installing, server.base_url, tmp_path)
         await place.feed([query("one")], REQUESTED)
         await place.drain(RANK_RESULTS)
     [event] = await completed(place)
@@ -139,11 +137,11 @@ async def test_a_judge_that_fails_keeps_nobody_from_an_answer(
 
 
 async def test_while_the_index_is_down_queries_wait_and_none_is_lost(
-    kafka: str, topic_prefix: str, tmp_path: Path, index: QdrantServer
+    installing: Installing, tmp_path: Path, index: QdrantServer
 ) -> None:
     index.status = 503
     async with model_server(says(SCORED)) as server:
-        place = await installation(kafka, topic_prefix, server.base_url, tmp_path, index={"url": index.url})
+        place = await installation(installing, server.base_url, tmp_path, index={"url": index.url})
         await place.feed([query(f"query-{number}", None) for number in range(12)], REQUESTED)
         async with place.running(RANK_RESULTS) as application:
             open_ = application.metrics.breaker_open.labels("rank_results", "live")

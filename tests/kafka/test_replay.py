@@ -23,7 +23,7 @@ from streams.replay.ledger import Ledger
 from streams.replay.plan import ReplayError, Wishes, make_plan
 from streams.replay.upkeep import accounts, cancel, drop
 from streams.topology import REPLAYS, Handler, handler_named
-from tests.kafka.installation import CRAWLED, GROUP, SCORED, Installation, handlers_named, installed, page, until
+from tests.kafka.installation import CRAWLED, GROUP, SCORED, Installation, Installing, handlers_named, page, until
 from tests.kafka.replays import Watched, carried_out, planned, replayed
 
 SHADOW = f"{SCORED}.replay.again"
@@ -32,10 +32,8 @@ LETTERS = f"{CRAWLED}.assay.score_page.replay.again.dlq"
 
 
 @pytest.fixture
-async def assay(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(
-        kafka, topic_prefix, handlers_named("score_page", "index_page", "classify_results"), [REPLAYS]
-    )
+async def assay(installing: Installing) -> Installation:
+    return await installing(handlers_named("score_page", "index_page", "classify_results"), [REPLAYS])
 
 
 def handler(name: str) -> Handler:

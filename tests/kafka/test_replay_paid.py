@@ -23,7 +23,7 @@ from streams.replay.plan import ReplayError, replay_dead_letters
 from streams.replay.upkeep import accounts
 from streams.settings import load_settings
 from streams.topology import REPLAYS
-from tests.kafka.installation import Installation, handlers_named, installed, until
+from tests.kafka.installation import Installation, Installing, handlers_named, until
 from tests.kafka.replays import Watched, carried_out, planned
 from tests.streams.llm.judges import input_of, judge_of
 from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, calls_tools, model_server, says, slow
@@ -36,12 +36,10 @@ GOAL = 0.05
 SEARCH = ("vector_search_utterances", json.dumps({"query": "who said so"}))
 
 
-async def settled(kafka: str, prefix: str, server: ModelServer, folder: Path) -> Installation:
+async def settled(installing: Installing, server: ModelServer, folder: Path) -> Installation:
     """An installation with a model that takes much and costs something; replies are dear, so that they count."""
     limits = {"requests_per_minute": 600_000, "tokens_per_minute": 10**9, "in_flight": 40}
-    return await installed(
-        kafka,
-        prefix,
+    return await installing(
         handlers_named("judge_relevance", "decontextualize_claim"),
         [REPLAYS],
         llm={"base_url": server.base_url, "model": "judge", "cache_path": str(folder / "llm.sqlite")},
@@ -106,10 +104,10 @@ async def judgments(place: Installation, plan: str) -> list[RelevanceJudged]:
 
 @pytest.mark.slow
 async def test_an_estimate_is_what_a_replay_then_costs_and_a_second_one_costs_nothing(
-    kafka: str, topic_prefix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    installing: Installing, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with model_server(judge) as server:
-        place = await settled(kafka, topic_prefix, server, tmp_path)
+        place = await settled(installing, server, tmp_path)
         await place.feed([source(number) for number in range(BEFORE)], SOURCES)
         await place.drain(judge_of("judge_relevance"))
         # One input comes twice: it is paid once.
@@ -164,10 +162,10 @@ class Conversing:
 
 @pytest.mark.slow
 async def test_conversations_are_foreseen_by_those_before_them(
-    kafka: str, topic_prefix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    installing: Installing, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with model_server(Conversing()) as server:
-        place = await settled(kafka, topic_prefix, server, tmp_path)
+        place = await settled(installing, server, tmp_path)
         await place.feed([claim(number) for number in range(BEFORE)], CLAIMS)
         await place.drain(judge_of("decontextualize_claim"))
         before = len(server.asked)
@@ -185,9 +183,9 @@ async def test_conversations_are_foreseen_by_those_before_them(
     assert foreseen.usd == pytest.approx(cost, rel=GOAL)
 
 
-async def test_at_its_bound_a_replay_pauses_and_loses_nothing(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+async def test_at_its_bound_a_replay_pauses_and_loses_nothing(installing: Installing, tmp_path: Path) -> None:
     async with model_server(judge) as server:
-        place = await settled(kafka, topic_prefix, server, tmp_path)
+        place = await settled(installing, server, tmp_path)
         await place.feed([source(number) for number in range(ALL)], SOURCES)
         plan = await planned(place.settings, "judge_relevance", max_cost_usd=0.02)
         foreseen = paid(await estimate(place.settings, plan))
@@ -220,10 +218,10 @@ async def test_at_its_bound_a_replay_pauses_and_loses_nothing(kafka: str, topic_
     assert watched.last.spent_usd == pytest.approx(total)
 
 
-async def test_two_plans_don_t_ask_the_same_models_at_a_time(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+async def test_two_plans_don_t_ask_the_same_models_at_a_time(installing: Installing, tmp_path: Path) -> None:
     """Together they would take more than the part of the limits that replays have."""
     async with model_server(slow(0.2, says("Relevant"))) as server:
-        place = await settled(kafka, topic_prefix, server, tmp_path)
+        place = await settled(installing, server, tmp_path)
         await place.feed([source(number) for number in range(100)], SOURCES)
         for plan in ("first", "second"):
             await planned(place.settings, "judge_relevance", plan=plan, max_cost_usd=1.0)
@@ -236,9 +234,9 @@ async def test_two_plans_don_t_ask_the_same_models_at_a_time(kafka: str, topic_p
         assert len(server.asked) == 100
 
 
-async def test_only_what_failed_is_paid_for(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+async def test_only_what_failed_is_paid_for(installing: Installing, tmp_path: Path) -> None:
     async with model_server(says("Certainly!")) as server:
-        place = await settled(kafka, topic_prefix, server, tmp_path)
+        place = await settled(installing, server, tmp_path)
         await place.feed([source(number) for number in range(20)], SOURCES)
         await place.drain(judge_of("judge_relevance"))
         server.behave = judge
@@ -256,10 +254,10 @@ async def test_only_what_failed_is_paid_for(kafka: str, topic_prefix: str, tmp_p
         assert len(await place.read(f"{JUDGED}.replay.again")) == 20
 
 
-async def test_a_plan_keeps_its_judge_and_so_its_bound(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+async def test_a_plan_keeps_its_judge_and_so_its_bound(installing: Installing, tmp_path: Path) -> None:
     """Made without a model it has no bound: with a model it would spend without one."""
     async with model_server(judge) as server:
-        place = await settled(kafka, topic_prefix, server, tmp_path)
+        place = await settled(installing, server, tmp_path)
         await place.feed([source(number) for number in range(20)], SOURCES)
         nobody = place.settings.model_copy(update={"llm": load_settings().llm})
         await planned(nobody, "judge_relevance", plan="free")
@@ -277,12 +275,10 @@ async def test_a_plan_keeps_its_judge_and_so_its_bound(kafka: str, topic_prefix:
     assert len(server.asked) == 20
 
 
-async def test_a_bound_holds_also_where_somebody_goes_on_elsewhere(
-    kafka: str, topic_prefix: str, tmp_path: Path
-) -> None:
+async def test_a_bound_holds_also_where_somebody_goes_on_elsewhere(installing: Installing, tmp_path: Path) -> None:
     """Without the journal, or without prices, nobody knows what is left of it: then nobody is asked."""
     async with model_server(judge) as server:
-        place = await settled(kafka, topic_prefix, server, tmp_path)
+        place = await settled(installing, server, tmp_path)
         await place.feed([source(number) for number in range(ALL)], SOURCES)
         plan = await planned(place.settings, "judge_relevance", max_cost_usd=0.02)
         assert (await carried_out(place.settings)).state is ReplayState.PAUSED

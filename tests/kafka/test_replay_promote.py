@@ -22,17 +22,15 @@ from streams.replay.promote import held_back, promote
 from streams.replay.upkeep import accounts, drop
 from streams.telemetry.metrics import Metrics
 from streams.topology import REPLAYS
-from tests.kafka.installation import SCORED, Installation, handlers_named, installed, page, until
+from tests.kafka.installation import SCORED, Installation, Installing, handlers_named, page, until
 from tests.kafka.replays import planned, replayed
 
 SHADOW = f"{SCORED}.replay.again"
 
 
 @pytest.fixture
-async def assay(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(
-        kafka, topic_prefix, handlers_named("score_page", "index_page", "classify_results"), [REPLAYS]
-    )
+async def assay(installing: Installing) -> Installation:
+    return await installing(handlers_named("score_page", "index_page", "classify_results"), [REPLAYS])
 
 
 async def promoted(assay: Installation, stop: asyncio.Event | None = None, **more: Any) -> ReplayPlan:

@@ -27,7 +27,7 @@ from streams.replay.source import read_range, standing_on
 from streams.settings import load_settings
 from streams.topology import RELEVANCE_JUDGED as JUDGED
 from streams.topology import REPLAYS, Handler
-from tests.kafka.installation import CRAWLED, Installation, Installing, handlers_named, installed, page, scored, scorer
+from tests.kafka.installation import CRAWLED, Installation, Installing, handlers_named, page, scored, scorer
 from tests.kafka.replays import Watched, carried_out, planned
 from tests.streams.llm.judges import input_of, judge_of
 from tests.streams.llm.model_server import Behaviour, Wire, model_server, says, status
@@ -65,8 +65,8 @@ async def test_a_range_is_read_to_its_end_over_transaction_markers(installing: I
     assert await read(place, CRAWLED, [OffsetRange(partition=0, start=5, end=5)]) == []
 
 
-async def test_a_range_ends_before_what_is_not_committed(kafka: str, topic_prefix: str) -> None:
-    place = await installed(kafka, topic_prefix)
+async def test_a_range_ends_before_what_is_not_committed(installing: Installing, topic_prefix: str) -> None:
+    place = await installing()
     await place.feed([page(number) for number in range(10)])
     producer = make_producer(place.settings.kafka, f"{topic_prefix}open", "open")
     await producer.start()
@@ -98,12 +98,10 @@ async def answer(wire: Wire) -> None:
 
 
 @pytest.fixture
-async def judged(kafka: str, topic_prefix: str) -> AsyncIterator[Installation]:
+async def judged(installing: Installing) -> AsyncIterator[Installation]:
     """Sources of which each fourth is relevant, irrelevant, in error, and not understood."""
     async with model_server(answer) as server:
-        place = await installed(
-            kafka,
-            topic_prefix,
+        place = await installing(
             [JUDGE],
             [REPLAYS],
             llm={"base_url": server.base_url, "model": "m", "cache_path": None},
