@@ -40,6 +40,13 @@ class VirtualClock:
         await asyncio.sleep(0)
 
 
+class LongPause(VirtualClock):
+    """No pause ends."""
+
+    async def sleep(self, seconds: float) -> None:  # noqa: ARG002
+        await asyncio.Event().wait()
+
+
 class NoRules(Rules):
     """Decides by nothing."""
 

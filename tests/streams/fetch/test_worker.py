@@ -51,11 +51,23 @@ async def reason(worker: FetchWorker, url: str) -> FetchFailure | None:
     return page.reason if isinstance(page, FetchRefused) else None
 
 
-async def test_a_page_comes_with_its_bytes_under_its_own_host(web: Web) -> None:
-    web.routes["/a"] = response("<p>é".encode("latin-1"), content_type="text/html; charset=latin-1")
-    async with FetchWorker(settings(web)) as worker:
+async def outcome(web: Web, *hosts: str, **changes: Any) -> FetchFailure | None:
+    """The reason why ``/a`` does not come, to a worker of its own."""
+    async with FetchWorker(settings(web, *hosts, **changes)) as worker:
+        return await reason(worker, "http://site.example/a")
+
+
+async def page_of(web: Web, **changes: Any) -> FetchedPage:
+    """The page ``/a`` as it comes to a worker of its own."""
+    async with FetchWorker(settings(web, **changes)) as worker:
         [page] = await fetch(worker, "http://site.example/a")
     assert isinstance(page, FetchedPage)
+    return page
+
+
+async def test_a_page_comes_with_its_bytes_under_its_own_host(web: Web) -> None:
+    web.routes["/a"] = response("<p>é".encode("latin-1"), content_type="text/html; charset=latin-1")
+    page = await page_of(web)
     assert (page.body, page.content_type, page.status) == (b"<p>\xe9", "text/html; charset=latin-1", 200)
     assert set(web.hosts) == {"site.example"}
     assert web.seen["/robots.txt"] == 1
@@ -96,8 +108,7 @@ async def test_robots_are_obeyed(web: Web) -> None:
 async def test_rules_that_cannot_be_had_forbid(web: Web) -> None:
     web.routes["/robots.txt"] = response("", status=500)
     web.routes["/a"] = PAGE
-    async with FetchWorker(settings(web)) as worker:
-        assert await reason(worker, "http://site.example/a") is FetchFailure.ROBOTS
+    assert await outcome(web) is FetchFailure.ROBOTS
     assert web.seen["/a"] == 0
 
 
@@ -180,8 +191,7 @@ async def test_one_private_answer_among_public_ones_is_enough(web: Web) -> None:
 )
 async def test_answers_that_are_no_page(web: Web, answer: bytes, expected: FetchFailure) -> None:
     web.routes["/a"] = answer
-    async with FetchWorker(settings(web, max_bytes=4096)) as worker:
-        assert await reason(worker, "http://site.example/a") is expected
+    assert await outcome(web, max_bytes=4096) is expected
 
 
 async def test_a_page_that_is_announced_as_too_large_is_not_read(web: Web) -> None:
@@ -195,8 +205,7 @@ async def test_a_page_that_is_announced_as_too_large_is_not_read(web: Web) -> No
 
 async def test_a_server_in_trouble_is_asked_again(web: Web) -> None:
     web.routes["/a"] = in_turn(response("", status=500), response("", status=503), PAGE)
-    async with FetchWorker(settings(web)) as worker:
-        assert await reason(worker, "http://site.example/a") is None
+    assert await outcome(web) is None
     assert web.seen["/a"] == 3
 
 
@@ -225,8 +234,7 @@ async def test_a_dripping_body_ends_in_a_timeout(web: Web) -> None:
             await asyncio.sleep(0.05)
 
     web.routes["/a"] = drip
-    async with FetchWorker(settings(web, total_seconds=0.3, attempts=1)) as worker:
-        assert await reason(worker, "http://site.example/a") is FetchFailure.TIMEOUT
+    assert await outcome(web, total_seconds=0.3, attempts=1) is FetchFailure.TIMEOUT
 
 
 async def test_names_are_looked_up_by_the_system_unless_told_otherwise(web: Web) -> None:
@@ -384,8 +392,7 @@ async def test_a_long_wish_to_be_left_alone_is_respected_by_all_that_wait(web: W
 )
 async def test_redirects_to_odd_places(web: Web, location: str, expected: FetchFailure) -> None:
     web.routes["/a"] = response("", status=301, Location=location)
-    async with FetchWorker(settings(web)) as worker:
-        assert await reason(worker, "http://site.example/a") is expected
+    assert await outcome(web) is expected
 
 
 async def test_a_host_that_is_down_is_called_that(web: Web) -> None:
@@ -406,8 +413,7 @@ async def test_rules_come_at_the_second_try(web: Web) -> None:
 
 async def test_a_silent_server_ends_in_a_timeout(web: Web) -> None:
     web.routes["/a"] = hangs
-    async with FetchWorker(settings(web, first_byte_seconds=0.2, attempts=2)) as worker:
-        assert await reason(worker, "http://site.example/a") is FetchFailure.TIMEOUT
+    assert await outcome(web, first_byte_seconds=0.2, attempts=2) is FetchFailure.TIMEOUT
     assert web.seen["/a"] == 2
 
 
@@ -450,25 +456,20 @@ async def test_cancelling_in_the_middle_leaves_nothing_open(web: Web) -> None:
 )
 async def test_ways_of_packing(web: Web, said: str, expected: FetchFailure | None) -> None:
     web.routes["/a"] = response(gzip.compress(b"<p>a"), Content_Encoding=said)
-    async with FetchWorker(settings(web)) as worker:
-        assert await reason(worker, "http://site.example/a") is expected
+    assert await outcome(web) is expected
 
 
 @pytest.mark.parametrize("said", ["utf-8", "none", "identity"])
 async def test_what_is_no_way_of_packing_says_nothing(web: Web, said: str) -> None:
     web.routes["/a"] = response("<p>a", Content_Encoding=said)
-    async with FetchWorker(settings(web)) as worker:
-        [page] = await fetch(worker, "http://site.example/a")
-    assert isinstance(page, FetchedPage)
+    page = await page_of(web)
     assert page.body == b"<p>a"
 
 
 async def test_of_a_header_that_is_there_twice_the_last_counts(web: Web) -> None:
     head, _, body = response("<p>a", content_type="text/plain").partition(b"\r\n\r\n")
     web.routes["/a"] = head + b"\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" + body
-    async with FetchWorker(settings(web)) as worker:
-        [page] = await fetch(worker, "http://site.example/a")
-    assert isinstance(page, FetchedPage)
+    page = await page_of(web)
     assert page.content_type == "text/html; charset=utf-8"
 
 
@@ -497,8 +498,7 @@ async def test_what_unpacks_to_more_than_is_taken_is_not_unpacked(web: Web) -> N
 async def test_what_unpacks_to_nothing_comes_to_an_end(web: Web) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
     web.routes["/a"] = head + gzip.compress(b"") * 10_000
-    async with FetchWorker(settings(web, robots=False, max_bytes=65_536)) as worker:
-        assert await reason(worker, "http://site.example/a") is FetchFailure.TOO_LARGE
+    assert await outcome(web, robots=False, max_bytes=65_536) is FetchFailure.TOO_LARGE
 
 
 @pytest.mark.parametrize(
@@ -509,9 +509,7 @@ async def test_what_unpacks_to_nothing_comes_to_an_end(web: Web) -> None:
 async def test_packed_pages_are_unpacked(web: Web, packed: bytes) -> None:
     way = "gzip" if packed[0] == 0x1F else "deflate"
     web.routes["/a"] = response(packed, Content_Encoding=way)
-    async with FetchWorker(settings(web)) as worker:
-        [page] = await fetch(worker, "http://site.example/a")
-    assert isinstance(page, FetchedPage)
+    page = await page_of(web)
     assert page.body == b"<p>ab"
 
 
@@ -624,8 +622,7 @@ async def test_a_version_that_is_no_plain_one_is_never_sent_back(web: Web, tag: 
 
 async def test_not_modified_to_somebody_who_has_nothing_is_no_page(web: Web) -> None:
     web.routes["/a"] = response("", status=304)
-    async with FetchWorker(settings(web)) as worker:
-        assert await reason(worker, "http://site.example/a") is FetchFailure.CLIENT_ERROR
+    assert await outcome(web) is FetchFailure.CLIENT_ERROR
 
 
 async def test_proxies_of_the_environment_are_not_used(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -633,8 +630,7 @@ async def test_proxies_of_the_environment_are_not_used(web: Web, monkeypatch: py
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
         monkeypatch.setenv(name.lower(), "http://127.0.0.1:1")
-    async with FetchWorker(settings(web)) as worker:
-        assert await reason(worker, "http://site.example/a") is None
+    assert await outcome(web) is None
 
 
 async def test_who_we_are_comes_from_the_configuration(web: Web) -> None:
@@ -683,8 +679,7 @@ async def test_every_connection_goes_to_what_its_own_look_up_said(web: Web) -> N
 async def test_robots_txt_is_followed_over_its_redirects_but_not_inside(web: Web) -> None:
     web.routes["/robots.txt"] = response("", status=301, Location="http://169.254.169.254/robots.txt")
     web.routes["/a"] = PAGE
-    async with FetchWorker(settings(web)) as worker:
-        assert await reason(worker, "http://site.example/a") is FetchFailure.ROBOTS
+    assert await outcome(web) is FetchFailure.ROBOTS
     assert web.seen["/a"] == 0
 
 
@@ -694,8 +689,7 @@ async def test_five_redirects_of_robots_txt_are_followed_whatever_pages_are_give
         web.routes[name] = response("", status=302, Location=f"/r{number + 1}")
     web.routes["/r5"] = response("User-agent: *\nDisallow: /a", content_type="text/plain")
     web.routes["/a"] = PAGE
-    async with FetchWorker(settings(web, max_redirects=0)) as worker:
-        assert await reason(worker, "http://site.example/a") is FetchFailure.ROBOTS
+    assert await outcome(web, max_redirects=0) is FetchFailure.ROBOTS
 
 
 @pytest.mark.parametrize(
@@ -723,8 +717,7 @@ async def test_a_chunked_body_without_end_comes_to_one(web: Web) -> None:
             await writer.drain()
 
     web.routes["/a"] = answer
-    async with FetchWorker(settings(web, max_bytes=65_536)) as worker:
-        assert await reason(worker, "http://site.example/a") is FetchFailure.TOO_LARGE
+    assert await outcome(web, max_bytes=65_536) is FetchFailure.TOO_LARGE
 
 
 async def test_a_page_without_a_content_type_comes_and_one_that_lies_is_told_apart_later(web: Web) -> None:
@@ -737,9 +730,7 @@ async def test_a_page_without_a_content_type_comes_and_one_that_lies_is_told_apa
 
 async def test_a_content_type_without_end_is_cut_and_the_page_comes(web: Web) -> None:
     web.routes["/a"] = response("<p>a", content_type="text/html; charset=" + " " * 30_000 + "!")
-    async with FetchWorker(settings(web)) as worker:
-        [page] = await fetch(worker, "http://site.example/a")
-    assert isinstance(page, FetchedPage)
+    page = await page_of(web)
     assert page.content_type == "text/html; charset=".ljust(MAX_CONTENT_TYPE)
 
 
@@ -749,14 +740,12 @@ async def test_robots_txt_that_is_moved_for_ever_or_to_nowhere(web: Web) -> None
     async with FetchWorker(settings(web)) as worker:
         assert await reason(worker, "http://site.example/a") is None, "as if there were none (RFC 9309, 2.3.1.2)"
     web.routes["/robots.txt"] = response("", status=302, Location="ftp://site.example/robots.txt")
-    async with FetchWorker(settings(web)) as worker:
-        assert await reason(worker, "http://site.example/a") is FetchFailure.ROBOTS
+    assert await outcome(web) is FetchFailure.ROBOTS
 
 
 async def test_a_server_that_stays_in_trouble_is_given_up(web: Web) -> None:
     web.routes["/a"] = response("", status=502)
-    async with FetchWorker(settings(web)) as worker:
-        assert await reason(worker, "http://site.example/a") is FetchFailure.SERVER_ERROR
+    assert await outcome(web) is FetchFailure.SERVER_ERROR
     assert web.seen["/a"] == 3
 
 

@@ -11,7 +11,7 @@ from schemas.replies import PagesReply, Reply
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.decide import Decider
 from streams.settings import BreakerSettings, RetrySettings
-from tests.streams.doubles import PAGE, NoRules, VirtualClock, handler_of
+from tests.streams.doubles import PAGE, LongPause, NoRules, VirtualClock, handler_of
 
 SETTINGS = BreakerSettings(failures=3, first_seconds=5, max_seconds=20)
 
@@ -51,15 +51,8 @@ def test_a_success_in_between_starts_the_count_over() -> None:
     assert breaker.closed
 
 
-class Still(VirtualClock):
-    """Time that does not pass."""
-
-    async def sleep(self, seconds: float) -> None:  # noqa: ARG002 - the port's
-        await asyncio.Event().wait()
-
-
 async def test_when_the_last_that_waits_has_left_it_closes_and_the_next_failure_opens_it_again() -> None:
-    breaker, heard = opened(Still()), list[bool]()
+    breaker, heard = opened(LongPause()), list[bool]()
     breaker.listen(lambda: heard.append(breaker.closed))
     waiting = [asyncio.create_task(breaker.turn()) for _ in range(2)]
     await asyncio.sleep(0)
@@ -137,11 +130,6 @@ async def test_a_provider_may_ask_for_a_longer_pause() -> None:
         breaker.failed(record, 12.0)
     assert await breaker.turn() is True
     assert clock.pauses == [12.0]
-
-
-class LongPause(VirtualClock):
-    async def sleep(self, seconds: float) -> None:  # noqa: ARG002
-        await asyncio.Event().wait()
 
 
 async def test_whoever_waits_in_front_and_is_cancelled_makes_room_for_the_next() -> None:

@@ -17,7 +17,7 @@ from streams.pipeline.decide import Decider, Tried, exhausted, retry_of
 from streams.settings import BreakerSettings, RetrySettings
 from streams.topology import Handler, InPlaceRetry
 from tests.samples import scored
-from tests.streams.doubles import PAGE, NoRules, VirtualClock, handler_of
+from tests.streams.doubles import PAGE, LongPause, NoRules, VirtualClock, handler_of
 
 PATIENCE = RetrySettings(max_attempts=4, first_seconds=0.5, max_seconds=3.0)
 DROP = Drop(DropReason.NOTHING_TO_DO)
@@ -433,11 +433,6 @@ class Forever(World):
     async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
         await asyncio.Event().wait()
         raise AssertionError("nobody sets it")
-
-
-class LongPause(VirtualClock):
-    async def sleep(self, seconds: float) -> None:  # noqa: ARG002
-        await asyncio.Event().wait()
 
 
 @pytest.mark.parametrize("answer", [ask(), UNAVAILABLE], ids=["while the world answers", "between two tries"])
