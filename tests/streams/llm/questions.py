@@ -18,6 +18,7 @@ from streams.llm.settings import LlmSettings, ModelLimits, ModelsSection, TaskPo
 from streams.llm.shares import Shares
 from streams.llm.store import AnswerStore, StoreError
 from streams.telemetry.metrics import Metrics
+from tests.streams.llm.model_server import Behaviour, ModelServer, model_server
 
 TASK = "judge_relevance"
 MODEL = "model-1"
@@ -73,3 +74,12 @@ async def gateway_at(
         yield gateway
     finally:
         await gateway.aclose()
+
+
+@asynccontextmanager
+async def served(
+    behave: Behaviour | None = None, *given: Any, **options: Any
+) -> AsyncIterator[tuple[ModelServer, Gateway]]:
+    """A model's server that behaves so, and a gateway at it; the rest is as for ``gateway_at``."""
+    async with model_server(behave) as server, gateway_at(server.base_url, *given, **options) as gateway:
+        yield server, gateway

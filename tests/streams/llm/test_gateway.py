@@ -38,7 +38,7 @@ from tests.streams.llm.model_server import (
     slow,
     status,
 )
-from tests.streams.llm.questions import FREE, HASTY, MODEL, TASK, gateway_at, question
+from tests.streams.llm.questions import FREE, HASTY, MODEL, TASK, gateway_at, question, served
 
 AT_EASE = TaskPolicy(deadline_seconds=5.0, patience_seconds=5.0, attempts=HASTY.attempts)
 """For calls that are to be tried again, however busy the machine is."""
@@ -57,7 +57,7 @@ FAILED = {
 
 
 async def test_an_answer() -> None:
-    async with model_server(says("0.7")) as server, gateway_at(server.base_url, api_key="sesame") as gateway:
+    async with served(says("0.7"), api_key="sesame") as (server, gateway):
         reply = await gateway.answer(question(temperature=0.1))
     assert isinstance(reply, ModelReply)
     assert (reply.text, reply.tool_calls) == ("0.7", ())
@@ -74,7 +74,7 @@ async def test_an_answer() -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_every_fault_is_a_value_in_time(fault: str) -> None:
     """No call hangs, none raises, and no connection is left open."""
-    async with model_server(FAULTS[fault]) as server, gateway_at(server.base_url) as gateway:
+    async with served(FAULTS[fault]) as (server, gateway):
         async with asyncio.timeout(20):
             reply = await gateway.answer(question())
         if fault in ANSWERED:
@@ -89,7 +89,7 @@ async def test_every_fault_is_a_value_in_time(fault: str) -> None:
 
 @pytest.mark.parametrize("fault", ["hangs", "hangs in the body", "drips"])
 async def test_at_the_deadline_the_call_is_really_ended(fault: str) -> None:
-    async with model_server(FAULTS[fault]) as server, gateway_at(server.base_url) as gateway:
+    async with served(FAULTS[fault]) as (server, gateway):
         await gateway.answer(question())
         await until(lambda: not server.connections)
         assert [asked.ended for asked in server.asked] == ["abandoned"]
@@ -103,7 +103,7 @@ async def test_all_tries_together_have_one_deadline() -> None:
         clock.seconds += 40.0
         await status(500)(wire)
 
-    async with model_server(after_long) as server, gateway_at(server.base_url, policy, clock=clock) as gateway:
+    async with served(after_long, policy, clock=clock) as (server, gateway):
         reply = await gateway.answer(question())
     assert isinstance(reply, ModelFailed)
     assert reply.call.attempts == len(server.asked) == 3, "the third begins within the deadline, and a fourth would not"
@@ -117,7 +117,7 @@ async def test_a_later_try_has_what_the_others_left_of_the_deadline() -> None:
         clock.seconds += 149.5
         await status(500)(wire)
 
-    async with model_server(hangs()) as server, gateway_at(server.base_url, policy, clock=clock) as gateway:
+    async with served(hangs(), policy, clock=clock) as (server, gateway):
         server.script = [after_nearly_all]
         async with asyncio.timeout(40):
             reply = await gateway.answer(question())
@@ -126,7 +126,7 @@ async def test_a_later_try_has_what_the_others_left_of_the_deadline() -> None:
 
 
 async def test_a_cancelled_asker_leaves_no_call() -> None:
-    async with model_server(hangs()) as server, gateway_at(server.base_url, TaskPolicy()) as gateway:
+    async with served(hangs(), TaskPolicy()) as (server, gateway):
         asking = asyncio.create_task(gateway.answer(question()))
         await until(lambda: bool(server.asked))
         asking.cancel()
@@ -138,7 +138,7 @@ async def test_a_cancelled_asker_leaves_no_call() -> None:
 
 @pytest.mark.parametrize("first", [status(500), resets(), status(429), status(429, retry_after="0.1")])
 async def test_what_may_pass_is_tried_again(first: Behaviour) -> None:
-    async with model_server(says("0.7")) as server, gateway_at(server.base_url, AT_EASE) as gateway:
+    async with served(says("0.7"), AT_EASE) as (server, gateway):
         server.script = [first]
         reply = await gateway.answer(question())
     assert isinstance(reply, ModelReply)
@@ -146,7 +146,7 @@ async def test_what_may_pass_is_tried_again(first: Behaviour) -> None:
 
 
 async def test_a_wish_is_granted() -> None:
-    async with model_server(says("0.7")) as server, gateway_at(server.base_url) as gateway:
+    async with served(says("0.7")) as (server, gateway):
         server.script = [status(429, retry_after="0.3")]
         assert isinstance(await gateway.answer(question()), ModelReply)
     first, second = server.asked
@@ -155,7 +155,7 @@ async def test_a_wish_is_granted() -> None:
 
 async def test_a_wish_longer_than_the_patience() -> None:
     """Nobody asks before it is over, and everybody is told how long that is."""
-    async with model_server(status(429, retry_after="3600")) as server, gateway_at(server.base_url) as gateway:
+    async with served(status(429, retry_after="3600")) as (server, gateway):
         first = await gateway.answer(question("one"))
         second = await gateway.answer(question("two"))
     assert isinstance(first, ModelUnavailable)
@@ -176,10 +176,7 @@ async def test_nobody_there() -> None:
 
 async def test_the_breaker_opens_and_closes() -> None:
     """The question that opens it is not decided wrongly; while it is open nobody is asked; a probe closes it."""
-    async with (
-        model_server(status(500)) as server,
-        gateway_at(server.base_url, AT_EASE, breaker_failures=3, breaker_first_seconds=1.5) as gateway,
-    ):
+    async with served(status(500), AT_EASE, breaker_failures=3, breaker_first_seconds=1.5) as (server, gateway):
         replies = [await gateway.answer(question(str(number))) for number in range(5)]
         assert [type(reply) for reply in replies] == [ModelFailed, ModelFailed, *[ModelUnavailable] * 3]
         asked = len(server.asked)
@@ -191,7 +188,7 @@ async def test_the_breaker_opens_and_closes() -> None:
 
 
 async def test_one_bad_question_opens_no_breaker() -> None:
-    async with model_server(status(500)) as server, gateway_at(server.base_url, breaker_failures=3) as gateway:
+    async with served(status(500), breaker_failures=3) as (_, gateway):
         replies = [await gateway.answer(question("the same")) for _ in range(5)]
     assert {type(reply) for reply in replies} == {ModelFailed}
 
@@ -224,7 +221,7 @@ async def test_the_same_question_is_paid_once(tmp_path: Path) -> None:
     ],
 )
 async def test_another_question_is_another(other: dict[str, Any]) -> None:
-    async with model_server() as server, gateway_at(server.base_url) as gateway:
+    async with served() as (server, gateway):
         await gateway.answer(question())
         await gateway.answer(question(**other))
     assert len(server.asked) == 2
@@ -243,7 +240,7 @@ async def test_another_server_under_the_same_name_is_asked_itself(tmp_path: Path
 
 
 async def test_failures_are_asked_anew_and_paid_replies_are_not() -> None:
-    async with model_server(says("0.7")) as server, gateway_at(server.base_url) as gateway:
+    async with served(says("0.7")) as (server, gateway):
         server.script = [status(400), says("0.7 or", "length")]
         outcomes = [await gateway.answer(question()) for _ in range(3)]
     assert [reply.call.outcome for reply in outcomes if isinstance(reply, ModelFailed)] == [
@@ -273,10 +270,7 @@ async def test_tools_pass_through() -> None:
 @pytest.mark.parametrize("name", ["response_format", "max_tokens", "temperature"])
 async def test_a_parameter_that_is_refused_is_left_out_from_then_on(name: str) -> None:
     limits = ModelLimits(**{**FREE.model_dump(), "structured": True})
-    async with (
-        model_server(refuses_parameter(name, says("{}"))) as server,
-        gateway_at(server.base_url, limits=limits) as gateway,
-    ):
+    async with served(refuses_parameter(name, says("{}")), limits=limits) as (server, gateway):
         for number in range(2):
             reply = await gateway.answer(question(str(number), schema={"type": "object"}))
             assert isinstance(reply, ModelReply)
@@ -319,7 +313,7 @@ async def test_the_budget_of_a_day(tmp_path: Path) -> None:
 
 async def test_a_budget_needs_prices() -> None:
     limits = ModelLimits(**{**FREE.model_dump(), "price_in": None})
-    async with model_server() as server, gateway_at(server.base_url, limits=limits, budget_usd_per_day=1.0) as gateway:
+    async with served(limits=limits, budget_usd_per_day=1.0) as (server, gateway):
         reply = await gateway.answer(question())
     assert isinstance(reply, ModelUnavailable)
     assert "prices" in reply.detail
@@ -328,7 +322,7 @@ async def test_a_budget_needs_prices() -> None:
 
 async def test_without_a_price_the_cost_is_not_known() -> None:
     limits = ModelLimits(**{**FREE.model_dump(), "price_out": None})
-    async with model_server() as server, gateway_at(server.base_url, limits=limits) as gateway:
+    async with served(limits=limits) as (_, gateway):
         reply = await gateway.answer(question())
     assert isinstance(reply, ModelReply)
     assert reply.call.cost_usd is None
@@ -336,10 +330,7 @@ async def test_without_a_price_the_cost_is_not_known() -> None:
 
 async def test_no_journal_no_call(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    async with (
-        model_server() as server,
-        gateway_at(server.base_url, cache_path=tmp_path / "file" / "llm.sqlite") as gateway,
-    ):
+    async with served(cache_path=tmp_path / "file" / "llm.sqlite") as (server, gateway):
         assert isinstance(await gateway.answer(question()), ModelUnavailable)
     assert not server.asked
 
@@ -423,7 +414,7 @@ async def test_a_booking_that_nobody_waits_for_any_more_is_taken_back(tmp_path: 
     """Cancelled, or out of time: the call is not made, so the day is not charged for it."""
     path = tmp_path / "llm.sqlite"
     store = HeldStore(path)
-    async with model_server() as server, gateway_at(server.base_url, store=store) as gateway:
+    async with served(store=store) as (server, gateway):
         asking = asyncio.create_task(gateway.answer(question("cancelled", max_tokens=100_000)))
         await store.entered.wait()
         asking.cancel()
@@ -451,10 +442,7 @@ async def test_what_calls_took_is_kept_beside_what_was_foreseen(tmp_path: Path) 
     """A question that goes on with a conversation is counted apart; an answer that was kept is counted once."""
     need, store = question("word " * 100), SqliteStore(tmp_path / "llm.sqlite")
     usage = {"prompt_tokens": 150, "completion_tokens": 3}
-    async with (
-        model_server(says("0.7", usage=usage)) as server,
-        gateway_at(server.base_url, store=store) as gateway,
-    ):
+    async with served(says("0.7", usage=usage), store=store) as (_, gateway):
         for asked in (need, need, replace(need, try_number=2)):
             await gateway.answer(asked)
         openings, followups = await store.experience(TASK, MODEL)
@@ -467,17 +455,14 @@ class FullStore(SqliteStore):
 
 
 async def test_a_paid_answer_that_can_t_be_kept_is_handed_out() -> None:
-    async with model_server() as server, gateway_at(server.base_url, store=FullStore(None)) as gateway:
+    async with served(store=FullStore(None)) as (_, gateway):
         assert isinstance(await gateway.answer(question()), ModelReply)
 
 
 async def test_limits_learnt_from_headers() -> None:
     headers = {"x-ratelimit-limit-requests": "120", "x-ratelimit-limit-tokens": "soon"}
     registry = CollectorRegistry()
-    async with (
-        model_server(says("0.7", headers=headers)) as server,
-        gateway_at(server.base_url, metrics=Metrics(registry)) as gateway,
-    ):
+    async with served(says("0.7", headers=headers), metrics=Metrics(registry)) as (_, gateway):
         for number in range(2):
             await gateway.answer(question(str(number)))
     labels = {"task": "judge_relevance", "model": MODEL}
@@ -488,7 +473,7 @@ async def test_limits_learnt_from_headers() -> None:
 
 
 async def test_no_model_is_named() -> None:
-    async with model_server() as server, gateway_at(server.base_url, model="") as gateway:
+    async with served(model="") as (_, gateway):
         reply = await gateway.answer(question())
     assert isinstance(reply, ModelUnavailable)
     assert "ASSAY_LLM__MODEL" in reply.detail
@@ -497,7 +482,7 @@ async def test_no_model_is_named() -> None:
 async def test_the_next_of_a_crowd_gets_no_turn_in_time() -> None:
     """More than the patience has room for is refused at once, not after it."""
     limits = ModelLimits(**{**FREE.model_dump(), "requests_per_minute": 60})
-    async with model_server() as server, gateway_at(server.base_url, limits=limits) as gateway:
+    async with served(limits=limits) as (server, gateway):
         began = asyncio.get_running_loop().time()
         replies = await asyncio.gather(*(gateway.answer(question(str(number))) for number in range(10)))
         assert asyncio.get_running_loop().time() - began < 5
@@ -510,7 +495,7 @@ async def test_the_next_of_a_crowd_gets_no_turn_in_time() -> None:
 
 async def test_a_key_that_the_server_repeats_is_not_told_on() -> None:
     repeats = status(401, message="Incorrect API key provided: sesame-123", kind="invalid_api_key")
-    async with model_server(repeats) as server, gateway_at(server.base_url, api_key="sesame-123") as gateway:
+    async with served(repeats, api_key="sesame-123") as (_, gateway):
         reply = await gateway.answer(question())
         again = await gateway.answer(question("another"))
     assert isinstance(reply, ModelUnavailable)
@@ -525,7 +510,7 @@ async def test_a_key_that_the_server_repeats_is_not_told_on() -> None:
 async def test_a_question_that_is_too_large_by_itself_is_no_outage_for_ever() -> None:
     """Some servers answer 429 to what no pause makes smaller; others are answered meanwhile."""
     too_large = by_message(lambda text: status(429, retry_after="0") if text == "large" else says("0.7"))
-    async with model_server(too_large) as server, gateway_at(server.base_url) as gateway:
+    async with served(too_large) as (_, gateway):
         replies = []
         for number in range(4):
             replies.append(await gateway.answer(question("large")))
@@ -538,7 +523,7 @@ async def test_a_question_that_is_too_large_by_itself_is_no_outage_for_ever() ->
 async def test_what_was_booked_for_a_call_that_was_cancelled_is_set_right() -> None:
     """To the prompt alone, which may have been read."""
     store = SqliteStore(None)
-    async with model_server(hangs()) as server, gateway_at(server.base_url, TaskPolicy(), store=store) as gateway:
+    async with served(hangs(), TaskPolicy(), store=store) as (server, gateway):
         asking = asyncio.create_task(gateway.answer(question(max_tokens=100_000)))
         await until(lambda: bool(server.asked))
         asking.cancel()

@@ -29,7 +29,7 @@ from streams.world import LiveWorld
 from tests.kafka.installation import until
 from tests.streams.doubles import START, VirtualClock
 from tests.streams.llm.model_server import Wire, calls_tools, hangs, model_server, raw, resets, says, slow, status
-from tests.streams.llm.questions import FREE, MODEL, gateway_at, question
+from tests.streams.llm.questions import FREE, MODEL, gateway_at, question, served
 
 LABELS = {"task": "judge_relevance", "model": MODEL}
 KEY = "sesame-123"
@@ -42,10 +42,7 @@ TIGHT = ModelLimits(**{**FREE.model_dump(), "tokens_per_minute": 100_000})
 async def test_an_answer_of_a_thousand_million_tokens_is_not_believed() -> None:
     """It would leave no turn to anybody for days, and spend the budget."""
     usage = {"prompt_tokens": 10**9, "completion_tokens": 10**9}
-    async with (
-        model_server(says("0.7", usage=usage)) as server,
-        gateway_at(server.base_url, limits=TIGHT, budget_usd_per_day=0.01) as gateway,
-    ):
+    async with served(says("0.7", usage=usage), limits=TIGHT, budget_usd_per_day=0.01) as (_, gateway):
         for number in range(3):
             reply = await gateway.answer(question(str(number)))
             assert isinstance(reply, ModelReply)
@@ -71,7 +68,7 @@ async def test_a_reply_of_more_tokens_than_it_may_have_is_taken_for_as_many_as_w
 
 async def test_a_limit_of_tokens_below_what_was_just_answered_is_not_believed() -> None:
     headers = {"x-ratelimit-limit-tokens": "1"}
-    async with model_server(says("0.7", headers=headers)) as server, gateway_at(server.base_url) as gateway:
+    async with served(says("0.7", headers=headers)) as (_, gateway):
         for number in range(3):
             assert isinstance(await gateway.answer(question(str(number))), ModelReply)
 
@@ -79,7 +76,7 @@ async def test_a_limit_of_tokens_below_what_was_just_answered_is_not_believed() 
 @pytest.mark.parametrize("text", ["0", "-1", "1e3", "NaN", "²", "9" * 400, "1_000", "60, 60"])
 async def test_a_limit_that_is_none_changes_nothing(text: str) -> None:
     headers = {"x-ratelimit-limit-requests": text.encode().decode("latin-1")}
-    async with model_server(says("0.7", headers=headers)) as server, gateway_at(server.base_url) as gateway:
+    async with served(says("0.7", headers=headers)) as (_, gateway):
         for number in range(3):
             assert isinstance(await gateway.answer(question(str(number))), ModelReply)
 
@@ -88,10 +85,7 @@ async def test_a_limit_that_is_none_changes_nothing(text: str) -> None:
 @pytest.mark.parametrize("code", [429, 503])
 async def test_a_wish_for_thousands_of_years_is_granted_for_an_hour(wish: str, code: int) -> None:
     clock = VirtualClock()
-    async with (
-        model_server(says("0.7")) as server,
-        gateway_at(server.base_url, clock=clock, max_rest_seconds=3600) as gateway,
-    ):
+    async with served(says("0.7"), clock=clock, max_rest_seconds=3600) as (server, gateway):
         server.script = [status(code, retry_after=wish)]
         reply = await gateway.answer(question("one"))
         assert isinstance(reply, ModelUnavailable)
@@ -105,7 +99,7 @@ async def test_a_wish_for_thousands_of_years_is_granted_for_an_hour(wish: str, c
 
 @pytest.mark.parametrize("wish", ["-5", "-0", "nan", "", "soon", "1e9", "Mon, 01 Jan 2001 00:00:00 GMT"])
 async def test_a_wish_that_is_none_or_over_holds_nobody_up(wish: str) -> None:
-    async with model_server(says("0.7")) as server, gateway_at(server.base_url) as gateway:
+    async with served(says("0.7")) as (server, gateway):
         server.script = [status(429, retry_after=wish)]
         assert isinstance(await gateway.answer(question()), ModelReply)
 
@@ -126,7 +120,7 @@ async def test_a_wish_that_is_none_or_over_holds_nobody_up(wish: str) -> None:
 )
 @pytest.mark.parametrize("code", [400, 429, 500])
 async def test_errors_of_any_form_are_values(error: Any, code: int) -> None:
-    async with model_server(raw(json.dumps(error).encode(), code)) as server, gateway_at(server.base_url) as gateway:
+    async with served(raw(json.dumps(error).encode(), code)) as (_, gateway):
         assert isinstance(await gateway.answer(question()), ModelFailed | ModelUnavailable)
 
 
@@ -152,7 +146,7 @@ async def no_http(wire: Wire) -> None:
 
 @pytest.mark.parametrize("behaviour", [endless_headers, endless_promises, packed, no_http, raw(b"", 204), raw(b"{}")])
 async def test_what_is_hardly_http_is_a_failure_in_time(behaviour: Any) -> None:
-    async with model_server(behaviour) as server, gateway_at(server.base_url) as gateway:
+    async with served(behaviour) as (_, gateway):
         async with asyncio.timeout(30):
             assert isinstance(await gateway.answer(question()), ModelFailed)
 
@@ -162,7 +156,7 @@ async def test_what_is_hardly_http_is_a_failure_in_time(behaviour: Any) -> None:
 
 @pytest.mark.parametrize("given", [f"{KEY}\n", f" {KEY}", f"{KEY}\r\n"])
 async def test_a_key_from_a_file_is_taken_without_its_line_break(given: str) -> None:
-    async with model_server() as server, gateway_at(server.base_url, api_key=given) as gateway:
+    async with served(api_key=given) as (server, gateway):
         assert isinstance(await gateway.answer(question()), ModelReply)
     assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"
 
@@ -176,7 +170,7 @@ async def test_nothing_that_is_logged_or_told_has_the_key(capsys: pytest.Capture
     told: list[str] = []
     try:
         for behaviour in (*quotes, resets(), hangs(), says(f"0.7 {KEY[:3]}")):
-            async with model_server(behaviour) as server, gateway_at(server.base_url, api_key=KEY) as gateway:
+            async with served(behaviour, api_key=KEY) as (server, gateway):
                 reply = await gateway.answer(question())
                 told += [repr(reply), repr(gateway.__dict__.get("_llm"))]
                 assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"
@@ -283,14 +277,14 @@ async def test_a_server_that_swallows_connections_is_nobody_and_no_timeout() -> 
 
 
 async def test_a_question_that_is_no_text_is_asked_as_far_as_it_is_one() -> None:
-    async with model_server() as server, gateway_at(server.base_url) as gateway:
+    async with served() as (server, gateway):
         assert isinstance(await gateway.answer(question("half \ud800 a pair\x00")), ModelReply)
     assert server.asked[0].text == "half ? a pair\x00"
 
 
 async def test_a_very_large_question_and_a_storm_of_tools_come_through() -> None:
     storm = calls_tools(*[("search", json.dumps({"query": "x" * 1000}))] * 500)
-    async with model_server(storm) as server, gateway_at(server.base_url, TaskPolicy()) as gateway:
+    async with served(storm, TaskPolicy()) as (server, gateway):
         reply = await gateway.answer(question("large " * 200_000))
         assert isinstance(reply, ModelReply)
         assert len(reply.tool_calls) == 500
@@ -303,12 +297,12 @@ async def test_a_reply_over_the_cap_is_refused_and_one_below_it_is_not() -> None
     for size, kind in ((900, ModelReply), (1100, ModelFailed)):
         body = {"choices": [{"message": {"content": "x" * (size - 50)}}]}
         behaviour = raw(json.dumps(body).encode())
-        async with model_server(behaviour) as server, gateway_at(server.base_url, max_reply_bytes=1024) as gateway:
+        async with served(behaviour, max_reply_bytes=1024) as (_, gateway):
             assert isinstance(await gateway.answer(question()), kind)
 
 
 async def test_whoever_asks_the_same_at_the_same_time_waits_for_one_deadline() -> None:
-    async with model_server(hangs()) as server, gateway_at(server.base_url) as gateway:
+    async with served(hangs()) as (server, gateway):
         replies = await asyncio.gather(*(gateway.answer(question()) for _ in range(10)))
     assert len(server.asked) == 1
     calls = [reply.call for reply in replies if isinstance(reply, ModelFailed)]
@@ -322,10 +316,7 @@ async def test_whoever_asks_the_same_at_the_same_time_waits_for_one_deadline() -
 async def test_what_has_no_price_is_not_shown_as_free() -> None:
     registry = CollectorRegistry()
     limits = ModelLimits(**{**FREE.model_dump(), "price_in": None})
-    async with (
-        model_server() as server,
-        gateway_at(server.base_url, limits=limits, metrics=Metrics(registry)) as gateway,
-    ):
+    async with served(limits=limits, metrics=Metrics(registry)) as (_, gateway):
         await gateway.answer(question())
     assert registry.get_sample_value("assay_llm_cost_usd_total", LABELS) is None
     assert registry.get_sample_value("assay_llm_tokens_total", {**LABELS, "direction": "in"})
@@ -333,7 +324,7 @@ async def test_what_has_no_price_is_not_shown_as_free() -> None:
 
 async def test_calls_that_brought_nothing_are_counted_as_paid() -> None:
     registry = CollectorRegistry()
-    async with model_server(hangs()) as server, gateway_at(server.base_url, metrics=Metrics(registry)) as gateway:
+    async with served(hangs(), metrics=Metrics(registry)) as (_, gateway):
         reply = await gateway.answer(question("much " * 1000))
     assert isinstance(reply, ModelFailed)
     assert reply.call.cost_usd
@@ -344,11 +335,9 @@ async def test_calls_that_hang_are_charged_with_their_longest_reply_and_keep_the
     """Who hears nothing may still have to pay for a reply that was written to nobody; each try is booked."""
     store, policy = SqliteStore(None), TaskPolicy(deadline_seconds=0.1, patience_seconds=1.0, attempts=3)
     limits = ModelLimits(**{**FREE.model_dump(), "price_out": 1000.0})
-    async with (
-        model_server(hangs()) as server,
-        gateway_at(
-            server.base_url, policy, limits, store=store, budget_usd_per_day=2.0, breaker_failures=1000
-        ) as gateway,
+    async with served(hangs(), policy, limits, store=store, budget_usd_per_day=2.0, breaker_failures=1000) as (
+        server,
+        gateway,
     ):
         replies = [await gateway.answer(question(str(number), max_tokens=800)) for number in range(4)]
         asked = len(server.asked)
@@ -363,10 +352,7 @@ async def test_what_failed_before_is_booked_beside_the_next_try() -> None:
     limits = ModelLimits(**{**FREE.model_dump(), "price_out": 1000.0})
     need, patient = question("word " * 100), TaskPolicy(deadline_seconds=5.0, patience_seconds=1.0, attempts=2)
     prompt = prompt_tokens_of(need) * 1.0e-6
-    async with (
-        model_server(status(500)) as server,
-        gateway_at(server.base_url, patient, limits, budget_usd_per_day=0.01 + 1.5 * prompt) as gateway,
-    ):
+    async with served(status(500), patient, limits, budget_usd_per_day=0.01 + 1.5 * prompt) as (server, gateway):
         # The prompt of the first try is lost; with it the second one is more than the day has.
         assert isinstance(await gateway.answer(need), ModelUnavailable)
     assert len(server.asked) == 1
@@ -377,16 +363,9 @@ async def test_a_call_over_midnight_belongs_to_the_day_it_began_on() -> None:
     registry, store, clock = CollectorRegistry(), SqliteStore(None), VirtualClock()
     today, tomorrow = START.date().isoformat(), START.replace(day=START.day + 1).date().isoformat()
     usage = {"prompt_tokens": 100, "completion_tokens": 10}
-    async with (
-        model_server(slow(0.1, says("0.7", usage=usage))) as server,
-        gateway_at(
-            server.base_url,
-            store=store,
-            clock=clock,
-            metrics=Metrics(registry),
-            budget_usd_per_day=1.0,
-        ) as gateway,
-    ):
+    async with served(
+        slow(0.1, says("0.7", usage=usage)), store=store, clock=clock, metrics=Metrics(registry), budget_usd_per_day=1.0
+    ) as (server, gateway):
         asking = asyncio.create_task(gateway.answer(question()))
         await until(lambda: bool(server.asked))
         clock.seconds += 86_400
@@ -401,11 +380,9 @@ async def test_a_call_over_midnight_belongs_to_the_day_it_began_on() -> None:
 
 async def test_a_clock_that_jumps_back_and_forth_costs_nothing_twice(tmp_path: Path) -> None:
     clock = VirtualClock()
-    async with (
-        model_server() as server,
-        gateway_at(
-            server.base_url, TaskPolicy(), clock=clock, cache_path=tmp_path / "llm.sqlite", cache_seconds=1000
-        ) as gateway,
+    async with served(None, TaskPolicy(), clock=clock, cache_path=tmp_path / "llm.sqlite", cache_seconds=1000) as (
+        server,
+        gateway,
     ):
         for jump in (0.0, 500.0, -900.0, -10_000_000.0):
             clock.seconds += jump
@@ -421,7 +398,7 @@ async def test_cancelled_askers_leave_every_slot_free() -> None:
     """Cancelled at any moment: waiting for a turn, while booking, in the middle of a body."""
     limits = ModelLimits(**{**FREE.model_dump(), "in_flight": 2})
     policy = TaskPolicy(deadline_seconds=20, patience_seconds=20)
-    async with model_server(hangs()) as server, gateway_at(server.base_url, policy, limits) as gateway:
+    async with served(hangs(), policy, limits) as (server, gateway):
         for pause in (0.0, 0.001, 0.005, 0.05):
             asking = [asyncio.create_task(gateway.answer(question(f"{pause} {number}"))) for number in range(6)]
             await asyncio.sleep(pause)
@@ -441,7 +418,7 @@ async def test_a_bug_in_the_client_leaves_slot_and_money_free(monkeypatch: pytes
     async def broken(*_: Any) -> Any:
         raise RuntimeError("a bug")
 
-    async with model_server() as server, gateway_at(server.base_url, limits=limits, store=store) as gateway:
+    async with served(limits=limits, store=store) as (_, gateway):
         with monkeypatch.context() as patched:
             patched.setattr(Client, "ask", broken)
             with pytest.raises(RuntimeError):

@@ -21,7 +21,7 @@ from tests.streams.doubles import VirtualClock
 from tests.streams.llm.judges import GOOD, TASKS, WAITS, in_a_word, input_of, judge
 from tests.streams.llm.model_server import ANSWERED, FAULTS, Wire, model_server, says, status
 from tests.streams.llm.outcomes import BEHAVED, cells
-from tests.streams.llm.questions import HASTY, gateway_at, question
+from tests.streams.llm.questions import HASTY, gateway_at, question, served
 
 ONE_OF_EACH_KIND = {"odd usage", "drips", "429", "500", "empty text", "bold", "irrelevant", "tool storm"}
 """Faults for the quick tests. The gateway has a test of every fault, and tells the tasks only its kind."""
@@ -60,7 +60,7 @@ async def test_under_a_fault(fault: str, task: str, expected: str, tmp_path: Pat
 
 @pytest.mark.parametrize("task", TASKS)
 async def test_a_server_that_behaves_is_believed_and_paid_once(task: str) -> None:
-    async with model_server(says(GOOD[task])) as server, gateway_at(server.base_url) as gateway:
+    async with served(says(GOOD[task])) as (server, gateway):
         words = [in_a_word(await judge(task, input_of(task), gateway.answer)) for _ in range(3)]
         assert len(server.asked) == 1
     assert words == [BEHAVED[task]] * 3
@@ -74,9 +74,9 @@ async def test_a_reply_that_no_reader_takes_is_kept_for_an_hour_and_then_asked_a
     unknown = says(GOOD["evaluate_retrieval"].replace("[]", f"[{source}]"))
     clock, event, store = VirtualClock(), input_of(task), SqliteStore(None)
     words, asked = [], []
-    async with (
-        model_server(FAULTS.get(fault, unknown)) as server,
-        gateway_at(server.base_url, PATIENT, clock=clock, store=store, cache_failed_seconds=3600) as gateway,
+    async with served(FAULTS.get(fault, unknown), PATIENT, clock=clock, store=store, cache_failed_seconds=3600) as (
+        server,
+        gateway,
     ):
         for seconds in (0, 3500, 101, 20 * 86_400):
             clock.seconds += seconds
@@ -103,9 +103,9 @@ async def test_in_an_outage_only_so_many_are_decided_until_the_breaker_opens(tas
     """And what waited is judged when it closes again."""
     policy = TaskPolicy(**{**HASTY.model_dump(), "deadline_seconds": 0.5 if fault == "hangs" else 5.0})
     events, clock = [input_of(task, number) for number in range(6)], VirtualClock()
-    async with (
-        model_server(FAULTS[fault]) as server,
-        gateway_at(server.base_url, policy, clock=clock, breaker_failures=3, breaker_first_seconds=60) as gateway,
+    async with served(FAULTS[fault], policy, clock=clock, breaker_failures=3, breaker_first_seconds=60) as (
+        server,
+        gateway,
     ):
         words = [in_a_word(await judge(task, event, gateway.answer)) for event in events]
         assert words[2:] == [WAITS] * 4
@@ -125,13 +125,13 @@ async def test_at_four_failures_in_five_most_is_not_decided(task: str) -> None:
     async def flaky(wire: Wire) -> None:
         await (says(GOOD[task]) if next(calls) % 5 == 0 else status(500))(wire)
 
-    async with model_server(flaky) as server, gateway_at(server.base_url, once, breaker_window=10) as gateway:
+    async with served(flaky, once, breaker_window=10) as (_, gateway):
         answers = [await gateway.answer(question(str(number), task=task)) for number in range(40)]
     assert [isinstance(reply, ModelUnavailable) for reply in answers] == [False] * 10 + [True] * 30
 
 
 async def test_a_claim_that_fails_in_all_its_tries_is_one_question_and_no_outage() -> None:
-    async with model_server(FAULTS["500"]) as server, gateway_at(server.base_url, breaker_failures=2) as gateway:
+    async with served(FAULTS["500"], breaker_failures=2) as (server, gateway):
         words = [in_a_word(await judge("decontextualize_claim", input_of("decontextualize_claim"), gateway.answer))]
         server.behave = says(GOOD["judge_relevance"])
         words.append(in_a_word(await judge("judge_relevance", input_of("judge_relevance"), gateway.answer)))
