@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from handlers.claims.judgment import NO_OPINION
-from handlers.decontextualize_claim import MOST_ASKS, DecontextualizeClaimRules, decontextualize_claim, read_judgment
+from handlers.decontextualize_claim import (
+    MOST_ASKS,
+    DecontextualizeClaimRules,
+    decontextualize_claim,
+    read_judgment,
+)
 from schemas.claims import ClaimBand, ClaimEvaluated, ClaimExclusion, ClaimStatus, ExtractedClaim, ToolOutcome
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel, Need, SearchVectors, ToolCall
