@@ -158,17 +158,18 @@ def test_without_a_judge_the_words_decide_and_the_event_says_so() -> None:
 
 
 def test_the_fallback_joins_results_and_rounds_to_four_digits() -> None:
-    """Half of the terms are enough for a result to be relevant."""
-    contents = [RetrievedContent(content=text) for text in ("jazz", "concert", "pancakes")]
+    """Half of what is asked for is enough for a result to be relevant."""
+    contents = [RetrievedContent(content=text) for text in ("jazz", "blues", "pancakes")]
     known = [content.model_copy(update={"cts_score": 66.6666}) for content in contents]
-    scores = evaluate(*known, query="jazz concert").scores
+    scores = evaluate(*known, query="jazz blues").scores
     assert (scores.context_recall, scores.context_precision, scores.source_quality) == (1.0, 0.6667, 0.6667)
-    assert evaluate(*contents, query="jazz blues swing").scores.context_recall == 0.3333
+    assert evaluate(*contents, query="jazz swing tango").scores.context_recall == 0.3333
 
 
 def test_queries_in_chinese_are_covered_by_pairs_of_characters() -> None:
-    evaluated = evaluate(RetrievedContent(content="北京爵士音乐会"), query="北京的爵士音乐会")
-    assert 0.5 < evaluated.scores.context_recall < 1.0
+    assert evaluate(RetrievedContent(content="北京爵士音乐会"), query="北京的爵士音乐会").scores.context_recall == 1.0
+    evaluated = evaluate(RetrievedContent(content="北京的天气"), query="北京的爵士")
+    assert evaluated.scores.context_recall == 0.5
 
 
 def test_improvement_and_version_travel_along() -> None:
@@ -308,7 +309,7 @@ def test_a_known_trust_score_is_the_quality_of_its_source() -> None:
 
 def test_qualities_have_six_digits() -> None:
     known = CONCERT.model_copy(update={"cts_score": 66.66666666})
-    evaluated = evaluate(known, OTHER, OTHER, replied=reply())
+    evaluated = evaluate(known, OTHER, OTHER.model_copy(update={"url": f"{OTHER.url}/2"}), replied=reply())
     assert evaluated.source_details[0].quality_score == 0.666667
     assert evaluated.scores.source_quality == 0.555556
 
@@ -342,7 +343,10 @@ def test_nobody_is_asked_where_there_is_nothing_to_read() -> None:
 
 
 def test_the_judge_is_shown_query_and_sources_and_no_more_than_so_many() -> None:
-    many = tuple(CONCERT.model_copy(update={"title": f"number-{n}-", "cts_score": 77}) for n in range(1, 31))
+    many = tuple(
+        CONCERT.model_copy(update={"url": f"{CONCERT.url}/{n}", "title": f"number-{n}-", "cts_score": 77})
+        for n in range(1, 31)
+    )
     need = asked(classified(*many, CONCERT.model_copy(update={"content": "x" * 20_000})))
     system, user = need.messages
     assert "jazz concert November 29" in user.content
