@@ -38,8 +38,9 @@ def find_evidence(text: str, patterns: CompiledPatterns, limit: int = 20) -> tup
     details = patterns.details
     numbers, candidates = details.numbers.find(reading.folded, text)
     found = [*_moments_and_prices(reading, candidates, details), *_free_admissions(reading, details)]
-    places = [*find_addresses(reading, numbers, details), *labelled_places(reading, details)]
-    return _as_evidence(text, [*_joined(found), *_joined(places)], limit)
+    addresses = list(find_addresses(reading, numbers, details))
+    places = [*addresses, *labelled_places(reading, details)]
+    return _as_evidence(text, [*_outside(_joined(found), addresses), *_joined(places)], limit)
 
 
 def _moments_and_prices(reading: Reading, numbers: Iterable[Candidate], patterns: DetailPatterns) -> list[Detail]:
@@ -90,6 +91,17 @@ def _joined(details: list[Detail]) -> list[Detail]:
         elif detail.end - detail.start > kept[-1].end - kept[-1].start:
             kept[-1] = detail
     return kept
+
+
+def _outside(details: list[Detail], addresses: list[Detail]) -> Iterator[Detail]:
+    """The details that are no part of an address: in "Hauptstraße 12a" the house is no time, "12 a.m."."""
+    waiting = iter([*addresses, None])
+    address = next(waiting)
+    for detail in details:
+        while address is not None and address.end <= detail.start:
+            address = next(waiting)
+        if address is None or not (address.start <= detail.start and detail.end <= address.end):
+            yield detail
 
 
 def _as_evidence(text: str, details: list[Detail], limit: int) -> tuple[Evidence, ...]:
