@@ -216,7 +216,7 @@ def _verdict(
         severe_failure=overall < section.severeFailureBelow,
         score_source=judged.by,
         source_details=_details(batch, scores, judged),
-        next_step=_next_step(passed=passed, needs_extraction=batch.needs_extraction),
+        next_step=_next_step(batch, scores, section, passed=passed),
         needs_extraction=batch.needs_extraction,
         extraction_reason=batch.extraction_reason,
         extraction_targets=batch.extraction_targets,
@@ -227,11 +227,17 @@ def _verdict(
     return Emit((evaluated,))
 
 
-def _next_step(*, passed: bool, needs_extraction: bool) -> NextStep:
-    """What an orchestrator should do: of an unpassed batch that fetches nothing, no better one comes by itself."""
+def _next_step(
+    batch: ResultsClassified, scores: RetrievalScores, section: RetrievalEvaluationSection, *, passed: bool
+) -> NextStep:
+    """What an orchestrator should do, so that no verdict leaves it waiting for something that does not come."""
     if passed:
         return NextStep.ANSWER
-    return NextStep.AWAIT_EXTRACTION if needs_extraction else NextStep.SEARCH_AGAIN
+    if batch.needs_extraction:
+        return NextStep.AWAIT_EXTRACTION
+    items = [result.actionable_score for result in batch.results if result.result_type is ResultType.SPECIFIC_CONTENT]
+    of_items = scores.model_copy(update={"actionable_information": sum(items) / len(items) if items else 0.0})
+    return NextStep.ANSWER_FROM_ITEMS if _passes(of_items, section) else NextStep.SEARCH_AGAIN
 
 
 def _overall(scores: RetrievalScores, section: RetrievalEvaluationSection) -> float:

@@ -213,6 +213,7 @@ class NextStep(StrEnum):
     """What the verdict asks an orchestrator to do."""
 
     ANSWER = "answer"
+    ANSWER_FROM_ITEMS = "answer_from_items"
     AWAIT_EXTRACTION = "await_extraction"
     SEARCH_AGAIN = "search_again"
 
@@ -222,8 +223,9 @@ class RetrievalEvaluated(CamelEvent):
 
     Attributes:
         next_step: ``answer`` where the batch passed; ``await_extraction`` where listings are being fetched, until each
-            target that is not skipped has its ``ExtractionCompleted``; otherwise ``search_again`` with another query.
-            Single results may be good in each case: see ``actionable_score`` and ``result_type`` of the details.
+            target that is not skipped has its ``ExtractionCompleted``; ``answer_from_items`` where the batch would pass
+            without its listings and navigation, so its ``SPECIFIC_CONTENT`` is enough; otherwise ``search_again`` with
+            another query. Absent in events of earlier versions.
         extraction_targets: As in ``ResultsClassified``.
         score_source: Who gave recall, precision and quality; the fallback where a judge failed or is not there.
         llm: The call of a judge, the offline one included; absent where nobody was asked.

@@ -16,6 +16,7 @@ from schemas.outcome import Emit, Retry, RetryReason
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from schemas.retrieval import (
     JudgeScores,
+    NextStep,
     ResultsClassified,
     RetrievalBatch,
     RetrievalEvaluated,
@@ -503,3 +504,43 @@ def test_the_offline_judge_is_the_fallback_and_is_called_so() -> None:
     assert evaluated.llm is not None
     assert evaluated.llm.judged_by == "offline"
     assert {detail.quality_source for detail in evaluated.source_details} == {None}
+
+
+@pytest.mark.parametrize(
+    ("contents", "judge", "attempt", "step"),
+    [
+        ((CONCERT,), judged(0.9, 0.9, 0.9), 1, NextStep.ANSWER),
+        ((LISTING,), judged(0.9, 0.9, 0.9), 1, NextStep.AWAIT_EXTRACTION),
+        ((LISTING,), judged(0.9, 0.9, 0.9), 2, NextStep.SEARCH_AGAIN),  # nothing is fetched any more
+        ((CONCERT, LISTING), judged(0.9, 0.9, 0.9), 1, NextStep.ANSWER_FROM_ITEMS),
+        ((CONCERT, LISTING), judged(0.9, 0.4, 0.9), 1, NextStep.SEARCH_AGAIN),
+        ((CONCERT,), judged(0.1, 0.9, 0.9), 1, NextStep.SEARCH_AGAIN),
+        ((), None, 1, NextStep.SEARCH_AGAIN),
+    ],
+)
+def test_every_verdict_says_what_to_do_next(
+    contents: tuple[RetrievedContent, ...], judge: JudgeScores | None, attempt: int, step: NextStep
+) -> None:
+    """A good item beside one listing does not pass, and asks for no extraction: the item is the answer then."""
+    evaluated = evaluate(*contents, judge=judge, attempt=attempt)
+    assert evaluated.next_step is step
+    assert evaluated.passed is (step is NextStep.ANSWER)
+
+
+def test_a_judge_hears_of_distinct_results_only() -> None:
+    twice = CONCERT.model_copy(update={"url": f"{CONCERT.url}#tickets"})
+    evaluated = evaluate(CONCERT, twice, OTHER)
+    assert [detail.url for detail in evaluated.source_details] == [CONCERT.url, OTHER.url]
+
+
+def test_a_listing_is_no_answer_and_its_details_are() -> None:
+    """The verdict is better after extraction, without any judge (R-069)."""
+    before = evaluate(LISTING, query="events in Aarhus today")
+    detail = "Saturday, November 22, 2026, 8:00 PM. Venue: Harbour House, Havnegade 4, 8000 Aarhus C. Price: 120 kr."
+    walks = [
+        RetrievedContent(url=f"https://a.example/e/walk-{n}", title=f"Walk {n}", content=detail, content_kind="full")
+        for n in range(3)
+    ]
+    after = evaluate(*walks, query="events in Aarhus today", attempt=2)
+    assert (before.passed, after.passed) == (False, True)
+    assert after.overall_score > before.overall_score
