@@ -12,11 +12,13 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 
+from handlers.page.reading import PageReadingSection
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts, cleaned, render
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.distinct import distinct_results
 from handlers.results.facets import QueryReader
+from handlers.results.page_text import page_of, with_page
 from handlers.results.patterns import Patterns
 from handlers.search.reply import REPLY_SCHEMA, SearchReply, read_search_reply
 from handlers.search.rubric import Assessment, assess
@@ -39,6 +41,7 @@ class EvaluateSearchRules(Rules):
     search_evaluation: SearchEvaluationSection
     patterns: Patterns
     relevance_gate: RelevanceGateSection
+    page_reading: PageReadingSection
     model_tasks: ModelTasks
     prompts: Prompts
 
@@ -63,7 +66,7 @@ def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcom
 
     The judge sees the goal, the required fields, the distinct results and the rubric, in this order (R-082, R-102).
     """
-    batch = _distinct(batch)
+    batch = _read(batch, rules)
     found = assess(batch, rules.search_evaluation, rules.reader)
     own = _opinion_of(found, rules.search_evaluation)
     if not batch.retrieved_content:
@@ -101,7 +104,7 @@ def read_search(
     if isinstance(reply, ModelUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
     section = rules.search_evaluation
-    batch = _distinct(batch)
+    batch = _read(batch, rules)
     found = assess(batch, section, rules.reader)
     own = _opinion_of(found, section)
     rubric, model = SearchScoreSource.RUBRIC, SearchScoreSource.MODEL
@@ -125,9 +128,17 @@ def recommend(score: float, gaps: str, missing: tuple[str, ...], bands: Bands) -
     return Recommendation.STOP if done else Recommendation.CONTINUE
 
 
-def _distinct(batch: RetrievalBatch) -> RetrievalBatch:
-    """The batch with results of the same canonical address merged: one page is one result, however often it came."""
-    return batch.model_copy(update={"retrieved_content": distinct_results(batch.retrieved_content)})
+def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
+    """The batch with results of one canonical address merged, each with the text of its page where that says more."""
+    section, patterns = rules.search_evaluation, rules.reader.patterns
+    most = section.max_text_characters
+    read = []
+    for result in distinct_results(batch.retrieved_content):
+        page = page_of(
+            result.html, "", patterns, rules.page_reading, max_html=section.max_html_characters, max_text=most
+        )
+        read.append(with_page(result, page, most))
+    return batch.model_copy(update={"retrieved_content": tuple(read)})
 
 
 def _opinion_of(found: Assessment, section: SearchEvaluationSection) -> _Opinion:

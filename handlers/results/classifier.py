@@ -6,14 +6,14 @@ a batch.
 
 from __future__ import annotations
 
-from handlers.page.limits import admitted
 from handlers.page.reading import PageReadingSection
 from handlers.results.actionable import actionable_score
 from handlers.results.address import read_address
 from handlers.results.evidence import find_evidence
 from handlers.results.measures import page_measures, text_measures
 from handlers.results.names import is_defined, languages_of, plural_of
-from handlers.results.page_shape import PageShape, measure_page
+from handlers.results.page_shape import PageShape
+from handlers.results.page_text import page_of, with_page
 from handlers.results.page_type import Cue, Observed, cue_sums, find_cues, first_part, weigh
 from handlers.results.patterns import Patterns, compile_patterns, split_words
 from handlers.results.rows import find_rows
@@ -89,19 +89,19 @@ class ResultClassifier:
         return self._observe(*self._with_page(result))
 
     def _with_page(self, result: RetrievedContent) -> tuple[RetrievedContent, PageShape | None]:
-        """The result without its HTML, with title and text of its page where those say more; the page, if it counts."""
-        read = result.model_copy(update={"html": None}) if result.html is not None else result
-        page = self._page(result.html, result.url if read_address(result.url, self.patterns).readable else "")
-        if page is None:
-            return read, None
-        if not read.title and page.title:
-            read = read.model_copy(update={"title": page.title[:_TITLE_CHARACTERS]})
-        text = result.content[: self._section.max_characters]
-        is_short = result.content_kind == "snippet" and len(text) < page.text_characters
-        if page.text and (is_short or not text.strip()):
-            whole = f"{text.rstrip()}\n{page.text}" if text.strip() else page.text
-            return read.model_copy(update={"content": whole, "content_kind": "full"}), page
-        if not page.all_links and page.text_characters < self._section.least_page_share * len(text):
+        """The result with title and text of its page where those say more; the page, if it counts."""
+        section = self._section
+        page = page_of(
+            result.html,
+            result.url if read_address(result.url, self.patterns).readable else "",
+            self.patterns,
+            self._reading,
+            max_html=section.max_html_characters,
+            max_text=section.max_characters,
+        )
+        read = with_page(result, page, section.max_characters)
+        text = read.content[: section.max_characters]
+        if page is not None and not page.all_links and page.text_characters < section.least_page_share * len(text):
             return read, None
         return read, page
 
@@ -155,12 +155,3 @@ class ResultClassifier:
         if on_long is not None and share:
             long = mixtures.long.of(on_long.scores(measures), by_cues)
         return [low + share * (high - low) for low, high in zip(short, long, strict=True)]
-
-    def _page(self, html: str | None, own: str) -> PageShape | None:
-        kept = (html or "")[: self._section.max_html_characters]
-        if not kept:
-            return None
-        utf8 = admitted(kept.encode("utf-8", "replace"), self._reading)
-        if isinstance(utf8, str):
-            return None
-        return measure_page(utf8, self.patterns, own, self._section.max_characters)

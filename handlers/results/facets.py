@@ -81,8 +81,8 @@ class QueryReader:
             plain_words: Words that say little of it.
             same_words: By a word or phrase of a query, the others that meet it.
         """
-        self._patterns: CompiledPatterns = compile_patterns(patterns)
-        self._ignored: Set[str] = {*self._patterns.stop_words, *ignored}
+        self.patterns: CompiledPatterns = compile_patterns(patterns)
+        self._ignored: Set[str] = {*self.patterns.stop_words, *ignored}
         self._plain = frozenset(plain_words)
         self._same = same_words or {}
         self._asked: dict[str, Facet] = {}
@@ -103,7 +103,7 @@ class QueryReader:
         """The facets of a query: those of a kind first, then its subject in the order of its words."""
         text = query[:_LONGEST_QUERY]
         found: list[Facet] = []
-        for detail in find_evidence(text, self._patterns):
+        for detail in find_evidence(text, self.patterns):
             if detail.kind == "date":
                 dates = (detail.value,) if detail.value else ()
                 found.append(Facet((self._units(detail.text),), details=(frozenset(("date",)),), dates=dates))
@@ -137,16 +137,16 @@ class QueryReader:
             is_listing: Whether it only leads to items.
         """
         name = (title or "")[:_LONGEST_TITLE]
-        details = find_evidence(text, self._patterns) if evidence is None else tuple(evidence)
+        details = find_evidence(text, self.patterns) if evidence is None else tuple(evidence)
         return SeenResult(
-            WordText(f"{name}\n{text}"), (*find_evidence(name, self._patterns), *details), is_listing=is_listing
+            WordText(f"{name}\n{text}"), (*find_evidence(name, self.patterns), *details), is_listing=is_listing
         )
 
     def _units(self, text: str) -> tuple[Unit, ...]:
         return units_of(text, frozenset(), frozenset(), {})
 
     def _months(self, text: str) -> Iterator[tuple[int, int, int]]:
-        folded, months = fold(text), self._patterns.details.months
+        folded, months = fold(text), self.patterns.details.months
         for word in _WORD.finditer(text):
             if name := months.after(folded, text, word.start()):
                 yield word.start(), word.start() + len(name), months[name]

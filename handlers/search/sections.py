@@ -108,6 +108,7 @@ class SearchEvaluationSection(Section):
     max_refinement_characters: int = Field(default=200, ge=20, le=2000, description="Of one suggestion.")
     max_results: int = Field(default=20, ge=1, le=200, description="Results that a judge is shown.")
     max_snippet_characters: int = Field(default=300, ge=20, le=5000, description="Of each result's text there.")
+    max_html_characters: int = Field(default=1_000_000, ge=0, description="HTML of each result that is parsed.")
     max_text_characters: int = Field(default=5000, ge=100, description="Of each result's text that is counted in.")
 
     @model_validator(mode="after")

@@ -147,6 +147,8 @@ def test_names_that_begin_with_such_a_word_are_places(text: str, value: str) -> 
         ("Kystvejen 12 a, kl. 20", ["place", "time"]),
         ("Straße des 17. Juni 135, Berlin", ["place"]),
         ("Treffpunkt: Hauptstr. 5p, 19 Uhr", ["place", "time"]),
+        ("2024年11月29日晚上8点在人民路12号", ["date", "time", "place"]),
+        ("台北市信義區信義路五段7號", ["place"]),
     ],
 )
 def test_what_is_part_of_an_address_is_nothing_else(text: str, kinds: list[str]) -> None:
