@@ -8,8 +8,9 @@ is asked of it (when, how much, where) is met by a detail of that kind in the te
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from handlers.results.evidence import find_evidence
 from handlers.results.patterns import CompiledPatterns, Patterns, compile_patterns
@@ -49,18 +50,34 @@ class Facet:
     named_is_enough: bool = True
 
 
-@dataclass(frozen=True, slots=True)
 class SeenResult:
-    """A result as facets are looked up in it."""
+    """A result as facets are looked up in it. Its details are looked for when a facet first asks for them."""
 
-    words: WordText
-    evidence: tuple[Evidence, ...]
-    is_listing: bool = False
-    kinds: frozenset[Kind] = field(init=False)
+    def __init__(self, text: str, details: Callable[[], Iterable[Evidence]], *, is_listing: bool) -> None:
+        """Reads the words.
 
-    def __post_init__(self) -> None:
-        """Collects the kinds of detail."""
-        object.__setattr__(self, "kinds", frozenset(detail.kind for detail in self.evidence))
+        Args:
+            text: Title and text.
+            details: Finds the details of both.
+            is_listing: Whether it only leads to items.
+        """
+        self.words = WordText(text)
+        self.is_listing = is_listing
+        self._details = details
+
+    @cached_property
+    def dates(self) -> tuple[str, ...]:
+        """Its days, as evidence has them."""
+        return tuple(detail.value for detail in self._evidence if detail.kind == "date" and detail.value)
+
+    @cached_property
+    def kinds(self) -> frozenset[Kind]:
+        """The kinds of its details."""
+        return frozenset(detail.kind for detail in self._evidence)
+
+    @cached_property
+    def _evidence(self) -> tuple[Evidence, ...]:
+        return tuple(self._details())
 
 
 class QueryReader:
@@ -137,10 +154,12 @@ class QueryReader:
             is_listing: Whether it only leads to items.
         """
         name = (title or "")[:_LONGEST_TITLE]
-        details = find_evidence(text, self.patterns) if evidence is None else tuple(evidence)
-        return SeenResult(
-            WordText(f"{name}\n{text}"), (*find_evidence(name, self.patterns), *details), is_listing=is_listing
-        )
+
+        def details() -> Iterator[Evidence]:
+            yield from find_evidence(name, self.patterns)
+            yield from find_evidence(text, self.patterns) if evidence is None else evidence
+
+        return SeenResult(f"{name}\n{text}", details, is_listing=is_listing)
 
     def _units(self, text: str) -> tuple[Unit, ...]:
         return units_of(text, frozenset(), frozenset(), {})
@@ -159,9 +178,11 @@ def met(facet: Facet, seen: SeenResult) -> float:
         return float(named)
     if seen.is_listing:
         return 0.0
+    if named and facet.named_is_enough:
+        return 1.0
     if any(kinds <= seen.kinds for kinds in facet.details) and _is_then(facet, seen):
         return 1.0
-    return (1.0 if facet.named_is_enough else _NAMED_ONLY) * named
+    return _NAMED_ONLY * named
 
 
 def share_of(facets: Sequence[Facet], scores: Sequence[float]) -> float:
@@ -182,10 +203,9 @@ def _is_then(facet: Facet, seen: SeenResult) -> bool:
     """Whether a result has one of the days, or the month, that the facet names."""
     if not facet.dates and not facet.month:
         return True
-    values = [detail.value for detail in seen.evidence if detail.kind == "date" and detail.value]
     if facet.month:
-        return any(int(value[-5:-3]) == facet.month for value in values)
-    return any(_same_day(value, wanted) for value in values for wanted in facet.dates)
+        return any(int(value[-5:-3]) == facet.month for value in seen.dates)
+    return any(_same_day(value, wanted) for value in seen.dates for wanted in facet.dates)
 
 
 def _same_day(one: str, other: str) -> bool:
