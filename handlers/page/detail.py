@@ -16,6 +16,7 @@ from handlers.page.reading import PageReadingSection
 from handlers.page.refresh import refreshed_to
 from handlers.page.refusals import PageRefusalsSection, why_elsewhere, why_no_content
 from handlers.page.sniff import not_a_page
+from handlers.page.trail import trail_of
 from handlers.results.patterns import Patterns, compile_patterns
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 
@@ -30,12 +31,14 @@ class Detail:
 
     Attributes:
         titles: What it is called: its own title, its window's, its main heading.
+        trail: The sections that it stands in, by its breadcrumbs.
         onward: Where it sends its reader by itself, if it does so within seconds.
     """
 
     page: FetchedPage
     content: PageContent
     titles: tuple[str, ...]
+    trail: tuple[str, ...] = ()
     onward: str | None = None
 
 
@@ -97,5 +100,6 @@ class DetailReader:
             node.text()[:_MAX_TITLE_CHARACTERS] for node in (tree.css_first("title"), tree.css_first("h1")) if node
         ]
         onward = refreshed_to(tree, page.final_url, self._refusals.refresh_seconds)
+        trail = trail_of(tree)
         content = self._reader.read(tree, page.final_url, page.fetched_at)
-        return Detail(page, content, (content.title, *shown), onward)
+        return Detail(page, content, (content.title, *shown), trail, onward)

@@ -6,14 +6,14 @@ a batch.
 
 from __future__ import annotations
 
-from handlers.page.limits import admitted
 from handlers.page.reading import PageReadingSection
 from handlers.results.actionable import actionable_score
 from handlers.results.address import read_address
 from handlers.results.evidence import find_evidence
 from handlers.results.measures import page_measures, text_measures
 from handlers.results.names import is_defined, languages_of, plural_of
-from handlers.results.page_shape import PageShape, measure_page
+from handlers.results.page_shape import PageShape
+from handlers.results.page_text import page_of, with_page
 from handlers.results.page_type import Cue, Observed, cue_sums, find_cues, first_part, weigh
 from handlers.results.patterns import Patterns, compile_patterns, split_words
 from handlers.results.rows import find_rows
@@ -57,19 +57,27 @@ class ResultClassifier:
 
         A missing title, address or text is no error (R-038, R-042); a page that must not be parsed is left aside.
         """
-        observed = self.observe(result)
+        return self.read(result)[1]
+
+    def read(self, result: RetrievedContent) -> tuple[RetrievedContent, ClassifiedResult]:
+        """The result as it was read, and classified.
+
+        As it was read, a result has no HTML. It has the title of its page where it had none, and its text is followed
+        by that of its page where the page says more. Offsets of the evidence are into this text.
+        """
+        read, page = self._with_page(result)
+        observed = self._observe(read, page)
         cues = find_cues(observed, self._section, self.patterns)
         trained = self._trained(observed, cues)
         result_type, confidence, because = weigh(cues, self._section.bias, self._section.cues, trained)
-        return ClassifiedResult(
+        return read, ClassifiedResult(
             url=result.url,
             result_type=result_type,
             actionable_score=actionable_score(result_type, observed, self._section),
             confidence=confidence,
-            content_kind=result.content_kind,
+            content_kind=read.content_kind,
             because=because,
-            # Offsets are into the content: what was found in the page's own text has none there.
-            evidence=observed.evidence if result.content.strip() else (),
+            evidence=observed.evidence,
         )
 
     def observe(self, result: RetrievedContent) -> Observed:
@@ -78,18 +86,32 @@ class ResultClassifier:
         A page without links that shows next to nothing of the text, for scripts write it or it is cut off before, is
         left aside.
         """
+        return self._observe(*self._with_page(result))
+
+    def _with_page(self, result: RetrievedContent) -> tuple[RetrievedContent, PageShape | None]:
+        """The result with title and text of its page where those say more; the page, if it counts."""
+        section = self._section
+        page = page_of(
+            result.html,
+            result.url if read_address(result.url, self.patterns).readable else "",
+            self.patterns,
+            self._reading,
+            max_html=section.max_html_characters,
+            max_text=section.max_characters,
+        )
+        read = with_page(result, page, section.max_characters)
+        text = read.content[: section.max_characters]
+        if page is not None and not page.all_links and page.text_characters < section.least_page_share * len(text):
+            return read, None
+        return read, page
+
+    def _observe(self, result: RetrievedContent, page: PageShape | None) -> Observed:
         section, patterns = self._section, self.patterns
-        address = read_address(result.url, patterns)
-        page = self._page(result.html, result.url if address.readable else "")
-        url = result.url
+        url, address = result.url, read_address(result.url, patterns)
         if not address.readable and page is not None:
             url, address = page.canonical, read_address(page.canonical, patterns)
-        title = (result.title or (page.title if page else ""))[:_TITLE_CHARACTERS]
+        title = (result.title or "")[:_TITLE_CHARACTERS]
         text = result.content[: section.max_characters]
-        if page is not None and not text.strip():
-            text = page.text
-        elif page is not None and not page.all_links and page.text_characters < section.least_page_share * len(text):
-            page = None
         evidence = find_evidence(text, patterns, section.max_evidence)
         # A full text mentions dates and prices of everything around it: only those of its beginning are its own.
         reach = section.lead_characters if result.content_kind == "full" else len(text)
@@ -133,12 +155,3 @@ class ResultClassifier:
         if on_long is not None and share:
             long = mixtures.long.of(on_long.scores(measures), by_cues)
         return [low + share * (high - low) for low, high in zip(short, long, strict=True)]
-
-    def _page(self, html: str | None, own: str) -> PageShape | None:
-        kept = (html or "")[: self._section.max_html_characters]
-        if not kept:
-            return None
-        utf8 = admitted(kept.encode("utf-8", "replace"), self._reading)
-        if isinstance(utf8, str):
-            return None
-        return measure_page(utf8, self.patterns, own, self._section.max_characters)

@@ -126,6 +126,9 @@ class DetailPack(Section):
         default=(), description="What stands between a town and the number of a postal code behind it."
     )
     place_labels: tuple[str, ...] = Field(default=(), description="Words before the colon of a named place.")
+    no_places: tuple[str, ...] = Field(
+        default=(), description="What stands behind such a colon where no place is named yet, or here: tba, see below."
+    )
 
 
 class Shapes:
@@ -197,6 +200,7 @@ class DetailPatterns:
     box_words: Words[None]
     towns: re.Pattern[str]
     place_labels: Words[None]
+    no_places: Words[None]
 
 
 def compile_details(packs: Sequence[DetailPack]) -> DetailPatterns:
@@ -260,6 +264,7 @@ def compile_details(packs: Sequence[DetailPack]) -> DetailPatterns:
         box_words=words("box_words"),
         towns=re.compile("|".join(f"(?:{expression})$" for pack in packs for expression in pack.towns) or r"(?!)"),
         place_labels=words("place_labels"),
+        no_places=words("no_places"),
     )
 
 

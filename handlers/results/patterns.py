@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from handlers.results.details import DetailPack, DetailPatterns, Expression, compile_details
+from handlers.results.spans import Kind
 
 # Letters by their ranges: half the time of asking of each character what it is.
 _WORD = re.compile(
@@ -49,6 +50,16 @@ class PatternPack(DetailPack):
     account_phrases: tuple[str, ...] = Field(default=(), description="Phrases of log-in and registration forms.")
     item_phrases: tuple[str, ...] = Field(default=(), description="Phrases that stand beside one item or article.")
     stop_words: tuple[str, ...] = Field(default=(), description="Words of a query that say nothing of its subject.")
+    asked_things: dict[str, tuple[str, ...]] = Field(
+        default={}, description="Words of a query for a kind of thing, by a name in thing_details: events, concerts."
+    )
+    asked_details: dict[Kind, tuple[str, ...]] = Field(
+        default={}, description="Words of a query that ask for a detail: price, opening hours, address, today."
+    )
+    thing_details: dict[str, tuple[tuple[Kind, ...], ...]] = Field(
+        default={},
+        description="Details that make an item such a thing, whatever it is called: alternatives, each of some kinds.",
+    )
     definition_words: tuple[str, ...] = Field(
         default=(), description="Words between a thing and what it is, such as is and are."
     )

@@ -34,6 +34,8 @@ def test_the_whole_job_is_done_and_every_input_accounted_for(
         "extractions_completed",
         "actionable_before",
         "actionable_after",
+        "overall_before",
+        "overall_after",
         "batches_evaluated",
         "batches_passed",
         "searches_evaluated",
@@ -51,6 +53,7 @@ def test_the_whole_job_is_done_and_every_input_accounted_for(
         "seconds",
     ]
     assert figures["actionable_after"] >= figures["actionable_before"] + 0.3
+    assert figures["overall_after"] >= figures["overall_before"] + 0.3
     assert all(figures["tiers"].values())
     assert all(figures["result_types"].values())
     assert figures["extractions_needed"] == figures["extractions_completed"] > 0
