@@ -50,6 +50,21 @@ class PageReadingSection(Section):
     byline_hints: Words = Field(description="Parts of class names that mark a byline.")
     byline_not: Words = Field(description="Parts of class names that say it is not the byline itself.")
     date_hints: Words = Field(description="Parts of class names that mark a date.")
+    date_not: Words = Field(description="Parts of class names that say the date is not that of publication.")
+    date_line_words: Words = Field(
+        description="What may stand beside a date in a line that has nothing else: days of the week, time zones, small "
+        "words."
+    )
+    others_hints: Words = Field(
+        description="Parts of class names and ids that mark what readers and customers wrote: reviews, comments."
+    )
+    others_headings: Words = Field(description="Headings of such parts; numbers and signs in them do not matter.")
+    event_hints: Words = Field(
+        description="Parts of class names, ids and folders of addresses that mark an announcement of an event."
+    )
+    event_labels: Words = Field(
+        description="Words of lines beside the heading of an event: alone, or before a colon or a number."
+    )
     beside_hints: Words = Field(
         description="Parts of class names and ids that mark what belongs to the page's story but not to its text."
     )

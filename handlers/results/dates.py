@@ -25,6 +25,7 @@ _LABEL_REACH = 24
 _DAYS_BEYOND_MONTHS = 13
 _MAX_DAYS = 20
 _TOO_MANY_DIGITS = 5
+_SHORT_YEAR = 2
 _REPUBLIC = 1911
 _BUDDHIST = 543
 _BUDDHIST_YEARS = range(2400, 2700)
@@ -134,12 +135,24 @@ def _value(
 ) -> tuple[bool, str | None]:
     year = _year(groups)
     if "first" in groups:
+        # 1.2.34 is a version far more often than a day; as 01.02.34, or with nothing around it, it is a day.
+        is_short = (
+            len(groups.get("year", "")) == _SHORT_YEAR
+            and min(len(groups["first"]), len(groups["second"])) < _SHORT_YEAR
+        )
+        if groups["mark"] == "." and is_short and not (origin.order == "day" and _is_alone(reading)):
+            return False, None
         return _numeric_date(groups, year, origin.order)
     if name := groups.get("month_name"):
         month = _month(reading, start, name, groups, patterns)
     else:
         month = small_number(groups["month"])
     return _date(year, month, small_number(groups["day"]))
+
+
+def _is_alone(reading: Reading) -> bool:
+    """Whether a text is a number with points and nothing else."""
+    return not reading.folded.strip().strip("0123456789.")
 
 
 def _month(reading: Reading, start: int, name: str, groups: dict[str, str], patterns: DetailPatterns) -> int:
@@ -187,9 +200,6 @@ def _year(groups: dict[str, str]) -> int | None:
 def _numeric_date(groups: dict[str, str], year: int | None, order: Order | None) -> tuple[bool, str | None]:
     """A day of two numbers. Points are the sign of those who write the day first; any other sign says nothing."""
     mark, first, second = groups["mark"], groups["first"], groups["second"]
-    if mark == "." and len(groups.get("year", "")) == 2 and min(len(first), len(second)) < 2:
-        # 1.2.34 is a version far more often than a day; written out as 01.02.34 it is a day.
-        return False, None
     day_first, as_day_first = _date(year, int(second), int(first))
     month_first, as_month_first = _date(year, int(first), int(second))
     if not (day_first and month_first) or as_day_first == as_month_first:

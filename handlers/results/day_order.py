@@ -42,8 +42,8 @@ def origin_of(url: str, declared: Iterable[str], language: str | None, patterns:
 
     Args:
         url: The page's address; its last label may be a country's.
-        declared: Language tags and locales of the page: ``en-GB``, ``en_US``. One of another language than the text's is
-            a template's and not believed.
+        declared: Language tags and locales of the page: ``en-GB``, ``en_US``. One of another language than the text's
+            is a template's and not believed.
         language: The language of the text; None where it is not known.
         patterns: Which countries and languages write the month first.
     """

@@ -5,15 +5,16 @@ import pytest
 from handlers.page.bylines import BylineWords, Credit, find_credit
 from handlers.page.marks import look_near
 from handlers.page.structured_data import StructuredData
-from tests.handlers.page.rules import READING, outline_of
+from tests.handlers.page.rules import PATTERNS, READING, others_of, outline_of
 
-WORDS = BylineWords(READING)
+WORDS = BylineWords(READING, tuple(PATTERNS.months))
 NO_DATA = StructuredData()
 
 
 def credit(html: str, data: StructuredData = NO_DATA) -> Credit:
     page = outline_of(html)
-    return find_credit(page, data, look_near(page, 0), WORDS, "The Example Post")
+    near = look_near(page, 0)
+    return find_credit(page, data, near, others_of(page, near), WORDS, "The Example Post")
 
 
 @pytest.mark.parametrize(
@@ -110,11 +111,19 @@ def test_a_menu_that_repeats_the_heading_is_not_it() -> None:
     page = outline_of("<title>Rain again</title><p>Rain again</p><p>By Mary Shelley" + "<p>menu</p>" * 90 + html)
     first = next(index for index, text in enumerate(page.texts) if text.startswith("Words"))
 
-    assert find_credit(page, StructuredData(), look_near(page, first), WORDS, "").names == ("Ada Lovelace",)
+    near = look_near(page, first)
+
+    found = find_credit(page, StructuredData(), near, others_of(page, near), WORDS, "")
+
+    assert found.names == ("Ada Lovelace",)
 
 
 def test_a_byline_stands_at_the_heading_too() -> None:
     html = "<p>menu</p>" * 90 + "<h1>Rain again</h1><p class=byline>By Ada Lovelace</p>" + "<p>word</p>" * 90
     page = outline_of("<title>Rain again</title>" + html)
 
-    assert find_credit(page, StructuredData(), look_near(page, 0), WORDS, "").names == ("Ada Lovelace",)
+    near = look_near(page, 0)
+
+    found = find_credit(page, StructuredData(), near, others_of(page, near), WORDS, "")
+
+    assert found.names == ("Ada Lovelace",)

@@ -5,10 +5,10 @@ import pytest
 from handlers.page.citations import CitationWords, is_wire_report
 from handlers.page.content import PageContent, PageReader
 from handlers.page.html import parse_page
-from tests.handlers.page.rules import READING
+from tests.handlers.page.rules import PATTERNS, READING
 
 WORDS = CitationWords(READING)
-READER = PageReader(READING)
+READER = PageReader(READING, PATTERNS)
 PROSE = "<p>Some words of the page's own, long enough to be taken for its running text.</p>"
 ENTRY = "<li>Curie, M. On radium. Journal of Rays 3, 1911.</li>"
 

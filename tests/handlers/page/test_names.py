@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.page.names import NameWords
-from tests.handlers.page.rules import READING
+from tests.handlers.page.rules import PATTERNS, READING
 
-WORDS = NameWords(READING)
+WORDS = NameWords(READING, tuple(PATTERNS.months))
 
 
 @pytest.mark.parametrize(
