@@ -21,6 +21,7 @@ from handlers.page.tags import A
 from handlers.page.walk import short_text
 
 _SURNAME_FIRST = re.compile(r"^([^\W\d_][\w'’-]{1,40}), ([^\W\d_][\w.'’ -]{0,40})$")
+_PARTS = re.compile(r"[/,;|·\n]")
 _MAX_NAMES = 20
 _MAX_MARKS = 8
 _MAX_LINES = 60
@@ -143,6 +144,7 @@ class _Own:
     def named(self, text: str, seen_in: str) -> Iterator[_Named]:
         """What a text names, persons and others apart."""
         words = self.words.names
+        self.authors(tuple(part.strip() for part in _PARTS.split(text[:_MAX_MARK_CHARACTERS])))
         if words.is_address(text) or not self.is_person(text):
             yield _Named(self.authors(words.whole((text,))), seen_in)
             return

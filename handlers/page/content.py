@@ -173,7 +173,7 @@ class PageReader:
         declared = (content for name in _DOI_NAMES for content in page.meta.get(name, ()))
         citations = find_citations(text, listed, hrefs, declared)
         links = count_external_links(hrefs, url)
-        headings = sum(line.tag in ("h2", "h3") for line in inside)
+        headings = sum(line.tag in ("h2", "h3") and not others.holds(line.element, line.start) for line in inside)
         has_statistics = has_figures(text, self._reading.min_figures) or has_data_table(page, self._reading)
         remarks = {
             "doi_or_citation": "a DOI that is mentioned and not cited" if citations.uncited_dois else "",

@@ -52,12 +52,13 @@ def origin_of(url: str, declared: Iterable[str], language: str | None, patterns:
     regions = {match[2].lower() for match in tags if match[2] and language in {None, match[1].lower()}}
     if region := _region_of(url, patterns):
         regions.add(region)
-    of = language or (languages.pop() if len(languages) == 1 else "")
-    is_chinese = of == "zh"
+    if language is not None:
+        languages.add(language)
+    is_chinese = "zh" in languages
     if regions:
         orders = {_order_in(region, patterns) for region in regions}
         return Origin(orders.pop() if len(orders) == 1 else None, is_chinese)
-    return Origin("day" if of in patterns.day_first_languages else None, is_chinese)
+    return Origin(None if languages.isdisjoint(patterns.day_first_languages) else "day", is_chinese)
 
 
 def _region_of(url: str, patterns: DetailPatterns) -> str:
