@@ -73,6 +73,10 @@ class DateLines:
         lower = line.lower()
         return any(word in lower for word in self._has_label)
 
+    def is_label(self, text: str) -> bool:
+        """Whether a text says of a date what it is, and nothing else: "Published"."""
+        return len(text) <= MAX_CHARACTERS and self._labels.search(text) is not None and not self._left(text)
+
     def is_short(self, line: str) -> bool:
         """Whether a line says little beside what goes with dates, and is no sentence."""
         words = _size(self._left(line)) if len(line) <= MAX_CHARACTERS else MAX_CHARACTERS

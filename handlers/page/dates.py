@@ -36,6 +36,7 @@ _HEAD_TEXTS = 12
 _DATELINE_CHARACTERS = 80
 _MAX_BEGINNINGS = 3
 _MOST_DAYS = 2
+_LABEL_REACH = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,8 @@ def find_date(page: DatedPage, words: DateWords) -> FoundDate | None:
 
     A date of a change stands in where nothing says when the page was published.
     """
-    in_url = None if page.is_event else _in_url(page.url)
-    changes: list[tuple[Moment | None, str]] = []
+    in_url = None if page.is_event or page.data.is_thing else _in_url(page.url)
+    changes: _Changes = []
     for value, seen_in in _published(page, words, in_url, changes):
         if value is not None and is_plausible(value, words.earliest_year, page.fetched_at):
             return FoundDate(_day_of_site(value, in_url), seen_in)
@@ -99,52 +100,79 @@ def find_date(page: DatedPage, words: DateWords) -> FoundDate | None:
 
 
 _Found = Iterator[tuple[Moment | None, str]]
+_Changes = list[tuple[Moment | None, str]]
 
 
-def _published(
-    page: DatedPage, words: DateWords, in_url: date | None, changes: list[tuple[Moment | None, str]]
-) -> _Found:
+def _published(page: DatedPage, words: DateWords, in_url: date | None, changes: _Changes) -> _Found:
     """Dates of publication, the plainest first; dates of changes that are met are put aside."""
-    outline, data, near = page.outline, page.data, page.near
+    yield from _stated(page, words)
+    if not (page.is_event or page.data.is_thing):
+        yield from _times(page, words, changes)
+        yield in_url, "url"
+        yield from _named(page, words, changes)
+        yield from _visible(page, words, changes)
+    yield from _labelled(page, words, changes)
+
+
+def _stated(page: DatedPage, words: DateWords) -> _Found:
+    """What metadata, structured data and microdata state."""
 
     def read(text: str) -> Moment | None:
         return words.moments.read(text, page.origin)
 
-    yield read(data.published), "json-ld datePublished"
+    yield read(page.data.published), "json-ld datePublished"
     for name in words.published_names:
-        yield from ((read(content), f"meta {name}") for content in outline.meta.get(name, ()))
-    stated = stated_marks(outline, page.others.holds)
+        yield from ((read(content), f"meta {name}") for content in page.outline.meta.get(name, ()))
+    marks = stated_marks(page.outline, page.others.holds)
     for name in _PROPERTIES:
-        yield from ((read(text), name) for mark in stated if mark.name == name for text in (mark.value, mark.text))
-    yield read(data.created), "json-ld dateCreated"
-    if not page.is_event:
-        yield from _times(page, words, changes)
-        yield in_url, "url"
-        named = [mark for mark in near.named if mark.name == "hint:date" and not mark.boilerplate]
-        for mark in named:
-            if page.others.dates_event(mark.place, mark.index):
-                continue
-            if mark.value:
-                yield read(mark.value), "date by class name"
-            if (line := words.lines.read(mark.text, page.origin, named=True)) is not None:
-                yield line.published, "date by class name"
-                changes.append((line.updated, "date by class name"))
-        lines = [line for block in _head_lines(page) if (line := words.lines.read(block.text, page.origin)) is not None]
-        if len({line.published for line in lines if not line.labelled}) <= _MOST_DAYS:
-            # Lines of many days are a schedule or a chronology.
-            yield from ((line.published, "visible date") for line in lines)
-            changes += [(line.updated, "visible date") for line in lines]
-        begins = [
-            block for block in outline.blocks(near.first, near.first + _HEAD_TEXTS) if len(block.text) > MAX_CHARACTERS
-        ]
-        for block in begins[:_MAX_BEGINNINGS]:
-            yield words.lines.dateline(block.text[:_DATELINE_CHARACTERS], page.origin), "dateline"
-    for block in outline.blocks()[-_MAX_LABELLED_LINES:]:
-        if words.lines.may_be_labelled(block.text) and not page.others.holds(block.element, block.start):
-            line = words.lines.read(block.text, page.origin, apart=True)
-            if line is not None and line.labelled:
-                yield line.published, "labelled date"
-                changes.append((line.updated, "labelled date"))
+        yield from ((read(text), name) for mark in marks if mark.name == name for text in (mark.value, mark.text))
+    yield read(page.data.created), "json-ld dateCreated"
+
+
+def _named(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
+    """What class names call a date, near the heading."""
+    for mark in page.near.named:
+        if mark.name != "hint:date" or mark.boilerplate or page.others.dates_event(mark.place, mark.index):
+            continue
+        if mark.value:
+            yield words.moments.read(mark.value, page.origin), "date by class name"
+        if (line := words.lines.read(mark.text, page.origin, named=True)) is not None:
+            yield line.published, "date by class name"
+            changes.append((line.updated, "date by class name"))
+
+
+def _visible(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
+    """Lines beside the heading that have nothing but dates and names, and the dateline of the story."""
+    blocks = list(_head_lines(page))
+    texts = (_with_label(page.outline, block, words) for block in blocks)
+    lines = [line for text in texts if (line := words.lines.read(text, page.origin)) is not None]
+    # Lines of many days are a schedule or a chronology, and those beside an ISBN are of the book.
+    is_of_page = len({line.published for line in lines if not line.labelled}) <= _MOST_DAYS
+    if is_of_page and not any(page.others.is_of_thing(block.text) for block in blocks):
+        yield from ((line.published, "visible date") for line in lines)
+        changes += [(line.updated, "visible date") for line in lines]
+    first = page.near.first
+    begins = [block for block in page.outline.blocks(first, first + _HEAD_TEXTS) if len(block.text) > MAX_CHARACTERS]
+    for block in begins[:_MAX_BEGINNINGS]:
+        yield words.lines.dateline(block.text[:_DATELINE_CHARACTERS], page.origin), "dateline"
+
+
+def _labelled(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
+    """Lines that say of a date what it is, wherever on the page; not those of the data of a book or the like."""
+    if page.data.is_thing:
+        return
+    blocks = page.outline.blocks()[-_MAX_LABELLED_LINES:]
+    for number, block in enumerate(blocks):
+        text = _with_label(page.outline, block, words)
+        if not words.lines.may_be_labelled(text) or page.others.holds(block.element, block.start):
+            continue
+        beside = blocks[max(0, number - _LABEL_REACH) : number + _LABEL_REACH + 1]
+        if any(page.others.is_of_thing(other.text) for other in beside):
+            continue
+        line = words.lines.read(text, page.origin, apart=True)
+        if line is not None and line.labelled:
+            yield line.published, "labelled date"
+            changes.append((line.updated, "labelled date"))
 
 
 def _stated_changes(page: DatedPage, words: DateWords) -> _Found:
@@ -154,7 +182,7 @@ def _stated_changes(page: DatedPage, words: DateWords) -> _Found:
             yield words.moments.read(content, page.origin), f"meta {name}"
 
 
-def _times(page: DatedPage, words: DateWords, changes: list[tuple[Moment | None, str]]) -> _Found:
+def _times(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     """Elements ``time`` of the story: near its heading, and in no sentence."""
     for mark in times(page.outline, page.near, page.others.dates_event):
         if mark.boilerplate or mark.distance > _NEAR_TEXTS:
@@ -188,6 +216,17 @@ def _head_lines(page: DatedPage) -> Iterator[Block]:
         ]
         blocks.sort(key=lambda block: near.distance(block.start))
         yield from blocks
+
+
+def _with_label(outline: Outline, block: Block, words: DateWords) -> str:
+    """A line with its label in a list of terms or a row of a table; "" where that says that it is something else."""
+    if block.tag not in ("dd", "td") or (before := outline.line_at(block.start - 1)) is None:
+        return block.text
+    row = outline.outer[block.element] if block.tag == "td" else block.element
+    beside = before.element if before.tag in ("dt", "th") else outline.outer[before.element]
+    if before.tag not in ("dt", "th", "td") or row != beside:
+        return block.text
+    return f"{before.text}: {block.text}" if words.lines.is_label(before.text) else ""
 
 
 def _first_long(outline: Outline, first: int) -> int:

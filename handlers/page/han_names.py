@@ -12,6 +12,7 @@ from handlers.page.reading import PageReadingSection
 HAN = "\u4e00-\u9fff"
 _MAX_CHARACTERS = 200
 _MAX_BEFORE = 24
+_LETTERS = re.compile(r"[^\W\d_]")
 _END = r"(?=[\s／/｜|，,。；;）)】〕\]]|$)"
 # Whoever took the picture is no author; "攝影／" only begins the next credit.
 _PICTURE = r"(?!\s{0,2}(?:[攝摄](?!影\s?[／/:：])|翻[攝摄]|提供))"
@@ -56,7 +57,7 @@ class HanNames:
         if (match := self._first.search(text)) and match.start() <= _MAX_BEFORE:
             return tuple(match[1].split("、"))
         match = self._parted.search(text)
-        if match is None or match.start() > _MAX_BEFORE:
+        if match is None or len(_LETTERS.findall(text, 0, match.start())) > _MAX_BEFORE:
             return ()
         first = match[1] or match[2]
         if first in self._no_names or first.endswith(self._endings):

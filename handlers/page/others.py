@@ -30,14 +30,8 @@ class OthersWords:
     def __init__(self, reading: PageReadingSection) -> None:
         self.headings = frozenset(_plain(heading) for heading in reading.others_headings)
         self.events = frozenset(reading.event_hints)
-        self._event_labels = tuple(label.casefold() for label in reading.event_labels)
-
-    def is_event_label(self, line: str) -> bool:
-        """Whether a line begins with a label of an event and ends with it, or goes on with a colon or a number."""
-        if not line.startswith(self._event_labels):
-            return False
-        rests = (line.removeprefix(label).lstrip() for label in self._event_labels if line.startswith(label))
-        return any(not rest or rest[0] in ":：" or rest[0].isdigit() for rest in rests)
+        self.event_labels = tuple(label.casefold() for label in reading.event_labels)
+        self.thing_labels = tuple(label.casefold() for label in reading.thing_labels)
 
 
 class Others:
@@ -45,6 +39,7 @@ class Others:
 
     def __init__(self, outline: Outline, near: Near, words: OthersWords) -> None:
         self._outline = outline
+        self._words = words
         begin = near.heading if near.heading >= 0 else near.first
         self._begin = begin
         # An element that holds the heading too is the page's own, whatever it is called.
@@ -59,6 +54,10 @@ class Others:
             or self._is_inside(element)
             or bool(index > self._begin and self._said_by_line(index) & OTHERS)
         )
+
+    def is_of_thing(self, line: str) -> bool:
+        """Whether a line is of the data of a book or the like, whose day of publication stands beside it."""
+        return _is_labelled(line, self._words.thing_labels)
 
     def dates_event(self, element: int, index: int = -1) -> bool:
         """Whether a date there is not the story's: in a part of others, or in what calls itself an event."""
@@ -116,8 +115,17 @@ def is_event(outline: Outline, data: StructuredData, near: Near, url: str, words
         return False
     if any(outline.hint(element) & EVENT for element in outline.around(outline.element_of(begin))):
         return True
-    lines = (block.text[:_MAX_LABEL].casefold() for block in outline.blocks(begin + 1, begin + _HEAD_TEXTS))
-    return any(words.is_event_label(line) for line in lines)
+    lines = (block.text for block in outline.blocks(begin + 1, begin + _HEAD_TEXTS))
+    return any(_is_labelled(line, words.event_labels) for line in lines)
+
+
+def _is_labelled(line: str, labels: tuple[str, ...]) -> bool:
+    """Whether a line begins with a label and ends with it, or goes on with a colon or a number."""
+    line = line[:_MAX_LABEL].casefold()
+    if not line.startswith(labels):
+        return False
+    rests = (line.removeprefix(label).lstrip() for label in labels if line.startswith(label))
+    return any(not rest or rest[0] in ":：" or rest[0].isdigit() for rest in rests)
 
 
 def _sections(outline: Outline, begin: int, words: OthersWords) -> tuple[range, ...]:

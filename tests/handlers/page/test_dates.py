@@ -92,6 +92,11 @@ STORY = "<p>" + "Words that go on and tell what happened there. " * 8 + "</p>"
         "<h1>Jazz</h1><p>29.11.2023</p><p>Einlass 19 Uhr</p>",
         "<h1>演唱會</h1><p>2023年11月29日</p><p>地點：台北小巨蛋</p>",
         "<h1>Fair</h1><p>12–14 June 2023</p>",
+        "<h1>Final</h1><p>4 May 2024</p><p>Kick-off: 15:00</p>",
+        # Days of things and persons.
+        "<h1>Novel</h1><ul><li>ISBN: 978-3-16-148410-0</li><li>Publication date: 3 May 2011</li></ul>",
+        "<h1>Ada</h1><dl><dt>Born</dt><dd>12 May 1991</dd></dl>",
+        "<h1>Ada</h1><table><tr><th>Born</th><td>12 May 1991</td></tr><tr><td>Died</td><td>1 May 2021</td></tr></table>",
         "<h1>Fair</h1><p>3 May 2023 – 5 May 2023</p>",
     ],
 )
@@ -129,11 +134,24 @@ def test_an_announcement_is_dated_by_what_it_states_only(data: StructuredData, u
         ("2024年5月3日（金） 10時20分", "2024-05-03"),
         ("2024.05.03 (금) 10:20", "2024-05-03"),
         ("5 min read · 3 May 2024", "2024-05-03"),
+        ("الجمعة 3 مايو 2024", "2024-05-03"),
+        ("2024-05-03 10:20:00　来源：新华网　作者：张三", "2024-05-03T10:20:00"),
         ("Posted in General Discussion on February 24, 2006 02:01am", "2006-02-24"),
     ],
 )
 def test_a_short_line_beside_the_heading_may_have_dates_and_names_only(line: str, iso: str) -> None:
     assert date_of(f"<h1>Title of it</h1><p>{line}</p>{STORY}") == iso
+
+
+def test_a_list_of_terms_may_hold_the_date() -> None:
+    terms = "<dt>From</dt><dd>Council</dd><dt>Updated:</dt><dd>9 June 2024</dd><dt>Published:</dt><dd>3 May 2024</dd>"
+
+    assert date_of(f"<h1>Plan</h1><dl>{terms}</dl>{STORY}") == "2024-05-03"
+    assert date_of(f"<h1>Plan</h1>{STORY * 9}<table><tr><th>Published<td>3 May 2024</table>") == "2024-05-03"
+
+
+def test_of_a_book_only_metadata_counts() -> None:
+    assert date_of("<h1>Novel</h1><p>Published: 3 May 2011</p>", StructuredData(type="Book", is_thing=True)) is None
 
 
 def test_a_story_may_begin_with_place_and_day() -> None:
