@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from handlers.page.moments import stated_moment
+from handlers.page.moments import may_be_date
 from schemas.pages import CrawledPage, ScoredPage
 from streams.codec import refusal
 
@@ -111,7 +111,7 @@ def _page(line: bytes) -> CrawledPage | None:
     url, title, content, date = (_unescape(column, name) for column, name in zip(columns, LEGACY_COLUMNS, strict=False))
     if not url.strip():
         raise _BadRowError("the url is empty")
-    if date.strip() and stated_moment(date) is None:
+    if date.strip() and not may_be_date(date):
         raise _BadRowError(f"the date {date[:40]!r} is none; give ISO 8601, such as 2026-11-21 or 2026-11-21T08:30:00Z")
     told = _metadata(columns[4]) if len(columns) == len(COLUMNS) and columns[4].strip() else {_OWN: _UNSCORED}
     beside = told[_OWN] if isinstance(told.get(_OWN), dict) else {}

@@ -92,7 +92,9 @@ class DateLines:
             return None
         return days[0].value if _DATELINE_AFTER.match(head, days[0].end) else None
 
-    def read(self, line: str, origin: Origin, *, named: bool = False, apart: bool = False) -> LineDates | None:
+    def read(
+        self, line: str, origin: Origin, *, named: bool = False, apart: bool = False, heading: bool = False
+    ) -> LineDates | None:
         """The dates of a line; None where it has none, or where it says more than a line of dates does.
 
         Args:
@@ -100,6 +102,7 @@ class DateLines:
             origin: Where the page comes from.
             named: Whether the markup calls it a date: then a few more words may stand beside it.
             apart: Whether the line is away from the heading: then no other words may.
+            heading: Whether the line is a heading itself: then no other number stands in it, as versions do.
         """
         if len(line) > MAX_CHARACTERS or _DIGIT.search(line) is None:
             return None
@@ -117,6 +120,8 @@ class DateLines:
         ):
             return None
         labelled = any(self._labels.search(piece) for piece in pieces)
+        if heading and any(_DIGIT.search(self._left(piece)) for piece in pieces):
+            return None
         if not self._is_bare(pieces, named=named, apart=apart):
             return None
         return self._told(line, days, pieces, labelled=labelled)

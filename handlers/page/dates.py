@@ -29,6 +29,7 @@ _IN_URL = re.compile(
 )
 _QUERY = re.compile(r"[?#]")
 _PROPERTIES = ("itemprop:datepublished", "itemprop:datecreated")
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _MAX_LINES = 60
 _MAX_LABELLED_LINES = 400
 _NEAR_TEXTS = 40
@@ -144,8 +145,9 @@ def _named(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
 def _visible(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     """Lines beside the heading that have nothing but dates and names, and the dateline of the story."""
     blocks = list(_head_lines(page))
-    texts = (_with_label(page.outline, block, words) for block in blocks)
-    lines = [line for text in texts if (line := words.lines.read(text, page.origin)) is not None]
+    texts = [(_with_label(page.outline, block, words), block.tag in _HEADINGS) for block in blocks]
+    read = (words.lines.read(text, page.origin, heading=is_heading) for text, is_heading in texts)
+    lines = [line for line in read if line is not None]
     # Lines of many days are a schedule or a chronology, and those beside an ISBN are of the book.
     is_of_page = len({line.published for line in lines if not line.labelled}) <= _MOST_DAYS
     if is_of_page and not any(page.others.is_of_thing(block.text) for block in blocks):

@@ -90,6 +90,17 @@ def stated_moment(text: str) -> Moment | None:
     return None
 
 
+def may_be_date(text: str) -> bool:
+    """Whether a text may be a date, without the words that dates are written with: for those who check a form.
+
+    >>> may_be_date("3 May 2024"), may_be_date("2024-13-01"), may_be_date("yesterday")
+    (True, False, False)
+    """
+    text = text[:_MAX_CHARACTERS]
+    match = _ISO.search(text)
+    return _DIGIT.search(text) is not None and (match is None or _iso(match) is not None)
+
+
 def instant_at(text: str, start: int) -> Moment | None:
     """The instant or day in ISO 8601 that begins at a place of a text; None where none does."""
     match = _ISO.match(text, start)

@@ -59,7 +59,7 @@ class PageReadingSection(Section):
         "words."
     )
     others_hints: Words = Field(
-        description="Parts of class names and ids that mark what readers and customers wrote: reviews, comments."
+        description="Parts of class names and ids that mark what readers and customers wrote, or what leads elsewhere."
     )
     others_headings: Words = Field(description="Headings of such parts; numbers and signs in them do not matter.")
     event_hints: Words = Field(

@@ -92,11 +92,13 @@ STORY = "<p>" + "Words that go on and tell what happened there. " * 8 + "</p>"
         "<h1>Jazz</h1><p>29.11.2023</p><p>Einlass 19 Uhr</p>",
         "<h1>演唱會</h1><p>2023年11月29日</p><p>地點：台北小巨蛋</p>",
         "<h1>Fair</h1><p>12–14 June 2023</p>",
+        "<h1>Changes</h1><h2>1.2.0 (2024-05-03)</h2><p>A fault is mended.</p>",
+        "<h1>Questions</h1><h2>Since when?</h2><p>Since 3 May 1999.</p>",
         "<h1>Final</h1><p>4 May 2024</p><p>Kick-off: 15:00</p>",
         # Days of things and persons.
         "<h1>Novel</h1><ul><li>ISBN: 978-3-16-148410-0</li><li>Publication date: 3 May 2011</li></ul>",
         "<h1>Ada</h1><dl><dt>Born</dt><dd>12 May 1991</dd></dl>",
-        "<h1>Ada</h1><table><tr><th>Born</th><td>12 May 1991</td></tr><tr><td>Died</td><td>1 May 2021</td></tr></table>",
+        "<h1>Ada</h1><table><tr><th>Born</th><td>12 May 1991</td></tr><tr><td>Died<td>1 May 2021</tr></table>",
         "<h1>Fair</h1><p>3 May 2023 – 5 May 2023</p>",
     ],
 )
