@@ -95,7 +95,7 @@ def find_credit(
     said = [host, *(text[:_MAX_OWN_CHARACTERS] for name in words.publishers for text in outline.meta.get(name, ())[:2])]
     own = _Own(words, frozenset(map(_squashed, (site, data.publisher))), " ".join(map(_squashed, said)), [])
     stated = _best(_stated(outline, data, words, own))
-    marks = [mark for mark in stated_marks(outline, others.holds) if not mark.boilerplate]
+    marks = [mark for mark in stated_marks(outline, others.holds_node) if not mark.boilerplate]
     shown = _best(_shown(outline, marks, near, others, words, own), patient=False)
     best = stated if stated.rank >= shown.rank else shown
     return Credit(

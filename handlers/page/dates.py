@@ -124,7 +124,7 @@ def _stated(page: DatedPage, words: DateWords) -> _Found:
     yield read(page.data.published), "json-ld datePublished"
     for name in words.published_names:
         yield from ((read(content), f"meta {name}") for content in page.outline.meta.get(name, ()))
-    marks = stated_marks(page.outline, page.others.holds)
+    marks = stated_marks(page.outline, page.others.holds_node)
     for name in _PROPERTIES:
         yield from ((read(text), name) for mark in marks if mark.name == name for text in (mark.value, mark.text))
     yield read(page.data.created), "json-ld dateCreated"

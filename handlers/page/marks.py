@@ -84,16 +84,16 @@ def look_near(outline: Outline, content_first: int) -> Near:
     return Near(content_first, heading, body, places, tuple(found))
 
 
-def _nobodys(_element: int, _index: int = -1) -> bool:
+def _nobodys(_element: int, _at: object) -> bool:
     return False
 
 
-def stated_marks(outline: Outline, is_others: Callable[..., bool] = _nobodys) -> list[Mark]:
+def stated_marks(outline: Outline, is_others: Callable[[int, LexborNode], bool] = _nobodys) -> list[Mark]:
     """Microdata and rel=author anywhere on the page, in page order.
 
     Args:
         outline: The page.
-        is_others: Whether a block element is in a part that others wrote.
+        is_others: Whether a block element, or an element in it, is in a part that others wrote.
     """
     found: list[Mark] = []
     for node in outline.stated[:_MAX_STATED]:
@@ -106,7 +106,7 @@ def stated_marks(outline: Outline, is_others: Callable[..., bool] = _nobodys) ->
         if names and not _is_others(node):
             # What was taken out with its paragraph or footer has no place any more; an author stated there is meant.
             place = outline.place(node)
-            if place >= 0 and is_others(place >> 1):
+            if place >= 0 and is_others(place >> 1, node):
                 continue
             hidden = place >= 0 and outline.is_boilerplate(place >> 1)
             value = _value(attributes)
@@ -117,7 +117,7 @@ def stated_marks(outline: Outline, is_others: Callable[..., bool] = _nobodys) ->
     return found
 
 
-def times(outline: Outline, near: Near, is_others: Callable[..., bool] = _nobodys) -> list[Mark]:
+def times(outline: Outline, near: Near, is_others: Callable[[int, int], bool] = _nobodys) -> list[Mark]:
     """Elements ``time``, and those that call themselves one of a change, the nearest to the main text first.
 
     Args:

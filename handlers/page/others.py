@@ -7,6 +7,9 @@ the day of an event is no day of publication.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+
+from selectolax.lexbor import LexborNode
 
 from handlers.page.hints import EVENT, OTHERS
 from handlers.page.marks import Near
@@ -42,6 +45,7 @@ class Others:
         self._words = words
         begin = near.heading if near.heading >= 0 else near.first
         self._begin = begin
+        self._nodes: set[int] | None = None
         # An element that holds the heading too is the page's own, whatever it is called.
         self._own = frozenset(outline.around(outline.element_of(begin))) if begin < len(outline.texts) else frozenset()
         self._known: dict[int, bool] = {-1: False}
@@ -54,6 +58,13 @@ class Others:
             or self._is_inside(element)
             or bool(index > self._begin and self._said_by_line(index) & OTHERS)
         )
+
+    def holds_node(self, element: int, node: LexborNode) -> bool:
+        """Whether an element within a block element is in a part of others."""
+        if self._nodes is None:
+            parents = (self._outline.nodes[index].parent for section in self._sections for index in section)
+            self._nodes = {above.mem_id for parent in parents for above in _line_elements(parent)}
+        return node.mem_id in self._nodes or self.holds(element)
 
     def is_of_thing(self, line: str) -> bool:
         """Whether a line is of the data of a book or the like, whose day of publication stands beside it."""
@@ -71,15 +82,9 @@ class Others:
     def _said_by_line(self, index: int) -> int:
         """What the elements say that hold nothing but the line of a text: a paragraph, those within it."""
         outline = self._outline
-        node = outline.nodes[index].parent if 0 <= index < len(outline.nodes) else None
         found = 0
-        for _ in range(_MAX_INSIDE):
-            if node is None:
-                break
+        for node in _line_elements(outline.nodes[index].parent if 0 <= index < len(outline.nodes) else None):
             found |= outline.hints.of_node(node)
-            if node.tag_id in NAME_OF:
-                break
-            node = node.parent
         return found
 
     def _is_inside(self, element: int) -> bool:
@@ -92,6 +97,17 @@ class Others:
             element = self._outline.outer[element]
         self._known.update(dict.fromkeys(passed, found))
         return found
+
+
+def _line_elements(node: LexborNode | None) -> Iterator[LexborNode]:
+    """An element within a line and those around it, up to the one that holds the line."""
+    for _ in range(_MAX_INSIDE):
+        if node is None:
+            break
+        yield node
+        if node.tag_id in NAME_OF:
+            break
+        node = node.parent
 
 
 def is_event(outline: Outline, data: StructuredData, near: Near, url: str, words: OthersWords) -> bool:

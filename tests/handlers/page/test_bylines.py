@@ -28,6 +28,18 @@ def credit(html: str, data: StructuredData = NO_DATA) -> Credit:
             False,
         ),
         ("<meta name=citation_author content='Lovelace, Ada'>", ("Ada Lovelace",), True, False),
+        ('<meta name="author" content="Lovelace, Ada">', ("Ada Lovelace",), True, False),
+        ('<meta name="author" content="王小明 記者">', ("王小明",), True, False),
+        ("<p>By  王小明</p>", ("王小明",), False, True),
+        ("<p>文・山田太郎</p>", ("山田太郎",), False, True),
+        # News agencies are no authors; what others wrote is not the page's.
+        ('<meta name="author" content="dpa">', (), False, False),
+        ('<meta name="author" content="dpa/Ada Lovelace">', ("Ada Lovelace",), True, False),
+        ("<p>By Associated Press</p>", (), False, False),
+        ("<p>By Reuters and Ada Lovelace</p>", ("Ada Lovelace",), False, True),
+        ("<h1>Rain</h1><p>It rains.</p><div class=review><p>By Mary Shelley</p></div>", (), False, False),
+        ("<h1>Rain</h1><p>It rains.</p><h2>Reviews</h2><span class=author>Mary Shelley</span>", (), False, False),
+        ("<h1>Rain</h1><p>It rains.</p><h2>3 Comments</h2><a rel=author href=/m>Mary Shelley</a>", (), False, False),
         ("<meta name=citation_author content='Ada Lovelace, PhD'>", ("Ada Lovelace",), True, False),
         ('<meta name="author" content="https://example.com/ada">', (), False, False),
         ('<meta name="author" content="The Example Post">', ("The Example Post",), True, False),
@@ -127,3 +139,9 @@ def test_a_byline_stands_at_the_heading_too() -> None:
     found = find_credit(page, StructuredData(), near, others_of(page, near), WORDS, "")
 
     assert found.names == ("Ada Lovelace",)
+
+
+def test_agencies_are_told_apart() -> None:
+    found = credit('<meta name="author" content="dpa/Ada Lovelace"><p>By Reuters</p>')
+
+    assert (found.names, found.agencies) == (("Ada Lovelace",), ("dpa", "Reuters"))
