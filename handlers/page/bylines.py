@@ -39,8 +39,8 @@ class Credit:
 
     Attributes:
         names: In the order given.
-        has_author: Stated in metadata or structured data.
-        has_byline: Shown on the page.
+        has_author: Whether an author or an agency is stated in metadata or structured data.
+        has_byline: Whether one is shown on the page.
         seen_in: Where the names were seen.
         agencies: News agencies that are credited; they are no authors.
     """
@@ -95,13 +95,15 @@ def find_credit(
     said = [host, *(text[:_MAX_OWN_CHARACTERS] for name in words.publishers for text in outline.meta.get(name, ())[:2])]
     own = _Own(words, frozenset(map(_squashed, (site, data.publisher))), " ".join(map(_squashed, said)), [])
     stated = _best(_stated(outline, data, words, own))
+    has_stated = bool(stated.names or own.agencies)
+    signed = len(own.agencies)
     marks = [mark for mark in stated_marks(outline, others.holds_node) if not mark.boilerplate]
     shown = _best(_shown(outline, marks, near, others, words, own), patient=False)
     best = stated if stated.rank >= shown.rank else shown
     return Credit(
         names=best.names[:_MAX_NAMES],
-        has_author=bool(stated.names) or any(mark.name == "itemprop:author" for mark in marks),
-        has_byline=bool(shown.names),
+        has_author=has_stated or any(mark.name == "itemprop:author" for mark in marks),
+        has_byline=bool(shown.names) or len(own.agencies) > signed,
         seen_in=best.seen_in,
         agencies=tuple(dict.fromkeys(own.agencies))[:_MAX_NAMES],
     )

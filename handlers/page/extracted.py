@@ -70,7 +70,7 @@ class ExtractedReader:
             has_references_section=_known(told.has_references_section, shown.has_references_section),
             has_statistics=_known(told.has_statistics, shown.has_statistics),
             has_byline=told.has_byline,
-            has_author=_known(told.has_author, True if authors else None),
+            has_author=_known(told.has_author, True if credited else None),
             has_date=_has_date(told.has_date, page.date, date),
             schema_type=schema_type,
             schema_is_article=None if schema_type is None else self._types.is_article(schema_type),

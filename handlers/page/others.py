@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from selectolax.lexbor import LexborNode
 
-from handlers.page.hints import EVENT, OTHERS
+from handlers.page.hints import BESIDE, EVENT, OTHERS
 from handlers.page.marks import Near
 from handlers.page.outline import Outline
 from handlers.page.reading import PageReadingSection
@@ -91,7 +91,8 @@ class Others:
         passed = []
         while (found := self._known.get(element)) is None:
             passed.append(element)
-            if element not in self._own and self._outline.hint(element) & OTHERS:
+            # A credit that counts comments is the story's own.
+            if element not in self._own and self._outline.hint(element) & (OTHERS | BESIDE) == OTHERS:
                 found = True
                 break
             element = self._outline.outer[element]

@@ -32,10 +32,10 @@ def credit(html: str, data: StructuredData = NO_DATA) -> Credit:
         ('<meta name="author" content="王小明 記者">', ("王小明",), True, False),
         ("<p>By  王小明</p>", ("王小明",), False, True),
         ("<p>文・山田太郎</p>", ("山田太郎",), False, True),
-        # News agencies are no authors; what others wrote is not the page's.
-        ('<meta name="author" content="dpa">', (), False, False),
+        # News agencies are credited and no authors; what others wrote is not the page's.
+        ('<meta name="author" content="dpa">', (), True, False),
         ('<meta name="author" content="dpa/Ada Lovelace">', ("Ada Lovelace",), True, False),
-        ("<p>By Associated Press</p>", (), False, False),
+        ("<p>By Associated Press</p>", (), False, True),
         ("<p>By Reuters and Ada Lovelace</p>", ("Ada Lovelace",), False, True),
         ("<h1>Rain</h1><p>It rains.</p><div class=review><p>By Mary Shelley</p></div>", (), False, False),
         ("<h1>Rain</h1><p>It rains.</p><h2>Reviews</h2><span class=author>Mary Shelley</span>", (), False, False),
