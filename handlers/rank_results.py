@@ -19,6 +19,7 @@ from handlers.indexing.sources import (
     source_at,
     source_rules_of,
 )
+from handlers.page.moments import MomentReader
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
 from handlers.ranking.candidate import Candidate
@@ -32,6 +33,7 @@ from handlers.ranking.trees import RankingModel
 from handlers.ranking.underway import Begun, Underway
 from handlers.reasoning.context import context_of, language_of, order_sources, source_blocks
 from handlers.reasoning.sections import ReasoningSection
+from handlers.results.details import compile_details
 from handlers.results.patterns import Patterns, joined_words
 from handlers.trust.labels import Thresholds, TrustJudgment, label_for
 from handlers.trust.tiers import SourceRules
@@ -82,6 +84,11 @@ class RankResultsRules(Rules):
     def compiled_sources(self) -> SourceRules:
         """Lists, kinds and suffixes of sources, for the labels of candidates without a score."""
         return source_rules_of(self.sources, self.source_tiers, self.source_rules)
+
+    @cached_property
+    def moments(self) -> MomentReader:
+        """Reads the dates of candidates that come along."""
+        return MomentReader(compile_details(tuple(self.patterns.values())))
 
     @cached_property
     def underway(self) -> Underway:
@@ -148,7 +155,7 @@ def _candidates(
 
     words = read_query(request.query, rules.ranking.intent, rules.stop_words).keywords
     came = request.candidates or ()
-    given = take_given(came, section, words, rules.reasoning.max_characters)
+    given = take_given(came, section, words, rules.reasoning.max_characters, rules.moments)
     fitting = tuple(candidate for candidate in given if fits(candidate, filters, rules.tiers))
     because = f"{_many(len(came), 'candidate')} came along"
     if len(given) < len(came):

@@ -28,6 +28,8 @@ from handlers.page.html import page_bytes, parse_bytes
 from handlers.page.limits import admitted
 from handlers.page.reading import PageReadingSection
 from handlers.page.sniff import not_a_page
+from handlers.results.details import compile_details
+from handlers.results.patterns import Patterns
 from handlers.trust.labels import Thresholds, label_of, tier_of, without_score
 from handlers.trust.score import Component, Observations, ScorePoints, score_trust
 from handlers.trust.tiers import Source, SourceRules
@@ -55,6 +57,7 @@ class ScorePageRules(Rules):
     tiered_indexing: TieredIndexingSection
     trust_labels: TrustLabelsSection
     page_reading: PageReadingSection
+    patterns: Patterns
 
     @model_validator(mode="after")
     def _at_most_100(self) -> Self:
@@ -83,7 +86,7 @@ class CompiledRules:
     @classmethod
     def of(cls, rules: ScorePageRules) -> Self:
         """Compiles the sections."""
-        points = rules.trust_points
+        points, details = rules.trust_points, compile_details(tuple(rules.patterns.values()))
         return cls(
             sources=source_rules_of(rules.sources, rules.source_tiers, rules.source_rules),
             points=ScorePoints(
@@ -101,8 +104,8 @@ class CompiledRules:
             ),
             tiers=rules.tiered_indexing.thresholds,
             labels=rules.trust_labels.thresholds,
-            reader=PageReader(rules.page_reading),
-            extracted=ExtractedReader(rules.page_reading),
+            reader=PageReader(rules.page_reading, details),
+            extracted=ExtractedReader(rules.page_reading, details),
         )
 
 
@@ -211,6 +214,7 @@ def _scored(
         summary=facts.summary,
         date=facts.date,
         author=facts.authors,
+        agency=facts.agencies,
         site_name=publisher or facts.site_name or None,
         publisher=publisher,
         language=facts.language,

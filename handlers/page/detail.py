@@ -49,7 +49,7 @@ class DetailReader:
         self._reading = reading
         self._refusals = refusals
         self._patterns = compile_patterns(patterns)
-        self._reader = PageReader(reading)
+        self._reader = PageReader(reading, self._patterns.details)
 
     def detail(self, page: FetchedPage) -> Detail | FetchRefused:
         """A page as a detail, or why it is none (R-273). Never raises."""

@@ -6,9 +6,11 @@ a batch.
 
 from __future__ import annotations
 
+from handlers.page.language import find_language
 from handlers.page.reading import PageReadingSection
 from handlers.results.actionable import actionable_score
 from handlers.results.address import read_address
+from handlers.results.day_order import origin_of
 from handlers.results.evidence import find_evidence
 from handlers.results.measures import page_measures, text_measures
 from handlers.results.names import is_defined, languages_of, plural_of
@@ -112,7 +114,8 @@ class ResultClassifier:
             url, address = page.canonical, read_address(page.canonical, patterns)
         title = (result.title or "")[:_TITLE_CHARACTERS]
         text = result.content[: section.max_characters]
-        evidence = find_evidence(text, patterns, section.max_evidence)
+        origin = origin_of(url, page.languages if page else (), find_language("", text), patterns.details)
+        evidence = find_evidence(text, patterns, section.max_evidence, origin)
         # A full text mentions dates and prices of everything around it: only those of its beginning are its own.
         reach = section.lead_characters if result.content_kind == "full" else len(text)
         begin = text[: section.lead_characters]
