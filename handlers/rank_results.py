@@ -177,7 +177,8 @@ def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResu
     else:
         rules.underway.keep(begun)
         shown = [weighed.candidates[place] for place in standing.order[: section.model_ranking.candidates]]
-        return Ask(ask_judge(shown, weighed.query, rules.prompts[TASK], rules.model_tasks[TASK], section.model_ranking))
+        return Ask(ask_judge(shown, weighed.query, rules.prompts[TASK], rules.model_tasks[TASK], section.model_ranking, section.bm25))
+    standing = stages.after_trust(weighed, standing, section.trust)
     standing = stages.after_trees(weighed, standing, section.trees, model)
     standing = stages.after_diversity(weighed, standing, section, begun.request.limit or section.limit)
     return _completed(begun, standing, rules)
@@ -245,7 +246,7 @@ def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsR
         rank=rank,
         url=candidate.url,
         title=candidate.title,
-        score=round(standing.scores[place], 6),
+        score=round(standing.relevance[place], 6),
         stage_scores={stage: _rounded(scores[place]) for stage, scores in standing.stage_scores.items()},
         because=explain(weighed, standing, place),
         passage=candidate.passage,

@@ -32,6 +32,20 @@ class RetrievalSection(Section):
     max_characters: int = Field(ge=100, le=50_000, description="Of a candidate's text that is ranked.")
 
 
+class RepetitionSection(Section):
+    """What a text loses that repeats the query's words instead of answering."""
+
+    least: float = Field(ge=0, le=1, description="Share of a text that repeats words of the query, from which it costs.")
+    full: float = Field(ge=0, le=1, description="Share from which it costs all of `cost`.")
+    cost: float = Field(ge=0, le=1, description="Share of its score that a text loses at most.")
+
+    @model_validator(mode="after")
+    def _rises(self) -> Self:
+        if self.least >= self.full:
+            raise ValueError("repetition.least has to be less than repetition.full")
+        return self
+
+
 class Bm25Section(Section):
     """BM25 over the candidates, and how it is fused with the vectors' similarity."""
 
@@ -41,8 +55,12 @@ class Bm25Section(Section):
     )
     k1: float = Field(gt=0, le=5, description="How soon more of the same word stops counting.")
     b: float = Field(ge=0, le=1, description="How much long texts are held against themselves.")
+    floor: float = Field(ge=0, le=1, description="What one occurrence of a word counts at least, of at most 1.")
+    others: int = Field(
+        ge=0, le=100_000, description="Documents without any of the words that are assumed beside the candidates."
+    )
     title_weight: float = Field(ge=0, le=20, description="How often a word of the title counts.")
-    weight: float = Field(ge=0, le=1, description="Of BM25 in the fused score; the vectors have the rest.")
+    weight: float = Field(ge=0, le=1, description="Of BM25 in the fused score; the retriever's scores have the rest.")
     keyword_boost: float = Field(ge=0, le=1, description="Added for all of the query's keywords in the title.")
     neighbour_boost: float = Field(
         ge=0, le=1, description="Added where all neighbouring words of a query without quotes stand together."
@@ -51,6 +69,7 @@ class Bm25Section(Section):
     exact_title_boost: float = Field(ge=0, le=2, description="Added where the title is what was asked for.")
     temporal_boost: float = Field(ge=0, le=1, description="Added for a document of today where the query wants news.")
     half_life_days: float = Field(gt=0, description="After which half of it is left.")
+    repetition: RepetitionSection = Field(description="What repeating the query costs.")
 
 
 class IntentPoints(Section):
@@ -90,6 +109,15 @@ class ModelRankingSection(Section):
     offline_weight: float = Field(ge=0, le=1, description="The same for the offline judge.")
 
 
+class TrustSection(Section):
+    """How much trust counts between results of like relevance (R-244)."""
+
+    weight: float = Field(
+        ge=0, le=1, description="Share of its relevance that a result with a CTS of 0 loses in the order; 0: no part."
+    )
+    unknown: int = Field(ge=0, le=100, description="CTS that stands for an unknown one.")
+
+
 class TreesSection(Section):
     """The trees that re-rank (R-240 to R-245)."""
 
@@ -117,7 +145,11 @@ class RankingSection(Section):
     intent: IntentSection = Field(description="What tells intents apart.")
     model_ranking: ModelRankingSection = Field(description="Ranking by a language model.")
     trees: TreesSection = Field(description="Re-ranking by trees.")
+    trust: TrustSection = Field(description="Trust between results of like relevance.")
     mmr: MmrSection = Field(description="Diversity.")
+    least_relevance: float = Field(
+        ge=0, le=1, description="Relevance below which a result does not count as relevant to the query."
+    )
 
     @model_validator(mode="after")
     def _goes_together(self) -> Self:

@@ -17,6 +17,9 @@ MAX_CHARACTERS = 100_000
 _MAX_TOKEN = 64
 _PIECE = 500
 _SHORTEST_NOUN = 3
+_SHORTEST_VERB = 4
+_VERB_ENDINGS = ("ing", "ed", "e")
+_VOWELS, _NEVER_DOUBLED = "aeiou", "aeiouwxy"
 
 # Letters, digits and the marks that go with them: vowel signs are no letters to ``\w``, yet parts of words.
 _MARKS = (
@@ -88,13 +91,39 @@ def fold(text: str) -> str:
 
 
 def forms_of(token: str) -> tuple[str, ...]:
-    """A token and what it may be in the other number, by the endings of English nouns (Harman 1991, the S stemmer).
+    """A token and its inflections, by the endings of English nouns (Harman 1991, the S stemmer) and regular verbs.
 
-    The query's words are looked up in both; documents keep theirs as they are.
+    The query's words are looked up in all of them; documents keep theirs as they are.
 
     >>> forms_of("cities"), forms_of("dog"), forms_of("glass")
     (('cities', 'city', 'citie'), ('dog', 'dogs'), ('glass', 'glasses'))
+    >>> "closed" in forms_of("close"), "close" in forms_of("closing"), "stop" in forms_of("stopped")
+    (True, True, True)
     """
+    forms = _numbers_of(token)
+    return tuple(dict.fromkeys((*forms, *_verb_forms(token)))) if len(token) >= _SHORTEST_VERB else forms
+
+
+def _verb_forms(token: str) -> tuple[str, ...]:
+    """Regular forms of what may be an English verb; none of a token with other signs than its letters."""
+    if not (token.isascii() and token.isalpha()) or token.endswith("s"):
+        return ()
+    ending = next((ending for ending in _VERB_ENDINGS if token.endswith(ending)), "")
+    stem = token.removesuffix(ending)
+    if len(stem) < _SHORTEST_NOUN:
+        return ()
+    if not ending:
+        # The last letter is doubled behind one vowel: stop, stopped.
+        doubled = stem[-1] not in _NEVER_DOUBLED and stem[-2] in _VOWELS and stem[-3] not in _VOWELS
+        forms = (f"{stem}ed", f"{stem}ing")
+        return (*forms, f"{stem}{stem[-1]}ed", f"{stem}{stem[-1]}ing") if doubled else forms
+    others = tuple(f"{stem}{other}" for other in _VERB_ENDINGS)
+    if ending == "e":
+        return others
+    return (*others, f"{stem}s", f"{stem}es", stem[:-1] if stem[-1] == stem[-2] else stem)
+
+
+def _numbers_of(token: str) -> tuple[str, ...]:
     if len(token) < _SHORTEST_NOUN or not (token.isascii() and token.isalpha()):
         return (token,)
     if token.endswith("ies"):
