@@ -66,7 +66,7 @@ class RankResultsRules(Rules):
     @cached_property
     def stop_words(self) -> frozenset[str]:
         """Words of a query that say nothing of its subject, in all languages."""
-        return joined_words(self.patterns, "stop_words")
+        return joined_words(self.patterns, "stop_words") | joined_words(self.patterns, "question_fillers")
 
     @cached_property
     def labels(self) -> Thresholds:
@@ -194,6 +194,8 @@ def _note(stage: StageName, outcome: StageOutcome, because: str) -> StageNote:
 
 def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Steps:
     """The event; other work gets a turn between the sources of its context."""
+    from handlers.ranking import stages
+
     request, weighed = begun.request, begun.weighed
     results = tuple(_result(weighed, standing, rank, rules) for rank in range(1, len(standing.order) + 1))
     context, reasoned = yield from _context(request.query, results, rules.reasoning)
@@ -206,6 +208,7 @@ def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Ste
         stages=tuple(note.stage for note in notes if note.outcome is StageOutcome.RAN),
         notes=notes,
         results=results,
+        nothing_relevant=stages.nothing_relevant(standing, rules.ranking),
         context=context,
         trees=standing.trees,
         features_version=VERSION_PHASE_C if results else None,

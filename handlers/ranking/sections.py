@@ -134,6 +134,9 @@ class MmrSection(Section):
     specific: float = Field(ge=0, le=1, description="Weight of relevance for SPECIFIC queries; likeness has the rest.")
     exploratory: float = Field(ge=0, le=1, description="Weight of relevance for EXPLORATORY queries.")
     balanced: float = Field(ge=0, le=1, description="Weight of relevance for the others.")
+    copy_likeness: float = Field(
+        gt=0, le=1, description="Likeness from which a result is a copy, and follows the others that are relevant."
+    )
 
 
 class RankingSection(Section):

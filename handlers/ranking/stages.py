@@ -223,8 +223,8 @@ def after_trust(weighed: Weighed, standing: Standing, section: TrustSection) -> 
 def after_diversity(weighed: Weighed, standing: Standing, section: RankingSection, most: int) -> Standing:
     """The fourth stage: the most relevant and least like those above; no more than ``most`` are left.
 
-    What is not relevant keeps its order below the rest: being unlike them is no merit. Trust is no argument of the
-    choice (C-39) beyond the scores that it was given.
+    Copies of a result above follow the relevant results that say something else. What is not relevant keeps its order
+    below them: being unlike them is no merit. Trust is no argument of the choice (C-39) beyond the scores given.
     """
     if not section.mmr.enabled:
         off = _noted(standing, StageName.MMR, StageOutcome.OFF, "mmr.enabled is false")
@@ -235,7 +235,7 @@ def after_diversity(weighed: Weighed, standing: Standing, section: RankingSectio
     if not _ran(standing, StageName.TREES):
         relevant = tuple(place for place in standing.order if standing.relevance[place] >= section.least_relevance)
         rest = tuple(place for place in standing.order if standing.relevance[place] < section.least_relevance)
-    chosen = _diversified(weighed, relevant, standing.scores, weight, most)
+    chosen = _diversified(weighed, relevant, standing.scores, weight, section.mmr.copy_likeness)
     given = dict(chosen)
     scores = tuple(given.get(place) for place in range(len(standing.scores)))
     because = f"relevance counts {weight:g}, likeness to what stands above {1 - weight:.3g}: the query is {asked}"
@@ -246,6 +246,13 @@ def after_diversity(weighed: Weighed, standing: Standing, section: RankingSectio
         stage_scores={**standing.stage_scores, "mmr": scores},
     )
     return _compared(weighed, ran, section, most)
+
+
+def nothing_relevant(standing: Standing, section: RankingSection) -> bool:
+    """Whether no candidate is relevant to the query, or there are none; False where only the retriever has scored."""
+    if standing.order and not (_ran(standing, StageName.BM25) or _ran(standing, StageName.RANKING)):
+        return False
+    return all(standing.relevance[place] < section.least_relevance for place in standing.order)
 
 
 def _numbered(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
@@ -276,18 +283,27 @@ def _compared(weighed: Weighed, standing: Standing, section: RankingSection, mos
     order: Sequence[int] = ordered[:most]
     if section.mmr.enabled:
         _, weight = _mmr_weight(weighed.query, weighed.fused, ordered, section)
-        order = [place for place, _ in _diversified(weighed, ordered, scores, weight, most)]
+        chosen = _diversified(weighed, ordered, scores, weight, section.mmr.copy_likeness)
+        order = [place for place, _ in chosen[:most]]
     shared = len(set(order) & set(standing.order)) / len(standing.order)
     return replace(standing, trees=trees.model_copy(update={"agreement": round(shared, 4)}))
 
 
 def _diversified(
-    weighed: Weighed, order: Sequence[int], scores: Scores, weight: float, most: int
+    weighed: Weighed, order: Sequence[int], scores: Scores, weight: float, copy_likeness: float
 ) -> list[tuple[int, float]]:
-    """Candidates with their scores, chosen in the order in which they stand, so that ties keep it."""
+    """Candidates with their scores, chosen in the order in which they stand, so that ties keep it; then the copies."""
     likeness = weighed.likeness[np.ix_(order, order)]
-    chosen = diversify([scores[place] for place in order], likeness, weight, most)
-    return [(order[at], score) for at, score in chosen]
+    distinct: list[int] = []
+    first: list[tuple[int, float]] = []
+    copies: list[tuple[int, float]] = []
+    for at, score in diversify([scores[place] for place in order], likeness, weight, len(order)):
+        if distinct and likeness[at, distinct].max() >= copy_likeness:
+            copies.append((order[at], score))
+        else:
+            distinct.append(at)
+            first.append((order[at], score))
+    return first + copies
 
 
 def _features(weighed: Weighed, standing: Standing) -> NDArray[np.float64]:

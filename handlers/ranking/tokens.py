@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from functools import cache
 
 MAX_CHARACTERS = 100_000
@@ -30,6 +30,10 @@ _RUNS = re.compile(rf"[\w{_MARKS}]{{1,{_MAX_TOKEN}}}")
 _POSSESSIVE = re.compile(r"['’]s(?!\w)")
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KATAKANA = "\u30a0-\u30ff"
+_PARTICLE = re.compile(
+    "(?<=[^\\s\u3041-\u309f])[\u3041-\u309f]{1,2}(?![\u3041-\u309f])"
+    "|(?<![\u3041-\u309f])[\u3041-\u309f]{1,2}(?=[^\\s\u3041-\u309f])"
+)
 _HIRAGANA, _HANGUL, _SOUTH_EAST_ASIAN = (
     "\u3041-\u309f",
     "\u1100-\u11ff\uac00-\ud7af",
@@ -57,6 +61,28 @@ def tokenize(text: str) -> list[str]:
 def divide(folded: str) -> list[str]:
     """The tokens of a text that is folded already."""
     return _divided(folded, overlapping=True) if is_undivided(folded) else folded.split()
+
+
+def keywords_of(folded: str, stop_words: Set[str]) -> tuple[str, ...]:
+    """The tokens of a folded query that say something of its subject, each once; all of them where none does.
+
+    Where no spaces divide words, a stop word would leave its halves in the pairs beside it: it is taken out before.
+    Particles of Japanese are taken out by their form, one or two characters of hiragana beside another script.
+
+    >>> keywords_of("when was the dam closed", frozenset({"when", "was", "the"}))
+    ('dam', 'closed')
+    >>> keywords_of("水庫何時關閉", frozenset({"何時"})), keywords_of("京都の紅葉はいつ", frozenset({"いつ"}))
+    (('水庫', '關閉'), ('京都', '紅葉'))
+    """
+    text = folded
+    if is_undivided(folded):
+        found = (word for word in stop_words if len(word) > 1 and word in folded and is_undivided(word))
+        # The longest first: it may hold a shorter one.
+        for word in sorted(found, key=lambda word: (-len(word), word)):
+            text = text.replace(word, " ")
+        text = _PARTICLE.sub(" ", text)
+    kept = tuple(dict.fromkeys(token for token in divide(text) if token not in stop_words))
+    return kept or tuple(dict.fromkeys(divide(folded)))
 
 
 def words_of(text: str) -> list[str]:

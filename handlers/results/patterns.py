@@ -49,6 +49,9 @@ class PatternPack(DetailPack):
     account_phrases: tuple[str, ...] = Field(default=(), description="Phrases of log-in and registration forms.")
     item_phrases: tuple[str, ...] = Field(default=(), description="Phrases that stand beside one item or article.")
     stop_words: tuple[str, ...] = Field(default=(), description="Words of a query that say nothing of its subject.")
+    question_fillers: tuple[str, ...] = Field(
+        default=(), description="More words of questions that say nothing of their subject; they tell no language."
+    )
     definition_words: tuple[str, ...] = Field(
         default=(), description="Words between a thing and what it is, such as is and are."
     )
