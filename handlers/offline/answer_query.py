@@ -8,7 +8,8 @@ page of less trust silences it. Every quoted sentence occurs in its source word 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from handlers.claims.wording import cut
 from handlers.page.text import count_words
 from handlers.trust.labels import LABELS
 
+_ENDS_IN_DAY = re.compile(r"(?<!\d)\d{1,2}\.$")
 _QUESTION_MARKS = ("?", "？")
 
 
@@ -126,10 +128,22 @@ def _without_heading(passage: str, title: str) -> str:
 
 def _sentences(passage: str, longest: int, least_words: int) -> Iterator[str]:
     """Sentences of a passage that can be shown whole. A question answers nothing."""
-    for raw in cut(passage):
+    for raw in _whole(cut(passage)):
         text = _on_one_line(raw)
         if len(text) <= longest and count_words(text) >= least_words and not text.endswith(_QUESTION_MARKS):
             yield text
+
+
+def _whole(parts: Iterable[str]) -> Iterator[str]:
+    """Sentences that were cut behind the number of a day, as in "am 1. Mai", are joined."""
+    held = ""
+    for part in parts:
+        held += part
+        if not _ENDS_IN_DAY.search(part):
+            yield held
+            held = ""
+    if held:
+        yield held
 
 
 def _on_one_line(text: str) -> str:
