@@ -2,8 +2,8 @@
 
 In: ``RankingRequested``. Candidates come along, or the index is asked for them; then words, a judge, trees and
 diversity decide one after another, each of which may be switched off. Out: ``RankingCompleted``, with results, what
-every stage did, and a context of passages under trust labels. Trust goes through untouched: no judge sees it (C-39),
-and only trees that were trained on it weigh it.
+every stage did, whether nothing is relevant, and a context of passages under trust labels. A result's score is its
+relevance. No judge sees trust (C-39): it decides between results of like relevance, and trees may weigh it.
 """
 
 from __future__ import annotations
@@ -178,8 +178,8 @@ def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResu
         rules.underway.keep(begun)
         shown = [weighed.candidates[place] for place in standing.order[: section.model_ranking.candidates]]
         return Ask(ask_judge(shown, weighed.query, rules.prompts[TASK], rules.model_tasks[TASK], section.model_ranking, section.bm25))
-    standing = stages.after_trust(weighed, standing, section.trust)
     standing = stages.after_trees(weighed, standing, section.trees, model)
+    standing = stages.after_trust(weighed, standing, section.trust)
     standing = stages.after_diversity(weighed, standing, section, begun.request.limit or section.limit)
     return _completed(begun, standing, rules)
 

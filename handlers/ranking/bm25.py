@@ -87,10 +87,10 @@ class Corpus:
         in_title = _times(wanted, self._titles)
         in_text = self._times(wanted) - self._section.title_weight * in_title
         again = (np.maximum(in_title - 1, 0) + np.maximum(in_text - 1, 0)).sum(axis=1)
-        repetition = self._section.repetition
-        beyond = again / np.maximum(self._sizes, 1.0) - repetition.least
-        costs = np.clip(beyond / (repetition.full - repetition.least), 0.0, 1.0)
-        return np.asarray(1.0 - repetition.cost * costs, dtype=np.float64)
+        section = self._section
+        beyond = again / np.maximum(self._sizes, 1.0) - section.repetition_least
+        costs = np.clip(beyond / (section.repetition_full - section.repetition_least), 0.0, 1.0)
+        return np.asarray(1.0 - section.repetition_cost * costs, dtype=np.float64)
 
     def _times(self, wanted: tuple[str, ...]) -> NDArray[np.float64]:
         """How often each candidate has each word, by the weight of the title; kept for the next question."""

@@ -24,6 +24,8 @@ from handlers.ranking.tokens import fold
 
 # White space before a sign is matched from the beginning of its run only: otherwise a run takes quadratic time.
 _SEPARATOR = re.compile(r"(?<!\s)\s++[-–—:·•»/]++\s+|(?:(?<!\s)\s++)?(?:[|｜]|::)\s*|_{1,3}")
+_LEAST_REACH = 0.01
+"""Relevance of the nearest candidate where none has a word of the query: the retriever's order is left."""
 _DAY = 86_400.0
 _AHEAD = 2.0
 """Days that a date may lie ahead, for zones and early editions; what is dated later is no news."""
@@ -79,7 +81,7 @@ def fuse(
     nearest = None if nearness is None else int(np.argmax(nearness))
     words = _words(candidates, corpus, query, now, section) if section.enabled else [_NO_WORDS] * len(candidates)
     # The vectors say which candidate is nearer than another one, and the words how near the best one is.
-    reach = max((each.bm25 for each in words), default=0.0) if section.enabled else 1.0
+    reach = max(_LEAST_REACH, *(each.bm25 for each in words)) if section.enabled else 1.0
     weight = section.weight if section.enabled and nearness is not None else float(section.enabled)
     near = np.zeros(len(candidates)) if nearness is None else nearness * reach
     return tuple(

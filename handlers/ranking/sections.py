@@ -32,20 +32,6 @@ class RetrievalSection(Section):
     max_characters: int = Field(ge=100, le=50_000, description="Of a candidate's text that is ranked.")
 
 
-class RepetitionSection(Section):
-    """What a text loses that repeats the query's words instead of answering."""
-
-    least: float = Field(ge=0, le=1, description="Share of a text that repeats words of the query, from which it costs.")
-    full: float = Field(ge=0, le=1, description="Share from which it costs all of `cost`.")
-    cost: float = Field(ge=0, le=1, description="Share of its score that a text loses at most.")
-
-    @model_validator(mode="after")
-    def _rises(self) -> Self:
-        if self.least >= self.full:
-            raise ValueError("repetition.least has to be less than repetition.full")
-        return self
-
-
 class Bm25Section(Section):
     """BM25 over the candidates, and how it is fused with the vectors' similarity."""
 
@@ -69,7 +55,13 @@ class Bm25Section(Section):
     exact_title_boost: float = Field(ge=0, le=2, description="Added where the title is what was asked for.")
     temporal_boost: float = Field(ge=0, le=1, description="Added for a document of today where the query wants news.")
     half_life_days: float = Field(gt=0, description="After which half of it is left.")
-    repetition: RepetitionSection = Field(description="What repeating the query costs.")
+    repetition_least: float = Field(
+        ge=0, le=1, description="Share of a text that repeats words of the query, from which it costs."
+    )
+    repetition_full: float = Field(ge=0, le=1, description="Share from which it costs all of repetition_cost.")
+    repetition_cost: float = Field(
+        ge=0, le=1, description="Share of its score that a text loses at most that repeats the query."
+    )
 
 
 class IntentPoints(Section):
@@ -158,6 +150,8 @@ class RankingSection(Section):
     def _goes_together(self) -> Self:
         if self.retrieval.points > self.retrieval.most_points:
             raise ValueError("retrieval.points has to be at most retrieval.most_points")
+        if self.bm25.repetition_least >= self.bm25.repetition_full:
+            raise ValueError("bm25.repetition_least has to be less than bm25.repetition_full")
         intent = self.intent
         if not intent.short_words < intent.long_words <= intent.very_long_words:
             raise ValueError(

@@ -207,10 +207,11 @@ def after_trees(weighed: Weighed, standing: Standing, trees: TreesSection, model
 def after_trust(weighed: Weighed, standing: Standing, section: TrustSection) -> Standing:
     """Trust decides between candidates of like relevance (R-244): each loses a small share by its lack of it.
 
-    As a share it moves no irrelevant candidate above a relevant one. Without a known CTS nothing changes (R-234).
+    As a share it moves no irrelevant candidate above a relevant one. Without a known CTS nothing changes (R-234), nor
+    where the trees have decided: they weigh trust themselves, or know nothing of it (R-241).
     """
     known = [candidate.cts_score for candidate in weighed.candidates]
-    if not section.weight or not any(score is not None for score in known):
+    if not section.weight or _ran(standing, StageName.TREES) or not any(score is not None for score in known):
         return standing
     scores = tuple(
         relevance * (1 - section.weight * (1 - (section.unknown if score is None else score) / 100))
@@ -307,10 +308,8 @@ def _diversified(
 
 
 def _features(weighed: Weighed, standing: Standing) -> NDArray[np.float64]:
-    """What the trees are shown. The order before them is that of relevance, which knows nothing of trust (R-241)."""
-    order = _by(standing.relevance, weighed.standing.order)
     return extract_features(
-        weighed.query, weighed.candidates, weighed.fused, standing.judged, order, weighed.preview, weighed.now
+        weighed.query, weighed.candidates, weighed.fused, standing.judged, standing.order, weighed.preview, weighed.now
     )
 
 

@@ -352,7 +352,7 @@ def test_with_every_stage_on_the_scores_come_in_the_order_of_the_stages() -> Non
     event = completed(run(request(candidates=None), under, hits=(VectorHit(0.8, {"url": "https://a.example/"}),)))
     assert [stage.value for stage in event.stages] == ALL
     assert list(event.results[0].stage_scores) == ["vector", "bm25", "fused", "ranking", "trees", "mmr"]
-    assert event.results[0].score == event.results[0].stage_scores["mmr"]
+    assert event.results[0].score == event.results[0].stage_scores["ranking"]
 
 
 def test_all_stages_off_the_retrievers_order_is_left() -> None:
@@ -404,7 +404,7 @@ def test_trees_without_a_model_are_skipped_and_noted() -> None:
 
 def test_what_the_trees_would_be_shown_is_kept_as_it_was_when_it_was_served() -> None:
     event = completed(run(request()))
-    assert event.features_version == "ranking-features-41.v1"
+    assert event.features_version == "ranking-features-41.v2"
     for result in event.results:
         assert result.features is not None
         assert len(result.features) == 41
