@@ -1,4 +1,4 @@
-"""Ranking as a pure handler: stages and their switches, what a judge is shown and believed, trust untouched."""
+"""Ranking as a pure handler: stages and their switches, what a judge is shown and believed, trust between equals."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_trust_goes_through_untouched_and_labels_say_where_they_are_from() -> No
         assert result.reasoning_metadata.trust_label == result.trust_label
 
 
-def test_trust_changes_no_order_while_the_trees_are_off() -> None:
+def test_trust_changes_no_score_and_no_order_of_results_that_differ_in_relevance() -> None:
     bare = [{key: candidate[key] for key in ("url", "title", "content")} for candidate in CANDIDATES]
     with_trust, without = completed(run(request())), completed(run(request(candidates=bare)))
     order = [(result.url, result.score) for result in with_trust.results]
