@@ -582,3 +582,24 @@ def test_results_are_candidates_each_once_in_falling_order(
     assert [note.stage.value for note in event.notes] == ALL
     assert {note.stage for note in event.notes if note.outcome is StageOutcome.RAN} == set(event.stages)
     assert RankingCompleted.model_validate_json(event.to_json()) == event
+
+
+def test_a_text_can_not_cost_for_repeating_before_it_costs_nothing() -> None:
+    with pytest.raises(ValueError, match="repetition_least has to be less than"):
+        rules(bm25={"repetition_least": 0.5, "repetition_full": 0.5})
+
+
+def test_the_score_is_relevance_and_nothing_relevant_is_reported() -> None:
+    event = completed(run(request()))
+    assert not event.nothing_relevant
+    assert all(0 <= result.score <= 1 for result in event.results)
+    assert event.results[0].score > 0.5
+    other = completed(run(request(query="quantum chromodynamics lectures")))
+    assert other.nothing_relevant
+    assert [result.score for result in other.results] == [0.0] * len(other.results)
+    assert completed(run(request(candidates=[]))).nothing_relevant
+
+
+def test_the_order_of_candidates_without_scores_changes_nothing() -> None:
+    forward, backward = completed(run(request())), completed(run(request(candidates=CANDIDATES[::-1])))
+    assert [(each.url, each.score) for each in forward.results] == [(each.url, each.score) for each in backward.results]
