@@ -60,6 +60,9 @@ class PatternPack(DetailPack):
         default={},
         description="Details that make an item such a thing, whatever it is called: alternatives, each of some kinds.",
     )
+    question_fillers: tuple[str, ...] = Field(
+        default=(), description="More words of questions that say nothing of their subject; they tell no language."
+    )
     definition_words: tuple[str, ...] = Field(
         default=(), description="Words between a thing and what it is, such as is and are."
     )
