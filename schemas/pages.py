@@ -204,7 +204,7 @@ class ScoreComponent(Event):
 
 
 def _day_or_instant(value: Any) -> Any:
-    """A day stays a day; what is no date was written by nobody who follows the contract, and is none."""
+    """A day stays a day; a text that is no ISO 8601 date is read as null."""
     if not isinstance(value, str):
         return value
     try:

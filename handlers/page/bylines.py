@@ -42,7 +42,7 @@ class Credit:
         has_author: Whether an author or an agency is stated in metadata or structured data.
         has_byline: Whether one is shown on the page.
         seen_in: Where the names were seen.
-        agencies: News agencies that are credited; they are no authors.
+        agencies: News agencies that are credited; they are not in ``names``.
     """
 
     names: tuple[str, ...] = ()
@@ -155,7 +155,7 @@ class _Own:
         yield _Named(persons, seen_in, is_person=True) if persons else _Named(names, seen_in)
 
     def authors(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Names without those of news agencies, which sign what others wrote."""
+        """Names without those of news agencies, which are credits and no persons."""
         agencies = [name for name in names if name.casefold() in self.words.agencies]
         self.agencies.extend(agencies)
         return tuple(name for name in names if name not in agencies)

@@ -1,7 +1,7 @@
-"""Lines that date a page: "By Jane Doe | Published 3 May 2024, updated 9 June". A sentence with a date in it is none.
+"""Lines that date a page: "By Jane Doe | Published 3 May 2024, updated 9 June". Sentences are not among them.
 
-A line goes in; its dates of publication and of change come out, if the line has nothing but them, what says which they
-are, names, and at most a few words apart from them (a place, a section, the time that reading takes).
+A line goes in; its dates of publication and of change come out. The line may have dates, labels and names, and a few
+words apart from them (a place, a section, the time that reading takes).
 """
 
 from __future__ import annotations

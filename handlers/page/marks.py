@@ -84,11 +84,11 @@ def look_near(outline: Outline, content_first: int) -> Near:
     return Near(content_first, heading, body, places, tuple(found))
 
 
-def _nobodys(_element: int, _at: object) -> bool:
+def _no_others(_element: int, _at: object) -> bool:
     return False
 
 
-def stated_marks(outline: Outline, is_others: Callable[[int, LexborNode], bool] = _nobodys) -> list[Mark]:
+def stated_marks(outline: Outline, is_others: Callable[[int, LexborNode], bool] = _no_others) -> list[Mark]:
     """Microdata and rel=author anywhere on the page, in page order.
 
     Args:
@@ -117,7 +117,7 @@ def stated_marks(outline: Outline, is_others: Callable[[int, LexborNode], bool] 
     return found
 
 
-def times(outline: Outline, near: Near, is_others: Callable[[int, int], bool] = _nobodys) -> list[Mark]:
+def times(outline: Outline, near: Near, is_others: Callable[[int, int], bool] = _no_others) -> list[Mark]:
     """Elements ``time``, and those that call themselves one of a change, the nearest to the main text first.
 
     Args:

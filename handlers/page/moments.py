@@ -1,8 +1,8 @@
 """A date that somebody states: a day, or an instant in its own zone.
 
-A text goes in, a ``date`` or ``datetime`` comes out. What machines write (ISO 8601, seconds since 1970) is read here,
-what people write by ``handlers.results.dates``, as everywhere. What can't be read is None: a time of no clock, a zone
-of no country, a day of no calendar. No clock here: "yesterday" is not read.
+A text goes in, a ``date`` or ``datetime`` comes out. This module reads what machines write (ISO 8601, seconds since
+1970); ``handlers.results.dates`` reads what people write. A day, a time or a zone that does not exist gives None. There
+is no clock here, so "yesterday" is not read.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def origin_of(url: str, declared: Iterable[str], language: str | None, patterns:
 
 
 def _region_of(url: str, patterns: DetailPatterns) -> str:
-    """The country that an address is of, by its last label; "" where it is nobody's."""
+    """The country that an address is of, by its last label; "" where it names none."""
     match = _HOST.match(url)
     label = match[1].rstrip(".").rpartition(".")[2].lower() if match else ""
     if label in patterns.region_of_domains:

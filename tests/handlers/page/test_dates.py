@@ -125,7 +125,7 @@ def test_an_announcement_is_dated_by_what_it_states_only(data: StructuredData, u
         ("Jane Doe, 3 May 2024", "2024-05-03"),
         ("VON MORITZ MUSTER am 21. April 2020", "2020-04-21"),
         ("Berlin, 3. Mai 2024", "2024-05-03"),
-        ("Publié le 3 mai 2024 à 10h20 | Mis à jour le 4 mai 2024", "2024-05-03"),
+        ("Publié le 3 mai 2024 à 10h20 | actualisé le 4 mai 2024", "2024-05-03"),
         ("Freitag, 3. Mai 2024, 10:12 Uhr", "2024-05-03"),
         ("viernes, 3 de mayo de 2024", "2024-05-03"),
         ("Opublikowano: 29 listopada 2024", "2024-11-29"),
