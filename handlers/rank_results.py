@@ -184,7 +184,11 @@ def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResu
     else:
         rules.underway.keep(begun)
         shown = [weighed.candidates[place] for place in standing.order[: section.model_ranking.candidates]]
-        return Ask(ask_judge(shown, weighed.query, rules.prompts[TASK], rules.model_tasks[TASK], section.model_ranking, section.bm25))
+        return Ask(
+            ask_judge(
+                shown, weighed.query, rules.prompts[TASK], rules.model_tasks[TASK], section.model_ranking, section.bm25
+            )
+        )
     standing = stages.after_trees(weighed, standing, section.trees, model)
     standing = stages.after_trust(weighed, standing, section.trust)
     standing = stages.after_diversity(weighed, standing, section, begun.request.limit or section.limit)

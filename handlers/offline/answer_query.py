@@ -108,8 +108,13 @@ def _best(
     in_title = frozenset(tokenize(title))
     trust = LABELS.index(source["label"])
     quotes = []
+    if len(terms) == 1 and in_title and in_title.isdisjoint(terms[0]):
+        # One word, such as a town's name, occurs on pages about anything; a page about it has it in its title.
+        return []
     least = max(min(limits["least_shared"], len(terms)), limits["least_covered"] * len(terms))
-    for place, text in enumerate(_sentences(_without_heading(source["passage"], title), longest, limits["least_words"])):
+    for place, text in enumerate(
+        _sentences(_without_heading(source["passage"], title), longest, limits["least_words"])
+    ):
         words = frozenset(tokenize(text))
         alone = sum(not words.isdisjoint(term) for term in terms)
         together = sum(not (words | in_title).isdisjoint(term) for term in terms)
@@ -120,7 +125,7 @@ def _best(
 
 
 def _without_heading(passage: str, title: str) -> str:
-    """A passage without its heading, which is no part of the first sentence, where another sentence begins behind it."""
+    """A passage without its heading, which is no part of the first sentence, where another one begins behind it."""
     rest = passage.removeprefix(title)
     begins = rest[:1].isspace() and not rest.lstrip()[:1].islower()
     return rest if begins else passage

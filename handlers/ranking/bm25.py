@@ -53,7 +53,7 @@ class Corpus:
         self._sizes = np.array(sizes, dtype=np.float64)
 
     def scores(self, query_tokens: Sequence[str]) -> NDArray[np.float64]:
-        """BM25+ of each candidate as a share of its upper bound: 0 without any of the words, towards 1 with all of them.
+        """BM25+ of each candidate as a share of its upper bound: 0 without any of the words, towards 1 with all.
 
         The bound makes the scores of different queries comparable. ``floor`` is what one occurrence counts at least
         (Lv and Zhai, Lower-Bounding Term Frequency Normalization, 2011), so that a word which is there at all counts

@@ -32,7 +32,9 @@ def print_results(answer: RankingCompleted, seconds: float, place: str) -> None:
     if answer.results:
         console.print()
         if answer.nothing_relevant:
-            console.print(Text("Nothing relevant found. The results below have few or none of the query's words.\n", style="bold"))
+            console.print(
+                Text("Nothing relevant found. The results below have few or none of the query's words.\n", style="bold")
+            )
         console.print(_table(answer.results))
         if any(result.reasoning_metadata.label_source == "fallback" for result in answer.results):
             console.print(Text("* the page has no score: by the tier of its source", style="dim"))

@@ -103,7 +103,13 @@ async def run(judge: Judge, rules: RankResultsRules, most_queries: int | None = 
         lines.append(f"| {name}, {folder} | {len(cases)} | {plain:.3f} | {shipped:.3f} |")
         what = f"ranking, {name} without scores ({judge.name}): plain BM25 and {more:g} more of NDCG@10"
         goals.append(Goal(what, f"{shipped:.3f} against {plain:.3f}", shipped >= plain + more))
-    head = ["", "### Ranking: candidates without scores", "", "| | queries | plain BM25 | as shipped |", "|---|--:|--:|--:|"]
+    head = [
+        "",
+        "### Ranking: candidates without scores",
+        "",
+        "| | queries | plain BM25 | as shipped |",
+        "|---|--:|--:|--:|",
+    ]
     return ([*head, *lines] if lines else []), goals
 
 

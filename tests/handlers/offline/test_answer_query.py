@@ -85,6 +85,12 @@ def test_a_sentence_shares_more_than_one_word_with_a_question_that_has_more() ->
     assert quoted("Iceland", "Iceland is an island in the north.") == [("Iceland is an island in the north.", [1])]
 
 
+def test_one_word_is_answered_by_pages_that_have_it_in_their_title() -> None:
+    passage = "The shop is at Nørregade 21 in Aarhus."
+    assert quoted("Aarhus", sources=[source(1, passage, title="Headphones")]) == []
+    assert quoted("Aarhus", sources=[source(1, passage, title="Shops in Aarhus")]) == [(passage, [1])]
+
+
 def test_the_title_says_what_its_sentences_are_about() -> None:
     passage = "It opens on the first of May."
     assert quoted("swimming pool opens", sources=[source(1, passage, title="The swimming pool")]) == [(passage, [1])]

@@ -15,6 +15,7 @@ from handlers.ranking.sections import RankingSection
 from schemas.rules import Rules
 from tests.rules import shipped_rules
 
+
 class _Rules(Rules):
     ranking: RankingSection
 
