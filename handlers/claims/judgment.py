@@ -21,7 +21,10 @@ from schemas.needs import Ask, AskModel, Message, SearchVectors, ToolCall, ToolS
 from schemas.replies import ModelFailed, ModelReply, Reply, VectorHit, VectorsReply, VectorsUnavailable
 
 TASK = "decontextualize_claim"
-NO_OPINION = "no opinion"
+ABSTENTIONS = {
+    "unknown language": (ClaimStatus.UNKNOWN_LANGUAGE, "no word lists for the claim's language"),
+    "undecided": (ClaimStatus.UNDECIDED, "the wording does not show whether who, when or where is missing"),
+}
 """What the offline judge replies where it can't judge; from a model it is a reply outside of the protocol."""
 _MOST_CALLS = 8
 """Calls of one reply that are answered; what a storm of them says beyond is left out."""
@@ -150,8 +153,8 @@ def _after_reply(claim: ExtractedClaim, reply: ModelReply, state: _State, settin
         state.open_calls = list(said)
         _note(state, "", ToolOutcome.OVER_LIMIT, times=len(reply.tool_calls) - len(said))
         return _next(claim, state, setting)
-    if reply.call.judged_by == "offline" and reply.text == NO_OPINION:
-        return _verdict(None, ClaimStatus.UNKNOWN_LANGUAGE, "no word lists for the claim's language", state)
+    if reply.call.judged_by == "offline" and reply.text in ABSTENTIONS:
+        return _verdict(None, *ABSTENTIONS[reply.text], state)
     score = None if reply.tool_calls else parse_score(reply.text)
     if score is not None:
         return _verdict(score, ClaimStatus.SUCCESS, "", state)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handlers.claims.judgment import NO_OPINION
+from handlers.claims.judgment import ABSTENTIONS
 from handlers.decontextualize_claim import (
     MOST_ASKS,
     DecontextualizeClaimRules,
@@ -141,17 +141,26 @@ def test_nobody_is_asked_where_nothing_is_claimed(text: str) -> None:
     assert (event.promotable, event.excluded_because) == (False, ClaimExclusion.NO_SCORE)
 
 
-def test_the_offline_judge_has_no_opinion_in_a_language_without_lists() -> None:
-    claim = CLAIM.model_copy(update={"claim_text": "Ella gan\u00f3 el premio ayer.", "source_text": ""})
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("Ella gan\u00f3 el premio ayer.", ClaimStatus.UNKNOWN_LANGUAGE),
+        ("Adults have 32 teeth.", ClaimStatus.UNDECIDED),
+    ],
+)
+def test_the_offline_judge_abstains_where_it_cannot_know(text: str, status: ClaimStatus) -> None:
+    claim = CLAIM.model_copy(update={"claim_text": text, "source_text": ""})
     event = evaluated(answer_offline, claim=claim)
-    assert (event.decontextualization_score, event.status) == (None, ClaimStatus.UNKNOWN_LANGUAGE)
-    assert (event.promotable, event.tries) == (False, 1)
+    assert (event.decontextualization_score, event.status, event.band) == (None, status, ClaimBand.FAILED)
+    assert (event.promotable, event.excluded_because, event.tries) == (False, ClaimExclusion.NO_SCORE, 1)
+    assert event.detail
     assert event.llm is not None
     assert event.llm.judged_by == "offline"
 
 
-def test_a_model_has_an_opinion_in_every_language() -> None:
-    event = evaluated([says(NO_OPINION)])
+@pytest.mark.parametrize("text", ABSTENTIONS)
+def test_a_model_s_abstention_is_no_score(text: str) -> None:
+    event = evaluated([says(text)])
     assert event.status is ClaimStatus.MALFORMED
 
 
