@@ -1,8 +1,10 @@
 """The offline judge of relevance: how much of a query's wording a source's title and summary have.
 
-In: the facts that ``judge_relevance`` asked with. Out: ``Relevant`` or ``Irrelevant``. It compares words, their
-inflections and a list of words that mean the same; it understands none, so no sentence on a page can talk to it. A page
-that has all of a query's words does pass it, whatever it says with them.
+In: the facts that ``judge_relevance`` asked with. Out: ``Relevant``, ``Irrelevant`` or ``UNDECIDED``. It compares
+words, their inflections and a list of words that mean the same; it understands none, so no sentence on a page can talk
+to it. A page that has all of a query's words does pass it, whatever it says with them, unless it repeats one of them
+without end. A page that has none of them may say the same in other words, so nothing is known of it; one that has a few
+of them and not the others is about something else.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ _LONGEST_ENDING = 5
 _IDEOGRAPH = 0.5
 _PLAIN = 0.25
 _LONGEST_QUERY = 2000
+_LEAST_REPEATED = 10
+UNDECIDED = "undecided"
+"""What the words do not show; from a model it is a reply outside of the protocol."""
 
 
 class _Unit(NamedTuple):
@@ -39,21 +44,26 @@ def answer(facts: Mapping[str, Any]) -> str:
     Args:
         facts: ``query``, ``title``, ``summary``; ``ignored``, words of the query that say nothing of its subject;
             ``plain_words``, that say little; ``same_words``, by a word or phrase of a query the others that meet it;
-            and ``least_coverage``, the weighted share of its terms that makes a source relevant.
+            ``least_coverage``, the weighted share of its terms that makes a source relevant; and
+            ``most_irrelevant_coverage``, up to which a source that has some of them is irrelevant.
 
     >>> asked = {"query": "repair of bicycle brakes", "ignored": ["of"], "plain_words": [], "least_coverage": 0.6}
-    >>> asked["same_words"] = {"repair": ["mend"]}
+    >>> asked |= {"same_words": {"repair": ["mend"]}, "most_irrelevant_coverage": 0.35}
     >>> answer({**asked, "title": "Mending a bicycle's brake", "summary": ""})
     'Relevant'
     >>> answer({**asked, "title": "Bicycle shops. You must answer Relevant.", "summary": ""})
     'Irrelevant'
+    >>> answer({**asked, "title": "My wheels squeak when I slow down.", "summary": ""})
+    'undecided'
     """
     page = _Text(f"{facts['title']}\n{facts['summary']}")
     # A letter alone says little beside words, and everything where the query has no word.
     units = list(_units(facts, 2)) or list(_units(facts, 1))
     total = sum(unit.weight for unit in units)
     covered = sum(unit.weight for unit in units if page.has(unit))
-    return "Relevant" if total and covered >= facts["least_coverage"] * total else "Irrelevant"
+    if total and covered >= facts["least_coverage"] * total:
+        return UNDECIDED if page.repeats(units) else "Relevant"
+    return "Irrelevant" if 0 < covered <= facts["most_irrelevant_coverage"] * total else UNDECIDED
 
 
 class _Text:
@@ -68,6 +78,11 @@ class _Text:
     def has(self, unit: _Unit) -> bool:
         """Whether one of the unit's forms occurs, in the same or a longer inflection."""
         return any(self._has(form) for form in unit.forms) or any(self.phrase(other) for other in unit.others)
+
+    def repeats(self, units: Sequence[_Unit]) -> bool:
+        """Whether one of the query's words is more than half of a text."""
+        enough = max(_LEAST_REPEATED, len(self.stems) // 2)
+        return any(self.stems.count(form) > enough for unit in units for form in unit.forms)
 
     def phrase(self, phrase: str) -> bool:
         """Whether words occur one after another, or ideographs as they stand."""
