@@ -19,6 +19,7 @@ from pydantic import Field
 from handlers.page.hints import Hints
 from handlers.page.html import PageBytes, page_bytes, parse_bytes
 from handlers.page.limits import admitted
+from handlers.page.lines import Block
 from handlers.page.outline import Outline
 from handlers.page.reading import PageReadingSection
 from handlers.page.text import count_words, has_cjk, leading_sentences, main_text
@@ -188,7 +189,7 @@ def _paragraphs(page: Outline | None, reading: PageReadingSection) -> list[tuple
         return []
     blocks = main_text(page, reading.max_content_characters).blocks
     found: list[tuple[str, str]] = []
-    for row, group in groupby(blocks, key=lambda block: page.outer[block.element] if block.tag in _CELLS else None):
+    for row, group in groupby(blocks, key=lambda block: _row_of(block, page)):
         cells = list(group)
         short = row is not None and 1 < len(cells) <= _MOST_CELLS
         if short and all(len(cell.text) <= _LONGEST_CELL for cell in cells):
@@ -197,6 +198,13 @@ def _paragraphs(page: Outline | None, reading: PageReadingSection) -> list[tuple
             continue
         found += [(block.tag, block.text) for block in cells if block.tag not in _HEADINGS]
     return found
+
+
+def _row_of(block: Block, page: Outline) -> int | None:
+    """The element of the row that a cell is in; None for another block."""
+    if block.tag not in _CELLS:
+        return None
+    return next((element for element in page.around(block.element) if page.tags[element] == _ROW), None)
 
 
 def _first(page: Outline, names: tuple[str, ...]) -> str:
