@@ -45,7 +45,8 @@ def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPoints
     """The points of a page, at least one (R-224, C-37).
 
     Tier A has an article embedding and its chunks; B its beginning and its summary, one point where the summary is
-    empty or has the same words; C one article embedding. A page without any text has one point, of its title or its address.
+    empty or has the same words; C one article embedding. A page without any text has one point, of its title or its
+    address.
     """
     document_id = document_id_of(page.url)
     payload = _payload(page, document_id)

@@ -100,7 +100,7 @@ def score_by(judge: Judge) -> Score:
         outcome = await decide(judge, decontextualize_claim, read_judgment, event, rules)
         if not isinstance(outcome, Emit):
             return None
-        (evaluated,) = outcome.events
+        evaluated = outcome.events[0]
         assert isinstance(evaluated, ClaimEvaluated)
         return evaluated.decontextualization_score
 
