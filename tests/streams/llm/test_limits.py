@@ -438,13 +438,14 @@ def test_limits_that_a_server_states_are_believed_where_they_are_lower() -> None
     virtually(work)
 
 
-def test_a_wait_for_another_call_ends_with_the_patience() -> None:
+def test_a_wait_for_another_call_or_for_a_share_ends_with_the_patience() -> None:
     async def work() -> None:
         each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=10**9, in_flight=1))
         assert isinstance(await each.turn("task", 1, 1.0), Turn)
-        refused = await each.turn("task", 1, 0.5)
-        assert isinstance(refused, NoTurn)
-        assert refused.waited == pytest.approx(0.5)
+        for waiting in (each, limiter(LIMITS, lambda _: 0.0)):
+            refused = await waiting.turn("task", 1, 0.5)
+            assert isinstance(refused, NoTurn)
+            assert refused.waited == pytest.approx(0.5)
 
     virtually(work)
 
@@ -536,6 +537,40 @@ def test_without_a_share_of_its_own_a_task_borrows_nothing() -> None:
     virtually(work)
 
 
+def test_an_owner_that_waits_is_served_before_a_borrower_that_waits_for_longer() -> None:
+    async def work() -> None:
+        asked = Lending({"claims": 1 / 6, "gate": 5 / 6}).limiter
+        for _ in range(8):  # until both shares are used up
+            await asked.turn("claims", 1, 60.0)
+        borrower = asyncio.create_task(asked.turn("claims", 1, 60.0))
+        await asyncio.sleep(0)
+        owner = await asked.turn("gate", 1, 60.0)
+        assert isinstance(owner, Turn)
+        assert owner.waited < 61.2 / 50 + 0.01
+        assert not borrower.done()
+        assert isinstance(await borrower, Turn)
+
+    virtually(work)
+
+
+def test_a_line_is_foreseen_to_move_with_what_is_lent() -> None:
+    async def work() -> None:
+        asked = Lending({"claims": 1 / 6, "gate": 5 / 6}).limiter
+        await asked.turn("claims", 1, 60.0)
+        turns = await asyncio.gather(*(asked.turn("claims", 1, 20.0) for _ in range(15)))
+        assert all(isinstance(turn, Turn) for turn in turns)
+
+    virtually(work)
+
+
+def test_the_smallest_share_may_have_one_call_under_way() -> None:
+    async def work() -> None:
+        asked = Lending({"one": 0.5, "other": 0.5}, in_flight=1).limiter
+        assert isinstance(await asked.turn("one", 1, 10.0), Turn)
+
+    virtually(work)
+
+
 def test_calls_under_way_are_lent_too_and_never_more_than_the_limit() -> None:
     async def work() -> None:
         lending = Lending({"one": 0.5, "other": 0.5}, in_flight=4)
@@ -543,7 +578,7 @@ def test_calls_under_way_are_lent_too_and_never_more_than_the_limit() -> None:
         assert all(isinstance(turn, Turn) for turn in turns)
         assert isinstance(await lending.limiter.turn("one", 1, 30.0), NoTurn)
         waiting = asyncio.create_task(lending.limiter.turn("one", 1, 30.0))
-        await asyncio.sleep(5)
+        await asyncio.sleep(5.5)
         assert isinstance(turns[3], Turn)
         turns[3].over(None)
         await asyncio.sleep(0)
