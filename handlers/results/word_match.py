@@ -41,6 +41,7 @@ class WordText:
         """Reads the text once, for any number of units."""
         self._folded = fold_words(text)
         stems = [stem_of(word) for word in _words(self._folded)]
+        self._stems = stems
         self._known = frozenset(stems)
         self._sorted = sorted(self._known)
         self._joined = f" {' '.join(stems)} "
@@ -48,6 +49,11 @@ class WordText:
     def has(self, unit: Unit) -> bool:
         """Whether one of the unit's forms occurs, in the same or a longer inflection."""
         return any(self._has(form) for form in unit.forms) or any(self.phrase(other) for other in unit.others)
+
+    def repeats(self, units: Sequence[Unit], least: int) -> bool:
+        """Whether a word of the units is more than half of the text, and more than ``least`` words of it."""
+        enough = max(least, len(self._stems) // 2)
+        return any(self._stems.count(form) > enough for unit in units for form in unit.forms)
 
     def phrase(self, phrase: str) -> bool:
         """Whether words occur one after another, or ideographs as they stand."""
