@@ -12,9 +12,10 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 
+from handlers.page.refusals import PageRefusalsSection, Refusals
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts, cleaned, render
-from handlers.results.patterns import Patterns, joined_words
+from handlers.results.patterns import Patterns, compile_patterns, joined_words
 from handlers.search.reply import REPLY_SCHEMA, SearchReply, read_search_reply
 from handlers.search.rubric import Assessment, assess
 from handlers.search.sections import Bands, SearchEvaluationSection
@@ -35,6 +36,7 @@ class EvaluateSearchRules(Rules):
 
     search_evaluation: SearchEvaluationSection
     patterns: Patterns
+    page_refusals: PageRefusalsSection
     model_tasks: ModelTasks
     prompts: Prompts
 
@@ -42,6 +44,11 @@ class EvaluateSearchRules(Rules):
     def stop_words(self) -> frozenset[str]:
         """Words of a goal that say nothing of its subject, in all languages."""
         return joined_words(self.patterns, "stop_words")
+
+    @cached_property
+    def refusals(self) -> Refusals:
+        """The detector of results that are no content."""
+        return Refusals(self.page_refusals, compile_patterns(self.patterns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +63,10 @@ class _Opinion:
 def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcome | Ask:
     """Asks a judge how good the results are; no results are 0 and worth no call (R-103).
 
-    The judge sees the goal, the required fields, the results and the rubric, in this order (R-082, R-102).
+    The judge sees the goal, the required fields, the results and the rubric, in this order (R-082, R-102). Results that
+    are no content, such as "not found", are left out.
     """
+    batch = _without_refusals(batch, rules)
     found = assess(batch, rules.search_evaluation, rules.stop_words)
     own = _opinion_of(found, rules.search_evaluation)
     if not batch.retrieved_content:
@@ -95,6 +104,7 @@ def read_search(
     if isinstance(reply, ModelUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
     section = rules.search_evaluation
+    batch = _without_refusals(batch, rules)
     found = assess(batch, section, rules.stop_words)
     own = _opinion_of(found, section)
     rubric, model = SearchScoreSource.RUBRIC, SearchScoreSource.MODEL
@@ -106,6 +116,12 @@ def read_search(
     # The offline judge's opinion is the rubric's, and is called so.
     source = model if reply.call.judged_by == "model" else rubric
     return _verdict(batch, rules, found, _listen(said, section), source, SearchOutcome.JUDGED, reply.call)
+
+
+def _without_refusals(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
+    why = rules.refusals.why_no_content
+    kept = [found for found in batch.retrieved_content if why((found.title or "",), found.content, found.url) is None]
+    return batch.model_copy(update={"retrieved_content": tuple(kept)})
 
 
 def recommend(score: float, gaps: str, missing: tuple[str, ...], bands: Bands) -> Recommendation:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from handlers.page.limits import admitted
 from handlers.page.reading import PageReadingSection
+from handlers.page.refusals import PageRefusalsSection, Refusals
 from handlers.results.actionable import actionable_score
 from handlers.results.address import read_address
 from handlers.results.evidence import find_evidence
@@ -21,7 +22,7 @@ from handlers.results.sections import ClassificationSection
 from handlers.results.spans import fold
 from handlers.results.text_shape import measure_text
 from handlers.results.trained import Forest, ResultTrees
-from schemas.retrieval import ClassifiedResult, RetrievedContent
+from schemas.retrieval import ClassifiedResult, ResultType, RetrievedContent
 
 _TITLE_CHARACTERS = 500
 _NAMED_CHARACTERS = 1000
@@ -35,6 +36,7 @@ class ResultClassifier:
         section: ClassificationSection,
         patterns: Patterns,
         reading: PageReadingSection,
+        refusals: PageRefusalsSection,
         trees: ResultTrees,
     ) -> None:
         """Compiles the packs.
@@ -43,11 +45,13 @@ class ResultClassifier:
             section: What is read, how cues weigh, and the bands of the score.
             patterns: How details, addresses and titles are written, by language.
             reading: Limits within which a page is parsed.
+            refusals: Which results are no content.
             trees: What was trained; where there is nothing the cues decide alone.
         """
         self._section = section
         self.patterns = compile_patterns(patterns)
         self._reading = reading
+        self._refusals = Refusals(refusals, self.patterns)
         self._on_page = Forest(trees.page) if trees.page else None
         self._on_text = Forest(trees.text) if trees.text else None
         self._on_short = Forest(trees.short) if trees.short else None
@@ -55,9 +59,19 @@ class ResultClassifier:
     def classify(self, result: RetrievedContent) -> ClassifiedResult:
         """The result with exactly one type (R-020), a score in its band (R-030), confidence and reasons (R-041).
 
-        A missing title, address or text is no error (R-038, R-042); a page that must not be parsed is left aside.
+        A missing title, address or text is no error (R-038, R-042); a page that must not be parsed is left aside. A
+        result that is no content, such as "not found", is NAVIGATION with the score 0: no other one has it.
         """
         observed = self.observe(result)
+        if (refusal := observed.refusal) is not None:
+            return ClassifiedResult(
+                url=result.url,
+                result_type=ResultType.NAVIGATION,
+                actionable_score=0.0,
+                confidence=1.0,
+                content_kind=result.content_kind,
+                because=(f"no content, {refusal.reason}: {refusal.words!r}",),
+            )
         cues = find_cues(observed, self._section, self.patterns)
         trained = self._trained(observed, cues)
         result_type, confidence, because = weigh(cues, self._section.bias, self._section.cues, trained)
@@ -110,6 +124,7 @@ class ResultClassifier:
             title_plural=plural_of(name, languages, patterns),
             defined=is_defined(name, words, patterns),
             rows=find_rows(begin, evidence, patterns),
+            refusal=self._refusals.why_no_content((title,), text, url),
         )
 
     def measures(self, observed: Observed) -> dict[str, float]:

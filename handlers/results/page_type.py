@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from handlers.page.refusals import Refusal
 from handlers.results.address import Address
 from handlers.results.page_shape import PageShape
 from handlers.results.patterns import CompiledPatterns, split_words
@@ -52,6 +53,7 @@ class Observed:
         address_plural, title_plural: The plural that a short name is, "" where it is none.
         defined: Whether the text begins by saying what the title names.
         rows: Rows of the text that look like a listing's.
+        refusal: Why it is no content; None for most.
     """
 
     url: str
@@ -65,6 +67,7 @@ class Observed:
     title_plural: str = ""
     defined: bool = False
     rows: Rows = _NO_ROWS
+    refusal: Refusal | None = None
 
 
 def weigh(

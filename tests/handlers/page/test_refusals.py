@@ -7,14 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.fetch_page import FetchPageRules
-from handlers.page.refusals import why_elsewhere, why_no_content
+from handlers.page.refusals import Refusals, why_elsewhere
 from handlers.results.patterns import compile_patterns
 from schemas.replies import FetchFailure
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(FetchPageRules)
-SECTION, PATTERNS = RULES.page_refusals, compile_patterns(RULES.patterns)
+SECTION = RULES.page_refusals
+REFUSALS = Refusals(SECTION, compile_patterns(RULES.patterns))
 SOFT_404, CHALLENGE, NOTHING = FetchFailure.SOFT_404, FetchFailure.CHALLENGE, FetchFailure.NO_CONTENT
+
+
+def reason_of(title: str, text: str, url: str = "") -> FetchFailure | None:
+    refusal = REFUSALS.why_no_content((title,), text, url)
+    return None if refusal is None else refusal.reason
+
+
 ARTICLE = "The council met on Tuesday and spoke for three hours about the bridge. " * 40
 TEASERS = "The bridge opens in May. The library stays shut. Five new buses. " * 20
 
@@ -113,7 +121,7 @@ TEASERS = "The bridge opens in May. The library stays shut. Five new buses. " * 
     ],
 )
 def test_what_a_page_says_of_itself(title: str, text: str, expected: FetchFailure | None) -> None:
-    assert why_no_content((title,), text, SECTION, PATTERNS) is expected
+    assert reason_of(title, text) is expected
 
 
 @pytest.mark.parametrize(
@@ -152,11 +160,14 @@ def test_what_a_page_says_of_itself(title: str, text: str, expected: FetchFailur
     ],
 )
 def test_what_only_sounds_like_it_is_content(title: str, text: str) -> None:
-    assert why_no_content((title,), text, SECTION, PATTERNS) is None
+    assert reason_of(title, text) is None
 
 
 def test_any_of_the_titles_may_say_it() -> None:
-    assert why_no_content(("Harbour News", "Harbour News", "Page not found"), TEASERS, SECTION, PATTERNS) is SOFT_404
+    refusal = REFUSALS.why_no_content(("Harbour News", "Harbour News", "Page not found"), TEASERS)
+    assert refusal is not None
+    assert refusal.reason is SOFT_404
+    assert refusal.words == "page not found"
 
 
 @pytest.mark.parametrize(
@@ -187,6 +198,6 @@ def test_where_redirects_led(asked: str, final: str, expected: FetchFailure | No
 
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_nothing_raises(one: str, other: str) -> None:
-    why_no_content((one,), other, SECTION, PATTERNS)
+    REFUSALS.why_no_content((one,), other, f"http://a.example/{one}")
     why_elsewhere(f"http://a.example/{one}", f"http://a.example/{other}", SECTION)
     why_elsewhere(one, other, SECTION)
