@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import Field
 
 from handlers.page.links import canonical_url, host_of, registrable_domain
-from handlers.page.text import count_words
+from handlers.page.text import count_words, has_cjk
 from handlers.results.evidence import find_evidence
 from handlers.results.patterns import CompiledPatterns
 from schemas.replies import FetchFailure
@@ -118,38 +118,44 @@ class Refusals:
         if is_short and (sure := min(found & self._sure.keys(), key=said.find, default=None)):
             return Refusal(self._sure[sure], sure)
         refusal = Refusal(self._titles[named], named) if named else self._remark(found, said) if is_short else None
-        if (
-            refusal is None
-            and (of := sorted(found.intersection(section.consent.of)))
-            and not found.isdisjoint(section.consent.said)
-        ):
-            refusal = Refusal(FetchFailure.CHALLENGE, of[0])
-        return None if refusal is None or self._has_content(text, found) else refusal
+        wants, asks = section.consent.of, section.consent.said
+        if refusal is None and (of := found.intersection(wants)) and not found.isdisjoint(asks):
+            refusal = Refusal(FetchFailure.CHALLENGE, min(of))
+        if refusal is None:
+            return None
+        refusing = {refusal.words, *found.intersection((*self._sure, *self._remarks, *wants, *asks))}
+        return None if self._has_content(text, refusing) else refusal
 
     def _phrases_in(self, said: str) -> set[str]:
         begins = self._short.union({said[at : at + 3] for at in range(len(said) - 2)} & self._by_begin.keys())
         return {phrase for begin in begins for phrase in self._by_begin[begin] if phrase in said}
 
     def _remark(self, found: set[str], said: str) -> Refusal | None:
-        if remarks := sorted(found & self._remarks.keys()):
-            return Refusal(self._remarks[remarks[0]], remarks[0])
-        for reason, pair in self._together:
-            of, what = found.intersection(pair.of), found.intersection(pair.said)
-            for sentence in _SENTENCE_END.split(said) if of and what else ():
-                if any(one in sentence for one in of) and any(other in sentence for other in what):
-                    return Refusal(reason, " ".join(sentence.split())[:100])
+        """The first remark in a sentence that is not prose."""
+        if self._remarks.keys().isdisjoint(found) and len(found) < 2:
+            return None
+        for sentence in filter(self._is_no_prose, map(_one_line, _SENTENCE_END.split(said))):
+            for remark in found & self._remarks.keys():
+                if remark.strip() in sentence:
+                    return Refusal(self._remarks[remark], remark)
+            for reason, pair in self._together:
+                if all(any(phrase in sentence for phrase in found.intersection(side)) for side in (pair.of, pair.said)):
+                    return Refusal(reason, sentence[:100])
         return None
 
-    def _has_content(self, text: str, found: set[str]) -> bool:
-        """Whether prose or a detail is left without the sentences with a phrase, or details of two kinds with them."""
-        left = [part for part in _SENTENCE_END.split(text) if not any(phrase in _lower(part) for phrase in found)]
-        words = (count_words(part) for part in left)
-        prose = sum(count for count in words if count >= self.section.sentence_words)
+    def _has_content(self, text: str, refusing: set[str]) -> bool:
+        """Whether prose or a detail is left without the sentences that refuse, or details of two kinds with them."""
+        sentences = ((sentence, _one_line(_lower(sentence))) for sentence in _SENTENCE_END.split(text))
+        left = [sentence for sentence, lower in sentences if not any(phrase.strip() in lower for phrase in refusing)]
+        prose = sum(_words(sentence) for sentence in left if not self._is_no_prose(sentence))
         return (
             prose >= self.section.prose_words
             or bool(find_evidence("\n".join(left), self._patterns, 1))
             or len({detail.kind for detail in find_evidence(text, self._patterns, 1)}) > 1
         )
+
+    def _is_no_prose(self, sentence: str) -> bool:
+        return _words(sentence) < self.section.sentence_words
 
 
 def why_elsewhere(asked: str, final: str, section: PageRefusalsSection) -> FetchFailure | None:
@@ -173,9 +179,17 @@ def _lower(text: str) -> str:
     return f" {text} ".lower().replace("’", "'").replace("\n", " \n ")
 
 
+def _words(text: str) -> float:
+    return count_words(text) / (2 if has_cjk(text) else 1)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _parts(title: str) -> Iterable[str]:
     """A title as a whole and in its parts, lower-case and without punctuation around them."""
-    lowered = " ".join(_lower(title).split())
+    lowered = _one_line(_lower(title))
     return [part.strip(_AROUND) for part in (lowered, *_BETWEEN_PARTS.split(lowered))]
 
 
