@@ -14,6 +14,7 @@ from handlers.results.address import read_address
 from handlers.results.evidence import find_evidence
 from handlers.results.measures import page_measures, text_measures
 from handlers.results.names import is_defined, languages_of, plural_of
+from handlers.results.offers import find_offers
 from handlers.results.page_shape import PageShape, measure_page
 from handlers.results.page_type import Cue, Observed, cue_sums, find_cues, first_part, weigh
 from handlers.results.patterns import Patterns, compile_patterns, split_words
@@ -26,6 +27,7 @@ from schemas.retrieval import ClassifiedResult, ResultType, RetrievedContent
 
 _TITLE_CHARACTERS = 500
 _NAMED_CHARACTERS = 1000
+_OFFER_CHARACTERS = 400
 
 
 class ResultClassifier:
@@ -108,9 +110,9 @@ class ResultClassifier:
         # A full text mentions dates and prices of everything around it: only those of its beginning are its own.
         reach = section.lead_characters if result.content_kind == "full" else len(text)
         begin = text[: section.lead_characters]
-        name = split_words(first_part(fold(title)))
-        words = split_words(fold(text[:_NAMED_CHARACTERS]))
-        languages = languages_of([*split_words(fold(title)), *words], patterns)
+        named, shown = fold(title), fold(text[:_NAMED_CHARACTERS])
+        name, words = split_words(first_part(named)), split_words(shown)
+        languages = languages_of([*split_words(named), *words], patterns)
         return Observed(
             url=url,
             title=title,
@@ -120,10 +122,12 @@ class ResultClassifier:
             page=page,
             evidence=evidence,
             kinds=frozenset(detail.kind for detail in evidence if detail.start < reach),
-            address_plural=plural_of(address.name, languages, patterns),
+            # Where the title has the same words, it also has the prepositions between them.
+            address_plural="" if set(address.name) <= set(name) else plural_of(address.name, languages, patterns),
             title_plural=plural_of(name, languages, patterns),
             defined=is_defined(name, words, patterns),
             rows=find_rows(begin, evidence, patterns),
+            offers=find_offers(named, shown[:_OFFER_CHARACTERS], patterns),
             refusal=self._refusals.why_no_content((title,), text, url),
         )
 

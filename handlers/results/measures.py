@@ -46,6 +46,10 @@ def text_measures(observed: Observed, url: str, patterns: CompiledPatterns, with
         "text_longest_run": text.longest_run,
         "text_first_end": text.first_end,
         "text_ideographs": text.ideographs,
+        "offers_calls": observed.offers.calls,
+        "offers_counted": bool(observed.offers.counted),
+        "offers_placed": bool(observed.offers.placed),
+        "offers_reports": observed.offers.reports,
         **_of_details(observed.evidence, within),
     }
 
@@ -121,6 +125,8 @@ def _of_address(observed: Observed, url: str) -> dict[str, float]:
         "address_parent": bool(address.parent),
         "address_host": bool(address.host_listing),
         "address_navigation": bool(address.navigation),
+        "address_information": bool(address.information),
+        "address_offers": bool(address.offers),
         "address_identifier": bool(address.identifier),
         "address_plural": bool(observed.address_plural),
         "address_words": address.words,

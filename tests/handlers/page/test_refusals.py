@@ -177,7 +177,7 @@ def test_what_a_page_says_of_itself(title: str, text: str, expected: FetchFailur
         ),
         (
             "Ring road",
-            "Drivers met unusual traffic at dawn. The tunnel is shut at night and under maintenance until May, say the roads office and town.",
+            "Unusual traffic at dawn. The tunnel is shut at night and under maintenance until May, as the county said.",
         ),
         ("The Lantern Book", "The book is available for purchase at the museum. It has 120 pictures."),
         ("City parking", "On the parking page of the town you can pay for a space by the hour."),
