@@ -93,11 +93,11 @@ class Refusals:
             *section.mentions,
             *(side for pair in pairs for side in pair.of + pair.said),
         }
-        # A phrase is looked for only where its first three characters occur: a text has few of them.
-        self._by_begin: dict[str, list[str]] = {}
-        for phrase in sorted(phrases):
-            self._by_begin.setdefault(phrase[:3], []).append(phrase)
-        self._short = {begin for begin in self._by_begin if len(begin) < 3}
+        # A phrase is looked for only where its first word occurs, if its script has blanks between words.
+        self._unspaced = [phrase for phrase in sorted(phrases) if has_cjk(phrase)]
+        self._by_word: dict[str, list[str]] = {}
+        for phrase in sorted(phrases.difference(self._unspaced)):
+            self._by_word.setdefault(phrase.split()[0], []).append(phrase)
 
     def why_no_content(self, titles: Sequence[str], text: str, url: str = "") -> Refusal | None:
         """Why a page is not content; None where it is (R-273).
@@ -115,7 +115,7 @@ class Refusals:
         if (named is None and not found) or not found.isdisjoint(section.mentions) or (named and _is_about(url, named)):
             return None
         is_short = len(text) <= section.short_characters
-        if is_short and (sure := min(found & self._sure.keys(), key=said.find, default=None)):
+        if is_short and (sure := min(sorted(found & self._sure.keys()), key=said.find, default=None)):
             return Refusal(self._sure[sure], sure)
         refusal = Refusal(self._titles[named], named) if named else self._remark(found, said) if is_short else None
         wants, asks = section.consent.of, section.consent.said
@@ -127,15 +127,16 @@ class Refusals:
         return None if self._has_content(text, refusing) else refusal
 
     def _phrases_in(self, said: str) -> set[str]:
-        begins = self._short.union({said[at : at + 3] for at in range(len(said) - 2)} & self._by_begin.keys())
-        return {phrase for begin in begins for phrase in self._by_begin[begin] if phrase in said}
+        words = {word.strip(_AROUND) for word in said.split()} & self._by_word.keys()
+        found = {phrase for word in words for phrase in self._by_word[word] if phrase in said}
+        return found.union(phrase for phrase in self._unspaced if phrase in said) if has_cjk(said) else found
 
     def _remark(self, found: set[str], said: str) -> Refusal | None:
         """The first remark in a sentence that is not prose."""
         if self._remarks.keys().isdisjoint(found) and len(found) < 2:
             return None
         for sentence in filter(self._is_no_prose, map(_one_line, _SENTENCE_END.split(said))):
-            for remark in found & self._remarks.keys():
+            for remark in sorted(found & self._remarks.keys()):
                 if remark.strip() in sentence:
                     return Refusal(self._remarks[remark], remark)
             for reason, pair in self._together:

@@ -27,7 +27,6 @@ from schemas.retrieval import ClassifiedResult, ResultType, RetrievedContent
 
 _TITLE_CHARACTERS = 500
 _NAMED_CHARACTERS = 1000
-_OFFER_CHARACTERS = 400
 
 
 class ResultClassifier:
@@ -111,8 +110,8 @@ class ResultClassifier:
         reach = section.lead_characters if result.content_kind == "full" else len(text)
         begin = text[: section.lead_characters]
         named, shown = fold(title), fold(text[:_NAMED_CHARACTERS])
-        name, words = split_words(first_part(named)), split_words(shown)
-        languages = languages_of([*split_words(named), *words], patterns)
+        name, named_words, words = split_words(first_part(named)), split_words(named), split_words(shown)
+        languages = languages_of([*named_words, *words], patterns)
         return Observed(
             url=url,
             title=title,
@@ -127,7 +126,7 @@ class ResultClassifier:
             title_plural=plural_of(name, languages, patterns),
             defined=is_defined(name, words, patterns),
             rows=find_rows(begin, evidence, patterns),
-            offers=find_offers(named, shown[:_OFFER_CHARACTERS], patterns),
+            offers=find_offers(named, named_words, shown, words, patterns),
             refusal=self._refusals.why_no_content((title,), text, url),
         )
 

@@ -20,6 +20,7 @@ _SENTENCE_END = re.compile(r"[.!?:。！？]\s|[。！？\n]")
 _ONLY_DIGITS = str.maketrans("", "", ".,")
 _AFTER_CHARACTERS, _AFTER_WORDS = 60, 4
 _CALL_CHARACTERS = 40
+_CHARACTERS, _WORDS = 400, 80
 _MOST_NUMBERS = 12
 _LEAST_COUNTED = 20
 """Of fewer things a text may well tell one by one."""
@@ -42,16 +43,21 @@ class Offers:
     reports: int = 0
 
 
-def find_offers(title: str, text: str, patterns: CompiledPatterns) -> Offers:
-    """Looks through a title and the beginning of a text, both folded."""
-    named, words = split_words(title), split_words(text)
-    sentences = (split_words(sentence[:_CALL_CHARACTERS]) for sentence in _SENTENCE_END.split(text))
-    calls = sum(bool(patterns.offer_calls.find(begin, (0,))) for begin in sentences if begin)
+def find_offers(
+    title: str, title_words: Sequence[str], text: str, words: Sequence[str], patterns: CompiledPatterns
+) -> Offers:
+    """Looks through a title and the beginning of a text, both folded, and their words."""
+    text, both = text[:_CHARACTERS], [list(title_words), list(words[:_WORDS])]
+    calls = sum(
+        bool(patterns.offer_calls.find(begin, (0,)))
+        for sentence in _SENTENCE_END.split(text)
+        if (begin := split_words(sentence[:_CALL_CHARACTERS]))
+    )
     return Offers(
-        calls=calls + len({*patterns.offer_phrases.find(named), *patterns.offer_phrases.find(words)}),
+        calls=calls + len({phrase for found in both for phrase in patterns.offer_phrases.find(found)}),
         counted=_counted(title, patterns) or _counted(text, patterns),
-        placed=_placed(named, patterns),
-        reports=len({*patterns.report_phrases.find(named), *patterns.report_phrases.find(words)}),
+        placed=_placed(title_words, patterns),
+        reports=len({phrase for found in both for phrase in patterns.report_phrases.find(found)}),
     )
 
 
