@@ -16,12 +16,13 @@ from handlers.results.measures import page_measures, text_measures
 from handlers.results.names import is_defined, languages_of, plural_of
 from handlers.results.offers import find_offers
 from handlers.results.page_shape import PageShape, measure_page
-from handlers.results.page_type import Cue, Observed, cue_sums, find_cues, first_part, weigh
+from handlers.results.page_type import Cue, Observed, cue_sums, find_cues, weigh
 from handlers.results.patterns import Patterns, compile_patterns, split_words
 from handlers.results.rows import find_rows
 from handlers.results.sections import ClassificationSection
 from handlers.results.spans import fold
 from handlers.results.text_shape import measure_text
+from handlers.results.titles import read_title
 from handlers.results.trained import Forest, ResultTrees
 from schemas.retrieval import ClassifiedResult, ResultType, RetrievedContent
 
@@ -73,7 +74,7 @@ class ResultClassifier:
                 content_kind=result.content_kind,
                 because=(f"no content, {refusal.reason}: {refusal.words!r}",),
             )
-        cues = find_cues(observed, self._section, self.patterns)
+        cues = find_cues(observed, self._section)
         trained = self._trained(observed, cues)
         result_type, confidence, because = weigh(cues, self._section.bias, self._section.cues, trained)
         return ClassifiedResult(
@@ -109,12 +110,12 @@ class ResultClassifier:
         # A full text mentions dates and prices of everything around it: only those of its beginning are its own.
         reach = section.lead_characters if result.content_kind == "full" else len(text)
         begin = text[: section.lead_characters]
-        named, shown = fold(title), fold(text[:_NAMED_CHARACTERS])
-        name, named_words, words = split_words(first_part(named)), split_words(named), split_words(shown)
-        languages = languages_of([*named_words, *words], patterns)
+        read, shown = read_title(title, patterns), fold(text[:_NAMED_CHARACTERS])
+        name, words = read.name, split_words(shown)
+        languages = languages_of([*read.words, *words], patterns)
         return Observed(
             url=url,
-            title=title,
+            title=read,
             address=address,
             # How a text is built shows in its beginning, and texts of one length can be compared.
             text=measure_text(begin, patterns),
@@ -126,7 +127,7 @@ class ResultClassifier:
             title_plural=plural_of(name, languages, patterns),
             defined=is_defined(name, words, patterns),
             rows=find_rows(begin, evidence, patterns),
-            offers=find_offers(named, named_words, shown, words, patterns),
+            offers=find_offers(read, shown, words, patterns),
             refusal=self._refusals.why_no_content((title,), text, url),
         )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from handlers.results.patterns import CompiledPatterns, split_words
+from handlers.results.titles import Title
 
 _NUMBER = re.compile(r"\d[\d.,]{0,12}")
 _COUNT_END = re.compile(r"[.!?:;。！？]\s|\d")
@@ -22,8 +23,8 @@ _AFTER_CHARACTERS, _AFTER_WORDS = 60, 4
 _CALL_CHARACTERS = 40
 _CHARACTERS, _WORDS = 400, 80
 _MOST_NUMBERS = 12
-_LEAST_COUNTED = 20
-"""Of fewer things a text may well tell one by one."""
+_LEAST_COUNTED, _LEAST_IN_TITLE = 20, 5
+"""Of fewer things a text may well tell one by one; a title has room for none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,9 @@ class Offers:
     reports: int = 0
 
 
-def find_offers(
-    title: str, title_words: Sequence[str], text: str, words: Sequence[str], patterns: CompiledPatterns
-) -> Offers:
-    """Looks through a title and the beginning of a text, both folded, and their words."""
-    text, both = text[:_CHARACTERS], [list(title_words), list(words[:_WORDS])]
+def find_offers(title: Title, text: str, words: Sequence[str], patterns: CompiledPatterns) -> Offers:
+    """Looks through a title and the beginning of a folded text and its words."""
+    text, both = text[:_CHARACTERS], [list(title.words), list(words[:_WORDS])]
     calls = sum(
         bool(patterns.offer_calls.find(begin, (0,)))
         for sentence in _SENTENCE_END.split(text)
@@ -55,18 +54,18 @@ def find_offers(
     )
     return Offers(
         calls=calls + len({phrase for found in both for phrase in patterns.offer_phrases.find(found)}),
-        counted=_counted(title, patterns) or _counted(text, patterns),
-        placed=_placed(title_words, patterns),
+        counted=_counted(title.folded, _LEAST_IN_TITLE, patterns) or _counted(text, _LEAST_COUNTED, patterns),
+        placed=_placed(title.words, patterns),
         reports=len({phrase for found in both for phrase in patterns.report_phrases.find(found)}),
     )
 
 
-def _counted(text: str, patterns: CompiledPatterns) -> str:
+def _counted(text: str, least: int, patterns: CompiledPatterns) -> str:
     for place, number in enumerate(_NUMBER.finditer(text)):
         if place == _MOST_NUMBERS:
             break
         after = text[number.end() : number.end() + _AFTER_CHARACTERS]
-        if int(number.group().translate(_ONLY_DIGITS)) < _LEAST_COUNTED:
+        if int(number.group().translate(_ONLY_DIGITS)) < least:
             continue
         words = split_words(_COUNT_END.split(after, maxsplit=1)[0])[:_AFTER_WORDS]
         if found := patterns.offer_nouns.find(words):

@@ -8,7 +8,6 @@ share under softmax, and the reasons are the cues that carried the decision. No 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,22 +15,17 @@ from handlers.page.refusals import Refusal
 from handlers.results.address import Address
 from handlers.results.offers import Offers
 from handlers.results.page_shape import PageShape
-from handlers.results.patterns import CompiledPatterns, split_words
 from handlers.results.rows import Rows
 from handlers.results.sections import ClassificationSection, CueWeight
-from handlers.results.spans import fold
 from handlers.results.text_shape import TextShape
+from handlers.results.titles import Title
 from schemas.retrieval import Evidence, ResultType
 
 _REASONS = 4
-_TITLE_PART = re.compile(r"\s[|·•—–»-]\s|[|:]")
-_NAMED_PART = re.compile(r"\s[|·•—–»-]\s|[|｜丨_]")
-_HEADLINE_WORDS = 5
 _ROWS = 3
 _CARDS = 4
 _SHORT_WORDS = 100
 _INFORMING_WORDS = 8
-_IDEOGRAPHS = range(0x3400, 0xA000)
 _NO_WEIGHT = CueWeight()
 _NO_ROWS = Rows()
 _NO_OFFERS = Offers()
@@ -61,7 +55,7 @@ class Observed:
     """
 
     url: str
-    title: str
+    title: Title
     address: Address
     text: TextShape
     page: PageShape | None
@@ -111,36 +105,11 @@ def cue_sums(cues: tuple[Cue, ...], bias: CueWeight, weights: Mapping[str, CueWe
     ]
 
 
-def first_part(title: str) -> str:
-    """The part of a title before the site's name.
-
-    >>> first_part("running shoes | the shoe shop")
-    'running shoes'
-    """
-    return _TITLE_PART.split(title, 1)[0].strip()
-
-
-def headline_words(title: str) -> float:
-    """Words of the longest part of a title, since names of sites are short; two ideographs count as a word.
-
-    >>> headline_words("sitting pretty: five porches that will transform your home | the house")
-    9.0
-    >>> headline_words("running shoes | the shoe shop")
-    3.0
-    """
-    found = 0.0
-    for part in _NAMED_PART.split(title):
-        words = split_words(part)
-        ideographs = sum(ord(word[0]) in _IDEOGRAPHS for word in words)
-        found = max(found, len(words) - ideographs / 2)
-    return found
-
-
-def find_cues(observed: Observed, section: ClassificationSection, patterns: CompiledPatterns) -> tuple[Cue, ...]:
+def find_cues(observed: Observed, section: ClassificationSection) -> tuple[Cue, ...]:
     """All cues of a result, those that are absent left out."""
     found = [
         *_address_cues(observed),
-        *_title_cues(observed.title, patterns),
+        *_title_cues(observed.title),
         _plural_cue(observed),
         *_offer_cues(observed),
         *_text_cues(observed, section),
@@ -183,17 +152,11 @@ def _address_cues(observed: Observed) -> Iterator[Cue]:
     yield Cue("address_short", float(short), "the address ends in a short name")
 
 
-def _title_cues(title: str, patterns: CompiledPatterns) -> Iterator[Cue]:
-    folded = fold(" ".join(title.split()))
-    first = first_part(folded)
-    # What stands behind a headline is the name of a site or of a section.
-    named = first if len(first.split()) >= _HEADLINE_WORDS else folded
-    listing = next((match.group() for p in patterns.listing_titles if (match := p.search(named))), "")
-    yield Cue("title_listing", float(bool(listing)), f"the title reads as a listing's: {listing.strip()!r}")
-    navigation = next((match.group() for p in patterns.navigation_titles if (match := p.search(named))), "")
-    yield Cue("title_navigation", float(bool(navigation)), f"the title reads as navigation: {navigation.strip()!r}")
-    long = headline_words(folded)
-    yield Cue("title_headline", _ramp(long, 4, 9), f"the title has the length of a headline: {long:g} words")
+def _title_cues(title: Title) -> Iterator[Cue]:
+    listing, navigation, words = title.listing, title.navigation, title.headline
+    yield Cue("title_listing", float(bool(listing)), f"the title reads as a listing's: {listing!r}")
+    yield Cue("title_navigation", float(bool(navigation)), f"the title reads as navigation: {navigation!r}")
+    yield Cue("title_headline", _ramp(words, 4, 9), f"the title has the length of a headline: {words:g} words")
 
 
 def _plural_cue(observed: Observed) -> Cue:

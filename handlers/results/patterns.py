@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import compress, count
 
 from pydantic import Field
 
@@ -95,7 +96,9 @@ class Phrases:
         [('read', 'more'), ('view', 'event')]
         """
         found: list[tuple[str, ...]] = []
-        for place in range(len(words)) if places is None else places:
+        if places is None:
+            places = compress(count(), map(self.firsts.__contains__, words))
+        for place in places:
             for phrase in self._by_first.get(words[place], ()):
                 if words[place : place + len(phrase)] == phrase:
                     found.append(tuple(phrase))
