@@ -16,6 +16,7 @@ from handlers.results.patterns import CompiledPatterns, split_words
 from handlers.results.titles import Title
 
 _NUMBER = re.compile(r"\d[\d.,]{0,12}")
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _COUNT_END = re.compile(r"[.!?:;。！？]\s|\d")
 _SENTENCE_END = re.compile(r"[.!?:。！？]\s|[。！？\n]")
 _ONLY_DIGITS = str.maketrans("", "", ".,")
@@ -65,7 +66,7 @@ def _counted(text: str, least: int, patterns: CompiledPatterns) -> str:
         if place == _MOST_NUMBERS:
             break
         after = text[number.end() : number.end() + _AFTER_CHARACTERS]
-        if int(number.group().translate(_ONLY_DIGITS)) < least:
+        if int(number.group().translate(_ONLY_DIGITS)) < least or _YEAR.fullmatch(number.group()):
             continue
         words = split_words(_COUNT_END.split(after, maxsplit=1)[0])[:_AFTER_WORDS]
         if found := patterns.offer_nouns.find(words):
