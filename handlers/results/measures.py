@@ -45,11 +45,9 @@ def text_measures(observed: Observed, url: str, patterns: CompiledPatterns, with
         "text_longest_run": text.longest_run,
         "text_first_end": text.first_end,
         "text_ideographs": text.ideographs,
-        "offers_calls": observed.offers.calls,
-        "offers_counted": bool(observed.offers.counted),
-        "offers_placed": bool(observed.offers.placed),
-        "offers_reports": observed.offers.reports,
         **_of_details(observed.evidence, within),
+        # The build of a page says more than the words in it.
+        **(_of_offers(observed) if observed.page is None else {}),
     }
 
 
@@ -124,8 +122,6 @@ def _of_address(observed: Observed, url: str) -> dict[str, float]:
         "address_parent": bool(address.parent),
         "address_host": bool(address.host_listing),
         "address_navigation": bool(address.navigation),
-        "address_information": bool(address.information),
-        "address_offers": bool(address.offers),
         "address_identifier": bool(address.identifier),
         "address_plural": bool(observed.address_plural),
         "address_words": address.words,
@@ -152,6 +148,18 @@ def _of_title(observed: Observed, patterns: CompiledPatterns) -> dict[str, float
         "title_listing": bool(title.listing),
         "title_navigation": bool(title.navigation),
         "title_plural": bool(observed.title_plural),
+    }
+
+
+def _of_offers(observed: Observed) -> dict[str, float]:
+    offers, address = observed.offers, observed.address
+    return {
+        "offers_calls": offers.calls,
+        "offers_counted": bool(offers.counted),
+        "offers_placed": bool(offers.placed),
+        "offers_reports": offers.reports,
+        "address_information": bool(address.information),
+        "address_offers": bool(address.offers),
     }
 
 
