@@ -13,6 +13,7 @@ from pydantic import Field
 
 from handlers.page.links import canonical_url
 from handlers.page.reading import PageReadingSection
+from handlers.page.refusals import PageRefusalsSection
 from handlers.results.classifier import ResultClassifier
 from handlers.results.distinct import distinct_results
 from handlers.results.extraction import ExtractionSection, share_details
@@ -36,12 +37,15 @@ class ClassifyResultsRules(Rules):
     retrievalEvaluation: RetrievalEvaluationSection  # noqa: N815 - the section's name comes from the source document
     extraction: ExtractionSection
     page_reading: PageReadingSection
+    page_refusals: PageRefusalsSection
     result_trees: ResultTrees = Field(default_factory=ResultTrees)
 
     @cached_property
     def classifier(self) -> ResultClassifier:
         """The classifier under these rules; its patterns are compiled once."""
-        return ResultClassifier(self.classification, self.patterns, self.page_reading, self.result_trees)
+        return ResultClassifier(
+            self.classification, self.patterns, self.page_reading, self.page_refusals, self.result_trees
+        )
 
 
 def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outcome:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from handlers.page.reading import PageReadingSection
+from handlers.page.refusals import PageRefusalsSection, Refusals
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts, cleaned, render
 from handlers.relevance.sections import RelevanceGateSection
@@ -42,6 +43,7 @@ class EvaluateSearchRules(Rules):
     patterns: Patterns
     relevance_gate: RelevanceGateSection
     page_reading: PageReadingSection
+    page_refusals: PageRefusalsSection
     model_tasks: ModelTasks
     prompts: Prompts
 
@@ -50,6 +52,11 @@ class EvaluateSearchRules(Rules):
         """Reads goals and results under these rules; its word lists are compiled once."""
         gate = self.relevance_gate
         return QueryReader(self.patterns, self.search_evaluation.goal_words, gate.plain_words, gate.same_words)
+
+    @cached_property
+    def refusals(self) -> Refusals:
+        """The detector of results that are no content."""
+        return Refusals(self.page_refusals, self.reader.patterns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,7 @@ def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcom
     """Asks a judge how good the results are; no results are 0 and worth no call (R-103).
 
     The judge sees the goal, the required fields, the distinct results and the rubric, in this order (R-082, R-102).
+    Results that are no content, such as "not found", are left out.
     """
     batch = _read(batch, rules)
     found = assess(batch, rules.search_evaluation, rules.reader)
@@ -129,7 +137,10 @@ def recommend(score: float, gaps: str, missing: tuple[str, ...], bands: Bands) -
 
 
 def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
-    """The batch with results of one canonical address merged, each with the text of its page where that says more."""
+    """The batch with results of one canonical address merged, each with the text of its page where that says more.
+
+    Results that are no content are left out.
+    """
     section, patterns = rules.search_evaluation, rules.reader.patterns
     most = section.max_text_characters
     read = []
@@ -137,7 +148,9 @@ def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
         page = page_of(
             result.html, "", patterns, rules.page_reading, max_html=section.max_html_characters, max_text=most
         )
-        read.append(with_page(result, page, most))
+        found = with_page(result, page, most)
+        if rules.refusals.why_no_content((found.title or "",), found.content, found.url) is None:
+            read.append(found)
     return batch.model_copy(update={"retrieved_content": tuple(read)})
 
 
