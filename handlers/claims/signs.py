@@ -54,7 +54,6 @@ class SignWeights(Section):
     start: float = Field(description="Of a claim without any sign.")
     gap: float = Field(description="For each gap.")
     resolved_pronoun: float = Field(description="For a pronoun that may mean something named before it in the claim.")
-    speaker: float = Field(description="For a pronoun of the first or second person, where nothing is asked.")
     definite: float = Field(description="For a definite noun phrase with nothing that says which one.")
     stand_in: float = Field(description="For a word that compares with something left out, or stands for it.")
     connective: float = Field(description="For a sentence that begins as a continuation of one before it.")
@@ -130,6 +129,8 @@ def signs_of(claim: str, source: str, section: ClaimSigns) -> Signs | None:
         open_ones, others = _pronouns(sentence)
         gaps += ["pronoun"] * open_ones + ["pointing"] * occurrences(sentence, "pointing") + _role(sentence, named)
         resolved += others
+        if not named and not _asks(sentence):
+            gaps += ["speaker"] * occurrences(sentence, "speakers")
         has_year = bool(_YEAR.search(sentence.text))
         if not has_year:
             gaps += ["relative_time"] * occurrences(sentence, "relative_times")
@@ -142,7 +143,6 @@ def signs_of(claim: str, source: str, section: ClaimSigns) -> Signs | None:
         gaps.append("fragment")
     counts = {
         "resolved_pronoun": resolved,
-        "speaker": sum(0 if _asks(sentence) else occurrences(sentence, "speakers") for sentence in sentences),
         "definite": sum(_bare_definites(sentence) for sentence in sentences),
         "stand_in": sum(occurrences(sentence, "stand_ins") for sentence in sentences),
         "connective": sum(begins_with(sentence, "connectives") for sentence in sentences),

@@ -78,6 +78,8 @@ def score(claim: str, source: str = "") -> float | None:
         ("unplaced", "Die Mieten stiegen um 4 Prozent."),
         ("unplaced", "Huslejen steg 4 procent."),
         ("unplaced", "失業率降至3.4%。"),
+        ("speaker", "We will open three new stores."),
+        ("speaker", "本公司於六點營業"),
         ("fragment", "October 2023."),
         ("fragment", "2023年10月。"),
     ],
@@ -141,7 +143,6 @@ def test_the_wording_may_not_show_it(claim: str) -> None:
     ("sign", "claim"),
     [
         ("resolved_pronoun", "The Royal Opera says that it opened in 1911."),
-        ("speaker", "Our bakery in Bergen opens at six."),
         ("definite", "Clara Voss polished the lens."),
         ("stand_in", "Zink ist billiger."),
         ("connective", "Deshalb stieg der Preis."),
@@ -157,7 +158,7 @@ def test_weaker_signs_are_counted(sign: str, claim: str) -> None:
 def test_a_question_has_no_event_and_its_speaker_is_idle() -> None:
     signs = signs_of("What can I do when prices rose by 12 percent?", "", SECTION)
     assert signs is not None
-    assert (signs.gaps, signs.counts["speaker"]) == ((), 0)
+    assert signs.gaps == ()
 
 
 @pytest.mark.parametrize(
