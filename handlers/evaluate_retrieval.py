@@ -304,6 +304,8 @@ def _fallback(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> JudgeS
     best = [0.0] * len(facets)
     relevant = 0
     for content, result in zip(contents, batch.results, strict=False):
+        if result.actionable_score == 0.0:
+            continue  # an error page, a wall: its words answer nothing
         is_listing = result.result_type is ResultType.AGGREGATOR
         seen = reader.see(content.title, content.content, result.evidence, is_listing=is_listing)
         scores = [met(facet, seen) for facet in facets]
