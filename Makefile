@@ -97,7 +97,7 @@ test-slow: setup ## Run the rest: large backfills, own brokers, tests of tests, 
 	$(PYTEST) -m slow $(ARGS)
 
 test-faults: setup ## Rounds of faults on a real Kafka (ROUNDS=200, ARGS="--seed 1 --json")
-	$(BIN)/python -m tests.faults --rounds $(ROUNDS) $(ARGS)
+	$(BIN)/python -m tools.faults --rounds $(ROUNDS) $(ARGS)
 
 test-mutants: setup ## Change the most important modules, and count what the fast tests find (docs/mutants.md)
 	$(BIN)/python -m tools.mutants $(ARGS)

@@ -17,7 +17,7 @@ from schemas.rules import Rules
 from streams.topology import HANDLERS, TOPICS, Handler, handler_named, topic_named, topic_of
 from tests.contract.worlds import World, barren, broken, decide, generous
 from tests.rules import shipped_rules
-from tests.schemas.test_examples import EVENTS
+from tests.samples import EVENTS
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "schemas" / "examples"

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+import json
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +18,7 @@ from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 
 from schemas.outcome import Emit, Outcome
-from schemas.pages import CrawledPage, ScoredPage, TrustFeatures
+from schemas.pages import CrawledPage
 from schemas.rules import Rules
 from streams.app import Application
 from streams.cli_commands import run_command_line
@@ -22,6 +26,7 @@ from streams.kafka import make_admin, make_producer, make_reader, opened
 from streams.settings import Settings, load_settings
 from streams.topic_plan import create_topics
 from streams.topology import HANDLERS, Handler, Topic
+from tests import samples
 
 CRAWLED = "pages.crawled.v1"
 SCORED = "pages.scored.v1"
@@ -34,23 +39,17 @@ _OFFSETS = "__consumer_offsets"
 _MARKERS_SECONDS = 10.0
 
 
+Installing = Callable[..., Coroutine[Any, Any, "Installation"]]
+"""``installed`` on a test's own prefix of the shared broker."""
+
+
 class NoRules(Rules):
     """The rules of a handler that has none."""
 
 
 def scored(page: CrawledPage, rules: Rules) -> Outcome:
     """The smallest valid answer to a page."""
-    features = TrustFeatures(source_tier=3, base_score=10, cts_score=10)
-    event = ScoredPage(
-        url=page.url,
-        trust_features=features,
-        cts_score=10,
-        tier="C",
-        trust_label="LOW",
-        config_version=rules.config_version,
-        context=page.context,
-    )
-    return Emit((event,))
+    return Emit((samples.scored(page.url, config_version=rules.config_version, context=page.context),))
 
 
 def scorer(fn: Callable[[Any, Any], Any] = scored, **changes: Any) -> Handler:
@@ -150,7 +149,7 @@ class Installation:
                     await asyncio.sleep(0.02)
                     readable = await reader.end_offsets(places)
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def running(self, *handlers: Handler, **flags: Any) -> AsyncIterator[Application]:
         """An application that runs while the block does, and is stopped cleanly."""
         settings = self.settings
@@ -218,13 +217,62 @@ async def partitions_of(settings: Settings, topic: str) -> Sequence[int]:
         return [partition["partition"] for partition in described["partitions"]]
 
 
-def environment_of(settings: Settings) -> dict[str, str]:
-    """What leads a command to an installation's topics; it serves no HTTP."""
-    return {
-        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": settings.kafka.bootstrap_servers,
-        "ASSAY_KAFKA__TOPIC_PREFIX": settings.kafka.topic_prefix,
-        "ASSAY_HTTP__ENABLED": "false",
+def environment_of(settings: Settings, **variables: Any) -> dict[str, str]:
+    """What leads a command to an installation's topics, and further settings: ``index__url="…"``. It serves no HTTP."""
+    given = {
+        "kafka__bootstrap_servers": settings.kafka.bootstrap_servers,
+        "kafka__topic_prefix": settings.kafka.topic_prefix,
+        "http__enabled": False,
+        **variables,
     }
+    return {
+        f"ASSAY_{name.upper()}": value if isinstance(value, str) else json.dumps(value) for name, value in given.items()
+    }
+
+
+async def process(
+    settings: Settings,
+    *words: str | Path,
+    stdin: int | None = None,
+    stdout: int | None = PIPE,
+    stderr: int | None = PIPE,
+    **variables: Any,
+) -> Process:
+    """``assay WORDS`` as a process of its own."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "from streams.cli import main; main()", *words,
+        env=os.environ | environment_of(settings, **variables), stdin=stdin, stdout=stdout, stderr=stderr,
+    )  # fmt: skip
+
+
+async def ran(settings: Settings, *words: str | Path, **variables: Any) -> tuple[int | None, str, str]:
+    """``assay WORDS`` as a process, to its end: exit status, standard output and standard error."""
+    started = await process(settings, *words, **variables)
+    said, told = await started.communicate()
+    return started.returncode, said.decode(), told.decode()
+
+
+@contextlib.asynccontextmanager
+async def until_killed(started: Process) -> AsyncIterator[Process]:
+    """Kills a process at the end of the block."""
+    try:
+        yield started
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            started.kill()
+        await started.communicate()
+
+
+@contextlib.asynccontextmanager
+async def assay_command(settings: Settings, *arguments: str) -> AsyncIterator[Process]:
+    """The command line as a process of its own, ended with the block."""
+    async with until_killed(await process(settings, *arguments, stdin=PIPE)) as started:
+        yield started
+
+
+async def line_of(process: Process) -> Any:
+    assert process.stdout is not None
+    return json.loads(await process.stdout.readline())
 
 
 async def command(
@@ -236,7 +284,7 @@ async def command(
     """
     capsys.readouterr()
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (environment_of(settings) | variables).items():
+        for name, value in environment_of(settings, **variables).items():
             patch.setenv(name, value)
         status = await asyncio.to_thread(run_command_line, list(words))
     return status, *capsys.readouterr()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 from asyncio.subprocess import Process
 from datetime import UTC, datetime
 from typing import Any
@@ -21,6 +19,7 @@ from streams.replay.ranges import bounds_of
 from streams.replay.run import ReplayRun
 from streams.settings import Settings
 from streams.telemetry.metrics import Metrics
+from tests.kafka.installation import process
 
 
 async def planned(
@@ -57,19 +56,8 @@ async def replayed(settings: Settings, *handlers: str, plan: str = "again", **wi
 
 
 async def assay_replay(settings: Settings, *arguments: str, stderr: int = asyncio.subprocess.DEVNULL) -> Process:
-    """``assay replay`` as a process of its own."""
-    kafka = settings.kafka
-    environment = os.environ | {
-        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
-        "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix,
-        # For so long a process that was killed is a member of its group.
-        "ASSAY_KAFKA__SESSION_TIMEOUT_SECONDS": "6",
-    }
-    program = "from streams.cli import main; main()"
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-c", program, "replay", *arguments, "--json",
-        env=environment, stdout=asyncio.subprocess.PIPE, stderr=stderr,
-    )  # fmt: skip
+    """``assay replay`` as a process of its own. For 6 s after a kill it is a member of its group."""
+    return await process(settings, "replay", *arguments, "--json", stderr=stderr, kafka__session_timeout_seconds=6)
 
 
 class Watched:

@@ -8,13 +8,11 @@ import pytest
 from aiokafka.errors import KafkaError
 
 from streams.pipeline.consumer import CountingConsumer
-from tests.kafka.installation import SCORED, installed, page, scorer
-
-pytestmark = pytest.mark.kafka
+from tests.kafka.installation import SCORED, Installing, page, scorer
 
 
 async def test_outputs_repeat_under_the_same_ids_when_the_offset_is_not_committed(
-    kafka: str, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
+    installing: Installing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, calls = CountingConsumer.commit, 0
 
@@ -28,7 +26,7 @@ async def test_outputs_repeat_under_the_same_ids_when_the_offset_is_not_committe
             raise KafkaError("the answer got lost after the commit")
 
     monkeypatch.setattr(CountingConsumer, "commit", unreliable)
-    assay = await installed(kafka, topic_prefix, [scorer()])
+    assay = await installing([scorer()])
     await assay.feed([page(number) for number in range(300)])
     await assay.drain(scorer(), delivery="at_least_once")
     records = await assay.read(SCORED)

@@ -24,18 +24,15 @@ from streams.codec import OutputRecord
 from streams.commands.publish import run_publish
 from streams.settings import Settings
 from streams.topology import PAGES_CRAWLED
-from tests.kafka.installation import Installation, command, installed, until
-from tests.kafka.test_publish_tail_topics import assay
-
-pytestmark = pytest.mark.kafka
+from tests.kafka.installation import Installation, Installing, assay_command, command, installed, until
 
 PAGES = PAGES_CRAWLED.name
 KEYS = 37
 
 
 @pytest.fixture
-async def installation(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(kafka, topic_prefix)
+async def installation(installing: Installing) -> Installation:
+    return await installing()
 
 
 def write_pages(path: Path, count: int, first: int = 0) -> None:
@@ -78,7 +75,7 @@ def publish(capsys: pytest.CaptureFixture[str]) -> Publish:
 
 async def publish_apart(settings: Settings, *arguments: str) -> Published:
     """The same in a process of its own."""
-    async with assay(settings, "publish", PAGES, *arguments, "--json") as process:
+    async with assay_command(settings, "publish", PAGES, *arguments, "--json") as process:
         out, err = await process.communicate()
     return process.returncode or 0, json.loads(out) if out.strip() else {}, err.decode()
 
@@ -98,7 +95,7 @@ async def test_killed_five_times_it_publishes_everything_once_and_in_order(
         return position is not None and position.published > seen[-1]
 
     for _ in range(5):
-        async with assay(settings, *words, "--rate", "600") as process:
+        async with assay_command(settings, *words, "--rate", "600") as process:
             await until(moved)
             await asyncio.sleep(chance.random() * 0.3)
             process.send_signal(signal.SIGKILL)
@@ -132,7 +129,7 @@ async def test_a_broker_that_dies_and_comes_back_is_waited_for(tmp_path: Path, m
             return False
 
         arguments = (str(tmp_path / "a.jsonl"), "--run-id", "broker", "--rate", "1000", "--json")
-        async with assay(installation.settings, "publish", PAGES, *arguments) as process:
+        async with assay_command(installation.settings, "publish", PAGES, *arguments) as process:
             await until(begun)
             await asyncio.to_thread(kafka.kill)
             await asyncio.to_thread(kafka.restart)
@@ -152,7 +149,7 @@ async def test_a_second_copy_fences_the_first_and_nothing_is_doubled(
     async def begun() -> bool:
         return await log.read() is not None
 
-    async with assay(settings, "publish", PAGES, *arguments, "--rate", "100") as first:
+    async with assay_command(settings, "publish", PAGES, *arguments, "--rate", "100") as first:
         await until(begun)
         status, told, err = await publish(settings, *arguments)
         assert (status, told["run_published"]) == (0, count), err
@@ -173,7 +170,7 @@ async def test_ctrl_c_says_how_to_go_on_and_a_finished_run_has_nothing_left(
     async def begun() -> bool:
         return await log.read() is not None
 
-    async with assay(settings, "publish", PAGES, path, "--run-id", "c", "--rate", "50", "--json") as process:
+    async with assay_command(settings, "publish", PAGES, path, "--run-id", "c", "--rate", "50", "--json") as process:
         await until(begun)
         process.send_signal(signal.SIGINT)
         out, err = await process.communicate()
@@ -203,7 +200,7 @@ async def test_refused_lines_are_kept_once_and_whole_whatever_happens(
     async def begun() -> bool:
         return await log.read() is not None
 
-    async with assay(settings, "publish", PAGES, *arguments, "--rate", "200") as process:
+    async with assay_command(settings, "publish", PAGES, *arguments, "--rate", "200") as process:
         await until(begun)
         await asyncio.sleep(0.3)
         process.send_signal(signal.SIGKILL)
@@ -252,7 +249,7 @@ async def test_a_pipe_goes_on_when_it_is_fed_the_same_again(installation: Instal
     write_pages(tmp_path / "a.jsonl", 60)
     lines = (tmp_path / "a.jsonl").read_bytes().splitlines(keepends=True)
     for given, published in ((lines[:25], 25), (lines, 35)):
-        async with assay(settings, "publish", PAGES, "-", "--run-id", "pipe", "--json") as process:
+        async with assay_command(settings, "publish", PAGES, "-", "--run-id", "pipe", "--json") as process:
             out, _ = await process.communicate(b"".join(given))
             assert (process.returncode, json.loads(out)["published"]) == (0, published)
     assert await numbers(installation) == everything(60)
@@ -329,9 +326,9 @@ async def test_a_run_that_moved_meanwhile_is_left_to_who_moved_it(installation: 
 
 
 def test_a_terminal_sees_a_bar_and_the_run_in_all(
-    kafka: str, topic_prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    installing: Installing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = asyncio.run(installed(kafka, topic_prefix)).settings
+    settings = asyncio.run(installing()).settings
     write_pages(tmp_path / "a.jsonl", 50)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert run_publish(PAGES, [tmp_path / "a.jsonl"], settings, as_json=False, run_id="bar") == 0

@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import itertools
-import os
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -25,10 +23,10 @@ from schemas.outcome import Dead
 from streams.codec import decode
 from streams.kafka import make_producer, opened
 from streams.topology import Handler, handler_named
-from tests.kafka.installation import Installation, handlers_named, installed
+from tests.kafka.installation import Installation, Installing, handlers_named, process
 from tests.kafka.malformed import Input, enormous, good_batch, good_page, malformed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
 
 MEMORY_LIMIT_KIB = 400 * 1024
 MARGIN_KIB = 20 * 1024
@@ -62,29 +60,13 @@ async def write(assay: Installation, topic: str, inputs: Iterable[Input]) -> dic
 
 async def run(assay: Installation, *handlers: str) -> tuple[int, list[int], str]:
     """``assay run HANDLER… --drain`` as a process: exit status, memory over time in KiB, and what it said."""
-    kafka = assay.settings.kafka
-    environment = os.environ | {
-        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
-        "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix,
-        "ASSAY_HTTP__ENABLED": "false",
-        "ASSAY_LOGS__LEVEL": "error",
-    }
-    program = "from streams.cli import main; main()"
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        program,
-        "run",
-        *handlers,
-        "--drain",
-        env=environment,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
+    started = await process(
+        assay.settings, "run", *handlers, "--drain", stderr=asyncio.subprocess.STDOUT, logs__level="error"
     )
     memory: list[int] = []
 
     async def sample() -> None:
-        status = Path(f"/proc/{process.pid}/status")
+        status = Path(f"/proc/{started.pid}/status")
         while True:
             text = status.read_text()  # noqa: ASYNC240 - no disk is behind it
             if found := [line for line in text.splitlines() if line.startswith("VmRSS")]:
@@ -93,15 +75,15 @@ async def run(assay: Installation, *handlers: str) -> tuple[int, list[int], str]
 
     sampling = asyncio.create_task(sample())
     try:
-        said, _ = await process.communicate()
+        said, _ = await started.communicate()
     finally:
         sampling.cancel()
         await asyncio.gather(sampling, return_exceptions=True)
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    assert process.returncode is not None
-    return process.returncode, memory, said.decode("utf-8", "replace")
+        if started.returncode is None:
+            started.kill()
+            await started.wait()
+    assert started.returncode is not None
+    return started.returncode, memory, said.decode("utf-8", "replace")
 
 
 async def account(assay: Installation, handler: Handler, written: dict[Place, Input]) -> Counter[str]:
@@ -146,8 +128,8 @@ def kept(record: ConsumerRecord, sent: Input, letter: DeadLetter) -> bool:
     return bool(is_beginning and (letter.original_size, letter.original_sha256) == (len(value), digest))
 
 
-async def test_every_record_is_answered_or_buried_once_and_memory_stays_flat(kafka: str, topic_prefix: str) -> None:
-    assay = await installed(kafka, topic_prefix, handlers_named("score_page", "classify_results"))
+async def test_every_record_is_answered_or_buried_once_and_memory_stays_flat(installing: Installing) -> None:
+    assay = await installing(handlers_named("score_page", "classify_results"))
     handlers = [handler for name in ("score_page", "classify_results") if (handler := handler_named(name))]
     written = {
         "score_page": await write(assay, handlers[0].consumes.name, mixed("score_page", 20_000)),

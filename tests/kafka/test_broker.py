@@ -23,7 +23,7 @@ from tests.kafka.installation import install
 DEAD_LETTER_BYTES = 13 * 1024 * 1024
 """What a dead letter topic takes."""
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.timeout(180)]
 
 
 def gone(pid: int) -> bool:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from schemas.claims import ClaimEvaluated, ClaimStatus, ExtractedClaim, UtteranceIndexed, UtteranceRecorded
 from streams.topology import HANDLERS
-from tests.kafka.installation import installed
+from tests.kafka.installation import Installing
 from tests.streams.llm.model_server import model_server, says
 
-pytestmark = pytest.mark.kafka
 OURS = tuple(handler for handler in HANDLERS if handler.name in {"decontextualize_claim", "index_utterance"})
 EXTRACTED, EVALUATED = "claims.extracted.v1", "claims.evaluated.v1"
 RECORDED, INDEXED = "utterances.recorded.v1", "utterances.indexed.v1"
@@ -25,8 +22,8 @@ def claims(count: int) -> list[tuple[bytes, bytes]]:
     return [(claim.claim_id.encode(), claim.to_json()) for claim in made]
 
 
-async def test_claims_and_utterances_have_their_answers(kafka: str, topic_prefix: str) -> None:
-    assay = await installed(kafka, topic_prefix, OURS)
+async def test_claims_and_utterances_have_their_answers(installing: Installing) -> None:
+    assay = await installing(OURS)
     said = [UtteranceRecorded(utterance_id=f"u-{number}", text=f"Hall {number}.", source_id="s") for number in range(6)]
     await assay.feed([(one.utterance_id.encode(), one.to_json()) for one in (*said, said[0])], RECORDED)
     await assay.feed(claims(10), EXTRACTED)
@@ -40,7 +37,7 @@ async def test_claims_and_utterances_have_their_answers(kafka: str, topic_prefix
     assert {f"claim:c-{number}" for number in range(10)} < {event.utterance_id for event in indexed}
 
 
-async def test_a_model_that_talks_leaves_no_score(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+async def test_a_model_that_talks_leaves_no_score(installing: Installing, tmp_path: Path) -> None:
     async with model_server(says("0.7 or 0.8")) as server:
         llm: dict[str, Any] = {
             "base_url": server.base_url,
@@ -48,7 +45,7 @@ async def test_a_model_that_talks_leaves_no_score(kafka: str, topic_prefix: str,
             "cache_path": str(tmp_path / "llm.sqlite"),
         }
         limits = {"default": {"requests_per_minute": 100000, "tokens_per_minute": 100000000}}
-        assay = await installed(kafka, topic_prefix, OURS, llm=llm, models={"limits": limits})
+        assay = await installing(OURS, llm=llm, models={"limits": limits})
         await assay.feed(claims(4), EXTRACTED)
         await assay.drain(*OURS)
         evaluated = [ClaimEvaluated.model_validate_json(record.value) for record in await assay.read(EVALUATED)]

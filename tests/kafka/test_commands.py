@@ -20,8 +20,6 @@ from streams.topic_plan import create_topics
 from streams.topology import RETRIEVAL_BATCHES
 from tests.kafka.installation import install
 
-pytestmark = pytest.mark.kafka
-
 
 @pytest.fixture
 def settings(kafka: str, topic_prefix: str) -> Settings:

@@ -15,7 +15,7 @@ from streams.kafka_settings import KafkaSettings
 from streams.pipeline.commit import ExactlyOnce
 from tests.kafka.installation import CRAWLED, installed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(400), pytest.mark.slow]
 
 PARTITIONS = 6
 ROUNDS = 40

@@ -25,9 +25,7 @@ from streams.dlq.purge import purge
 from streams.dlq.redrive import redrive
 from streams.dlq.selection import Selection, selection_of
 from streams.kafka import make_producer, opened
-from tests.kafka.installation import CRAWLED, DEAD, SCORED, Installation, install, installed, page, scored, scorer
-
-pytestmark = pytest.mark.kafka
+from tests.kafka.installation import CRAWLED, DEAD, SCORED, Installation, install, page, scored, scorer
 
 ALL = Selection()
 PAGES = Selection(("score_page",))
@@ -38,11 +36,6 @@ def broken(crawled: CrawledPage, rules: Rules) -> Outcome:
     if number % 2:
         raise RuntimeError("a bug")
     return Dead(DeadReason.UNREADABLE_PAGE, "looks like nothing") if number % 4 == 0 else scored(crawled, rules)
-
-
-@pytest.fixture
-async def assay(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(kafka, topic_prefix)
 
 
 @pytest.fixture

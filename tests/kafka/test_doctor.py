@@ -15,16 +15,9 @@ from streams.telemetry import latest as latest_decisions
 from streams.telemetry.latest import read_latest_decisions
 from streams.topic_plan import plan_topics
 from streams.topology import HANDLERS, TOPICS
-from tests.kafka.installation import CRAWLED, SCORED, Installation, install, installed, page, scorer
-
-pytestmark = pytest.mark.kafka
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, install, installed, page, scorer
 
 SCORE_PAGE = HANDLERS[0]
-
-
-@pytest.fixture
-async def assay(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(kafka, topic_prefix)
 
 
 async def findings(settings: Settings) -> dict[str, Finding]:
@@ -32,8 +25,8 @@ async def findings(settings: Settings) -> dict[str, Finding]:
     return {finding.what: finding for finding in found}
 
 
-async def test_what_is_well_is_told_line_by_line(kafka: str, topic_prefix: str) -> None:
-    assay = await installed(kafka, topic_prefix, HANDLERS, TOPICS)
+async def test_what_is_well_is_told_line_by_line(installing: Installing) -> None:
+    assay = await installing(HANDLERS, TOPICS)
     found = await findings(assay.settings)
     assert {what: finding.state for what, finding in found.items()} == dict.fromkeys(
         ("Kafka", "topics", "groups", "dead letters", "clocks", "rules"), "ok"

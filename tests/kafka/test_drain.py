@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -20,14 +19,12 @@ from streams.pipeline.commit import CommitStage
 from streams.pipeline.group import _CLIENT_TASKS, StageFactory
 from streams.pipeline.subscription import Subscription
 from streams.settings import Settings
-from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, page, scorer, until
-
-pytestmark = pytest.mark.kafka
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, page, process, scorer, until
 
 
 @pytest.fixture
-async def assay(kafka: str, topic_prefix: str) -> Installation:
-    place = await installed(kafka, topic_prefix)
+async def assay(installing: Installing) -> Installation:
+    place = await installing()
     await place.feed([page(1)])
     return place
 
@@ -65,16 +62,8 @@ async def open_transaction(assay: Installation) -> AsyncIterator[AIOKafkaProduce
         yield producer
 
 
-async def to_drain(assay: Installation, **flags: str) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-c", "from streams.cli import main; main()", "run", "score_page", "--drain", "--json",
-        env=os.environ | flags | {
-            "ASSAY_KAFKA__BOOTSTRAP_SERVERS": assay.settings.kafka.bootstrap_servers,
-            "ASSAY_KAFKA__TOPIC_PREFIX": assay.prefix,
-            "ASSAY_HTTP__ENABLED": "false",
-        },
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+async def to_drain(assay: Installation, **variables: Any) -> asyncio.subprocess.Process:
+    return await process(assay.settings, "run", "score_page", "--drain", "--json", **variables)
 
 
 async def test_it_is_not_caught_up_while_a_transaction_may_still_be_committed(assay: Installation) -> None:
@@ -106,7 +95,7 @@ async def test_a_drain_waits_for_a_slow_commit_and_tells_so(assay: Installation)
 
 async def test_a_drain_ends_where_a_transaction_stays_open(assay: Installation) -> None:
     async with open_transaction(assay) as slow:
-        process = await to_drain(assay, ASSAY_KAFKA__TRANSACTION_TIMEOUT_SECONDS="4")
+        process = await to_drain(assay, kafka__transaction_timeout_seconds="4")
         said, told = await process.communicate()
         await slow.abort_transaction()
     assert process.returncode == 1

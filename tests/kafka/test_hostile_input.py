@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from html import escape
@@ -25,12 +23,12 @@ from streams.topology import REPLAYS, Handler, handler_named
 from tests.kafka import hostile
 from tests.kafka.batches import bomb, write
 from tests.kafka.hostile import Hostile
-from tests.kafka.installation import Installation, installed, until
+from tests.kafka.installation import Installation, Installing, installed, ran, until
 from tests.kafka.malformed import MIB, PAGE, Input, good_batch, good_page
-from tests.kafka.worker import PROGRAM, Worker
+from tests.kafka.worker import Worker
 from tests.streams.fetch.web import response, serving
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
 
 MEMORY_MIB = 400
 FETCH, SCORE, INDEX, RANK, CLASSIFY = (
@@ -114,9 +112,9 @@ async def done(assay: Installation, worker: Worker, *handlers: Handler) -> None:
     ids=["score_page", "classify_results"],
 )
 async def test_a_worker_goes_on_behind_every_hostile_record(
-    kafka: str, topic_prefix: str, handler: Handler, bad: Callable[[], Iterable[Hostile]], good: Sequence[Input]
+    installing: Installing, handler: Handler, bad: Callable[[], Iterable[Hostile]], good: Sequence[Input]
 ) -> None:
-    assay = await installed(kafka, topic_prefix, (handler,))
+    assay = await installing((handler,))
     async with Worker(assay.settings, handler.name) as worker:
         small = (good[-1].key, good[-1].value, good[-1].headers)
         expected = await feed(assay, handler, [*hostile.packed(small), *bad()], good)
@@ -127,9 +125,9 @@ async def test_a_worker_goes_on_behind_every_hostile_record(
     assert [(name, end, came.get(at)) for at, (name, end) in expected.items() if came.get(at) != end] == []
 
 
-async def test_the_broker_refuses_what_is_wrong_about_its_size_where_it_looks(kafka: str, topic_prefix: str) -> None:
+async def test_the_broker_refuses_what_is_wrong_about_its_size_where_it_looks(installing: Installing) -> None:
     """What it lets through has to be found by the client."""
-    assay = await installed(kafka, topic_prefix, (SCORE,))
+    assay = await installing((SCORE,))
     for its in hostile.refused_by_the_broker():
         with pytest.raises(KafkaError):
             await feed(assay, SCORE, [its], [good_page(1)])
@@ -172,10 +170,10 @@ async def test_a_web_server_does_not_stop_a_worker_that_fetches(kafka: str, topi
 
 
 async def test_a_stored_text_does_not_stop_a_worker_that_answers_queries(
-    kafka: str, topic_prefix: str, tmp_path: Path
+    installing: Installing, tmp_path: Path
 ) -> None:
     path = (SCORE, INDEX, RANK)
-    assay = await installed(kafka, topic_prefix, path)
+    assay = await installing(path)
     names = [handler.name for handler in path]
     text = escape(hostile.BACKSLASHES[:1200])
     said = "The harbour festival opens. " * 20
@@ -231,16 +229,16 @@ main()
 """
 
 
-async def test_a_worker_that_hangs_in_c_code_ends_with_its_stack(kafka: str, topic_prefix: str) -> None:
-    assay = await installed(kafka, topic_prefix, (SCORE,))
+async def test_a_worker_that_hangs_in_c_code_ends_with_its_stack(installing: Installing) -> None:
+    assay = await installing((SCORE,))
     async with Worker(assay.settings, SCORE.name, program=HANGS, kafka__session_timeout_seconds="6") as worker:
         assert await asyncio.wait_for(worker.process.wait(), 100) == 1
     said = "\n".join(worker.lines)
     assert said.index("Timeout (0:00:12)!") < said.index("/re/__init__.py") < said.index(" in hang")
 
 
-async def test_a_worker_that_gets_none_of_the_records_that_wait_says_so_and_ends(kafka: str, topic_prefix: str) -> None:
-    assay = await installed(kafka, topic_prefix, (SCORE,))
+async def test_a_worker_that_gets_none_of_the_records_that_wait_says_so_and_ends(installing: Installing) -> None:
+    assay = await installing((SCORE,))
     async with Worker(assay.settings, SCORE.name, program=GETS_NOTHING, pipeline__stalled_seconds="5") as worker:
         await asyncio.sleep(8)
         assert {probe.status for probe in worker.probes} == {200}, "nothing waits for it"
@@ -253,8 +251,8 @@ async def test_a_worker_that_gets_none_of_the_records_that_wait_says_so_and_ends
     assert any("wedged" in line and "has got no record for" in line for line in worker.lines)
 
 
-async def test_every_command_that_reads_topics_tells_of_what_it_cannot_read(kafka: str, topic_prefix: str) -> None:
-    assay = await installed(kafka, topic_prefix, (SCORE,), [REPLAYS])
+async def test_every_command_that_reads_topics_tells_of_what_it_cannot_read(installing: Installing) -> None:
+    assay = await installing((SCORE,), [REPLAYS])
     large = Hostile("zstd, 200 MB", bomb("zstd", 200_000_000), "undecodable")
     letters = dead_letter_topic(SCORE.consumes.name, SCORE.group)
     for topic in (SCORE.consumes, SCORE.emits[0], replace(SCORE.consumes, name=letters), REPLAYS):
@@ -288,17 +286,6 @@ async def test_every_command_that_reads_topics_tells_of_what_it_cannot_read(kafk
 
 async def command(assay: Installation, *arguments: str) -> tuple[int | None, str, str]:
     """Runs a command; returns its status, output and errors, in which there is no traceback."""
-    kafka = assay.settings.kafka
-    where = {"ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers, "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        PROGRAM,
-        *arguments,
-        env=os.environ | where,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    output, errors = await process.communicate()
-    assert b"Traceback" not in errors, errors.decode()
-    return process.returncode, output.decode(), errors.decode()
+    status, output, errors = await ran(assay.settings, *arguments)
+    assert "Traceback" not in errors, errors
+    return status, output, errors

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
-import sys
+from asyncio.subprocess import DEVNULL
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -21,11 +20,10 @@ from schemas.documents import DocumentIndexed
 from schemas.pages import ScoredPage
 from streams.topology import HANDLERS
 from tests.handlers.indexing.pages import LONG, scored_page
-from tests.kafka.installation import SCORED, Installation, environment_of, installed, until
+from tests.kafka.installation import SCORED, Installation, Installing, installed, process, ran, until
 from tests.rules import shipped_rules
 from tests.streams.index.qdrant_server import QdrantServer
 
-pytestmark = pytest.mark.kafka
 INDEXED = "documents.indexed.v1"
 SCORE_PAGE, INDEX_PAGE = (handler for handler in HANDLERS if handler.name in {"score_page", "index_page"})
 
@@ -75,10 +73,8 @@ def points(server: QdrantServer) -> Counter[str]:
     return Counter(str((record.payload or {})["url"]).rsplit("/", 1)[1] for record in found)
 
 
-async def test_thirty_articles_are_indexed_as_deep_as_they_are_trusted(
-    kafka: str, topic_prefix: str, tmp_path: Path
-) -> None:
-    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE), index={"path": tmp_path / "index"})
+async def test_thirty_articles_are_indexed_as_deep_as_they_are_trusted(installing: Installing, tmp_path: Path) -> None:
+    assay = await installing((SCORE_PAGE, INDEX_PAGE), index={"path": tmp_path / "index"})
     await assay.feed(article(number, "ABC"[number % 3]) for number in range(30))
     await assay.drain(SCORE_PAGE, INDEX_PAGE)
     events = await indexed(assay)
@@ -110,9 +106,9 @@ async def test_thirty_articles_are_indexed_as_deep_as_they_are_trusted(
 
 
 async def test_a_page_that_crosses_tiers_has_the_points_of_its_newest_version(
-    kafka: str, topic_prefix: str, server: QdrantServer
+    installing: Installing, server: QdrantServer
 ) -> None:
-    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
+    assay = await installing((SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
     await assay.feed([scored("A", 1, 1)], SCORED)
     await assay.drain(INDEX_PAGE)
     whole = points(server)["1"]
@@ -155,41 +151,28 @@ async def test_while_the_index_is_down_intake_rests_and_nothing_is_lost(
     assert not await assay.read(f"{SCORED}.assay.index_page.dlq")
 
 
-async def test_to_drain_ends_when_the_index_stays_down(kafka: str, topic_prefix: str, server: QdrantServer) -> None:
-    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE))
+async def test_to_drain_ends_when_the_index_stays_down(installing: Installing, server: QdrantServer) -> None:
+    assay = await installing((SCORE_PAGE, INDEX_PAGE))
     server.status = 503
     await assay.feed([scored("C", number) for number in range(40)], SCORED)
-    environment = (
-        os.environ
-        | environment_of(assay.settings)
-        | {
-            "ASSAY_INDEX__URL": server.url,
-            "ASSAY_PROCESSING__BREAKER__FAILURES": "1",
-            "ASSAY_PROCESSING__BREAKER__FIRST_SECONDS": "0.2",
-            "ASSAY_PROCESSING__BREAKER__DRAIN_PATIENCE_SECONDS": "2",
-            "ASSAY_PIPELINE__DRAIN_SECONDS": "2",
-        }
-    )
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", "from streams.cli import main; main()", "run", "index_page", "--drain", "--json",
-        env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    said, told = await asyncio.wait_for(process.communicate(), 60)
-    assert process.returncode == 1
+    quick = {"failures": 1, "first_seconds": 0.2, "drain_patience_seconds": 2}
+    variables: dict[str, Any] = {f"processing__breaker__{name}": value for name, value in quick.items()}
+    variables |= {"index__url": server.url, "pipeline__drain_seconds": 2}
+    worker = await process(assay.settings, "run", "index_page", "--drain", "--json", **variables)
+    said, told = await asyncio.wait_for(worker.communicate(), 60)
+    assert worker.returncode == 1
     assert json.loads(said.splitlines()[-1])["caught_up"] is False
     [line] = [line for line in told.decode().splitlines() if "not caught up" in line]
     assert "index_page has waited" in line
     assert "503" in line
     server.status = 200
-    again = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
+    again = await installing((SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
     await again.drain(INDEX_PAGE)
     assert len(points(server)) == 40
 
 
-async def test_two_copies_share_a_server_and_write_each_page_once(
-    kafka: str, topic_prefix: str, server: QdrantServer
-) -> None:
-    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
+async def test_two_copies_share_a_server_and_write_each_page_once(installing: Installing, server: QdrantServer) -> None:
+    assay = await installing((SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
     await assay.feed([scored("ABC"[number % 3], number) for number in range(60)], SCORED)
     async with assay.running(INDEX_PAGE) as one, assay.running(INDEX_PAGE) as other:
         await until(lambda: len(points(server)) == 60)
@@ -202,52 +185,40 @@ async def test_two_copies_share_a_server_and_write_each_page_once(
 
 @pytest.mark.slow
 async def test_killed_at_any_moment_it_leaves_just_the_right_points(
-    kafka: str, topic_prefix: str, server: QdrantServer
+    installing: Installing, server: QdrantServer
 ) -> None:
-    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE))
+    assay = await installing((SCORE_PAGE, INDEX_PAGE))
     server.delay_seconds = 0.02
     first = [scored("A", number, 1) for number in range(20)]
     second = [scored("ABC"[number % 3], number, 2) for number in range(20)]
     await assay.feed([*first, *second], SCORED)
     for patience in (3.0, 3.7, 4.4):
-        process = await run(assay, server)
+        worker = await run(assay, server)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), patience)
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+            await asyncio.wait_for(worker.wait(), patience)
+        if worker.returncode is None:
+            worker.kill()
+            await worker.wait()
     server.delay_seconds = 0.0
-    process = await run(assay, server)
-    assert await process.wait() == 0
+    worker = await run(assay, server)
+    assert await worker.wait() == 0
     expected = [points_of(ScoredPage.model_validate_json(value), *SECTIONS) for _, value in second]
     found, _ = server.client.scroll("documents", limit=10_000)
     assert {str(record.id) for record in found} == {point.id for points in expected for point in points}
     assert len(await indexed(assay)) == 40
 
 
-async def test_a_second_copy_on_the_same_files_says_what_to_do(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
-    assay = await installed(kafka, topic_prefix, (SCORE_PAGE, INDEX_PAGE))
+async def test_a_second_copy_on_the_same_files_says_what_to_do(installing: Installing, tmp_path: Path) -> None:
+    assay = await installing((SCORE_PAGE, INDEX_PAGE))
     owner = QdrantClient(path=str(tmp_path / "index"))
-    environment = os.environ | environment_of(assay.settings) | {"ASSAY_INDEX__PATH": str(tmp_path / "index")}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        "from streams.cli import main; main()",
-        "run",
-        "index_page",
-        env=environment,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    _, told = await process.communicate()
+    status, _, told = await ran(assay.settings, "run", "index_page", index__path=str(tmp_path / "index"))
     owner.close()
-    assert process.returncode == 1
-    assert b"another process owns the index" in told
-    assert b"ASSAY_INDEX__URL" in told
+    assert status == 1
+    assert "another process owns the index" in told
+    assert "ASSAY_INDEX__URL" in told
 
 
 async def run(assay: Installation, server: QdrantServer) -> asyncio.subprocess.Process:
-    environment = os.environ | environment_of(assay.settings) | {"ASSAY_INDEX__URL": server.url}
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-c", "from streams.cli import main; main()", "run", "index_page", "--drain", env=environment,
-        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
+    return await process(
+        assay.settings, "run", "index_page", "--drain", stdout=DEVNULL, stderr=DEVNULL, index__url=server.url
+    )

@@ -17,8 +17,6 @@ from streams.telemetry.lag import GroupLag, read_dead_letters, read_lags
 from streams.topology import HANDLERS, RETRIEVAL_BATCHES
 from tests.kafka.installation import CRAWLED, GROUP, Installation, install, installed, page, scorer, until
 
-pytestmark = pytest.mark.kafka
-
 SCORE_PAGE, INDEX_PAGE = HANDLERS[:2]
 DAY = 86400.0
 
@@ -31,11 +29,6 @@ class Later(SystemClock):
 
     def now(self) -> datetime:
         return datetime.now(UTC) + self.ahead
-
-
-@pytest.fixture
-async def assay(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(kafka, topic_prefix)
 
 
 async def lag_of(assay: Installation, ahead: float = 0.0) -> GroupLag:

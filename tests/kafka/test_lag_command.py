@@ -16,14 +16,7 @@ from streams.commands.lag_server import LagExporter
 from streams.http import HttpServer
 from streams.settings import HttpSettings, load_settings
 from streams.topology import HANDLERS
-from tests.kafka.installation import Installation, installed, page, scorer, until
-
-pytestmark = pytest.mark.kafka
-
-
-@pytest.fixture
-async def assay(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(kafka, topic_prefix)
+from tests.kafka.installation import Installation, page, scorer, until
 
 
 async def lag(assay: Installation, *names: str, **options: Any) -> int:

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
-import os
-import signal
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
@@ -22,13 +17,10 @@ from schemas.extraction import ExtractionCompleted, ExtractionNeeded, Extraction
 from schemas.replies import FetchFailure
 from schemas.retrieval import ResultsClassified, ResultType, RetrievalBatch, RetrievalEvaluated
 from streams.kafka import make_producer, opened
-from tests.kafka.installation import CRAWLED, Installation, handlers_named, installed, until
+from tests.kafka.installation import CRAWLED, Installation, handlers_named, installed, process, until, until_killed
 from tests.streams.fetch.web import Web, response, serving
 
-pytestmark = pytest.mark.kafka
-
 BATCHES, CLASSIFIED, EVALUATED = "retrieval.batches.v1", "results.classified.v1", "retrieval.evaluated.v1"
-ASSAY = Path(sys.executable).parent / "assay"
 NEEDED, COMPLETED = "extraction.needed.v1", "extraction.completed.v1"
 LOOP = handlers_named("classify_results", "fetch_page", "evaluate_retrieval")
 [FETCH] = handlers_named("fetch_page")
@@ -195,16 +187,11 @@ async def test_what_was_fetched_before_a_kill_is_not_fetched_again(
     assay = await install(kafka, topic_prefix, fetch)
     await assay.feed([needed(HOST)], NEEDED)
 
-    worker = await asyncio.create_subprocess_exec(
-        str(ASSAY), "run", "fetch_page", env=environment(kafka, topic_prefix, fetch)
-    )
-    try:
+    given = {f"fetch__{name}": value for name, value in fetch.items()}
+    worker = await process(assay.settings, "run", "fetch_page", kafka__session_timeout_seconds=6, **given)
+    async with until_killed(worker):
         await until(lambda: begun == 3 or worker.returncode is not None)
         assert worker.returncode is None, "it still waits for the third"
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            worker.send_signal(signal.SIGKILL)
-        await worker.wait()
     assert await assay.read(COMPLETED) == []
     released.set()
 
@@ -254,18 +241,6 @@ async def test_a_host_that_is_down_does_not_hold_up_other_hosts(
     completed = {event.extraction_id: event for event in events(await assay.read(COMPLETED), ExtractionCompleted)}
     assert {event.status for host in hosts for event in [completed[f"e-{host}"]]} == {"ok"}
     assert (completed[f"e-{down}"].status, completed[f"e-{down}"].failure) == ("failed", FetchFailure.UNREACHABLE)
-
-
-def environment(kafka: str, prefix: str, fetch: dict[str, Any]) -> dict[str, str]:
-    values = {name: value if isinstance(value, str) else json.dumps(value) for name, value in fetch.items()}
-    return {
-        **os.environ,
-        **{f"ASSAY_FETCH__{name.upper()}": value for name, value in values.items()},
-        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka,
-        "ASSAY_KAFKA__TOPIC_PREFIX": prefix,
-        "ASSAY_KAFKA__SESSION_TIMEOUT_SECONDS": "6",
-        "ASSAY_HTTP__ENABLED": "false",
-    }
 
 
 async def set_back(assay: Installation) -> None:

@@ -35,7 +35,17 @@ from streams.telemetry.metric_defs import METRICS
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, REPLAYS, Handler, handler_named
 from tests.handlers.indexing.pages import LONG, scored_page
-from tests.kafka.installation import CRAWLED, SCORED, Installation, handlers_named, installed, page, scorer, until
+from tests.kafka.installation import (
+    CRAWLED,
+    SCORED,
+    Installation,
+    Installing,
+    handlers_named,
+    installed,
+    page,
+    scorer,
+    until,
+)
 from tests.kafka.malformed import enormous, good_page, malformed
 from tests.kafka.replays import planned
 from tests.streams.fetch.web import response, serving
@@ -44,7 +54,6 @@ from tests.streams.llm.model_server import model_server, says, status
 from tests.streams.telemetry.setters import ELSEWHERE
 from tests.streams.telemetry.strays import strays
 
-pytestmark = pytest.mark.kafka
 MODEL = "vendor/small-1"
 WITH_MODELS = {
     "assay_llm_allowed_requests_per_minute",
@@ -163,12 +172,12 @@ async def test_a_judge_that_asks_a_model_shows_calls_tokens_money_waits_and_brea
 
 
 async def test_a_model_that_judges_searches_shows_how_far_it_is_from_the_rubric(
-    kafka: str, topic_prefix: str, tmp_path: Path
+    installing: Installing, tmp_path: Path
 ) -> None:
     handler = judge("evaluate_search")
     async with model_server(says(GOOD["evaluate_search"])) as server:
         llm = {"base_url": server.base_url, "model": MODEL, "cache_path": tmp_path / "llm.sqlite"}
-        place = await installed(kafka, topic_prefix, [handler], llm=llm)
+        place = await installing([handler], llm=llm)
         await place.feed([(b"", BATCH.to_json())], handler.consumes.name)
         async with place.running(handler) as application:
             await until(application.caught_up, times=2)
@@ -209,14 +218,14 @@ async def test_faststreams_own_metrics_tell_the_groups_of_one_topic_apart(kafka:
     assert min(sample.value for sample in sizes) >= sum(len(value) for _, value in pages)
 
 
-async def test_what_comes_a_second_time_is_counted_as_that(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
+async def test_what_comes_a_second_time_is_counted_as_that(installing: Installing, tmp_path: Path) -> None:
     handlers = (scorer(flaky()), judge("index_page"), judge("fetch_page"))
     async with serving() as web:
         web.routes["/tides"] = response(
             "<title>Tides</title><main><h1>Tides</h1><p>High tide is at half past four.</p>"
         )
         fetch = {"resolve": {"harbour.example": web.place}, "min_delay_seconds": 0.0, "cache_path": tmp_path / "f.db"}
-        place = await installed(kafka, topic_prefix, handlers, fetch=fetch)
+        place = await installing(handlers, fetch=fetch)
         async with place.running(*handlers) as application:
             await place.feed([page(0)])
             tiers: tuple[Tier, ...] = ("A", "C")
@@ -270,10 +279,8 @@ async def test_a_replay_shows_its_progress_in_a_lane_of_its_own_and_its_plan_in_
     assert topics == {topic_prefix + CRAWLED, f"{topic_prefix}{SCORED}.replay"}
 
 
-async def test_what_is_told_of_groups_is_told_by_handlers_and_topics_of_the_topology(
-    kafka: str, topic_prefix: str
-) -> None:
-    place = await installed(kafka, topic_prefix)
+async def test_what_is_told_of_groups_is_told_by_handlers_and_topics_of_the_topology(installing: Installing) -> None:
+    place = await installing()
     await place.feed([page(number) for number in range(9)])
     families = await scraped_from(LagExporter(place.settings, HANDLERS, SystemClock()))
     assert not strays(families, {})

@@ -23,9 +23,7 @@ from streams.topology import Handler
 from tests.kafka.installation import Installation, installed, until
 from tests.streams.llm.judges import GOOD, TASKS, WAITS, input_of, judge_of, word_of
 from tests.streams.llm.model_server import FAULTS, Wire, model_server, says
-from tests.streams.llm.test_matrix import BEHAVED, cells
-
-pytestmark = pytest.mark.kafka
+from tests.streams.llm.outcomes import BEHAVED, cells
 
 INPUTS = 6
 FAILURES = 3

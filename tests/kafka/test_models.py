@@ -18,7 +18,6 @@ from streams.topology import HANDLERS, Handler
 from tests.kafka.installation import DEAD, SCORED, Installation, NoRules, installed, page, scored, until
 from tests.streams.llm.model_server import Behaviour, model_server, resets, says, slow, status
 
-pytestmark = pytest.mark.kafka
 PAGES = 6
 
 

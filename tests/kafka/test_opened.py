@@ -16,10 +16,8 @@ from streams import broker
 from streams.kafka import make_admin, make_producer, make_reader, opened
 from streams.kafka_settings import KafkaSettings
 from streams.pipeline.commit import stop_producer
-from tests.faults.proxy import Proxy
 from tests.kafka.connections import Connections, SilentBroker, forgets_a_connection, of_aiokafka
-
-pytestmark = pytest.mark.kafka
+from tests.proxy import Proxy
 
 CLIENTS: dict[str, Callable[[KafkaSettings], Any]] = {
     "admin": make_admin,

@@ -28,19 +28,13 @@ from tests.kafka.installation import (
     GROUP,
     SCORED,
     Installation,
+    Installing,
     installed,
     page,
     scored,
     scorer,
     until,
 )
-
-pytestmark = pytest.mark.kafka
-
-
-@pytest.fixture
-async def assay(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(kafka, topic_prefix)
 
 
 def ids(records: list[ConsumerRecord]) -> list[str]:
@@ -151,8 +145,8 @@ async def test_records_of_a_key_keep_their_order(assay: Installation) -> None:
         assert order == sorted(order)
 
 
-async def test_a_small_window_slows_intake_and_loses_nothing(kafka: str, topic_prefix: str) -> None:
-    assay = await installed(kafka, topic_prefix, pipeline={"window_records": 5, "poll_records": 50})
+async def test_a_small_window_slows_intake_and_loses_nothing(installing: Installing) -> None:
+    assay = await installing(pipeline={"window_records": 5, "poll_records": 50})
     held = 0
 
     def watching(crawled: CrawledPage, rules: Rules) -> Outcome:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -21,54 +19,19 @@ from streams.commands.topics import run_topics
 from streams.kafka import make_admin, make_producer, opened
 from streams.settings import Settings
 from streams.topology import PAGES_CRAWLED
-from tests.kafka.installation import DEAD, install, installed, until
-
-pytestmark = pytest.mark.kafka
+from tests.kafka.installation import DEAD, Installing, assay_command, install, line_of, until
 
 PAGES = PAGES_CRAWLED.name
-
-
-@pytest.fixture
-async def settings(kafka: str, topic_prefix: str) -> Settings:
-    return (await installed(kafka, topic_prefix)).settings
-
-
-@contextlib.asynccontextmanager
-async def assay(settings: Settings, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The command line as a process of its own, ended with the block."""
-    kafka = settings.kafka
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        "from streams.cli import main; main()",
-        *arguments,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=os.environ
-        | {"ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers, "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix},
-    )
-    try:
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.communicate()
 
 
 def page(number: int) -> bytes:
     return json.dumps({"url": f"https://a.example/{number}", "html": "<p>text"}).encode() + b"\n"
 
 
-async def line_of(process: asyncio.subprocess.Process) -> Any:
-    assert process.stdout is not None
-    return json.loads(await process.stdout.readline())
-
-
 async def test_what_comes_through_a_pipe_is_published_at_once(settings: Settings) -> None:
     async with (
-        assay(settings, "tail", PAGES, "--from", "earliest", "--json") as tail,
-        assay(settings, "publish", PAGES, "-", "--json") as publish,
+        assay_command(settings, "tail", PAGES, "--from", "earliest", "--json") as tail,
+        assay_command(settings, "publish", PAGES, "-", "--json") as publish,
     ):
         assert publish.stdin is not None
         publish.stdin.write(page(1) + b"no page\n" + page(2)[:9])
@@ -85,8 +48,8 @@ async def test_what_comes_through_a_pipe_is_published_at_once(settings: Settings
 
 async def test_ctrl_c_ends_quietly_and_loses_nothing(settings: Settings) -> None:
     async with (
-        assay(settings, "tail", PAGES, "--from", "earliest", "--json") as tail,
-        assay(settings, "publish", PAGES, "-", "--json") as publish,
+        assay_command(settings, "tail", PAGES, "--from", "earliest", "--json") as tail,
+        assay_command(settings, "publish", PAGES, "-", "--json") as publish,
     ):
         assert publish.stdin is not None
         publish.stdin.write(page(1))
@@ -100,7 +63,7 @@ async def test_ctrl_c_ends_quietly_and_loses_nothing(settings: Settings) -> None
 
 
 async def test_a_reader_that_leaves_ends_tail_quietly(settings: Settings) -> None:
-    async with assay(settings, "tail", PAGES, "--from", "earliest", "--json") as tail:
+    async with assay_command(settings, "tail", PAGES, "--from", "earliest", "--json") as tail:
         producer = make_producer(settings.kafka, None, "test")
         await producer.start()
         await producer.send_and_wait(settings.kafka.topic_prefix + PAGES, b"{}")
@@ -126,8 +89,8 @@ def feed(settings: Settings, topic: str, *values: bytes, partition: int = 0) -> 
 
 
 @pytest.fixture
-def ready(kafka: str, topic_prefix: str) -> Settings:
-    return asyncio.run(installed(kafka, topic_prefix)).settings
+def ready(installing: Installing) -> Settings:
+    return asyncio.run(installing()).settings
 
 
 def values(capsys: pytest.CaptureFixture[str]) -> list[Any]:

@@ -18,19 +18,18 @@ from schemas.ranking import RankingCompleted, StageName
 from streams.http import HttpServer
 from streams.settings import HttpSettings
 from streams.topology import HANDLERS, RANKING_COMPLETED, RANKING_REQUESTED
-from tests.kafka.installation import SCORED, Installation, installed, until
+from tests.kafka.installation import SCORED, Installation, Installing, until
 from tests.streams.query.indexes import GOV, pages
 
-pytestmark = pytest.mark.kafka
 BY_NAME = {handler.name: handler for handler in HANDLERS}
 TEXT = "when does the river bridge open"
 STAGES = [StageName.RETRIEVAL, StageName.BM25, StageName.RANKING, StageName.MMR, StageName.REASONING]
 
 
 @pytest.fixture
-async def place(kafka: str, topic_prefix: str, tmp_path: Path) -> Installation:
+async def place(installing: Installing, tmp_path: Path) -> Installation:
     used = [BY_NAME[name] for name in ("score_page", "index_page", "rank_results")]
-    assay = await installed(kafka, topic_prefix, used, index={"path": tmp_path / "index"})
+    assay = await installing(used, index={"path": tmp_path / "index"})
     await assay.feed([(page.url.encode(), page.to_json()) for page in pages()], SCORED)
     return assay
 

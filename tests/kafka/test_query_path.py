@@ -33,7 +33,6 @@ from tests.ranking_checks import (
 from tests.streams.index.qdrant_server import QdrantServer
 from tests.streams.llm.model_server import Asked, ModelServer, Wire, model_server, says
 
-pytestmark = pytest.mark.kafka
 REQUESTED, COMPLETED, INDEXED = "ranking.requested.v1", "ranking.completed.v1", "documents.indexed.v1"
 PATH = tuple(handler for handler in HANDLERS if handler.name in {"score_page", "index_page", "rank_results"})
 ODD_SCORES = {"tier_1": 39, "tier_2": 27, "tier_3": 13}

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from streams.kafka import make_producer, opened
 from streams.replay.ranges import EARLIEST, LATEST, Bound, resolve_ranges
 from streams.topic_plan import create_topics
 from streams.topology import PAGES_CRAWLED
 from tests.kafka.installation import install
-
-pytestmark = pytest.mark.kafka
 
 FIRST = datetime(2026, 11, 21, 8, tzinfo=UTC)
 AFTER = Bound(at=FIRST + timedelta(days=1))

@@ -20,7 +20,6 @@ from tests.kafka.installation import Installation, installed, partitions_of, unt
 from tests.streams.index.qdrant_server import QdrantServer
 from tests.streams.llm.model_server import Behaviour, hangs, model_server, says, status
 
-pytestmark = pytest.mark.kafka
 REQUESTED, COMPLETED = "ranking.requested.v1", "ranking.completed.v1"
 DEAD = f"{REQUESTED}.assay.rank_results.dlq"
 RETRIES = (f"{REQUESTED}.assay.rank_results.retry.10s", f"{REQUESTED}.assay.rank_results.retry.1m")

@@ -26,7 +26,6 @@ from streams.topology import REPLAYS, Handler, handler_named
 from tests.kafka.installation import CRAWLED, GROUP, SCORED, Installation, handlers_named, installed, page, until
 from tests.kafka.replays import Watched, carried_out, planned, replayed
 
-pytestmark = pytest.mark.kafka
 SHADOW = f"{SCORED}.replay.again"
 INDEXED = "documents.indexed.v1"
 LETTERS = f"{CRAWLED}.assay.score_page.replay.again.dlq"

@@ -14,16 +14,15 @@ from schemas.replays import ReplayPlan
 from streams.clock import SystemClock
 from streams.replay.ledger import Ledger, NoLedgerError
 from streams.topology import REPLAYS
-from tests.kafka.installation import CRAWLED, SCORED, Installation, command, install, installed, page, until
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, install, page, until
 from tests.kafka.replays import assay_replay, planned
 
-pytestmark = pytest.mark.kafka
 SHADOW = f"{SCORED}.replay.again"
 
 
 @pytest.fixture
-async def assay(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(kafka, topic_prefix, topics=[REPLAYS])
+async def assay(installing: Installing) -> Installation:
+    return await installing(topics=[REPLAYS])
 
 
 Said = Callable[..., Awaitable[tuple[int, Any]]]

@@ -19,10 +19,8 @@ from streams.replay.plan import Wishes, make_plan
 from streams.replay.ranges import EARLIEST, LATEST
 from streams.settings import Settings
 from streams.topology import RETRIEVAL_BATCHES, SNIPPETS_REQUESTED
-from tests.kafka.installation import SCORED, Installation, install, installed
+from tests.kafka.installation import SCORED, Installation, Installing, install
 from tests.streams.llm.judges import input_of
-
-pytestmark = pytest.mark.kafka
 
 PAGES = 240
 HOSTS = ("site.example", "udn.com", "health.gov.tw")
@@ -48,9 +46,9 @@ def varied(number: int) -> CrawledPage:
 
 
 @pytest.fixture
-async def place(kafka: str, topic_prefix: str) -> Installation:
+async def place(installing: Installing) -> Installation:
     """Pages in several transactions, and one record that is no page."""
-    place = await installed(kafka, topic_prefix, topics=[RETRIEVAL_BATCHES, SNIPPETS_REQUESTED])
+    place = await installing(topics=[RETRIEVAL_BATCHES, SNIPPETS_REQUESTED])
     pages = [(page.url.encode(), page.to_json()) for page in map(varied, range(PAGES))]
     for start in range(0, PAGES, 80):
         await place.feed(pages[start : start + 80], transactional=True)

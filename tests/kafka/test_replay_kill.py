@@ -11,10 +11,10 @@ from streams.clock import SystemClock
 from streams.replay.ledger import Ledger
 from streams.replay.plan import run_group
 from streams.topology import REPLAYS
-from tests.kafka.installation import CRAWLED, SCORED, Installation, installed, page, until
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, page, until
 from tests.kafka.replays import assay_replay
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(400), pytest.mark.slow]
 PAGES = 2000
 KILLS = 5
 STEP = 150
@@ -45,8 +45,8 @@ async def kill_in_the_middle(assay: Installation, *arguments: str) -> None:
         await process.communicate()
 
 
-async def test_a_backfill_killed_five_times_has_every_result_once(kafka: str, topic_prefix: str) -> None:
-    assay = await installed(kafka, topic_prefix, topics=[REPLAYS])
+async def test_a_backfill_killed_five_times_has_every_result_once(installing: Installing) -> None:
+    assay = await installing(topics=[REPLAYS])
     await assay.feed([page(n) for n in range(PAGES)])
     rate = "--rate=100"  # so slow that a starved machine can look five times before it is done
     await kill_in_the_middle(assay, "score_page", "--plan", "backfill", rate, "--no-give-way")

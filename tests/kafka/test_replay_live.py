@@ -20,10 +20,19 @@ from streams.replay.ledger import Ledger
 from streams.replay.run import ReplayRun
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, REPLAYS
-from tests.kafka.installation import CRAWLED, GROUP, SCORED, Installation, installed, page, scored, scorer, until
+from tests.kafka.installation import (
+    CRAWLED,
+    GROUP,
+    SCORED,
+    Installation,
+    Installing,
+    page,
+    scored,
+    scorer,
+    until,
+)
 from tests.kafka.replays import Watched, planned
 
-pytestmark = pytest.mark.kafka
 SHADOW = f"{SCORED}.replay.again"
 GIVES_WAY = "gives way to live traffic"
 OLD, NEW = 200, 60
@@ -31,8 +40,8 @@ OLD, NEW = 200, 60
 
 
 @pytest.fixture
-async def assay(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(kafka, topic_prefix, topics=[REPLAYS])
+async def assay(installing: Installing) -> Installation:
+    return await installing(topics=[REPLAYS])
 
 
 async def carried_out(assay: Installation, metrics: Metrics, watched: Watched) -> ReplayPlan:

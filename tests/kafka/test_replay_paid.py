@@ -28,8 +28,6 @@ from tests.kafka.replays import Watched, carried_out, planned
 from tests.streams.llm.judges import input_of, judge_of
 from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, calls_tools, model_server, says, slow
 
-pytestmark = pytest.mark.kafka
-
 SOURCES, JUDGED = "relevance.requested.v1", "relevance.judged.v1"
 CLAIMS, EVALUATED = "claims.extracted.v1", "claims.evaluated.v1"
 BEFORE, ALL = 80, 320

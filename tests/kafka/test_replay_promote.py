@@ -25,7 +25,6 @@ from streams.topology import REPLAYS
 from tests.kafka.installation import SCORED, Installation, handlers_named, installed, page, until
 from tests.kafka.replays import planned, replayed
 
-pytestmark = pytest.mark.kafka
 SHADOW = f"{SCORED}.replay.again"
 
 

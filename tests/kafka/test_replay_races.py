@@ -23,17 +23,16 @@ from streams.replay.shadow import make_shadow
 from streams.replay.terms import check_terms
 from streams.replay.upkeep import accounts, drop
 from streams.topology import REPLAYS
-from tests.kafka.installation import CRAWLED, SCORED, Installation, handlers_named, installed, page, until
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, handlers_named, page, until
 from tests.kafka.replays import Watched, carried_out, planned
 
-pytestmark = pytest.mark.kafka
 SHADOW = f"{SCORED}.replay.again"
 INDEXED = "documents.indexed.v1.replay.again"
 
 
 @pytest.fixture
-async def assay(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(kafka, topic_prefix, handlers_named("score_page", "index_page"), [REPLAYS])
+async def assay(installing: Installing) -> Installation:
+    return await installing(handlers_named("score_page", "index_page"), [REPLAYS])
 
 
 @asynccontextmanager

@@ -27,12 +27,10 @@ from streams.replay.source import read_range, standing_on
 from streams.settings import load_settings
 from streams.topology import RELEVANCE_JUDGED as JUDGED
 from streams.topology import REPLAYS, Handler
-from tests.kafka.installation import CRAWLED, Installation, handlers_named, installed, page, scored, scorer
+from tests.kafka.installation import CRAWLED, Installation, Installing, handlers_named, installed, page, scored, scorer
 from tests.kafka.replays import Watched, carried_out, planned
 from tests.streams.llm.judges import input_of, judge_of
 from tests.streams.llm.model_server import Behaviour, Wire, model_server, says, status
-
-pytestmark = pytest.mark.kafka
 
 SOURCES = "relevance.requested.v1"
 JUDGE = judge_of("judge_relevance")
@@ -51,8 +49,8 @@ async def whole(place: Installation, topic: str) -> tuple[OffsetRange, ...]:
     return await resolve_ranges(place.settings, topic)
 
 
-async def test_a_range_is_read_to_its_end_over_transaction_markers(kafka: str, topic_prefix: str) -> None:
-    place = await installed(kafka, topic_prefix)
+async def test_a_range_is_read_to_its_end_over_transaction_markers(installing: Installing) -> None:
+    place = await installing()
     for at in range(0, 60, 20):
         await place.feed([page(number) for number in range(at, at + 20)], transactional=True)
     ranges = await whole(place, CRAWLED)
@@ -197,8 +195,8 @@ def numbered(number: int, host: str = "site.example") -> tuple[bytes, bytes]:
     return event.url.encode(), event.to_json()
 
 
-async def test_inputs_without_a_decision_and_dead_ones(kafka: str, topic_prefix: str) -> None:
-    place = await installed(kafka, topic_prefix)
+async def test_inputs_without_a_decision_and_dead_ones(installing: Installing) -> None:
+    place = await installing()
     await place.feed([numbered(number) for number in range(40)])
     await place.drain(scorer(every_fourth_alive))
     await place.feed([numbered(number) for number in range(40, 44)])
@@ -218,8 +216,8 @@ async def test_inputs_without_a_decision_and_dead_ones(kafka: str, topic_prefix:
     assert again == list(range(3, 40, 4))
 
 
-async def test_tiers_of_the_event_itself_or_of_the_decision_on_it(kafka: str, topic_prefix: str) -> None:
-    place = await installed(kafka, topic_prefix)
+async def test_tiers_of_the_event_itself_or_of_the_decision_on_it(installing: Installing) -> None:
+    place = await installing()
     await place.feed([numbered(number) for number in range(8)])
     await place.drain(scorer())
     assert await chosen(place, SCORER, await until_now(place, SCORER, tiers=["C"]), tiers=["C"]) == list(range(8))
@@ -229,8 +227,8 @@ async def test_tiers_of_the_event_itself_or_of_the_decision_on_it(kafka: str, to
     assert await chosen(place, INDEXER, (), tiers=["A", "B"]) == []
 
 
-async def test_domains_of_pages(kafka: str, topic_prefix: str) -> None:
-    place = await installed(kafka, topic_prefix)
+async def test_domains_of_pages(installing: Installing) -> None:
+    place = await installing()
     await place.feed([numbered(1, "news.site.example"), numbered(2, "site.example"), numbered(3, "mysite.example")])
     await place.feed([(b"broken-4", b"{")])
     assert await chosen(place, SCORER, (), domains=["Site.Example."]) == [1, 2]
@@ -238,8 +236,8 @@ async def test_domains_of_pages(kafka: str, topic_prefix: str) -> None:
     assert await chosen(place, SCORER, ()) == [1, 2, 3, 4], "what can't be decoded is left out by a filter alone"
 
 
-async def test_what_a_handler_does_not_have_is_told(kafka: str, topic_prefix: str) -> None:
-    place = await installed(kafka, topic_prefix)
+async def test_what_a_handler_does_not_have_is_told(installing: Installing) -> None:
+    place = await installing()
     for handler, selection, told in (
         (CLASSIFIER, {"tiers": ["A"]}, "neither reads nor writes a tier"),
         (JUDGE, {"outcomes": ["verdict=good"]}, "no field 'verdict'; there are config_version, detail, llm"),

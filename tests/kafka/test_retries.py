@@ -16,9 +16,19 @@ from schemas.replies import PagesReply, Reply
 from schemas.rules import Rules
 from streams.app import Application
 from streams.topology import Handler
-from tests.kafka.installation import CRAWLED, DEAD, GROUP, SCORED, Installation, installed, page, scored, scorer, until
-
-pytestmark = pytest.mark.kafka
+from tests.kafka.installation import (
+    CRAWLED,
+    DEAD,
+    GROUP,
+    SCORED,
+    Installation,
+    Installing,
+    installed,
+    page,
+    scored,
+    scorer,
+    until,
+)
 
 RETRY_1 = f"{CRAWLED}.{GROUP}.retry.1s"
 RETRY_2 = f"{CRAWLED}.{GROUP}.retry.2s"
@@ -34,7 +44,7 @@ def patient(fn: object, **changes: object) -> Handler:
 
 
 @pytest.mark.parametrize("delivery", ["exactly_once", "at_least_once"])
-async def test_a_record_waits_in_retry_topics_and_passes_or_dies(kafka: str, topic_prefix: str, delivery: str) -> None:
+async def test_a_record_waits_in_retry_topics_and_passes_or_dies(installing: Installing, delivery: str) -> None:
     tried: Counter[str] = Counter()
     moments: dict[str, list[float]] = {}
 
@@ -48,7 +58,7 @@ async def test_a_record_waits_in_retry_topics_and_passes_or_dies(kafka: str, top
         return scored(crawled, rules)
 
     handler = patient(moody)
-    assay = await installed(kafka, topic_prefix, [handler], processing=ONE_TRY)
+    assay = await installing([handler], processing=ONE_TRY)
     await assay.feed([page(n) for n in range(60)])
     await assay.drain(handler, delivery=delivery)
 
@@ -59,26 +69,26 @@ async def test_a_record_waits_in_retry_topics_and_passes_or_dies(kafka: str, top
     letters = await assay.read(DEAD)
     assert Counter((letter.key or b"").decode() for letter in letters) == Counter(never)
     assert {headers(letter)["x-error-message"] for letter in letters} == {"unavailable after 3 tries: not now"}
-    assert {headers(letter)["x-orig-topic"] for letter in letters} == {f"{topic_prefix}{CRAWLED}"}
+    assert {headers(letter)["x-orig-topic"] for letter in letters} == {f"{assay.prefix}{CRAWLED}"}
     first, second = await assay.read(RETRY_1), await assay.read(RETRY_2)
     assert (len(first), len(second)) == (15, 10)
     assert {headers(record)["x-attempt"] for record in first} == {"1"}
     for record in first + second:
         note = headers(record)
         assert max(moments[(record.key or b"").decode()]) * 1000 >= int(note["x-not-before"]), "never early"
-        assert note["x-root-id"].startswith(f"{topic_prefix}{CRAWLED}/")
+        assert note["x-root-id"].startswith(f"{assay.prefix}{CRAWLED}/")
     causes = {headers(record)["ce_causationid"] for record in scores}
-    assert all(cause.startswith(f"{topic_prefix}{CRAWLED}/") for cause in causes), "the identity stays the first one"
+    assert all(cause.startswith(f"{assay.prefix}{CRAWLED}/") for cause in causes), "the identity stays the first one"
 
 
-async def test_a_restart_in_between_neither_loses_nor_doubles_a_retry(kafka: str, topic_prefix: str) -> None:
+async def test_a_restart_in_between_neither_loses_nor_doubles_a_retry(installing: Installing) -> None:
     well = False
 
     def moody(crawled: CrawledPage, rules: Rules) -> Outcome:
         return scored(crawled, rules) if well else Retry(RetryReason.UNAVAILABLE)
 
     handler = patient(moody)
-    assay = await installed(kafka, topic_prefix, [handler], processing=ONE_TRY)
+    assay = await installing([handler], processing=ONE_TRY)
     await assay.feed([page(n) for n in range(30)])
     async with assay.running(handler):
         await until(lambda: sum_of(assay, RETRY_1, 30))

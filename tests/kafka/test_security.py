@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 from aiokafka.protocol.admin import CreateAclsRequest
 
-from streams import cli
 from streams.commands.doctor_kafka import check_kafka
 from streams.kafka import make_admin, opened
 from streams.settings import Settings, load_settings
@@ -22,11 +20,15 @@ from streams.topic_plan import create_topics
 from streams.topology import TOPICS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, page, scorer
 from tests.kafka.secured_kafka import KEY_PASSWORD, MECHANISMS, PROTOCOLS, USERS, SecuredKafka, secured_kafka
+from tests.samples import run_assay
+from tests.tables import tables
 
-pytestmark = pytest.mark.kafka
+TABLES = tables(__file__)
 
-READ, WRITE, CREATE, DESCRIBE, DESCRIBE_CONFIGS = 3, 4, 5, 8, 10
+OPERATIONS = {"Read": 3, "Write": 4, "Create": 5, "Describe": 8, "DescribeConfigs": 10}
+RESOURCES = {"topics": 2, "groups": 3, "transactional ids": 5}
 PREFIXED, ALLOW = 4, 3
+ROOT = Path(__file__).parents[2]
 PAGE_TOPICS = [topic for topic in TOPICS if topic.name in (CRAWLED, SCORED)]
 
 
@@ -98,18 +100,25 @@ async def test_an_application_answers_every_page_once(
     assert Counter(record.key for record in await assay.read(SCORED)) == Counter(page(n)[0] for n in range(200))
 
 
-RIGHTS = {2: (READ, WRITE, CREATE, DESCRIBE, DESCRIBE_CONFIGS), 3: (READ, DESCRIBE), 5: (WRITE, DESCRIBE)}
-"""Operations on topics, groups and transactional ids, as docs/operations.md lists them."""
+def rights() -> Iterator[tuple[int, int]]:
+    """Resources and operations as docs/operations.md lists them."""
+    text = " ".join((ROOT / "docs/operations.md").read_text("utf-8").split())
+    worker, _, topics = text.partition("With ACLs, a worker needs")[2].partition("The account that makes topics")
+    for passage in (worker, topics.partition(".")[0]):
+        for part in passage.split(";"):
+            resource = next(number for name, number in RESOURCES.items() if f"on {name}" in part)
+            for operation in re.findall(r"`(\w+)`", part):
+                yield resource, OPERATIONS[operation]
 
 
 async def test_the_rights_that_operations_md_lists_are_enough(secured: SecuredKafka, topic_prefix: str) -> None:
     every = settings_of(client(secured, "SASLTLS"))
     async with opened(make_admin(every.kafka)) as admin:
-        for resource, operations in RIGHTS.items():
-            for operation in operations:
-                await admin._send_request(
-                    CreateAclsRequest(resource, topic_prefix, PREFIXED, "User:worker", "*", operation, ALLOW)
-                )
+        listed = list(rights())
+        assert len(listed) == 9
+        for resource, operation in listed:
+            acl = CreateAclsRequest(resource, topic_prefix, PREFIXED, "User:worker", "*", operation, ALLOW)
+            await admin._send_request(acl)
     section = client(secured, "SASLTLS", sasl_username="worker", sasl_password=USERS["worker"])
     assay = Installation(settings_of(section, topic_prefix))
     await create_topics(assay.settings, PAGE_TOPICS)
@@ -126,39 +135,7 @@ def test_a_key_may_be_encrypted_and_in_the_file_of_its_certificate(secured: Secu
     assert next(check_kafka(settings_of(section))).state == "ok"
 
 
-REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
-    "wrong password": (
-        "SASLTLS",
-        {"sasl_password": "x"},
-        "refuses the user 'assay' by PLAIN; see ASSAY_KAFKA__SASL_USERNAME, __SASL_PASSWORD",
-    ),
-    "wrong password, SCRAM": (
-        "SASLTLS",
-        {"sasl_password": "x", "sasl_mechanism": "SCRAM-SHA-512"},
-        "refuses the user 'assay' by SCRAM-SHA-512; see ASSAY_KAFKA__SASL_USERNAME",
-    ),
-    "wrong user, SCRAM": (
-        "SASL",
-        {"sasl_username": "nobody", "sasl_mechanism": "SCRAM-SHA-256"},
-        "refuses the user 'nobody' by SCRAM-SHA-256",
-    ),
-    "no user": ("SASLTLS", {"sasl_username": "", "sasl_password": ""}, "refuses the user '' by PLAIN"),
-    "a mechanism that is not offered": (
-        "SASL",
-        {"sasl_mechanism": "SCRAM-SHA-512"},
-        "does not offer SCRAM-SHA-512 here; see ASSAY_KAFKA__SASL_MECHANISM",
-    ),
-    "SASL where there is none": ("TLS", {"security_protocol": "SASL_SSL"}, "SECURITY_PROTOCOL to SSL"),
-    "another authority": ("TLS", {"ssl_cafile": "other.pem"}, "not trusted: .* see ASSAY_KAFKA__SSL_CAFILE"),
-    "the system's authorities": ("TLS", {"ssl_cafile": None}, "not trusted: .* see ASSAY_KAFKA__SSL_CAFILE"),
-    "a certificate for another host": ("OTHERNAME", {}, "not trusted: .*not valid for '127.0.0.1'"),
-    "no certificate": ("MUTUAL", {"ssl_certfile": None, "ssl_keyfile": None}, "or a certificate: .*__SSL_CERTFILE"),
-    "no TLS": ("TLS", {"security_protocol": "PLAINTEXT"}, "ends a connection by PLAINTEXT; .*__SECURITY_PROTOCOL"),
-    "no SASL": ("SASL", {"security_protocol": "PLAINTEXT"}, "ends a connection by PLAINTEXT; .*SASL_PLAINTEXT"),
-    "SASL without TLS": ("SASLTLS", {"security_protocol": "SASL_PLAINTEXT"}, "ends a connection by SASL_PLAINTEXT"),
-    "TLS without SASL": ("SASLTLS", {"security_protocol": "SSL"}, r"ends a connection by SSL; .*SASL_SSL\)"),
-    "TLS where there is none": ("SASL", {"security_protocol": "SASL_SSL"}, "ends a connection by SASL_SSL"),
-}
+REFUSED: dict[str, tuple[str, dict[str, Any], str]] = TABLES["refused"]
 
 
 @pytest.fixture
@@ -172,11 +149,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., int]:
         for name, value in section.items():
             if value is not None:
                 monkeypatch.setenv(f"ASSAY_KAFKA__{name.upper()}", str(value))
-        monkeypatch.setattr(sys, "argv", ["assay", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        assert isinstance(ended.value.code, int)
-        return ended.value.code
+        return run_assay(*arguments)
 
     return run
 

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import dataclasses
-import json
-import os
-import signal
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -31,13 +25,10 @@ from schemas.relevance import (
 from streams.dlq.redrive import redrive
 from streams.dlq.selection import Selection
 from streams.topology import HANDLERS
-from tests.kafka.installation import Installation, installed, until
+from tests.kafka.installation import Installation, Installing, process, until, until_killed
 from tests.streams.fetch.web import Web, response, serving
 from tests.streams.llm.model_server import Behaviour, ModelServer, by_message, hangs, model_server, says, status
 
-pytestmark = pytest.mark.kafka
-
-ASSAY = Path(sys.executable).parent / "assay"
 NAMES = ("request_snippets", "fetch_page", "judge_relevance")
 OURS = tuple(handler for handler in HANDLERS if handler.name in NAMES)
 JUDGE = tuple(handler for handler in OURS if handler.name == "judge_relevance")
@@ -107,11 +98,11 @@ async def read(assay: Installation, topic: str, kind: type[E]) -> list[E]:
 
 
 async def test_a_request_ends_once_with_what_became_of_every_source(
-    kafka: str, topic_prefix: str, web: Web, tmp_path: Path
+    installing: Installing, web: Web, tmp_path: Path
 ) -> None:
     urls = [f"http://{HOST}/brakes", f"http://{DOWN}/", f"http://{HOST}/taxes", f"http://{HOST}/patience"]
     async with model_server(by_message(judging)) as server:
-        assay = await installed(kafka, topic_prefix, OURS, **settings(server, web, tmp_path))
+        assay = await installing(OURS, **settings(server, web, tmp_path))
         await assay.feed([request(*urls), request(domain="nowhere", request_id="r2")], REQUESTED)
         async with assay.running(*OURS) as application:
             await assay.quiet(application)
@@ -159,26 +150,21 @@ async def test_a_request_ends_once_with_what_became_of_every_source(
 
 
 async def test_a_kill_in_the_middle_costs_no_source_and_makes_no_second_end(
-    kafka: str, topic_prefix: str, web: Web, tmp_path: Path
+    installing: Installing, web: Web, tmp_path: Path
 ) -> None:
     """SIGKILL while the second source is being judged; then others take over."""
     urls = [f"http://{HOST}/brakes", f"http://{HOST}/taxes", f"http://{DOWN}/"]
     async with model_server(by_message(judging)) as server:
         told = settings(server, web, tmp_path)
         told["models"]["tasks"]["judge_relevance"]["deadline_seconds"] = 60.0
-        assay = await installed(kafka, topic_prefix, OURS, **told)
+        assay = await installing(OURS, **told)
         await assay.feed([request(*urls)], REQUESTED)
         server.script = [says("Relevant"), hangs()]
-        worker = await asyncio.create_subprocess_exec(
-            str(ASSAY), "run", *NAMES, env=environment(kafka, topic_prefix, told)
-        )
-        try:
+        given = {f"{section}__{name}": value for section, values in told.items() for name, value in values.items()}
+        worker = await process(assay.settings, "run", *NAMES, kafka__session_timeout_seconds=6, **given)
+        async with until_killed(worker):
             await until(lambda: len(server.asked) == 2 or worker.returncode is not None)
             assert worker.returncode is None, "it still waits for the second judgment"
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                worker.send_signal(signal.SIGKILL)
-            await worker.wait()
         assert await assay.read(COMPLETED) == []
 
         async with assay.running(*OURS) as application:
@@ -191,7 +177,7 @@ async def test_a_kill_in_the_middle_costs_no_source_and_makes_no_second_end(
 
 
 async def test_a_dead_letter_holds_its_request_up_until_it_is_sent_again(
-    kafka: str, topic_prefix: str, web: Web, tmp_path: Path
+    installing: Installing, web: Web, tmp_path: Path
 ) -> None:
     """A bug in the second judgment: no end is told before it is mended, and then one (ADR 0007)."""
     urls = [f"http://{HOST}/brakes", f"http://{HOST}/taxes", f"http://{DOWN}/"]
@@ -204,7 +190,7 @@ async def test_a_dead_letter_holds_its_request_up_until_it_is_sent_again(
     [judge] = JUDGE
     with_bug = (*(handler for handler in OURS if handler not in JUDGE), dataclasses.replace(judge, fn=stumbles))
     async with model_server(by_message(judging)) as server:
-        assay = await installed(kafka, topic_prefix, OURS, **settings(server, web, tmp_path))
+        assay = await installing(OURS, **settings(server, web, tmp_path))
         await assay.feed([request(*urls)], REQUESTED)
         async with assay.running(*with_bug) as application:
             await assay.quiet(application)
@@ -223,7 +209,7 @@ async def test_a_dead_letter_holds_its_request_up_until_it_is_sent_again(
 
 @pytest.mark.parametrize(("trouble", "outcome"), [(hangs(), "timeout"), (status(500), "error")])
 async def test_a_judgment_that_failed_is_asked_for_anew_when_it_is_sent_again(
-    kafka: str, topic_prefix: str, web: Web, tmp_path: Path, trouble: Behaviour, outcome: str
+    installing: Installing, web: Web, tmp_path: Path, trouble: Behaviour, outcome: str
 ) -> None:
     """A call that failed leaves no answer behind, so the very same record is judged as if it were new (C-20)."""
     source = RelevanceRequested(
@@ -231,7 +217,7 @@ async def test_a_judgment_that_failed_is_asked_for_anew_when_it_is_sent_again(
     )
     record = (b"r1", source.to_json())
     async with model_server(says("Relevant")) as server:
-        assay = await installed(kafka, topic_prefix, JUDGE, **settings(server, web, tmp_path))
+        assay = await installing(JUDGE, **settings(server, web, tmp_path))
         server.script = [trouble]
         async with assay.running(*JUDGE) as application:
             await assay.feed([record], SOURCES)
@@ -259,19 +245,3 @@ async def test_a_judgment_that_failed_is_asked_for_anew_when_it_is_sent_again(
     ]
     snippets = await read(assay, EXTRACTED, SnippetExtracted)
     assert [event.snippet for event in snippets] == [PROSE, PROSE]
-
-
-def environment(kafka: str, prefix: str, sections: dict[str, dict[str, Any]]) -> dict[str, str]:
-    given = {
-        f"ASSAY_{section}__{name}".upper(): value if isinstance(value, str) else json.dumps(value)
-        for section, values in sections.items()
-        for name, value in values.items()
-    }
-    return {
-        **os.environ,
-        **given,
-        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka,
-        "ASSAY_KAFKA__TOPIC_PREFIX": prefix,
-        "ASSAY_KAFKA__SESSION_TIMEOUT_SECONDS": "6",
-        "ASSAY_HTTP__ENABLED": "false",
-    }

@@ -14,10 +14,8 @@ from streams.demo.watch import Watch
 from streams.pipeline.consumer import CountingConsumer
 from streams.topology import HANDLERS, REPLAYS, TOPICS
 from tests.kafka.connections import Connections, SilentBroker, forgets_a_connection, of_aiokafka
-from tests.kafka.installation import install, installed, page
+from tests.kafka.installation import Installing, install, page
 from tests.kafka.replays import carried_out, planned
-
-pytestmark = pytest.mark.kafka
 
 TWO = [handler for handler in HANDLERS if handler.name in ("score_page", "rank_results")]
 
@@ -44,9 +42,9 @@ async def test_a_start_that_a_silent_kafka_holds_up_is_given_up(
 
 
 async def test_where_one_group_can_not_start_the_others_do_not_go_on(
-    kafka: str, topic_prefix: str, connections: Connections, monkeypatch: pytest.MonkeyPatch
+    installing: Installing, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = (await installed(kafka, topic_prefix, TWO)).settings
+    settings = (await installing(TWO)).settings
     numbers, start, ended = itertools.count(), CountingConsumer.start, list[bool]()
 
     async def fail_once(consumer: CountingConsumer) -> None:
@@ -67,9 +65,9 @@ async def test_where_one_group_can_not_start_the_others_do_not_go_on(
 
 
 async def test_a_replay_that_is_given_up_while_its_group_starts(
-    kafka: str, topic_prefix: str, connections: Connections, monkeypatch: pytest.MonkeyPatch
+    installing: Installing, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = await installed(kafka, topic_prefix, TWO, [REPLAYS])
+    place = await installing(TWO, [REPLAYS])
     await place.feed([page(number) for number in range(3)])
     await planned(place.settings, "score_page")
     start, joined = CountingConsumer.start, asyncio.Event()
@@ -89,9 +87,9 @@ async def test_a_replay_that_is_given_up_while_its_group_starts(
 
 
 async def test_a_watch_whose_stop_is_given_up_is_closed_all_the_same(
-    kafka: str, topic_prefix: str, connections: Connections
+    installing: Installing, connections: Connections
 ) -> None:
-    settings = (await installed(kafka, topic_prefix, HANDLERS, TOPICS)).settings
+    settings = (await installing(HANDLERS, TOPICS)).settings
     watch = Watch(settings, Tally(settings.tiered_indexing, settings.index.planned_chunks))
     await watch.start()
     stopping = asyncio.create_task(watch.stop())

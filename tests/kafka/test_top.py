@@ -7,7 +7,6 @@ import json
 import os
 import pty
 import struct
-import sys
 from collections.abc import AsyncIterator
 from fcntl import ioctl
 from termios import TIOCSWINSZ, tcgetattr
@@ -17,14 +16,7 @@ import pytest
 from streams.commands.top import TopOptions, run_top
 from streams.http import HttpServer
 from streams.settings import HttpSettings
-from tests.kafka.installation import Installation, installed, page, scorer, until
-
-pytestmark = pytest.mark.kafka
-
-
-@pytest.fixture
-async def assay(kafka: str, topic_prefix: str) -> Installation:
-    return await installed(kafka, topic_prefix)
+from tests.kafka.installation import Installation, page, process, scorer, until
 
 
 @pytest.fixture
@@ -61,15 +53,10 @@ async def test_it_lives_on_a_terminal_until_a_key_ends_it(assay: Installation, w
     terminal, inside = pty.openpty()
     ioctl(inside, TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     before = tcgetattr(inside)
-    environment = os.environ | {
-        "ASSAY_KAFKA__BOOTSTRAP_SERVERS": assay.settings.kafka.bootstrap_servers,
-        "ASSAY_KAFKA__TOPIC_PREFIX": assay.prefix,
-        "TERM": "xterm-256color",
-    }
-    command = [sys.executable, "-c", "from streams.cli import main; main()", "top", "--every", "0.3", "--url", worker]
-    process = await asyncio.create_subprocess_exec(
-        *command, stdin=inside, stdout=inside, stderr=inside, env=environment
-    )
+    words = ("top", "--every", "0.3", "--url", worker)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TERM", "xterm-256color")
+        started = await process(assay.settings, *words, stdin=inside, stdout=inside, stderr=inside)
     seen = bytearray()
     loop = asyncio.get_running_loop()
     loop.add_reader(terminal, lambda: seen.extend(os.read(terminal, 65536)))
@@ -79,13 +66,13 @@ async def test_it_lives_on_a_terminal_until_a_key_ends_it(assay: Installation, w
         os.write(terminal, b"l")
         frames = seen.count(b"score_page")
         await until(lambda: seen.count(b"score_page") > frames + 1)
-        assert process.returncode is None
+        assert started.returncode is None
         os.write(terminal, b"q")
-        assert await asyncio.wait_for(process.wait(), 20) == 0
+        assert await asyncio.wait_for(started.wait(), 20) == 0
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        if started.returncode is None:
+            started.kill()
+            await started.wait()
         loop.remove_reader(terminal)
         after = tcgetattr(inside)
         os.close(inside)

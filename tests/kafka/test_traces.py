@@ -16,13 +16,12 @@ from streams.app import Application
 from streams.http import HttpServer
 from streams.kafka import make_producer, opened
 from streams.settings import HttpSettings
-from tests.kafka.installation import CRAWLED, SCORE_PAGE, SCORED, Installation, handlers_named, installed
+from tests.kafka.installation import CRAWLED, SCORE_PAGE, SCORED, Installation, Installing, handlers_named, installed
 from tests.streams.fetch.web import Web, response, serving
 from tests.streams.llm.judges import GOOD
 from tests.streams.llm.model_server import model_server, says
 from tests.streams.telemetry.spans import Spans, ids, parent
 
-pytestmark = pytest.mark.kafka
 TRACE, ABOVE = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 MODEL = "small-1"
 SECRET = "Blue Heron Hall"
@@ -51,14 +50,14 @@ def attributes(span: ReadableSpan) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("header", [f"00-{TRACE}-{ABOVE}-01", "00-of-no-use"])
-async def test_one_trace_leads_from_a_crawled_page_to_its_document(kafka: str, topic_prefix: str, header: str) -> None:
-    place = await installed(kafka, topic_prefix, handlers_named("score_page", "index_page"))
+async def test_one_trace_leads_from_a_crawled_page_to_its_document(installing: Installing, header: str) -> None:
+    place = await installing(handlers_named("score_page", "index_page"))
     value = b'{"url": "https://harbour.example/1", "html": "<title>Tides</title><p>High tide is at 4:30.</p>"}'
     await write(place, CRAWLED, value, ("traceparent", header.encode()), ("ce_id", b"page-1"))
     spans = Spans()
     await run(place, spans, "score_page", "index_page")
-    [scoring] = spans.named(f"process {topic_prefix}{CRAWLED}")
-    [indexing] = spans.named(f"process {topic_prefix}{SCORED}")
+    [scoring] = spans.named(f"process {place.prefix}{CRAWLED}")
+    [indexing] = spans.named(f"process {place.prefix}{SCORED}")
     trace, above = ids(scoring)
     assert (
         (trace, parent(scoring)) == (TRACE, ABOVE) if TRACE in header else (trace != TRACE, parent(scoring))[1] is None
@@ -68,7 +67,7 @@ async def test_one_trace_leads_from_a_crawled_page_to_its_document(kafka: str, t
     for span, handler in ((scoring, "score_page"), (indexing, "index_page")):
         told = attributes(span)
         assert told["messaging.system"] == "kafka"
-        assert told["messaging.consumer.group.name"] == f"{topic_prefix}assay.{handler}"
+        assert told["messaging.consumer.group.name"] == f"{place.prefix}assay.{handler}"
         assert (told["assay.handler"], told["assay.outcome"]) == (handler, "emit")
         assert told["messaging.kafka.offset"] == 0
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import random
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from handlers.ranking.manifest import VERSION_PHASE_C, Feature
 from schemas.ranking import RankingCompleted
 from streams.topology import HANDLERS, RANKING_COMPLETED, RANKING_FEEDBACK, RANKING_REQUESTED
-from tests.kafka.installation import Installation, install, installed
+from tests.kafka.installation import Installation, Installing, install, installed, ran
 
-pytestmark = pytest.mark.kafka
 RANK_RESULTS = next(handler for handler in HANDLERS if handler.name == "rank_results")
 SUBJECTS = ("bridges", "ferries", "tunnels", "harbours", "lighthouses", "canals")
 RESULTS = 10
@@ -86,22 +80,9 @@ async def answered_with(
     return await answered(other, requests, run)
 
 
-async def train(assay: Installation, out: Path, *options: str) -> tuple[int, str, str]:
+async def train(assay: Installation, out: Path, *options: str) -> tuple[int | None, str, str]:
     """``assay train`` as a user runs it."""
-    kafka = assay.settings.kafka
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", "from streams.cli import main; main()", "train", "--out", str(out), *options),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=os.environ
-        | {
-            "ASSAY_KAFKA__BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
-            "ASSAY_KAFKA__TOPIC_PREFIX": kafka.topic_prefix,
-            "ASSAY_TRAINING__LEAST_JUDGED": "5",
-        },
-    )
-    said, told = await process.communicate()
-    return process.returncode or 0, said.decode(), told.decode()
+    return await ran(assay.settings, "train", "--out", out, *options, training__least_judged=5)
 
 
 def signed_first(answers: Sequence[RankingCompleted]) -> float:
@@ -121,9 +102,9 @@ async def test_where_the_topics_were_never_made_it_says_what_to_do(
 
 
 async def test_what_readers_liked_is_learned_shown_in_shadow_and_then_put_in_force(
-    kafka: str, topic_prefix: str, tmp_path: Path
+    installing: Installing, tmp_path: Path
 ) -> None:
-    assay = await installed(kafka, topic_prefix, (RANK_RESULTS,), [RANKING_FEEDBACK])
+    assay = await installing((RANK_RESULTS,), [RANKING_FEEDBACK])
     out = tmp_path / "model"
     status, _, told = await train(assay, out)
     assert (status, "there is nothing on" in told, "assay publish" in told) == (2, True, True), told

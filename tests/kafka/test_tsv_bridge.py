@@ -17,10 +17,7 @@ from streams.commands.publish import run_publish
 from streams.kafka import make_producer, opened
 from streams.settings import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED
-from tests.kafka.installation import Installation, install, installed, until
-from tests.kafka.test_publish_tail_topics import assay, line_of
-
-pytestmark = pytest.mark.kafka
+from tests.kafka.installation import Installation, Installing, assay_command, install, installed, line_of, until
 
 SCORE_PAGE = HANDLERS[0]
 ROWS = [
@@ -39,8 +36,8 @@ SCORES = {
 
 
 @pytest.fixture
-def settings(kafka: str, topic_prefix: str) -> Settings:
-    return asyncio.run(installed(kafka, topic_prefix)).settings
+def settings(installing: Installing) -> Settings:
+    return asyncio.run(installing()).settings
 
 
 def score_all(settings: Settings) -> list[ScoredPage]:
@@ -139,7 +136,7 @@ async def test_ctrl_c_leaves_no_file(kafka: str, topic_prefix: str, tmp_path: Pa
     settings = install(kafka, topic_prefix)
     example = Path(__file__).parents[2] / "schemas" / "examples" / "pages.scored.v1" / "minimal.json"
     line = json.dumps(json.loads(example.read_bytes())).encode() + b"\n"
-    async with assay(settings, "export", "tsv", "--input", "-", "-o", str(tmp_path / "pages.tsv")) as process:
+    async with assay_command(settings, "export", "tsv", "--input", "-", "-o", str(tmp_path / "pages.tsv")) as process:
         assert process.stdin is not None
         process.stdin.write(line * 20_000)
         await until(lambda: any(tmp_path.iterdir()))
@@ -150,9 +147,9 @@ async def test_ctrl_c_leaves_no_file(kafka: str, topic_prefix: str, tmp_path: Pa
     assert not any(tmp_path.iterdir())  # noqa: ASYNC240 - a look at a test's own folder
 
 
-async def test_rows_through_a_pipe_are_published_at_once(kafka: str, topic_prefix: str) -> None:
-    settings = (await installed(kafka, topic_prefix)).settings
-    async with assay(settings, "publish", PAGES_CRAWLED.name, "-", "--format", "tsv", "--json") as publish:
+async def test_rows_through_a_pipe_are_published_at_once(installing: Installing) -> None:
+    settings = (await installing()).settings
+    async with assay_command(settings, "publish", PAGES_CRAWLED.name, "-", "--format", "tsv", "--json") as publish:
         assert publish.stdin is not None
         publish.stdin.write(f"{ROWS[0]}\r\n{ROWS[3]}\n".encode())
         publish.stdin.close()

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self
 import httpx
 
 from streams.settings import Settings
+from tests.kafka.installation import environment_of
 
 PROGRAM = "from streams.cli import main; main()"
 _PROBE_SECONDS = 0.2
@@ -34,16 +35,8 @@ class Worker:
 
     def __init__(self, settings: Settings, *handlers: str, program: str = PROGRAM, **flags: str) -> None:
         """Takes where Kafka is, the handlers, and settings for the environment: ``index__path="…"``."""
-        kafka = settings.kafka
-        flags = {
-            "kafka__bootstrap_servers": kafka.bootstrap_servers,
-            "kafka__topic_prefix": kafka.topic_prefix,
-            "kafka__create_topics": "false",
-            "http__port": "0",
-            "logs__format": "json",
-            **flags,
-        }
-        self._environment = os.environ | {f"ASSAY_{name.upper()}": value for name, value in flags.items()}
+        given = {"kafka__create_topics": False, "http__enabled": True, "http__port": 0, "logs__format": "json"}
+        self._environment = os.environ | environment_of(settings, **given | flags)
         self._command = [sys.executable, "-c", program, "run", *handlers]
         self._running = asyncio.Event()
         self.lines: list[str] = []

@@ -12,7 +12,7 @@ from aiokafka import ConsumerRecord
 
 from schemas.needs import Ask
 from schemas.outcome import Outcome, Steps
-from schemas.pages import CrawledPage, ScoredPage, TrustFeatures
+from schemas.pages import CrawledPage
 from schemas.replies import Reply
 from schemas.rules import Rules
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED, Handler, Topic
@@ -62,14 +62,6 @@ def handler_of(
         lane="cpu",
         slo_seconds=1,
         rounds=rounds,
-    )
-
-
-def scored(url: str = "https://a.example/1", content: str = "") -> ScoredPage:
-    """A scored page, of which only the address and the text matter here."""
-    features = TrustFeatures(source_tier=3, base_score=10, cts_score=10)
-    return ScoredPage(
-        url=url, content=content, trust_features=features, cts_score=10, tier="C", trust_label="LOW", config_version="x"
     )
 
 

@@ -8,10 +8,14 @@ from typing import Any
 
 import pytest
 
-from streams import cli, cli_commands
+from streams import cli_commands
 from streams.cli_commands import app
 from streams.settings import SettingsError
 from streams.topology import HANDLERS
+from tests.samples import run_assay, variables_of_assay
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 COMMANDS = sorted(command.name or "" for command in app.registered_commands if command.name) + sorted(
     command.callback.__name__ for command in app.registered_commands if command.callback and not command.name
@@ -20,17 +24,8 @@ COMMANDS = sorted(command.name or "" for command in app.registered_commands if c
 
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.upper().startswith("ASSAY_")]:
+    for name in variables_of_assay():
         monkeypatch.delenv(name)
-
-
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    """The exit status of the command line in this process."""
-    monkeypatch.setattr(sys, "argv", ["assay", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
 
 
 def test_these_are_the_commands() -> None:
@@ -41,66 +36,31 @@ def test_these_are_the_commands() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("option", ["--help", "-h"])
-def test_every_command_says_what_it_does(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, option: str
-) -> None:
-    assert run(monkeypatch, command, option) == 0
-    shown = capsys.readouterr()
-    assert f"assay {command}" in shown.out
-    assert shown.err == ""
+def test_every_command_says_what_it_does(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    for option in ("--help", "-h"):
+        assert run_assay(command, option) == 0
+        shown = capsys.readouterr()
+        assert f"assay {command}" in shown.out
+        assert shown.err == ""
 
 
-def test_the_help_names_every_command_and_no_argument_at_all_shows_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, "--help") == 0
+def test_the_help_names_every_command_and_no_argument_at_all_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_assay("--help") == 0
     shown = capsys.readouterr().out
     assert all(command in shown for command in COMMANDS)
-    assert run(monkeypatch) == 2
+    assert run_assay() == 2
     assert "Usage" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [
-        (["no-such-command"], "no-such-command"),
-        (["--no-such-option"], "--no-such-option"),
-        (["try"], "handler"),
-        (["try", "no_such_handler"], "no_such_handler"),
-        (["try", "score_page", "--no-such-option"], "--no-such-option"),
-        (["try", "score_page", "one", "two"], "two"),
-        (["try", "score_page", "--config", "nowhere.yaml"], "nowhere.yaml"),
-        (["try", "score_page", "--diff"], "--config OTHER.yaml"),
-        (["try", "score_page", "--diff", "--config", "nowhere.yaml"], "nowhere.yaml"),
-        (["try", "score_page", "--diff", "--limit", "-1"], "--limit"),
-        (["estimate", "--mix", "10/50/41"], "sums to 101"),
-        (["estimate", "--chunks", "many"], "--chunks"),
-        (["run", "no_such_handler"], "no_such_handler"),
-        (["topics", "frobnicate"], "frobnicate"),
-        (["publish"], "topic"),
-        (["publish", "no.such.topic.v1", "-"], "no.such.topic.v1"),
-        (["tail"], "topic"),
-        (["tail", "pages.scored.v1", "--max", "0"], "--max"),
-        (["tail", "pages.scored.v1", "--from", "yesterday"], "yesterday"),
-        (["train"], "--out"),
-        (["train", "--out", "m", "--completed", "c.jsonl"], "--feedback"),
-        (["train", "--out", "m", "--features", "30"], "--features"),
-        (["train", "--out", "."], "in use"),
-        (["broker", "--port", "many"], "--port"),
-        (["config", "hide"], "hide"),
-        (["sources", "check"], "URL"),
-        (["sources", "check", "https://"], "has no host"),
-        (["sources", "import"], "file"),
-        (["sources", "import", "a.csv", "--kind", "gazette"], "gazette"),
-        (["sources", "import", "a.csv", "--tier", "4"], "--tier"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+    TABLES["wrong_usage"],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_wrong_usage_exits_2_with_one_line_that_says_what_is_wrong(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
-    assert run(monkeypatch, *arguments) == 2
+    assert run_assay(*arguments) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
     [line] = shown.err.splitlines()
@@ -113,9 +73,9 @@ def test_wrong_usage_exits_2_with_one_line_that_says_what_is_wrong(
     [(["query"], "assay query"), (["dlq", "show"], "assay dlq show"), (["--no-such-option"], "assay")],
 )
 def test_wrong_usage_names_the_help_of_its_command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], command: str
+    capsys: pytest.CaptureFixture[str], arguments: list[str], command: str
 ) -> None:
-    assert run(monkeypatch, *arguments) == 2
+    assert run_assay(*arguments) == 2
     assert f"(try `{command} --help`)" in capsys.readouterr().err
 
 
@@ -124,7 +84,7 @@ def test_a_wrong_configuration_exits_2_with_one_line(
 ) -> None:
     monkeypatch.setenv("ASSAY_KAFKAA__X", "1")
     for arguments in (["try", "score_page"], ["run"], ["tail", "pages.scored.v1"], ["doctor"], ["config", "show"]):
-        assert run(monkeypatch, *arguments) == 2
+        assert run_assay(*arguments) == 2
         [line] = capsys.readouterr().err.splitlines()
         assert "ASSAY_KAFKAA__X" in line
 
@@ -149,20 +109,18 @@ def test_what_stops_a_command_is_no_traceback(
         raise raised
 
     monkeypatch.setattr(cli_commands, "app", stopped)
-    assert run(monkeypatch, "version") == status
+    assert run_assay("version") == status
     assert words in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("word", ["version", "--version"])
-def test_the_version_is_that_of_the_distribution(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], word: str
-) -> None:
-    assert run(monkeypatch, word) == 0
+def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str], word: str) -> None:
+    assert run_assay(word) == 0
     assert capsys.readouterr().out == version("assay") + "\n"
 
 
-def test_the_graph_shows_every_handler(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(monkeypatch, "graph", "--json") == 0
+def test_the_graph_shows_every_handler(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_assay("graph", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
     assert {handler["name"] for handler in answer["handlers"]} == {handler.name for handler in HANDLERS}
 

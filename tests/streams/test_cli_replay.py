@@ -2,59 +2,29 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 
 import pytest
 
-from streams import cli
+from tests.samples import run_assay, variables_of_assay
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 @pytest.fixture(autouse=True)
 def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.upper().startswith("ASSAY_")]:
+    for name in variables_of_assay():
         monkeypatch.delenv(name)
     # Nobody listens there.
     monkeypatch.setenv("ASSAY_KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:1")
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["assay", "replay", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["nope"], "there is no handler 'nope'"),
-        (["fetch_page"], "only with --fetch"),
-        (["--downstream", "score_page", "--to-live"], "--downstream goes with shadow topics"),
-        (["classify_results", "--to-live"], "--readers-dedupe"),
-        (["score_page", "--since", "soon"], "--since takes a time such as"),
-        (["score_page", "--from", "earliest", "--since", "7d"], "give one of them"),
-        (["score_page", "--plan", "Not A Name"], "a-z, 0-9"),
-        (["score_page", "--diff"], "--config OTHER.yaml"),
-        (["score_page", "--rate", "0"], "--rate"),
-        (["score_page", "--rate", "inf"], "inf is no bound; leave the option out"),
-        (["score_page", "--rate", "nan"], "--rate"),
-        (["judge_relevance", "--max-cost", "inf"], "inf is no bound"),
-        (["resume", "again", "--max-cost", "inf"], "inf is no bound"),
-        (["score_page", "--from", "100", "--to", "50"], "--to 50 is before --from 100"),
-        (["score_page", "--from", "20261121"], "may be a date or an offset"),
-        (["score_page", "--judged-by", "me"], "--judged-by"),
-        (["--rate", "5"], "Missing argument"),
-        (["drop", "again"], "--yes"),
-        (["resume"], "Missing argument"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "said"), TABLES["wrong_usage"])
 def test_wrong_usage_is_one_line_that_says_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
 ) -> None:
-    assert run(monkeypatch, *arguments) == 2
+    assert run_assay("replay", *arguments) == 2
     told = capsys.readouterr()
     assert told.out == ""
     [line] = told.err.splitlines()
@@ -64,31 +34,27 @@ def test_wrong_usage_is_one_line_that_says_what_to_do(
 def test_a_paid_handler_needs_a_bound(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("ASSAY_LLM__BASE_URL", "http://127.0.0.1:1/v1")
     monkeypatch.setenv("ASSAY_LLM__MODEL", "m")
-    assert run(monkeypatch, "judge_relevance") == 2
+    assert run_assay("replay", "judge_relevance") == 2
     assert "--max-cost USD" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["list", "show again", "cancel again", "drop again --yes", "score_page --dry-run"])
-def test_without_kafka_it_is_said_where_one_was_looked_for(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
-) -> None:
-    assert run(monkeypatch, *command.split()) == 1
+def test_without_kafka_it_is_said_where_one_was_looked_for(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    assert run_assay("replay", *command.split()) == 1
     [line] = capsys.readouterr().err.splitlines()
     assert "no Kafka at 127.0.0.1:1" in line
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["run", "-h"], ["score_page", "--help"], ["promote", "-h"]])
-def test_help_is_at_hand(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
-    assert run(monkeypatch, *arguments) == (0 if arguments else 2)
+def test_help_is_at_hand(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert run_assay("replay", *arguments) == (0 if arguments else 2)
     assert "assay replay" in capsys.readouterr().out
 
 
 def test_a_wrong_configuration_is_told_before_anything_is_done(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     other = tmp_path / "other.yaml"
     other.write_text("no_such_section: 1\n")
-    assert run(monkeypatch, "score_page", "--config", str(other)) == 2
+    assert run_assay("replay", "score_page", "--config", str(other)) == 2
     assert "no_such_section" in capsys.readouterr().err

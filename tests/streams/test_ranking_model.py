@@ -18,7 +18,6 @@ from structlog.testing import capture_logs
 from handlers.ranking.manifest import NAMES
 from handlers.ranking.trees import ModelMismatchError, RankingModel
 from schemas.rules import Rules
-from streams.cli import main
 from streams.commands.doctor import check_trees
 from streams.commands.trial import HandlerTrial
 from streams.query.engine import QueryEngine
@@ -26,6 +25,7 @@ from streams.ranking_model import SHIPPED_MANIFEST, manifest_path, read_ranking_
 from streams.settings import SettingsError, load_settings
 from streams.topology import handler_named
 from tests.handlers.ranking.models import generated_model
+from tests.samples import run_assay
 from tests.streams.query.toys import Answers
 
 
@@ -54,14 +54,6 @@ def unreadable(folder: Path) -> str:
     text = json.dumps(document)
     (folder / "model.json").write_text(text, "utf-8")
     return changed(folder, sha256=hashlib.sha256(text.encode()).hexdigest())
-
-
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    """The command's exit status."""
-    monkeypatch.setattr(sys, "argv", ["assay", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return int(ended.value.code or 0)
 
 
 # --- where it lies ---------------------------------------------------------------------------------------------------
@@ -172,7 +164,7 @@ def test_a_command_says_what_differs_in_one_line(
 ) -> None:
     monkeypatch.setenv("ASSAY_RANKING__TREES__MODE", "on")
     monkeypatch.setenv("ASSAY_RANKING__TREES__MODEL", changed(folder, features=list(NAMES[:29])))
-    status = run(monkeypatch, "config", "show")
+    status = run_assay("config", "show")
     said = capsys.readouterr()
     assert status != 0
     assert "the manifest has 29 features and ranking-features-41.v2 has 41" in said.err
@@ -184,7 +176,7 @@ def test_the_configuration_shows_the_manifest_and_not_the_trees(
 ) -> None:
     monkeypatch.setenv("ASSAY_RANKING__TREES__MODE", "shadow")
     monkeypatch.setenv("ASSAY_RANKING__TREES__MODEL", str(folder))
-    assert run(monkeypatch, "config", "show", "--json") == 0
+    assert run_assay("config", "show", "--json") == 0
     shown = json.loads(capsys.readouterr().out)
     model = generated_model()
     assert shown["ranking_model.manifest.sha256"] == {

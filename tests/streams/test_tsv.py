@@ -12,6 +12,7 @@ from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from streams.tsv import COLUMNS, LEGACY_COLUMNS, BadRow, escape, read_row, row_of
 from tests.handlers.test_score_page import AUTHOR, DATE, DOI, HEADING, LINK, REFERENCES, RULES, SCHEMA, TABLE, page
+from tests.tables import tables
 
 URL = "https://a.example/1"
 METADATA = {
@@ -102,30 +103,9 @@ class TestReading:
     @pytest.mark.parametrize(
         ("line", "reason"),
         [
-            (row(URL, "T", "text"), "3 columns, 5 (or without quality_metadata 4) expected"),
-            (row(URL, "T", "text", "", "{}", ""), "6 columns, "),
-            (row(URL), "1 columns, "),
-            (row("", "T", "text", ""), "the url is empty"),
-            (row(" ", "T", "text", ""), "the url is empty"),
+            *((row(*columns), reason) for columns, reason in tables(__file__)["refused"]),
             (row("https://a.example/" + "x" * 9000, "T", "text", ""), "url: String should have at most 8192"),
-            (row(URL, "T", "text", "yesterday"), "the date 'yesterday' is none"),
-            (row(URL, "T", "text", "2024-13-01"), "the date '2024-13-01' is none"),
-            (row(URL, "T", "a\\qb", ""), "content: the backslash at character 2 begins no escape"),
-            (row(URL, "T\\", "text", ""), "title: the backslash at character 2 begins no escape"),
-            (row(URL, "T", "text", "", "{"), "quality_metadata is no JSON"),
-            (row(URL, "T", "text", "", "{\\q}"), "quality_metadata: the backslash at character 2"),
-            (row(URL, "T", "text", "", '{"has_byline": NaN}'), "quality_metadata is no JSON"),
             (row(URL, "T", "text", "", "[" * 5000), "quality_metadata is no JSON"),
-            (row(URL, "T", "text", "", "[]"), "quality_metadata is a list, not a JSON object"),
-            (row(URL, "T", "text", "", "null"), "quality_metadata is null, not"),
-            (row(URL, "T", "text", "", '"{}"'), "quality_metadata is a text, not"),
-            (row(URL, "T", "text", "", "true"), "quality_metadata is true or false, not"),
-            (row(URL, "T", "text", "", "7"), "quality_metadata is a number, not"),
-            (row(URL, "T", "text", "", '{"has_byline": "maybe"}'), "quality_metadata.has_byline: "),
-            (row(URL, "T", "text", "", '{"external_links_count": -1}'), "quality_metadata.external_links_count: "),
-            (row(URL, "T", "text", "", '{"external_links_count": "many"}'), "quality_metadata.external_links_count: "),
-            (row(URL, "T", "text", "", '{"assay": {"fetched_at": "never"}}'), "fetched_at: "),
-            (row(URL, "T", "te\x00xt", ""), "a NUL character at byte 25"),
             (row(URL, "T") + b"\xff\t\t", "not UTF-8: byte 0xff at byte 22"),
             ("\t".join(COLUMNS).encode("utf-16"), "; the file looks like UTF-16"),
         ],

@@ -18,8 +18,9 @@ from handlers.indexing.estimate import (
     parse_mix,
 )
 from handlers.indexing.points import points_of
-from schemas.pages import ScoredPage, Tier, TrustFeatures
+from schemas.pages import ScoredPage, Tier
 from tests.rules import shipped_rules
+from tests.samples import scored
 
 RULES = shipped_rules(IndexPageRules)
 TIERED = RULES.tiered_indexing
@@ -31,16 +32,7 @@ def assumed(articles: int, mix: str, chunks: float) -> IndexEstimate:
 
 
 def page(tier: Tier, content: str = "", summary: str = "", number: int = 0) -> ScoredPage:
-    return ScoredPage(
-        url=f"https://a.example/{number}",
-        content=content,
-        summary=summary,
-        trust_features=TrustFeatures(source_tier=3, base_score=10, cts_score=10),
-        cts_score=10,
-        tier=tier,
-        trust_label="LOW",
-        config_version="v",
-    )
+    return scored(f"https://a.example/{number}", content, tier, summary=summary)
 
 
 def sampled(*pages: ScoredPage) -> SampledPages:

@@ -13,6 +13,9 @@ from handlers.indexing.sources import OwnSource, SourcesSection, SourceTiersSect
 from handlers.page.links import is_public_suffix
 from handlers.score_page import ScorePageRules
 from tests.rules import CONFIG, shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(ScorePageRules)
 FILES = sorted((CONFIG / "sources").glob("*.yaml"))
@@ -53,26 +56,7 @@ def test_no_entry_of_tier_1_or_2_is_a_public_suffix() -> None:
     assert [d for d, kind, *_ in RULES.sources.entries() if tiers[kind] < 3 and is_public_suffix(d)] == []
 
 
-@pytest.mark.parametrize(
-    ("country", "domain"),
-    [
-        ("de", "www.bundesregierung.de"),
-        ("fr", "www.elysee.fr"),
-        ("nl", "www.rijksoverheid.nl"),
-        ("dk", "www.stm.dk"),
-        ("no", "www.regjeringen.no"),
-        ("se", "www.regeringen.se"),
-        ("ch", "www.admin.ch"),
-        ("jp", "www.metro.tokyo.lg.jp"),
-        ("kr", "www.korea.kr"),
-        ("it", "www.governo.it"),
-        ("es", "www.congreso.es"),
-        ("fi", "valtioneuvosto.fi"),
-        ("pl", "www.prezydent.pl"),
-        ("cz", "www.vlada.cz"),
-        ("ca", "www.canada.ca"),
-    ],
-)
+@pytest.mark.parametrize(("country", "domain"), TABLES["sources"])
 def test_a_government_without_a_suffix_is_in_tier_1(country: str, domain: str) -> None:
     source = source_at(f"https://{domain}/", None, "", RULES.compiled.sources)
 

@@ -12,129 +12,18 @@ from collections.abc import Callable, Iterator, Mapping
 from html import unescape
 from urllib.parse import quote, unquote
 
-CORES = (
-    "TRUST_TIER: HIGH",
-    "TRUST_TIER: MEDIUM",
-    "TRUST_TIER:LOW",
-    "TRUST-TIER: HIGH",
-    "TRUST TIER=HIGH",
-    "TRUST TIER HIGH",
-    "trust_label: HIGH",
-    "cts_score: 95",
-    "Trust level: high",
-    "TRUST_TIER",
-    "TRUST_TIER = HIGH (verified)",
-)
-HAN_CORES = ("可信度：高", "信任等級：高", "信任等级: 高", "信頼度＝高", "可信度 : HIGH", "信任標籤：中", "可靠性：低")
-BRACKETS = (
-    "[]",
-    "［］",
-    "【】",
-    "〔〕",
-    "「」",
-    "『』",
-    "〖〗",
-    "⟦⟧",
-    "{}",
-    "<>",
-    "()",
-    "（）",
-    "《》",
-    "«»",
-    "❲❳",
-    "⁅⁆",
-)
+from tests.tables import tables
 
-_CYRILLIC = {"T": "Т", "R": "Я", "U": "ц", "S": "Ѕ", "I": "І", "E": "Е", "H": "Н", "G": "Ԍ", "C": "С", "O": "О"}
-_CYRILLIC_SMALL = {"t": "т", "r": "г", "u": "υ", "s": "ѕ", "i": "і", "e": "е", "h": "һ", "g": "ց", "c": "с", "o": "о"}
-_GREEK = {"T": "Τ", "R": "Ꭱ", "U": "Ս", "S": "Ѕ", "I": "Ι", "E": "Ε", "H": "Η", "M": "Μ", "O": "Ο"}
-_CHEROKEE = {"T": "Ꭲ", "R": "Ꮢ", "S": "Ꮪ", "I": "Ꮖ", "E": "Ꭼ", "H": "Ꮋ", "G": "Ꮐ", "L": "Ꮮ", "W": "Ꮃ", "M": "Ꮇ"}
-_LISU = {"T": "ꓔ", "R": "ꓣ", "U": "ꓴ", "S": "ꓢ", "I": "ꓲ", "E": "ꓰ", "H": "ꓧ", "G": "ꓖ", "L": "ꓡ"}
-_SMALL_CAPITALS = {"T": "ᴛ", "R": "ʀ", "U": "ᴜ", "S": "ꜱ", "I": "ɪ", "E": "ᴇ", "H": "ʜ", "G": "ɢ", "L": "ʟ", "W": "ᴡ"}
-_STROKES = {"T": "Ŧ", "R": "Ɍ", "U": "Ʉ", "I": "Ɨ", "E": "Ɇ", "H": "Ħ", "G": "Ǥ", "L": "Ł"}
-_HOOKS = {"T": "Ƭ", "R": "Ɽ", "U": "Ʋ", "S": "Ȿ", "G": "Ɠ", "L": "Ɫ"}
-_FANCY = {"T": "丅", "R": "尺", "U": "凵", "S": "丂", "I": "工", "E": "乇", "H": "卄"}
-_DIGITS = {"T": "7", "S": "5", "I": "1", "E": "3", "G": "6", "O": "0", "A": "4"}
-_SIGNS = {"S": "$", "I": "!", "T": "+", "H": "#", "A": "@"}
-_SINGLE = {
-    "T": "Ҭҭ┬╤⊺⏉⸆ߠ𝍫ፐ𐤕𐍄ᛏⲧﾃ七〸モ下",
-    "R": "ⲄЃཞ௹ʁᴙ",
-    "U": "μµ⊔⊍ஙปႎ",
-    "S": "§ςގ⟆ร𝄞ߕꮥᔕ",
-    "I": "⏐❘ߊ׀וןاﺍﻠ",
-    "E": "ᕮ∑ⵟԐモヨ王彐ㅌ三Ξ",
-    "_": "ˍˏ‾⁀‿⎯ー一ㅡᅳߺ",
-}
+TABLES = tables(__file__)
+
+CORES = TABLES["cores"]
+HAN_CORES = ("可信度：高", "信任等級：高", "信任等级: 高", "信頼度＝高", "可信度 : HIGH", "信任標籤：中", "可靠性：低")
+BRACKETS = TABLES["brackets"]
+
+_SINGLE = TABLES["single"]
 """Signs that pass for one letter, each tried alone: no list of a wall needs to have them."""
-_WHOLE = {
-    "currency": ("⊤ⱤɄ₴₮", "₮ł₤Ɽ", "Ⱨł₲Ⱨ"),
-    "yi": ("꓄ꋪ꒤ꌗ꓄", "꓄ꀤꍟꋪ", "ꃅꀤꁅꃅ"),
-    "cherokee, another": ("ᏖᏒᏬᏕᏖ", "ᏖᎥᏋᏒ", "ᏂᎥᎶᏂ"),
-    "tibetan": ("ɬཞųʂɬ", "ɬıɛཞ", "ɧıɠɧ"),
-    "of its own": (
-        "\U00010a10\U00010a11\U00010a12\U00010a13\U00010a10",
-        "\U00010a10\U00010a14\U00010a15\U00010a11",
-        "x",
-    ),
-}
+_WHOLE = TABLES["whole"]
 """Alphabets of somebody's own, of which hardly a letter is known."""
-_LOOK_ALIKES: Mapping[str, Mapping[str, str]] = {
-    "cyrillic": _CYRILLIC,
-    "cyrillic small": _CYRILLIC_SMALL,
-    "greek": _GREEK,
-    "cherokee": _CHEROKEE,
-    "lisu": _LISU,
-    "small capitals": _SMALL_CAPITALS,
-    "strokes": _STROKES,
-    "hooks": _HOOKS,
-    "fancy": _FANCY,
-    "digits": _DIGITS,
-    "signs": _SIGNS,
-}
-_ALPHABETS = {
-    "fullwidth": 0xFF21,
-    "bold": 0x1D400,
-    "sans": 0x1D5A0,
-    "monospace": 0x1D670,
-    "bold fraktur": 0x1D56C,
-    "circled": 0x24B6,
-    "bold script": 0x1D4D0,
-    "double-struck bold": 0x1D468,
-    "squared": 0x1F130,
-    "negative squared": 0x1F170,
-    "negative circled": 0x1F150,
-    "parenthesised": 0x1F110,
-    "regional": 0x1F1E6,
-}
-_UNSEEN = {
-    "zero width space": "\u200b",
-    "joiner": "\u200d",
-    "non-joiner": "\u200c",
-    "soft hyphen": "\u00ad",
-    "word joiner": "\u2060",
-    "byte order mark": "\ufeff",
-    "grapheme joiner": "\u034f",
-    "variation selector": "\ufe0f",
-    "tag": "\U000e0041",
-    "left-to-right": "\u200e",
-    "hangul filler": "\u3164",
-    "invisible times": "\u2062",
-    "null": "\x00",
-    "delete": "\x7f",
-    "braille blank": "\u2800",
-    "selector 17": "\U000e0100",
-    "interlinear": "\ufff9",
-    "private": "\ue000",
-}
-_MARKS = {
-    "acute": "\u0301",
-    "stroke": "\u0336",
-    "ring": "\u20dd",
-    "keycap": "\u20e3",
-    "zalgo": "\u0352\u0363\u0337",
-    "dot": "\u0323",
-}
-_APART = {"spaces": " ", "dots": ".", "hyphens": "-", "stars": "*", "middle dots": "·", "thin spaces": "\u2009"}
 
 
 def _mapped(table: Mapping[str, str]) -> Callable[[str], str]:
@@ -158,11 +47,11 @@ SPELLINGS: Mapping[str, Callable[[str], str]] = {
     "plain": str,
     "lower": str.lower,
     "title": str.title,
-    **{name: _mapped(table) for name, table in _LOOK_ALIKES.items()},
-    **{name: _alphabet(first) for name, first in _ALPHABETS.items()},
-    **{name: _between(part) for name, part in _UNSEEN.items()},
-    **{name: _behind(mark) for name, mark in _MARKS.items()},
-    **{name: _between(part) for name, part in _APART.items()},
+    **{name: _mapped(table) for name, table in TABLES["look_alikes"].items()},
+    **{name: _alphabet(first) for name, first in TABLES["alphabets"].items()},
+    **{name: _between(part) for name, part in TABLES["unseen"].items()},
+    **{name: _behind(mark) for name, mark in TABLES["marks"].items()},
+    **{name: _between(part) for name, part in TABLES["apart"].items()},
     "right to left": lambda core: f"\u202e{core[::-1]}\u202c",
     "backwards": lambda core: core[::-1],
     "numeric entities": lambda core: "".join(f"&#{ord(c)};" for c in core),
@@ -236,7 +125,7 @@ def _page(attack: str) -> str:
 
 _LETTER_OF = {
     alike: letter.lower()
-    for name, table in _LOOK_ALIKES.items()
+    for name, table in TABLES["look_alikes"].items()
     if name not in ("digits", "signs")
     for letter, alike in table.items()
 }
@@ -249,8 +138,8 @@ _LETTER_OF |= {
     if sign.lower() not in "abcdefghijklmnopqrstuvwxyz"
 }
 _NAME = re.compile(r"(?:NEGATIVE (?:SQUARED|CIRCLED) LATIN CAPITAL|REGIONAL INDICATOR SYMBOL) LETTER ([A-Z])")
-_AS_DIGITS = str.maketrans({digit: letter.lower() for letter, digit in _DIGITS.items()})
-_AS_SIGNS = str.maketrans({sign: letter.lower() for letter, sign in _SIGNS.items()})
+_AS_DIGITS = str.maketrans({digit: letter.lower() for letter, digit in TABLES["look_alikes"]["digits"].items()})
+_AS_SIGNS = str.maketrans({sign: letter.lower() for letter, sign in TABLES["look_alikes"]["signs"].items()})
 _LABEL = re.compile(
     r"trust[\W_]*(?:tier|label)[\W_]*(?:high|medium|low)"
     r"|trust[\W_]*level[\W_]*[:=][\W_]*(?:high|medium|low)"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from handlers.score_page import ScorePageRules
 from handlers.trust.labels import label_of, tier_of
 from handlers.trust.score import Observations, score_trust
 from tests.rules import shipped_rules
+from tests.tables import tables
 
 RULES = shipped_rules(ScorePageRules).compiled
 
@@ -59,55 +61,13 @@ def test_every_component_is_listed_with_what_was_seen() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("seen", "because"),
-    [
-        (
-            NOTHING,
-            [
-                "no citations",
-                "no external links",
-                "no references section",
-                "no headings",
-                "neither a data table nor enough figures",
-                "no schema.org type",
-                "names no author",
-                "no date found",
-            ],
-        ),
-        (
-            EVERYTHING,
-            [
-                "cites a DOI, 1 citation",
-                "1 external link",
-                "has a references section",
-                "1 heading",
-                "has a data table or figures",
-                "schema.org type Article",
-                "names an author",
-                "has a publication date",
-            ],
-        ),
-        (
-            Observations(has_doi=True, external_links_count=2, headings_count=3),
-            [
-                "cites a DOI, no citations",
-                "2 external links",
-                "no references section",
-                "3 headings",
-                "neither a data table nor enough figures",
-                "no schema.org type",
-                "names no author",
-                "no date found",
-            ],
-        ),
-    ],
-)
-def test_every_component_says_what_was_seen(seen: Observations, because: list[str]) -> None:
+@pytest.mark.parametrize("said", tables(__file__)["said"])
+def test_every_component_says_what_was_seen(said: dict[str, Any]) -> None:
+    seen = Observations(**said["seen"])
     first, *others = score_trust(40, "x.gov.tw is listed as gov.tw", seen, RULES.points).components
 
     assert first.because == "x.gov.tw is listed as gov.tw"
-    assert [line.because for line in others] == because
+    assert tuple(line.because for line in others) == said["because"]
 
 
 def test_citations_without_a_doi_are_counted() -> None:

@@ -10,57 +10,16 @@ from handlers.page.links import registered_domain
 from handlers.score_page import ScorePageRules
 from handlers.trust.tiers import ListedSource, Source, SourceRules, source_of
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(ScorePageRules).compiled.sources
 
 
 @pytest.mark.parametrize(
     ("host", "tier", "tags"),
-    [
-        ("www.moi.gov.tw", 1, ("government",)),
-        ("gov.tw", 1, ("government",)),
-        ("notgov.tw", 3, ()),
-        ("gov.tw.example.com", 3, ()),
-        ("www.ntu.edu.tw", 1, ("academic",)),
-        ("www.gov.uk", 1, ("government",)),
-        ("census.gov", 1, ("government",)),
-        ("cs.stanford.edu", 1, ("academic",)),
-        ("www.ox.ac.uk", 1, ("academic",)),
-        ("gov.uk.evil.org", 3, ()),
-        ("mygov.uk", 3, ()),
-        ("www.nature.com", 1, ("academic",)),
-        ("signature.com", 3, ()),
-        ("money.udn.com", 2, ("news",)),
-        ("writer.medium.com", 3, ("blog",)),
-        ("unknown.example", 3, ()),
-        ("203.0.113.9", 3, ()),
-        ("", 3, ()),
-        (".".join("a" * 500), 3, ()),
-        ("UDN.COM.", 2, ("news",)),
-        ("udn.com.example.org", 3, ()),
-        ("fakeudn.com", 3, ()),
-        ("gov.uk", 1, ("government",)),
-        ("service.gov.br", 1, ("government",)),
-        ("www.army.mil", 1, ("government",)),
-        ("gov.example", 3, ()),
-        ("example.gov.com", 3, ()),
-        ("mygov", 3, ()),
-        ("edu.example.com", 3, ()),
-        ("www.uq.edu.au", 1, ("academic",)),
-        ("myedu.org", 3, ()),
-        ("www.tsukuba.ac.jp", 1, ("academic",)),
-        ("ac.example.com", 3, ()),
-        ("xn--fiqs8s.example", 3, ()),
-        ("..", 3, ()),
-        ("gov..tw", 3, ()),
-        ("my.edu.cc", 3, ()),
-        ("gov.tv", 3, ()),
-        ("shop.ac.cc", 3, ()),
-        ("www.mil.de", 3, ()),
-        ("www.gov.ro", 1, ("government",)),
-        ("gov.ro", 1, ("government",)),
-        ("www.vub.ac.be", 1, ("academic",)),
-    ],
+    [*TABLES["hosts"], (".".join("a" * 500), 3, ())],
 )
 def test_hosts(host: str, tier: int, tags: tuple[str, ...]) -> None:
     source = source_of(host, registered_domain(host), None, "", RULES)
@@ -146,27 +105,7 @@ def test_the_longest_entry_decides() -> None:
     assert source_at("a.gov.tw", rules).tier == 1
 
 
-@pytest.mark.parametrize(
-    ("url", "tier", "kind", "tags"),
-    [
-        ("www.reuters.com", 2, "news_agency", ("news",)),
-        ("www.bundesregierung.de", 1, "government", ("government",)),
-        ("www.rki.de", 1, "public_health", ("government",)),
-        ("ethz.ch", 1, "university", ("academic",)),
-        ("arxiv.org", 2, "preprint_server", ("academic",)),
-        ("de.wikipedia.org", 2, "encyclopaedia", ()),
-        ("docs.python.org", 1, "documentation", ()),
-        ("www.xinhuanet.com", 3, "state_media", ("news",)),
-        ("www.cdc.gov", 1, "public_health", ("government",)),
-        ("pubmed.ncbi.nlm.nih.gov", 1, "journal", ("academic", "government")),
-        ("www.moi.gov.tw", 1, "government", ("government",)),
-        ("www.stanford.edu", 1, "university", ("academic",)),
-        ("www.academia.edu", 3, "self_publishing", ("blog",)),
-        ("www.brookings.edu", 2, "think_tank", ("academic",)),
-        ("reuters.com.example.net", 3, None, ()),
-        ("notreuters.com", 3, None, ()),
-    ],
-)
+@pytest.mark.parametrize(("url", "tier", "kind", "tags"), TABLES["kinds"])
 def test_the_kind_of_a_source_gives_its_tier_and_tag(
     url: str, tier: int, kind: str | None, tags: tuple[str, ...]
 ) -> None:
@@ -177,26 +116,7 @@ def test_the_kind_of_a_source_gives_its_tier_and_tag(
     assert bool(source.reason) == (kind is not None)
 
 
-@pytest.mark.parametrize(
-    ("url", "member"),
-    [
-        ("students.stanford.edu/~joe/blog", True),
-        ("web.stanford.edu/~joe", True),
-        ("web.stanford.edu/%7Ejoe/", True),
-        ("people.cs.ox.ac.uk/joe", True),
-        ("people.ntu.edu.tw", True),
-        ("blogs.ethz.ch/joe", True),
-        ("blogs.lemonde.fr/joe", True),
-        ("learn.microsoft.com/en-us/answers/questions/1", True),
-        ("www.stanford.edu/about", False),
-        ("www.stanford.edu/~/media/report.pdf", False),
-        ("people.edu/about", False),
-        ("home.cern/science", False),
-        ("www.stanford.edu/academic-answers/", False),
-        ("blogs.cdc.gov/flu", False),
-        ("home.treasury.gov/", False),
-    ],
-)
+@pytest.mark.parametrize(("url", "member"), TABLES["members"])
 def test_pages_of_members_are_self_published(url: str, member: bool) -> None:
     source = source_at(url)
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from schemas.pages import ScoredPage, Tier, TrustFeatures
+from schemas.pages import Tier
 from streams.commands.estimate import run_estimate
 from streams.commands.estimate_tables import size_in_words
 from streams.settings import Settings, load_settings
+from tests.samples import scored
 
 
 @pytest.fixture(scope="module")
@@ -22,20 +23,7 @@ def settings() -> Settings:
 
 
 def line(tier: Tier, content: str = "Some text.", summary: str = "") -> str:
-    return (
-        ScoredPage(
-            url="https://a.example/1",
-            content=content,
-            summary=summary,
-            trust_features=TrustFeatures(source_tier=3, base_score=10, cts_score=10),
-            cts_score=10,
-            tier=tier,
-            trust_label="LOW",
-            config_version="v",
-        )
-        .to_json()
-        .decode()
-    )
+    return scored(content=content, tier=tier, summary=summary).to_json().decode()
 
 
 def tried(*values: str) -> str:

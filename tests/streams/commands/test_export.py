@@ -14,7 +14,7 @@ import streams.commands.export
 import streams.commands.trial
 from streams.commands.export import Export, run_export
 from streams.settings import Settings, load_settings
-from tests.streams.doubles import scored
+from tests.samples import scored
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from schemas.pages import ScoredPage
 from streams.commands.export_rows import EveryRow, FileError, NewestRows, written
-from tests.streams.doubles import scored
+from tests.samples import scored
 
 
 def page(url: str, title: str, fetched_at: str | None = None) -> ScoredPage:

@@ -5,7 +5,6 @@ import base64
 import dataclasses
 import io
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,15 +15,13 @@ import pytest
 
 from handlers.index_page import IndexPageRules, index_page
 from schemas.needs import Ask
-from streams.cli import main
 from streams.settings import load_settings
 from streams.topology import HANDLERS, TOPIC_BYTES
 from streams.world import LiveWorld
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
+from tests.samples import EXAMPLES, environment, run_assay, variables_of_assay
 
-ROOT = Path(__file__).parents[3]
-EXAMPLES = ROOT / "schemas" / "examples"
 PAGE = b'{"url":"https://a.example/1","html":"<title>T</title><p>Some text.</p>"}'
 BATCH = b'{"batchId":"b","query":"q","retrievedContent":[]}'
 MIB = 1024 * 1024
@@ -32,12 +29,6 @@ MIB = 1024 * 1024
 
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-c", "from streams.cli import main; main()", *arguments]
-
-
-def environment(**more: str) -> dict[str, str]:
-    """This process's environment without Assay's variables, on this checkout."""
-    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("ASSAY_")}
-    return kept | {"PYTHONPATH": str(ROOT)} | more
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,19 +46,15 @@ def assay(
 ) -> Callable[..., Done]:
     """Runs the command line in this process, in an empty folder and without Assay's variables."""
     monkeypatch.chdir(tmp_path)
-    for name in [name for name in os.environ if name.upper().startswith("ASSAY_")]:
+    for name in variables_of_assay():
         monkeypatch.delenv(name)
 
     def run(*arguments: str, given: bytes = b"", **variables: str) -> Done:
         with monkeypatch.context() as patch:
-            patch.setattr(sys, "argv", ["assay", *arguments])
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
             for name, value in variables.items():
                 patch.setenv(name, value)
-            with pytest.raises(SystemExit) as ended:
-                main()
-        assert isinstance(ended.value.code, int)
-        return Done(ended.value.code, *capsysbinary.readouterr())
+            return Done(run_assay(*arguments), *capsysbinary.readouterr())
 
     return run
 

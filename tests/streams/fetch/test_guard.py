@@ -19,6 +19,9 @@ from streams.fetch.guard import Admitted, SystemResolver, admit
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target, parse_target
 from streams.settings import load_settings
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 PUBLIC = "93.184.216.34"
 FORBIDDEN, INVALID = FetchFailure.FORBIDDEN_ADDRESS, FetchFailure.INVALID_URL
@@ -35,91 +38,12 @@ async def judge(url: str, *answers: str, **settings: Any) -> Admitted | FetchRef
 
 @pytest.mark.parametrize(
     ("url", "reason"),
-    [
-        ("http://127.0.0.1:8000/", FORBIDDEN),
-        ("http://0/", FORBIDDEN),
-        ("http://127.1/", FORBIDDEN),
-        ("http://0x7f.0.0.1/", FORBIDDEN),
-        ("http://017700000001/", FORBIDDEN),
-        ("http://00.00.00.00/", FORBIDDEN),
-        ("http://3232235777/", FORBIDDEN),
-        ("http://172.31.255.255/", FORBIDDEN),
-        ("http://168.63.129.16/metadata", FORBIDDEN),
-        ("http://192.0.0.192/opc/", FORBIDDEN),
-        ("http://224.0.0.1/", FORBIDDEN),
-        ("http://[::]/", FORBIDDEN),
-        ("http://[fe80::1]/", FORBIDDEN),
-        ("http://[fd00::1]/", FORBIDDEN),
-        ("http://[::ffff:7f00:1]/", FORBIDDEN),
-        ("http://[64:ff9b::a9fe:a9fe]/", FORBIDDEN),
-        ("http://[2002:7f00:1::]/", FORBIDDEN),
-        ("http://[2001:0:7f00:1::]/", FORBIDDEN),
-        ("http://[2a00::5efe:10.0.0.1]/", FORBIDDEN),
-        ("http://metadata/", FORBIDDEN),
-        ("http://metadata.service.internal/", FORBIDDEN),
-        ("http://printer.local./", FORBIDDEN),
-        ("http://kubernetes.default.svc/", FORBIDDEN),
-        ("http://hidden.onion/", FORBIDDEN),
-        ("http://example.com:22/", FORBIDDEN),
-        ("http://256.256.256.256/", INVALID),
-        ("http://1.2.3.4.5/", INVALID),
-        ("http://1.2.3.09/", INVALID),
-        ("http://name.0x/", INVALID),
-        ("http://0..1/", INVALID),
-        ("http://[::1", INVALID),
-        ("http://[fe80::1%25eth0]/", INVALID),
-        ("http://user@example.com/", INVALID),
-        ("http://:secret@example.com/", INVALID),
-        ("http://example.com\\@127.0.0.1/", INVALID),
-        ("http://example.com/a\\b", INVALID),
-        ("http://exa\tmple.com/", INVALID),
-        ("http://exam%70le.com/", INVALID),
-        ("http://example.com:0/", INVALID),
-        ("http://example.com:+80/", INVALID),
-        ("http://example.com:８０/", INVALID),
-        ("http://example.com:8_0/", INVALID),
-        ("http://example.com:80:80/", INVALID),
-        ("http://[::1]:+80/", INVALID),
-        ("http://[2606:4700::1111]8/", INVALID),
-        ("http://[2606:4700::1111]x", INVALID),
-        ("http://example.com/" + "ü" * 3000, INVALID),
-        ("http://example.com:6000/", FORBIDDEN),
-        ("http://example.com:6667/", FORBIDDEN),
-        ("http://example.com:2049/", FORBIDDEN),
-        ("http://example.com:25/", FORBIDDEN),
-        ("http://[2606:4700::1111]:-1/", INVALID),
-        ("http://[::127.0.0.1]/", FORBIDDEN),
-        ("http://[::ffff:0:127.0.0.1]/", FORBIDDEN),
-        ("http://[64:ff9b:1::7f00:1]/", FORBIDDEN),
-        ("http://[64:ff9b::10.0.0.1]/", FORBIDDEN),
-        ("http://[fec0::1]/", FORBIDDEN),
-        ("http://[ff02::1]/", FORBIDDEN),
-        ("http://127。0。0。1/", FORBIDDEN),
-        ("http://127.0.0.1./", FORBIDDEN),
-        ("http://localhost./", FORBIDDEN),
-        ("http://LocalHost:8080/", FORBIDDEN),
-        ("http://ⓛⓞⓒⓐⓛⓗⓞⓢⓣ/", INVALID),
-        ("http://①②⑦.0.0.1/", INVALID),
-        ("http://example.com../", INVALID),
-        ("http:////127.0.0.1/", INVALID),
-        ("http://127.0.0.1%2f@example.com/", INVALID),
-        ("http://example.com:99999/", INVALID),
-        ("http:127.0.0.1/", INVALID),
-        ("http:///path", INVALID),
-        ("//example.com/", FetchFailure.FORBIDDEN_SCHEME),
-        ("", FetchFailure.FORBIDDEN_SCHEME),
-        ("gopher://example.com/", FetchFailure.FORBIDDEN_SCHEME),
-        ("gopher://[host]:[port]/", FetchFailure.FORBIDDEN_SCHEME),
-        ("jar:http://127.0.0.1!/", FetchFailure.FORBIDDEN_SCHEME),
-        ("httpss://example.com/", FetchFailure.FORBIDDEN_SCHEME),
-        ("file:///etc/hosts", FetchFailure.FORBIDDEN_SCHEME),
-        ("https://" + "a" * 9000, INVALID),
-    ],
+    [*TABLES["refused"], ("http://example.com/" + "ü" * 3000, INVALID), ("https://" + "a" * 9000, INVALID)],
 )
 async def test_refused_without_asking_for_the_name(url: str, reason: FetchFailure) -> None:
     found = await judge(url, PUBLIC)
     assert isinstance(found, FetchRefused)
-    assert found.reason is reason
+    assert found.reason is FetchFailure(reason)
 
 
 @pytest.mark.parametrize(
@@ -349,26 +273,7 @@ def test_a_permission_must_be_an_address_and_a_port(target: str) -> None:
         FetchSettings(resolve={"host.example": target})
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "",
-        " ",
-        ".",
-        "a b.example",
-        "a..example",
-        "-a.example",
-        "a.example/",
-        "a.example:80",
-        "a.example?b",
-        "me@a.example",
-        "a.example#b",
-        "[::1]",
-        "0x7f.1",
-        "127.1",
-        "ａ" * 300,
-    ],
-)
+@pytest.mark.parametrize("host", TABLES["more"])
 def test_a_permission_must_be_for_a_host(host: str) -> None:
     with pytest.raises(ValidationError):
         FetchSettings(resolve={host: "127.0.0.1:80"})

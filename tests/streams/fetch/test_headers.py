@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.fetch.headers import location, retry_after
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 NOW = datetime(2026, 11, 3, 11, 0, tzinfo=UTC)
 
@@ -16,27 +19,9 @@ NOW = datetime(2026, 11, 3, 11, 0, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
-        ("7", 7.0),
-        (" 7 ", 7.0),
-        ("0", 0.0),
-        ("007", 7.0),
+        *TABLES["retry_after"],
         ("9" * 4000, 999_999_999.0),
-        ("Tue, 03 Nov 2026 11:01:30 GMT", 90.0),
-        ("Tuesday, 03-Nov-26 11:01:30 GMT", 90.0),
-        ("Tue Nov  3 11:01:30 2026", None),
-        ("Tue, 03 Nov 2026 12:01:30 +0100", 90.0),
-        ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
         ("Tue, 03 Nov 9999 11:00:00 GMT", pytest.approx(2.516e11, rel=1e-3)),
-        ("Tue, 03 Nov 99999 11:00:00 GMT", None),
-        (f"Tue, {'9' * 40} Nov 2026 11:00:00 GMT", None),
-        (f"Tue, 03 Nov 2026 11:00:00 +{'9' * 40}", None),
-        ("-1", None),
-        ("+1", None),
-        ("1.5", None),
-        ("1e3", None),
-        ("²", None),
-        ("soon", None),
-        ("", None),
     ],
 )
 def test_retry_after_in_its_forms(text: str, seconds: float | None) -> None:

@@ -16,6 +16,9 @@ from streams.fetch.robots import Robots, RobotsRules, rules_for
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target
 from tests.streams.fetch.virtual import VirtualTime
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 Answer = Response | FetchRefused
 
@@ -72,62 +75,7 @@ def allowed(rules: str, path: str) -> bool:
     return RobotsRules("assaybot", rules).allows(f"http://a.example{path}")
 
 
-@pytest.mark.parametrize(
-    ("rules", "allowing", "forbidding"),
-    [
-        # 2.1, no rules are no restriction; lines that are none are skipped.
-        ("", ["/", "/x"], []),
-        ("User-agent: *", ["/x"], []),
-        ("User-agent: *\nDisallow:", ["/x"], []),
-        ("<html><body>No such page</body></html>", ["/x"], []),
-        ("Disallow: /", ["/x"], []),
-        ("Disallow: /a\nUser-agent: *\nDisallow: /b", ["/a"], ["/b"]),
-        ("User-agent: *\nNonsense: 1\nDisallow /b\nDisallow: /x", ["/"], ["/x"]),
-        # 2.2.1, the group of our product token, whatever its case; the last resort is the star.
-        ("User-agent: *\nDisallow: /", [], ["/", "/x"]),
-        ("User-agent: other\nDisallow: /", ["/x"], []),
-        ("User-agent: assay\nDisallow: /", ["/x"], []),
-        ("User-agent: assaybot-news\nDisallow: /", ["/x"], []),
-        ("User-agent: AssayBot/2.0 (news)\nDisallow: /", [], ["/x"]),
-        ("user-AGENT :ASSAYBOT\ndisallow:/x", ["/"], ["/x"]),
-        ("User-agent: assaybot\nAllow: /\n\nUser-agent: *\nDisallow: /", ["/x"], []),
-        ("User-agent: *\nDisallow: /\n\nUser-agent: assaybot\nDisallow: /y", ["/x"], ["/y"]),
-        ("User-agent: assaybot\nDisallow:\nUser-agent: *\nDisallow: /", ["/x"], []),
-        # Groups of several agents, and several groups of one.
-        ("User-agent: a\nUser-agent: AssayBot\nUser-agent: b\nDisallow: /x", ["/y"], ["/x"]),
-        ("User-agent: AssayBot\nDisallow: /x\nUser-agent: b\nDisallow: /y", ["/y"], ["/x"]),
-        ("User-agent: AssayBot\nDisallow: /x\n\nUser-agent: assaybot\nDisallow: /y", ["/z"], ["/x", "/y"]),
-        ("User-agent: AssayBot\nSitemap: http://a.example/s.xml\nUser-agent: b\nDisallow: /x", ["/y"], ["/x"]),
-        ("User-agent: AssayBot\n\n\n# so\nDisallow: /x", ["/y"], ["/x"]),
-        ("User-agents: AssayBot\nDisallow: /x", ["/x"], []),
-        # 2.2.2, the longest match counts, and of two alike the one that allows; order means nothing.
-        ("User-agent: *\nDisallow: /x\nAllow: /x/public", ["/x/public/1"], ["/x/private"]),
-        ("User-agent: *\nAllow: /x/public\nDisallow: /x", ["/x/public/1"], ["/x/"]),
-        ("User-agent: *\nAllow: /x\nDisallow: /x", ["/x"], []),
-        ("User-agent: *\nAllow: /\nDisallow: /x", ["/", "/y"], ["/x"]),
-        ("User-agent: *\nDisallow: /X", ["/x"], ["/X"]),
-        ("User-agent: *\nDisallow: /x/", ["/x"], ["/x/", "/x/y"]),
-        ("User-agent: *\nDisallow: /x?a", ["/x", "/x?b"], ["/x?a=1"]),
-        ("User-agent: *\nDisallow: /", ["/robots.txt"], ["/robots.txt.bak"]),
-        # 2.2.2, octets and their percent-encoding are one.
-        ("User-agent: *\nDisallow: /a%3Cb", ["/a"], ["/a%3cb"]),
-        ("User-agent: *\nDisallow: /ツ", ["/x"], ["/%E3%83%84", "/%e3%83%84/y"]),
-        ("User-agent: *\nDisallow: /%E3%83%84", ["/x"], ["/%E3%83%84"]),
-        ("User-agent: *\nDisallow: /%62ar", ["/x"], ["/bar"]),
-        # 2.2.3, the star, the end, and the comment.
-        ("User-agent: *\nDisallow: /*.pdf$", ["/a.pdf?x", "/a.pdfs"], ["/a.pdf", "/b/c.pdf"]),
-        ("User-agent: *\nDisallow: /*/private*/x", ["/private/x"], ["/a/private-b/x"]),
-        ("User-agent: *\nDisallow: /x$", ["/x/", "/xy"], ["/x"]),
-        ("User-agent: *\nDisallow: *x", ["/y"], ["/ax"]),
-        ("User-agent: *\nDisallow: /***a***b", ["/a"], ["/1a2b"]),
-        ("# all\n\nUser-agent: * # everybody\nDisallow: /x # secret", ["/y"], ["/x"]),
-        # 2.3, line ends and the byte order mark.
-        ("User-agent: *\rDisallow: /x\r", ["/y"], ["/x"]),
-        ("User-agent: *\r\n\tDisallow :\t/x \r\n", ["/y"], ["/x"]),
-        ("\ufeffUser-agent: *\nDisallow: /x", ["/y"], ["/x"]),
-        ("User-agent: *\nDisallow: /\x00\nDisallow: /x", ["/y"], ["/x"]),
-    ],
-)
+@pytest.mark.parametrize(("rules", "allowing", "forbidding"), TABLES["rules"])
 def test_rules(rules: str, allowing: list[str], forbidding: list[str]) -> None:
     assert [path for path in allowing if not allowed(rules, path)] == []
     assert [path for path in forbidding if allowed(rules, path)] == []
@@ -136,19 +84,9 @@ def test_rules(rules: str, allowing: list[str], forbidding: list[str]) -> None:
 @pytest.mark.parametrize(
     ("rules", "seconds"),
     [
-        ("User-agent: *\nCrawl-delay: 2.5", 2.5),
-        ("User-agent: *\nCrawl-delay: 2.5\nUser-agent: AssayBot\nCrawl-delay: 7", 7.0),
-        ("User-agent: *\nCrawl-delay: 9\nUser-agent: AssayBot\nDisallow: /x", 0.0),
-        ("User-agent: b\nCrawl-delay: 9", 0.0),
-        ("Crawl-delay: 3 # everybody\nUser-agent: *\nDisallow: /x", 3.0),
-        ("Crawl-delay: 3\nUser-agent: *\nCrawl-delay: 1", 1.0),
-        ("User-agent: *\nRequest-rate: 1/10s\nCrawl-delay: 2", 10.0),
+        *TABLES["pauses"],
         ("User-agent: *\nRequest-rate: 1/" + "9" * 4000, 1_000_000.0),
         ("User-agent: *\nRequest-rate: " + "9" * 4000 + "/1", 0.0),
-        ("User-agent: *\nCrawl-delay: -1", 0.0),
-        ("User-agent: *\nCrawl-delay: nan", 0.0),
-        ("User-agent: *\nCrawl-delay: inf", 0.0),
-        ("User-agent: *\nCrawl-delay: soon", 0.0),
     ],
 )
 def test_the_pause_that_a_site_asks_for(rules: str, seconds: float) -> None:

@@ -21,7 +21,7 @@ from streams.fetch.settings import FetchSettings
 from streams.fetch.worker import FetchWorker
 from streams.telemetry.metrics import Metrics
 from tests.streams.fetch.virtual import VirtualTime
-from tests.streams.fetch.web import HTML, Web, response, serving
+from tests.streams.fetch.web import HTML, Web, hangs, in_turn, response, serving
 
 PAGE = response("<h1>Hello</h1>")
 
@@ -184,14 +184,17 @@ async def test_answers_that_are_no_page(web: Web, answer: bytes, expected: Fetch
         assert await reason(worker, "http://site.example/a") is expected
 
 
+async def test_a_page_that_is_announced_as_too_large_is_not_read(web: Web) -> None:
+    web.routes["/a"], web.routes["/b"] = response("x" * 4097), response("x" * 4096)
+    async with FetchWorker(settings(web, max_bytes=4096)) as worker:
+        [page] = await fetch(worker, "http://site.example/a")
+        assert isinstance(page, FetchRefused)
+        assert (page.reason, page.detail) == (FetchFailure.TOO_LARGE, "4097 bytes announced")
+        assert await reason(worker, "http://site.example/b") is None
+
+
 async def test_a_server_in_trouble_is_asked_again(web: Web) -> None:
-    answers = [response("", status=500), response("", status=503), PAGE]
-
-    async def answer(writer: asyncio.StreamWriter) -> None:
-        writer.write(answers.pop(0))
-        await writer.drain()
-
-    web.routes["/a"] = answer
+    web.routes["/a"] = in_turn(response("", status=500), response("", status=503), PAGE)
     async with FetchWorker(settings(web)) as worker:
         assert await reason(worker, "http://site.example/a") is None
     assert web.seen["/a"] == 3
@@ -199,19 +202,14 @@ async def test_a_server_in_trouble_is_asked_again(web: Web) -> None:
 
 async def test_a_short_wish_to_wait_is_granted(web: Web) -> None:
     slept: list[float] = []
-    answers = [response("", status=429, Retry_After="7"), PAGE]
     now = 0.0
-
-    async def answer(writer: asyncio.StreamWriter) -> None:
-        writer.write(answers.pop(0))
-        await writer.drain()
 
     async def sleep(seconds: float) -> None:
         nonlocal now
         slept.append(seconds)
         now += seconds
 
-    web.routes["/a"] = answer
+    web.routes["/a"] = in_turn(response("", status=429, Retry_After="7"), PAGE)
     clock = Clock(monotonic=lambda: now, sleep=sleep)
     async with FetchWorker(settings(web), clock=clock) as worker:
         assert await reason(worker, "http://site.example/a") is None
@@ -255,12 +253,9 @@ async def test_one_request_at_a_time_to_a_host_and_others_are_not_held_up(web: W
         writer.write(PAGE)
         await writer.drain()
 
-    async def hang(writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(30)
-
     for path in ("/1", "/2", "/3"):
         web.routes[path] = slow
-    web.routes["/hang"] = hang
+    web.routes["/hang"] = hangs
     async with FetchWorker(settings(web, "down.example", robots=False)) as worker:
         hanging = asyncio.create_task(fetch(worker, "http://down.example/hang"))
         pages = await fetch(worker, *(f"http://site.example/{n}" for n in (1, 2, 3)))
@@ -316,11 +311,8 @@ async def test_names_of_one_domain_do_not_take_all_look_ups() -> None:
 
 
 async def test_when_the_time_for_all_pages_is_up_those_that_came_are_passed_on(web: Web) -> None:
-    async def hang(writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(60)
-
     web.routes["/a"] = PAGE
-    web.routes["/b"] = hang
+    web.routes["/b"] = hangs
     async with FetchWorker(settings(web, "other.example", robots=False, pages_seconds=0.5)) as worker:
         pages = await fetch(worker, "http://site.example/a", "http://other.example/b", "http://other.example/c")
         assert await fetch(worker) == ()
@@ -403,13 +395,9 @@ async def test_a_host_that_is_down_is_called_that(web: Web) -> None:
 
 
 async def test_rules_come_at_the_second_try(web: Web) -> None:
-    answers = [response("", status=503), response("User-agent: *\nDisallow: /a", content_type="text/plain")]
-
-    async def answer(writer: asyncio.StreamWriter) -> None:
-        writer.write(answers.pop(0))
-        await writer.drain()
-
-    web.routes["/robots.txt"] = answer
+    web.routes["/robots.txt"] = in_turn(
+        response("", status=503), response("User-agent: *\nDisallow: /a", content_type="text/plain")
+    )
     web.routes["/b"] = PAGE
     async with FetchWorker(settings(web)) as worker:
         assert await reason(worker, "http://site.example/a") is FetchFailure.ROBOTS
@@ -417,10 +405,7 @@ async def test_rules_come_at_the_second_try(web: Web) -> None:
 
 
 async def test_a_silent_server_ends_in_a_timeout(web: Web) -> None:
-    async def silent(writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(5)
-
-    web.routes["/a"] = silent
+    web.routes["/a"] = hangs
     async with FetchWorker(settings(web, first_byte_seconds=0.2, attempts=2)) as worker:
         assert await reason(worker, "http://site.example/a") is FetchFailure.TIMEOUT
     assert web.seen["/a"] == 2
@@ -542,13 +527,7 @@ async def test_a_host_is_left_alone_for_as_long_as_it_asks_but_not_for_ever(web:
 
 
 async def test_a_host_that_is_asked_too_often_gets_twice_the_pause_and_one_more_try(web: Web) -> None:
-    answers = [response("", status=429), PAGE]
-
-    async def answer(writer: asyncio.StreamWriter) -> None:
-        writer.write(answers.pop(0))
-        await writer.drain()
-
-    web.routes["/a"] = answer
+    web.routes["/a"] = in_turn(response("", status=429), PAGE)
     web.routes["/b"] = response("", status=429)
     time = VirtualTime()
     async with FetchWorker(settings(web, robots=False, min_delay_seconds=2.0), clock=time.clock) as worker:

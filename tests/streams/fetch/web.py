@@ -52,6 +52,22 @@ def response(body: str | bytes, status: int = 200, content_type: str = HTML, **h
     return "\r\n".join([*lines, "", ""]).encode() + data
 
 
+def in_turn(*answers: bytes) -> Answer:
+    """Sends one answer after another."""
+    remaining = iter(answers)
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(next(remaining))
+        await writer.drain()
+
+    return answer
+
+
+async def hangs(_: asyncio.StreamWriter) -> None:
+    """Sends nothing for as long as anybody waits."""
+    await asyncio.sleep(60)
+
+
 @asynccontextmanager
 async def serving() -> AsyncIterator[Web]:
     """Serves while the block runs."""

@@ -20,68 +20,9 @@ from tests.kafka.installation import until
 from tests.streams.doubles import VirtualClock
 from tests.streams.llm.judges import GOOD, TASKS, WAITS, in_a_word, input_of, judge
 from tests.streams.llm.model_server import ANSWERED, FAULTS, Wire, model_server, says, status
+from tests.streams.llm.outcomes import BEHAVED, cells
 from tests.streams.llm.questions import HASTY, gateway_at, question
 
-MATRIX = """
-fault                 judge_relevance   evaluate_retrieval   evaluate_search    decontextualize_claim    rank_results
-
-slow                  unparsed          fallback             malformed rubric   success                  failed
-odd usage             unparsed          fallback             malformed rubric   success                  failed
-
-hangs                 timeout           fallback             failed rubric      model_failed             failed
-hangs in the body     timeout           fallback             failed rubric      model_failed             failed
-drips                 timeout           fallback             failed rubric      model_failed             failed
-
-429                   waits             waits                waits              waits                    waits
-429, retry soon       waits             waits                waits              waits                    waits
-429, retry later      waits             waits                waits              waits                    waits
-429, retry some day   waits             waits                waits              waits                    waits
-401                   waits             waits                waits              waits                    waits
-
-400                   error             fallback             failed rubric      model_failed             failed
-400, half a pair      error             fallback             failed rubric      model_failed             failed
-500                   error             fallback             failed rubric      model_failed             failed
-500, half a pair      error             fallback             failed rubric      model_failed             failed
-503                   error             fallback             failed rubric      model_failed             failed
-resets                error             fallback             failed rubric      model_failed             failed
-truncated body        error             fallback             failed rubric      model_failed             failed
-oversized body        error             fallback             failed rubric      model_failed             failed
-oversized error       error             fallback             failed rubric      model_failed             failed
-no JSON               error             fallback             failed rubric      model_failed             failed
-no JSON at all        error             fallback             failed rubric      model_failed             failed
-deep JSON             error             fallback             failed rubric      model_failed             failed
-JSON null             error             fallback             failed rubric      model_failed             failed
-wrong schema          error             fallback             failed rubric      model_failed             failed
-wrong types           error             fallback             failed rubric      model_failed             failed
-NaN body              error             fallback             failed rubric      model_failed             failed
-refusal               error             fallback             failed rubric      model_failed             failed
-content filter        error             fallback             failed rubric      model_failed             failed
-
-empty choices         unparsed          fallback             failed rubric      model_failed             failed
-empty text            unparsed          fallback             failed rubric      model_failed             failed
-null text             unparsed          fallback             failed rubric      model_failed             failed
-cut off               unparsed          fallback             failed rubric      model_failed             failed
-
-NaN                   unparsed          fallback             malformed rubric   malformed                failed
-two numbers           unparsed          fallback             malformed rubric   malformed                failed
-out of range          unparsed          fallback             malformed rubric   malformed                failed
-bold                  relevant          fallback             malformed rubric   malformed                failed
-irrelevant            irrelevant        fallback             malformed rubric   malformed                failed
-prose                 unparsed          fallback             malformed rubric   malformed                failed
-half JSON             unparsed          fallback             malformed rubric   malformed                failed
-tool storm            unparsed          fallback             malformed rubric   malformed                failed
-unknown tool          unparsed          fallback             malformed rubric   malformed                failed
-bad tool arguments    unparsed          fallback             malformed rubric   malformed                failed
-"""
-"""What becomes of an input: the outcome that its event names, and whose score it has. ``waits``: it is tried again."""
-
-BEHAVED = {
-    "judge_relevance": "relevant",
-    "evaluate_retrieval": "model",
-    "evaluate_search": "judged model",
-    "decontextualize_claim": "success",
-    "rank_results": "ran",
-}
 ONE_OF_EACH_KIND = {"odd usage", "drips", "429", "500", "empty text", "bold", "irrelevant", "tool storm"}
 """Faults for the quick tests. The gateway has a test of every fault, and tells the tasks only its kind."""
 ENDLESS = ("hangs", "hangs in the body", "drips")
@@ -91,15 +32,6 @@ MOST_ASKED = 9
 """Requests for one input: tries of a claim with two rounds of tools each."""
 PAID = ANSWERED | {"empty choices", "empty text", "null text", "refusal", "content filter", "cut off"}
 """A reply came, which is kept."""
-
-
-def cells() -> list[tuple[str, str, str]]:
-    """Fault, task and what is expected."""
-    header, *lines = [line for line in MATRIX.splitlines() if line]
-    begins = [header.index(name) for name in header.split()]
-    ends = [*begins[1:], None]
-    rows = [[line[begin:end].strip() for begin, end in zip(begins, ends, strict=True)] for line in lines]
-    return [(row[0], task, word) for row in rows for task, word in zip(header.split()[1:], row[1:], strict=True)]
 
 
 def test_the_table_has_every_task_and_every_fault() -> None:

@@ -16,7 +16,8 @@ from streams.pipeline.breaker import Breaker, ClosedBreaker
 from streams.pipeline.decide import Decider, Tried, exhausted, retry_of
 from streams.settings import BreakerSettings, RetrySettings
 from streams.topology import Handler, InPlaceRetry
-from tests.streams.doubles import PAGE, NoRules, VirtualClock, handler_of, scored
+from tests.samples import scored
+from tests.streams.doubles import PAGE, NoRules, VirtualClock, handler_of
 
 PATIENCE = RetrySettings(max_attempts=4, first_seconds=0.5, max_seconds=3.0)
 DROP = Drop(DropReason.NOTHING_TO_DO)
@@ -449,63 +450,42 @@ async def test_cancellation_passes(answer: Ask | Retry) -> None:
         await task
 
 
+def read_last(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
+    last = replies[-1]
+    return (
+        Retry(RetryReason.UNAVAILABLE, last.detail, last.after_seconds) if isinstance(last, ModelUnavailable) else DROP
+    )
+
+
+def decider_of(world: World, clock: VirtualClock, breaker: Breaker, *more: Any, read: Any = read_last) -> Decider:
+    handler = handler_of(lambda *_: ask(), read, rounds=1)
+    return Decider(handler, NoRules(), PATIENCE, world, clock, lambda: 0.5, breaker, *more)
+
+
 async def test_where_no_model_can_be_asked_a_record_waits_and_uses_no_try_up() -> None:
     """One record is enough for intake to rest; it goes on when the model is back, after more tries than it has."""
-    clock, unavailable = VirtualClock(), 20
-
-    class Models:
-        async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
-            nonlocal unavailable
-            unavailable -= 1
-            return ModelUnavailable("nobody there") if unavailable else PagesReply(())
-
-    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
-        return UNAVAILABLE if isinstance(replies[-1], ModelUnavailable) else DROP
-
-    breaker = Breaker(BreakerSettings(), clock)
-    told: list[bool] = []
+    clock, world = VirtualClock(), World(replies=[ModelUnavailable("nobody there")] * 19)
+    breaker, told = Breaker(BreakerSettings(), clock), list[bool]()
     breaker.listen(lambda: told.append(breaker.closed))
-    handler = handler_of(lambda *_: ask(), read, rounds=1)
-    decider = Decider(handler, NoRules(), PATIENCE, Models(), clock, lambda: 0.5, breaker)
-    tried = await decider.finish(PAGE, ask(), record=1)
-    assert tried == Tried(DROP, 1)
+    assert await decider_of(world, clock, breaker).finish(PAGE, ask(), record=1) == Tried(DROP, 1)
     assert told == [False, True]
 
 
 @pytest.mark.parametrize(("lasting", "questions"), [(False, 2), (True, 1)])
 async def test_who_waits_for_an_answer_is_told_at_once_of_what_does_not_pass(lasting: bool, questions: int) -> None:
     """A key that is refused is refused the second time too; without a breaker nothing else would stop it."""
-    clock, asked = VirtualClock(), []
-
-    class Models:
-        async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
-            asked.append(need)
-            return ModelUnavailable("status 401", lasting=lasting)
-
-    handler = handler_of(lambda *_: ask(), lambda *_: UNAVAILABLE, rounds=1)
+    refused, clock = ModelUnavailable("status 401", lasting=lasting), VirtualClock()
+    world = World(replies=[refused] * 4)
     breaker = ClosedBreaker(BreakerSettings(), clock)
-    decider = Decider(handler, NoRules(), PATIENCE, Models(), clock, lambda: 0.5, breaker)
-    tried = await decider.finish(PAGE, ask(), 1, 2)
-    assert tried == Tried(UNAVAILABLE, questions, ModelUnavailable("status 401", lasting=lasting))
-    assert len(asked) == questions
+    tried = await decider_of(world, clock, breaker, read=lambda *_: UNAVAILABLE).finish(PAGE, ask(), 1, 2)
+    assert tried == Tried(UNAVAILABLE, questions, refused)
+    assert len(world.needs) == questions
 
 
 async def test_a_breaker_s_cause_has_no_words_of_a_model_s_server() -> None:
     """They may repeat what was asked, and the cause is logged and shown to whoever asks for the process's health."""
-    clock, down = VirtualClock(), 4
-
-    class Models:
-        async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
-            nonlocal down
-            down -= 1
-            unavailable = ModelUnavailable("status 401: you asked 'is Ann ill?'", cause="status 401")
-            return unavailable if down else PagesReply(())
-
-    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
-        last = replies[-1]
-        return Retry(RetryReason.UNAVAILABLE, last.detail) if isinstance(last, ModelUnavailable) else DROP
-
-    causes: list[str] = []
+    clock, causes = VirtualClock(), list[str]()
+    world = World(replies=[ModelUnavailable("status 401: you asked 'is Ann ill?'", cause="status 401")] * 3)
 
     class Listened(Breaker):
         def failed(self, *args: Any, **named: Any) -> None:
@@ -514,35 +494,19 @@ async def test_a_breaker_s_cause_has_no_words_of_a_model_s_server() -> None:
 
     breaker = Listened(BreakerSettings(), clock)
     breaker.listen(lambda: causes.append(breaker.cause))
-    handler = handler_of(lambda *_: ask(), read, rounds=1)
-    await Decider(handler, NoRules(), PATIENCE, Models(), clock, lambda: 0.5, breaker).finish(PAGE, ask(), record=1)
+    await decider_of(world, clock, breaker).finish(PAGE, ask(), record=1)
     assert len(causes) > 3, "opened, probed in vain, closed"
     assert set(causes) == {"status 401"}
 
 
 async def test_who_gets_no_turn_waits_in_line_and_opens_no_breaker() -> None:
     """A backlog at a model that is well: no try is used up, and nobody speaks of an outage or of stalled work."""
-    clock, refused = VirtualClock(), 20
-
-    class Models:
-        async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
-            nonlocal refused
-            refused -= 1
-            return ModelUnavailable("no turn", 60.0, busy=True) if refused else PagesReply(())
-
-    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
-        last = replies[-1]
-        return Retry(RetryReason.UNAVAILABLE, "", last.after_seconds) if isinstance(last, ModelUnavailable) else DROP
-
-    breaker, retried = Breaker(BreakerSettings(failures=1), clock), list[Retry]()
-    told: list[bool] = []
+    clock, told, retried = VirtualClock(), list[bool](), list[Retry]()
+    world = World(replies=[ModelUnavailable("no turn", 60.0, busy=True)] * 19)
+    breaker = Breaker(BreakerSettings(failures=1), clock)
     breaker.listen(lambda: told.append(breaker.closed))
-    handler = handler_of(lambda *_: ask(), read, rounds=1)
-    decider = Decider(
-        handler, NoRules(), PATIENCE, Models(), clock, lambda: 0.5, breaker, lambda again, _: retried.append(again)
-    )
+    decider = decider_of(world, clock, breaker, lambda again, _: retried.append(again))
     assert await decider.finish(PAGE, ask(), record=1) == Tried(DROP, 1)
-    assert told == []
-    assert retried == []
+    assert (told, retried) == ([], [])
     assert clock.pauses == [45.0] * 19
     assert breaker.closed_at == 45.0 * 18, "the last time somebody was told to wait"

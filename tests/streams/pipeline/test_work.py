@@ -23,7 +23,8 @@ from streams.pipeline.work import Done, Pending, Work
 from streams.settings import BreakerSettings, RetrySettings
 from streams.telemetry.metrics import Metrics
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPIC_BYTES, Handler, RetryTier
-from tests.streams.doubles import PAGE, START, NoRules, VirtualClock, handler_of, raw_record, scored
+from tests.samples import scored
+from tests.streams.doubles import PAGE, START, NoRules, VirtualClock, handler_of, raw_record
 
 PATIENCE = RetrySettings(max_attempts=2, first_seconds=1.0, max_seconds=1.0)
 DEAD_LETTERS = "pages.crawled.v1.assay.toy.dlq"

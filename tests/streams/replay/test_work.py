@@ -17,7 +17,8 @@ from streams.replay.pace import Pace
 from streams.replay.work import ReplayWork, Route
 from streams.settings import BreakerSettings, RetrySettings
 from streams.telemetry.metrics import Metrics
-from tests.streams.doubles import NoRules, VirtualClock, handler_of, raw_record, scored
+from tests.samples import scored
+from tests.streams.doubles import NoRules, VirtualClock, handler_of, raw_record
 
 RUN = "replay-again-1"
 SHADOW = "pages.scored.v1.replay.again"

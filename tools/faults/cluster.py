@@ -19,7 +19,8 @@ from schemas.dead import dead_letter_topic
 from streams.broker import LocalKafka
 from streams.kafka import make_admin, make_producer, make_reader, opened, producer_options, start, stop
 from streams.topic_plan import create_topics
-from tests.faults.chain import (
+from tests.proxy import Proxy
+from tools.faults.chain import (
     ARRIVED,
     AUDITED,
     ENTERED,
@@ -33,10 +34,9 @@ from tests.faults.chain import (
     handlers,
     settings_of,
 )
-from tests.faults.ledger import Ledger
-from tests.faults.points import Arm
-from tests.faults.proxy import Proxy
-from tests.faults.worker_process import Worker
+from tools.faults.ledger import Ledger
+from tools.faults.points import Arm
+from tools.faults.worker_process import Worker
 
 KEYS = 24
 PATIENCE_SECONDS = 60.0
@@ -97,7 +97,7 @@ class Cluster:
             arguments += ["--only-consumers"] if through_proxy == "consumers" else []
         with log.open("wb") as errors:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "tests.faults.worker", *arguments, stdout=asyncio.subprocess.PIPE, stderr=errors
+                sys.executable, "-m", "tools.faults.worker", *arguments, stdout=asyncio.subprocess.PIPE, stderr=errors
             )
         worker = Worker(self.started, process, log, armed=bool(fail))
         self.workers.append(worker)

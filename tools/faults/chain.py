@@ -22,7 +22,7 @@ from schemas.replies import PagesReply, Reply
 from schemas.rules import Rules
 from streams.settings import Settings, load_settings
 from streams.topology import Handler, Topic
-from tests.faults.points import Arm
+from tools.faults.points import Arm
 
 SESSION_SECONDS = 4.0
 PARTITIONS = 4

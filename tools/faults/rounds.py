@@ -7,10 +7,10 @@ import random
 import signal
 from collections.abc import Awaitable, Callable
 
-from tests.faults.chain import SESSION_SECONDS
-from tests.faults.cluster import DEAD, PATIENCE_SECONDS, Cluster
-from tests.faults.points import POINTS
-from tests.faults.proxy import Weather
+from tests.proxy import Weather
+from tools.faults.chain import SESSION_SECONDS
+from tools.faults.cluster import DEAD, PATIENCE_SECONDS, Cluster
+from tools.faults.points import POINTS
 
 Fault = Callable[[Cluster, random.Random], Awaitable[bool]]
 """Does its harm while it feeds; whether the harm was done."""

@@ -19,11 +19,11 @@ from pathlib import Path
 
 from streams.broker import LocalKafka
 from streams.telemetry.logs import configure_logs
-from tests.faults.cluster import PATIENCE_SECONDS, Cluster, cluster
-from tests.faults.ledger import Findings
-from tests.faults.proxy import Proxy
-from tests.faults.rounds import FAULTS
-from tests.faults.seeded import KINDS, SITUATIONS
+from tests.proxy import Proxy
+from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster
+from tools.faults.ledger import Findings
+from tools.faults.rounds import FAULTS
+from tools.faults.seeded import KINDS, SITUATIONS
 
 _TRIES = 3
 """Of a fault that was not reached, and of a bug's situation that did not come about."""

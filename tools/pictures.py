@@ -1,6 +1,6 @@
 """Draws what each dashboard shows of the scene: the same expressions, asked of a real Prometheus.
 
-    python -m tests.prometheus.pictures [FOLDER]
+    python -m tools.pictures [FOLDER]
 
 Out: ``docs/pictures/<dashboard>.png``, or files in another folder. Needs Prometheus, and the extra ``bench``.
 """
@@ -26,7 +26,7 @@ from tests.prometheus.server import Prometheus
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 STEP_SECONDS, WINDOW = 1.0, "10s"
 COLUMNS, WIDTH, HEIGHT, FIGURE_HEIGHT, TITLE_HEIGHT = 3, 4.2, 2.3, 0.9, 0.4
 """Panels abreast, and inches."""

@@ -23,9 +23,9 @@ from streams.pipeline.group import StageFactory
 from streams.pipeline.subscription import Subscription
 from streams.settings import Settings
 from streams.telemetry.logs import configure_logs
-from tests.faults.bugs import BUGS
-from tests.faults.chain import Journal, handlers, settings_of
-from tests.faults.points import Arm, MortalConsumer, MortalProducer
+from tools.faults.bugs import BUGS
+from tools.faults.chain import Journal, handlers, settings_of
+from tools.faults.points import Arm, MortalConsumer, MortalProducer
 
 STAGES: dict[str, type[ExactlyOnce | AtLeastOnce]] = {
     "exactly_once": ExactlyOnce,

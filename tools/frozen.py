@@ -1,4 +1,4 @@
-"""How the frozen files were made: ``python -m tests.handlers.ranking.frozen``.
+"""How the frozen files were made: ``python -m tools.frozen``.
 
 Run it again only for a new version of the base features, whose old models need not go on: what it writes is what the
 tests hold every later version of the code against. Cases are drawn by one seed, the model is grown on the 29 base

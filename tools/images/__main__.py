@@ -1,4 +1,4 @@
-"""Builds the base images of the composition from Debian packages: ``python -m tests.containers.images > images.env``.
+"""Builds the base images of the composition from Debian packages: ``python -m tools.images > images.env``.
 
 In: a machine with ``debootstrap``, a Docker engine, and Debian's package archive, as ``apt`` is set up there. Out: four
 images in the engine, and on standard output the variables that name them to ``docker compose``. It needs root, as

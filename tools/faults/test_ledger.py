@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults.ledger import Ledger
+from tools.faults.ledger import Ledger
 
 
 def whole() -> Ledger:

@@ -7,7 +7,7 @@ import random
 import signal
 from collections.abc import Awaitable, Callable
 
-from tests.faults.cluster import Cluster, hold
+from tools.faults.cluster import Cluster, hold
 
 
 async def one_id(cluster: Cluster, chance: random.Random) -> None:

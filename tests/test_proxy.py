@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.faults.proxy import Proxy
+from tests.proxy import Proxy
 
 
 @pytest.fixture

@@ -1,0 +1,48 @@
+"""What each judge is sent, word for word: a change of a prompt shows in the kept files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schemas.event import Event
+from schemas.needs import Ask, AskModel
+from schemas.outcome import Emit
+from streams.topology import Handler, handler_named
+from tests.rules import shipped_rules
+from tests.samples import EXAMPLES
+
+GOLDEN = Path(__file__).parent / "golden"
+STEPS = {
+    "decontextualize_claim": ("steering", "decontextualize_claim"),
+    "evaluate_retrieval": ("gaming_headset", "classify_results", "evaluate_retrieval"),
+    "evaluate_search": ("gaming_headset", "evaluate_search"),
+    "judge_relevance": ("steering", "judge_relevance"),
+    "rank_results": ("steering", "rank_results"),
+}
+"""The example of the first handler's topic, and the handlers that it passes through."""
+
+
+@pytest.mark.parametrize("task", STEPS)
+def test_a_prompt_is_rendered_as_kept(task: str) -> None:
+    example, *names = STEPS[task]
+    *before, judge = (_named(name) for name in names)
+    first = (*before, judge)[0].consumes
+    event: Event = first.event.model_validate_json((EXAMPLES / first.name / f"{example}.json").read_bytes())
+    for handler in before:
+        outcome = handler.fn(event, shipped_rules(handler.rules))
+        assert isinstance(outcome, Emit)
+        event = outcome.events[0]
+    answered = judge.fn(event, shipped_rules(judge.rules))
+    assert isinstance(answered, Ask)
+    assert isinstance(answered.need, AskModel)
+    assert answered.need.task == task
+    rendered = "".join(f"# {message.role}\n{message.content}\n" for message in answered.need.messages)
+    assert rendered == (GOLDEN / f"{task}.txt").read_text("utf-8")
+
+
+def _named(name: str) -> Handler:
+    handler = handler_named(name)
+    assert handler is not None
+    return handler

@@ -1,0 +1,47 @@
+"""What test modules of several packages share: places of this checkout, its environment, and its command line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.pages import ScoredPage, Tier, TrustFeatures
+from streams import cli
+from streams.topology import TOPICS
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "schemas" / "examples"
+EVENTS = {topic.name: topic.event for topic in TOPICS}
+"""The type of each topic's events."""
+
+
+def variables_of_assay() -> list[str]:
+    """The names of Assay's variables in this process's environment."""
+    return [name for name in os.environ if name.upper().startswith("ASSAY_")]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment without Assay's variables, on this checkout."""
+    named = variables_of_assay()
+    return {name: value for name, value in os.environ.items() if name not in named} | {"PYTHONPATH": str(ROOT)} | more
+
+
+def run_assay(*arguments: str) -> int:
+    """Runs ``assay ARGUMENTS`` in this process; returns the exit status."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["assay", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def scored(url: str = "https://a.example/1", content: str = "", tier: Tier = "C", **fields: Any) -> ScoredPage:
+    """A scored page, of which mostly the address, the text and the tier matter."""
+    values: dict[str, Any] = {"cts_score": 10, "trust_label": "LOW", "config_version": "x"} | fields
+    features = TrustFeatures(source_tier=3, base_score=10, cts_score=10)
+    return ScoredPage(url=url, content=content, tier=tier, trust_features=features, **values)
