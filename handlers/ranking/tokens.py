@@ -18,6 +18,7 @@ _MAX_TOKEN = 64
 _PIECE = 500
 _SHORTEST_NOUN = 3
 _SHORTEST_VERB = 4
+_SHORTEST_GERMAN = 6
 _VERB_ENDINGS = ("ing", "ed", "e")
 _VOWELS, _NEVER_DOUBLED = "aeiou", "aeiouwxy"
 
@@ -117,7 +118,7 @@ def fold(text: str) -> str:
 
 
 def forms_of(token: str) -> tuple[str, ...]:
-    """A token and its inflections, by the endings of English nouns (Harman 1991, the S stemmer) and regular verbs.
+    """A token and its inflections, by the endings of English nouns (Harman 1991, the S stemmer) and verbs.
 
     The query's words are looked up in all of them; documents keep theirs as they are.
 
@@ -127,7 +128,11 @@ def forms_of(token: str) -> tuple[str, ...]:
     (True, True, True)
     """
     forms = _numbers_of(token)
-    return tuple(dict.fromkeys((*forms, *_verb_forms(token)))) if len(token) >= _SHORTEST_VERB else forms
+    if len(token) < _SHORTEST_VERB:
+        return forms
+    # German ends in -e and -en what is one word: entkalke, entkalken.
+    german = (token[:-1],) if token.endswith("en") else (f"{token}n",) if token.endswith("e") else ()
+    return tuple(dict.fromkeys((*forms, *_verb_forms(token), *(german if len(token) >= _SHORTEST_GERMAN else ()))))
 
 
 def _verb_forms(token: str) -> tuple[str, ...]:

@@ -564,7 +564,7 @@ CANDIDATE = st.fixed_dictionaries(
     query=st.text(TEXT, min_size=1, max_size=40),
     switches=st.lists(st.sampled_from(["bm25", "model_ranking", "mmr"]), unique=True),
 )
-def test_results_are_candidates_each_once_in_falling_order(
+def test_results_are_candidates_each_once_and_the_relevant_ones_first(
     candidates: list[dict[str, Any]], limit: int | None, query: str, switches: list[str]
 ) -> None:
     under = rules(**{name: {"enabled": False} for name in switches})
@@ -575,8 +575,13 @@ def test_results_are_candidates_each_once_in_falling_order(
     assert set(urls) <= known
     assert len(urls) == (min(len(known), limit or under.ranking.limit) if fold(query) else 0)
     assert [result.rank for result in event.results] == list(range(1, len(urls) + 1))
-    scores = [result.score for result in event.results]
-    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= result.score <= 1 for result in event.results)
+    if "mmr" in switches:
+        scores = [result.stage_scores.get("trust", result.score) or 0.0 for result in event.results]
+        assert scores == sorted(scores, reverse=True)
+    else:
+        relevant = [result.score >= under.ranking.least_relevance for result in event.results]
+        assert relevant == sorted(relevant, reverse=True)
     places = [ALL.index(stage) for stage in event.stages]
     assert places == sorted(set(places))
     assert [note.stage.value for note in event.notes] == ALL
