@@ -4,8 +4,8 @@ ARG PYTHON_IMAGE=python:3.11-slim-bookworm
 FROM ${PYTHON_IMAGE} AS build
 WORKDIR /src
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
-# Dependencies first: they change less often than the code. pip refuses a file whose hash is not in the lock. Other extras
-# than that of Redis, through which workers share paid answers, go into the lock: make lock EXTRAS="redis embed".
+# Dependencies first: they change less often than the code. pip refuses a file whose hash is not in the lock. It has the
+# extras of all that a setting can switch on; make lock EXTRAS=redis leaves out the others, for a smaller image.
 COPY requirements.lock requirements-build.lock ./
 RUN python -m venv /opt/assay \
     && python -m venv /opt/build \

@@ -6,7 +6,7 @@ ARGS   ?=
 ROUNDS ?= 30
 DATA   ?= ../shared/data
 PROFILES ?= qdrant,grafana
-EXTRAS ?= redis
+EXTRAS ?= embed otel rank redis
 READY  := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 QUIX   := .assay/quix
@@ -136,7 +136,7 @@ roll: ## Replace workers by new ones, one service after another (SERVICES="score
 down: ## Stop it, keeping its volumes
 	docker compose --profile '*' down $(ARGS)
 
-lock: setup ## Write the versions and hashes that the image installs (EXTRAS="redis otel")
+lock: setup ## Write the versions and hashes that the image installs (EXTRAS=redis for a smaller image)
 	$(LOCK) $(addprefix --extra ,$(EXTRAS)) --output-file requirements.lock pyproject.toml
 	sed -n 's/^requires = \["\(.*\)"\]$$/\1/p' pyproject.toml | $(LOCK) --output-file requirements-build.lock -
 

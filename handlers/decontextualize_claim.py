@@ -1,8 +1,9 @@
 """Can a claim be understood and checked without its source? A judge says so as one number, or there is no score.
 
-In: ``ExtractedClaim``. The judge may search for the like of the claim first. Out: ``ClaimEvaluated``, with the score's
-band, the claim's quality, and whether it may be promoted. A reply that is no single number is a failed try; when all
-have failed the score is null, never a number of our own.
+In: ``ExtractedClaim``. The judge may search for the like of the claim first. Out: ``ClaimEvaluated``, with the
+score's band, the claim's quality, and whether it may be promoted; and ``UtteranceRecorded``, where later claims are to
+find this one. A reply that is no single number is a failed try; when all have failed the score is null, never a number
+of our own.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from handlers.claims.judgment import TASK, Setting, Verdict, converse
+from handlers.claims.judgment import TASK, Setting, Verdict, converse, utterance_id_of
 from handlers.claims.quality import band_of, exclusion_of, quality_of
 from handlers.claims.sections import ClaimsSection, ModelSection, ProcessingView, ThresholdSection, ToolsSection
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
-from schemas.claims import ClaimEvaluated, ExtractedClaim
+from schemas.claims import ClaimEvaluated, ClaimStatus, ExtractedClaim, UtteranceRecorded
 from schemas.llm import LlmCall
 from schemas.needs import Ask
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
@@ -71,7 +72,22 @@ def read_judgment(claim: ExtractedClaim, replies: tuple[Reply, ...], rules: Deco
 
 def _outcome(claim: ExtractedClaim, replies: tuple[Reply, ...], rules: DecontextualizeClaimRules) -> Emit | Ask:
     step = converse(claim, replies, rules.setting)
-    return step if isinstance(step, Ask) else Emit((_evaluated(claim, step, rules),))
+    if isinstance(step, Ask):
+        return step
+    evaluated = _evaluated(claim, step, rules)
+    if not rules.claims.recorded or step.status is ClaimStatus.NO_CLAIM:
+        return Emit((evaluated,))
+    return Emit((evaluated, _recorded(claim, rules)))
+
+
+def _recorded(claim: ExtractedClaim, rules: DecontextualizeClaimRules) -> UtteranceRecorded:
+    """The claim for the collection that claims are compared with (R-144, C-24): always under the same id."""
+    return UtteranceRecorded(
+        utterance_id=utterance_id_of(claim),
+        text=claim.claim_text[: rules.claims.claim_characters],
+        source_id=str(claim.source_id or ""),
+        context=claim.source_text[: rules.claims.source_characters] or None,
+    )
 
 
 def _evaluated(claim: ExtractedClaim, verdict: Verdict, rules: DecontextualizeClaimRules) -> ClaimEvaluated:

@@ -1,8 +1,8 @@
 """Does a batch answer its query? Four dimensions, a verdict, and how each source fared.
 
-In: a classified batch. Out: ``RetrievalEvaluated``. Recall, precision and quality are those that came with the
-batch; where none did, a judge is asked; where it fails or nobody is there, they are computed from the words that query
-and results share. The event says which. A judge may score single sources too. A batch never passes by default.
+In: a classified batch. Out: ``RetrievalEvaluated``. Recall, precision and quality are those that came with the batch;
+where none did, a judge is asked; where it fails or nobody is there, they are computed from what the query asks for and
+what the results hold. The event says which. A judge may score single sources too. A batch never passes by default.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from handlers.indexing.sources import SourceRulesSection, SourcesSection, Source
 from handlers.page.links import canonical_url
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Block, Prompts, render
-from handlers.results.coverage import coverage, query_terms
+from handlers.relevance.sections import RelevanceGateSection
+from handlers.results.facets import QueryReader, answers, met, share_of
 from handlers.results.judge_reply import REPLY_SCHEMA, RetrievalReply, read_retrieval_reply
-from handlers.results.patterns import Patterns, joined_words
+from handlers.results.patterns import Patterns
 from handlers.results.sections import RetrievalEvaluationSection
 from handlers.trust.forgery import fit_to_show
 from handlers.trust.labels import label_of
@@ -28,7 +29,9 @@ from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from schemas.retrieval import (
     JudgeScores,
+    NextStep,
     ResultsClassified,
+    ResultType,
     RetrievalEvaluated,
     RetrievalScores,
     RetrievedContent,
@@ -49,13 +52,15 @@ class EvaluateRetrievalRules(Rules):
     source_tiers: SourceTiersSection
     source_rules: SourceRulesSection
     patterns: Patterns
+    relevance_gate: RelevanceGateSection
     model_tasks: ModelTasks
     prompts: Prompts
 
     @cached_property
-    def stop_words(self) -> frozenset[str]:
-        """Words of a query that say nothing of its subject, in all languages."""
-        return joined_words(self.patterns, "stop_words")
+    def reader(self) -> QueryReader:
+        """Reads queries and results under these rules; its word lists are compiled once."""
+        gate = self.relevance_gate
+        return QueryReader(self.patterns, (), gate.plain_words, gate.same_words)
 
     @cached_property
     def compiled_sources(self) -> SourceRules:
@@ -199,24 +204,40 @@ def _verdict(
         actionable_information=batch.actionable_information,
     )
     overall = _overall(scores, section)
+    passed = bool(batch.results) and _passes(scores, section)
     evaluated = RetrievalEvaluated(
         batch_id=batch.batch_id,
         query=batch.query,
         attempt=batch.attempt,
         parent_batch_id=batch.parent_batch_id,
-        passed=bool(batch.results) and _passes(scores, section),
+        passed=passed,
         scores=scores,
         overall_score=overall,
         severe_failure=overall < section.severeFailureBelow,
         score_source=judged.by,
         source_details=_details(batch, scores, judged),
+        next_step=_next_step(batch, scores, section, passed=passed),
         needs_extraction=batch.needs_extraction,
         extraction_reason=batch.extraction_reason,
+        extraction_targets=batch.extraction_targets,
         improvement=batch.improvement,
         llm=call,
         config_version=rules.config_version,
     )
     return Emit((evaluated,))
+
+
+def _next_step(
+    batch: ResultsClassified, scores: RetrievalScores, section: RetrievalEvaluationSection, *, passed: bool
+) -> NextStep:
+    """What an orchestrator should do, so that no verdict leaves it waiting for something that does not come."""
+    if passed:
+        return NextStep.ANSWER
+    if batch.needs_extraction:
+        return NextStep.AWAIT_EXTRACTION
+    items = [result.actionable_score for result in batch.results if result.result_type is ResultType.SPECIFIC_CONTENT]
+    of_items = scores.model_copy(update={"actionable_information": sum(items) / len(items) if items else 0.0})
+    return NextStep.ANSWER_FROM_ITEMS if _passes(of_items, section) else NextStep.SEARCH_AGAIN
 
 
 def _overall(scores: RetrievalScores, section: RetrievalEvaluationSection) -> float:
@@ -272,18 +293,27 @@ def _same(url: str) -> str:
 
 
 def _fallback(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> JudgeScores:
-    """Recall: terms of the query that the batch covers. Precision: share of results that cover enough of them.
+    """What is asked for, facet by facet, held against what the results hold.
 
-    Quality: mean trust score over 100 where it is known, else the configured value.
+    Recall: the share of the facets that some result meets. Precision: the share of results that answer, which no
+    listing does: it leads to answers. Quality: mean trust score over 100 where it is known, else the configured value.
     """
-    section = rules.retrievalEvaluation
-    terms = query_terms(batch.query, rules.stop_words)
+    section, reader = rules.retrievalEvaluation, rules.reader
+    facets = reader.read(batch.query)
     contents = batch.retrieved_content
-    texts = [f"{content.title or ''}\n{content.content}" for content in contents]
-    relevant = sum(bool(terms) and coverage(terms, text) >= section.coverageThreshold for text in texts)
-    count = len(texts)
+    best = [0.0] * len(facets)
+    relevant = 0
+    for content, result in zip(contents, batch.results, strict=False):
+        if result.actionable_score == 0.0:
+            continue  # an error page, a wall: its words answer nothing
+        is_listing = result.result_type is ResultType.AGGREGATOR
+        seen = reader.see(content.title, content.content, result.evidence, is_listing=is_listing)
+        scores = [met(facet, seen) for facet in facets]
+        best = list(map(max, best, scores))
+        relevant += not is_listing and answers(facets, scores, section.coverageThreshold)
+    count = len(contents)
     return JudgeScores(
-        context_recall=round(coverage(terms, "\n".join(texts)), 4),
+        context_recall=round(share_of(facets, best), 4),
         context_precision=round(relevant / count, 4) if count else 0.0,
         source_quality=round(sum(_quality(content, section) for content in contents) / count, 4) if count else 0.0,
     )

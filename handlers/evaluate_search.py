@@ -12,9 +12,15 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 
+from handlers.page.reading import PageReadingSection
+from handlers.page.refusals import PageRefusalsSection, Refusals
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts, cleaned, render
-from handlers.results.patterns import Patterns, joined_words
+from handlers.relevance.sections import RelevanceGateSection
+from handlers.results.distinct import distinct_results
+from handlers.results.facets import QueryReader
+from handlers.results.page_text import page_of, with_page
+from handlers.results.patterns import Patterns
 from handlers.search.reply import REPLY_SCHEMA, SearchReply, read_search_reply
 from handlers.search.rubric import Assessment, assess
 from handlers.search.sections import Bands, SearchEvaluationSection
@@ -35,13 +41,22 @@ class EvaluateSearchRules(Rules):
 
     search_evaluation: SearchEvaluationSection
     patterns: Patterns
+    relevance_gate: RelevanceGateSection
+    page_reading: PageReadingSection
+    page_refusals: PageRefusalsSection
     model_tasks: ModelTasks
     prompts: Prompts
 
     @cached_property
-    def stop_words(self) -> frozenset[str]:
-        """Words of a goal that say nothing of its subject, in all languages."""
-        return joined_words(self.patterns, "stop_words")
+    def reader(self) -> QueryReader:
+        """Reads goals and results under these rules; its word lists are compiled once."""
+        gate = self.relevance_gate
+        return QueryReader(self.patterns, self.search_evaluation.goal_words, gate.plain_words, gate.same_words)
+
+    @cached_property
+    def refusals(self) -> Refusals:
+        """The detector of results that are no content."""
+        return Refusals(self.page_refusals, self.reader.patterns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +71,11 @@ class _Opinion:
 def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcome | Ask:
     """Asks a judge how good the results are; no results are 0 and worth no call (R-103).
 
-    The judge sees the goal, the required fields, the results and the rubric, in this order (R-082, R-102).
+    The judge sees the goal, the required fields, the distinct results and the rubric, in this order (R-082, R-102).
+    Results that are no content, such as "not found", are left out.
     """
-    found = assess(batch, rules.search_evaluation, rules.stop_words)
+    batch = _read(batch, rules)
+    found = assess(batch, rules.search_evaluation, rules.reader)
     own = _opinion_of(found, rules.search_evaluation)
     if not batch.retrieved_content:
         return _verdict(batch, rules, found, own, SearchScoreSource.RUBRIC, SearchOutcome.NO_RESULTS)
@@ -95,7 +112,8 @@ def read_search(
     if isinstance(reply, ModelUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
     section = rules.search_evaluation
-    found = assess(batch, section, rules.stop_words)
+    batch = _read(batch, rules)
+    found = assess(batch, section, rules.reader)
     own = _opinion_of(found, section)
     rubric, model = SearchScoreSource.RUBRIC, SearchScoreSource.MODEL
     if isinstance(reply, ModelFailed):
@@ -116,6 +134,24 @@ def recommend(score: float, gaps: str, missing: tuple[str, ...], bands: Bands) -
     """
     done = score >= bands.high or (score >= bands.acceptable and not gaps and not missing)
     return Recommendation.STOP if done else Recommendation.CONTINUE
+
+
+def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
+    """The batch with results of one canonical address merged, each with the text of its page where that says more.
+
+    Results that are no content are left out.
+    """
+    section, patterns = rules.search_evaluation, rules.reader.patterns
+    most = section.max_text_characters
+    read = []
+    for result in distinct_results(batch.retrieved_content):
+        page = page_of(
+            result.html, "", patterns, rules.page_reading, max_html=section.max_html_characters, max_text=most
+        )
+        found = with_page(result, page, most)
+        if rules.refusals.why_no_content((found.title or "",), found.content, found.url) is None:
+            read.append(found)
+    return batch.model_copy(update={"retrieved_content": tuple(read)})
 
 
 def _opinion_of(found: Assessment, section: SearchEvaluationSection) -> _Opinion:

@@ -233,12 +233,18 @@ def _batch(event: ExtractionNeeded, details: Iterable[Detail], rules: FetchPageR
             RetrievedContent(
                 url=detail.page.url,
                 title=detail.content.title or None,
-                content=detail.content.text[:limit],
+                content=_with_trail(detail)[:limit],
                 content_kind="full",
             )
             for detail in details
         ),
     )
+
+
+def _with_trail(detail: Detail) -> str:
+    """The text of a detail and the sections that it stands in, which often alone say what the listing was of."""
+    trail = " › ".join(detail.trail)
+    return f"{detail.content.text}\n\n{trail}" if trail else detail.content.text
 
 
 def _elsewhere(event: ExtractionNeeded, url: str) -> ExtractionNeeded:

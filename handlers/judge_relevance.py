@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from functools import cached_property
 
+from handlers.offline.judge_relevance import UNDECIDED
 from handlers.page.reading import PageReadingSection
 from handlers.page.snippet import SourcePage, begin, extract_snippet
 from handlers.prompts.model_tasks import ModelTasks
@@ -89,6 +90,7 @@ def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> O
         "plain_words": gate.plain_words,
         "same_words": gate.same_words,
         "least_coverage": gate.least_coverage,
+        "most_irrelevant_coverage": gate.most_irrelevant_coverage,
     }
     message = Message("user", "\n\n".join(part.content for part in parts))
     return Ask(AskModel(TASK, template.version, (message,), facts, asked.max_tokens, asked.temperature))
@@ -106,7 +108,9 @@ def read_relevance(
     page = _page(source, rules)
     if isinstance(reply, ModelFailed):
         return _verdict(source, page, rules, _failed(reply.call.outcome), reply.call, reply.detail)
-    return _verdict(source, page, rules, read_word(reply.text), reply.call)
+    abstains = reply.call.judged_by == "offline" and reply.text == UNDECIDED
+    outcome = RelevanceOutcome.UNDECIDED if abstains else read_word(reply.text)
+    return _verdict(source, page, rules, outcome, reply.call)
 
 
 def read_word(text: str) -> RelevanceOutcome:

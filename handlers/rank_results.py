@@ -2,8 +2,8 @@
 
 In: ``RankingRequested``. Candidates come along, or the index is asked for them; then words, a judge, trees and
 diversity decide one after another, each of which may be switched off. Out: ``RankingCompleted``, with results, what
-every stage did, and a context of passages under trust labels. Trust goes through untouched: no judge sees it (C-39),
-and only trees that were trained on it weigh it.
+every stage did, whether nothing is relevant, and a context of passages under trust labels. A result's score is its
+relevance. No judge sees trust (C-39): it decides between results of like relevance, and trees may weigh it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from handlers.indexing.sources import (
     source_at,
     source_rules_of,
 )
+from handlers.page.moments import MomentReader
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
 from handlers.ranking.candidate import Candidate
@@ -32,6 +33,7 @@ from handlers.ranking.trees import RankingModel
 from handlers.ranking.underway import Begun, Underway
 from handlers.reasoning.context import context_of, language_of, order_sources, source_blocks
 from handlers.reasoning.sections import ReasoningSection
+from handlers.results.details import compile_details
 from handlers.results.patterns import Patterns, joined_words
 from handlers.trust.labels import Thresholds, TrustJudgment, label_for
 from handlers.trust.tiers import SourceRules
@@ -66,7 +68,7 @@ class RankResultsRules(Rules):
     @cached_property
     def stop_words(self) -> frozenset[str]:
         """Words of a query that say nothing of its subject, in all languages."""
-        return joined_words(self.patterns, "stop_words")
+        return joined_words(self.patterns, "stop_words") | joined_words(self.patterns, "question_fillers")
 
     @cached_property
     def labels(self) -> Thresholds:
@@ -82,6 +84,11 @@ class RankResultsRules(Rules):
     def compiled_sources(self) -> SourceRules:
         """Lists, kinds and suffixes of sources, for the labels of candidates without a score."""
         return source_rules_of(self.sources, self.source_tiers, self.source_rules)
+
+    @cached_property
+    def moments(self) -> MomentReader:
+        """Reads the dates of candidates that come along."""
+        return MomentReader(compile_details(tuple(self.patterns.values())))
 
     @cached_property
     def underway(self) -> Underway:
@@ -148,7 +155,7 @@ def _candidates(
 
     words = read_query(request.query, rules.ranking.intent, rules.stop_words).keywords
     came = request.candidates or ()
-    given = take_given(came, section, words, rules.reasoning.max_characters)
+    given = take_given(came, section, words, rules.reasoning.max_characters, rules.moments)
     fitting = tuple(candidate for candidate in given if fits(candidate, filters, rules.tiers))
     because = f"{_many(len(came), 'candidate')} came along"
     if len(given) < len(came):
@@ -177,8 +184,13 @@ def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResu
     else:
         rules.underway.keep(begun)
         shown = [weighed.candidates[place] for place in standing.order[: section.model_ranking.candidates]]
-        return Ask(ask_judge(shown, weighed.query, rules.prompts[TASK], rules.model_tasks[TASK], section.model_ranking))
+        return Ask(
+            ask_judge(
+                shown, weighed.query, rules.prompts[TASK], rules.model_tasks[TASK], section.model_ranking, section.bm25
+            )
+        )
     standing = stages.after_trees(weighed, standing, section.trees, model)
+    standing = stages.after_trust(weighed, standing, section.trust)
     standing = stages.after_diversity(weighed, standing, section, begun.request.limit or section.limit)
     return _completed(begun, standing, rules)
 
@@ -193,6 +205,8 @@ def _note(stage: StageName, outcome: StageOutcome, because: str) -> StageNote:
 
 def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Steps:
     """The event; other work gets a turn between the sources of its context."""
+    from handlers.ranking import stages
+
     request, weighed = begun.request, begun.weighed
     results = tuple(_result(weighed, standing, rank, rules) for rank in range(1, len(standing.order) + 1))
     context, reasoned = yield from _context(request.query, results, rules.reasoning)
@@ -205,6 +219,7 @@ def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Ste
         stages=tuple(note.stage for note in notes if note.outcome is StageOutcome.RAN),
         notes=notes,
         results=results,
+        nothing_relevant=stages.nothing_relevant(standing, rules.ranking),
         context=context,
         trees=standing.trees,
         features_version=VERSION_PHASE_C if results else None,
@@ -245,7 +260,7 @@ def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsR
         rank=rank,
         url=candidate.url,
         title=candidate.title,
-        score=round(standing.scores[place], 6),
+        score=round(standing.relevance[place], 6),
         stage_scores={stage: _rounded(scores[place]) for stage, scores in standing.stage_scores.items()},
         because=explain(weighed, standing, place),
         passage=candidate.passage,

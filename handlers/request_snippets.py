@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from handlers.relevance.progress import completed, go_on, sources_of
 from handlers.relevance.sections import Domains, RelevanceGateSection
+from handlers.results.coverage import coverage, query_terms
+from handlers.results.patterns import Patterns, joined_words
 from schemas.outcome import Emit
 from schemas.relevance import MAX_QUERY_CHARACTERS, MAX_SOURCES, RequestFailure, SnippetsRequested
 from schemas.rules import Rules
@@ -20,13 +22,15 @@ class RequestSnippetsRules(Rules):
 
     relevance_gate: RelevanceGateSection
     domains: Domains
+    patterns: Patterns
 
 
 def request_snippets(request: SnippetsRequested, rules: RequestSnippetsRules) -> Emit:
     """Sends the first source of a request to be fetched (R-135).
 
     The query is ``context`` where there is one, else ``query`` (R-112). The sources are ``urls`` where they are given,
-    else those of ``domain``, else those of all domains. No more than ``max_sources`` are tried; an address that may not
+    else those of ``domain``, else those of the domains whose name or title shares a word with the query: a page of
+    another field has nothing to say to it. No more than ``max_sources`` are tried; an address that may not
     be visited is for the fetch to refuse, like a page that isn't there. A request that is too large for the events
     that would carry it is completed like any other that can't be tried.
     """
@@ -36,7 +40,7 @@ def request_snippets(request: SnippetsRequested, rules: RequestSnippetsRules) ->
     failure = _failure(query, urls, domain, rules.domains)
     if failure is not None:
         return Emit((completed(request.request_id, query[:MAX_QUERY_CHARACTERS], (), version, failure),))
-    given = _approved(domain, rules.domains) if urls is None else urls
+    given = _approved(query, domain, rules) if urls is None else urls
     sources = sources_of(given, rules.relevance_gate.max_sources)
     if not sources:
         return Emit((completed(request.request_id, query, (), version, RequestFailure.NO_SOURCES),))
@@ -51,6 +55,11 @@ def _failure(query: str, urls: Sequence[str] | None, domain: str, domains: Domai
     return RequestFailure.UNKNOWN_DOMAIN if urls is None and domain and domain not in domains else None
 
 
-def _approved(domain: str, domains: Domains) -> tuple[str, ...]:
-    named = (domains[domain],) if domain else domains.values()
+def _approved(query: str, domain: str, rules: RequestSnippetsRules) -> tuple[str, ...]:
+    terms = query_terms(query, joined_words(rules.patterns, "stop_words"))
+    named = [
+        field
+        for name, field in rules.domains.items()
+        if (name == domain if domain else coverage(terms, f"{name.replace('_', ' ')} {field.title}"))
+    ]
     return tuple(url for field in named for url in field.relevantSources)

@@ -27,7 +27,9 @@ from handlers.page.facts import PageFacts, clean, facts_of
 from handlers.page.html import page_bytes, parse_bytes
 from handlers.page.limits import admitted
 from handlers.page.reading import PageReadingSection
+from handlers.page.refusals import PageRefusalsSection, Refusal, Refusals
 from handlers.page.sniff import not_a_page
+from handlers.results.patterns import Patterns, compile_patterns
 from handlers.trust.labels import Thresholds, label_of, tier_of, without_score
 from handlers.trust.score import Component, Observations, ScorePoints, score_trust
 from handlers.trust.tiers import Source, SourceRules
@@ -55,6 +57,8 @@ class ScorePageRules(Rules):
     tiered_indexing: TieredIndexingSection
     trust_labels: TrustLabelsSection
     page_reading: PageReadingSection
+    page_refusals: PageRefusalsSection
+    patterns: Patterns
 
     @model_validator(mode="after")
     def _at_most_100(self) -> Self:
@@ -79,11 +83,12 @@ class CompiledRules:
     labels: Thresholds
     reader: PageReader
     extracted: ExtractedReader
+    refusals: Refusals
 
     @classmethod
     def of(cls, rules: ScorePageRules) -> Self:
         """Compiles the sections."""
-        points = rules.trust_points
+        points, patterns = rules.trust_points, compile_patterns(rules.patterns)
         return cls(
             sources=source_rules_of(rules.sources, rules.source_tiers, rules.source_rules),
             points=ScorePoints(
@@ -101,8 +106,9 @@ class CompiledRules:
             ),
             tiers=rules.tiered_indexing.thresholds,
             labels=rules.trust_labels.thresholds,
-            reader=PageReader(rules.page_reading),
-            extracted=ExtractedReader(rules.page_reading),
+            reader=PageReader(rules.page_reading, patterns.details),
+            extracted=ExtractedReader(rules.page_reading, patterns.details),
+            refusals=Refusals(rules.page_refusals, patterns),
         )
 
 
@@ -116,7 +122,8 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
     Returns:
         ``Emit`` of one ``ScoredPage``, or ``Dead``: ``TOO_LARGE`` above 8 MB of UTF-8, ``UNREADABLE_PAGE`` for what is
         no HTML or text, or exceeds the configured depth or attributes. The score of an extracted page without quality
-        metadata is null, not low: its tier and label are its source's (C-33, C-41).
+        metadata is null, not low: its tier and label are its source's (C-33, C-41). A page that is no content, such as
+        "not found", scores 0 whatever its source is.
     """
     if len(page.body) > MAX_PAGE_BYTES:
         return Dead(DeadReason.TOO_LARGE, f"the page has {len(page.body)} bytes, more than {MAX_PAGE_BYTES}")
@@ -124,6 +131,9 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
     if isinstance(facts, Dead):
         return facts
     source = source_at(page.final_url or page.url, page.site_name, facts.site_name, rules.compiled.sources)
+    refusal = rules.compiled.refusals.why_no_content((facts.title,), facts.text, page.final_url or page.url)
+    if refusal is not None:
+        return Emit((_scored(page, facts, source, _refused(refusal, source, rules.compiled), rules),))
     judge = _by_source if page.content is not None and page.quality_metadata is None else _by_score
     return Emit((_scored(page, facts, source, judge(facts, source, rules.compiled), rules),))
 
@@ -172,6 +182,12 @@ def _by_source(_facts: PageFacts, source: Source, _rules: CompiledRules) -> _Ver
     return _Verdict(None, (Component("source_tier", 0, because),), *without_score(source.tier))
 
 
+def _refused(refusal: Refusal, source: Source, rules: CompiledRules) -> _Verdict:
+    because = f"no content, {refusal.reason}: {refusal.words!r}; nothing is counted"
+    tier, label = tier_of(0, source.tier, rules.tiers), label_of(0, source.tier, rules.labels)
+    return _Verdict(0, (Component("refusal", 0, because),), tier, label)
+
+
 def _observations(facts: PageFacts) -> Observations:
     return Observations(
         has_doi=facts.has_doi,
@@ -211,6 +227,7 @@ def _scored(
         summary=facts.summary,
         date=facts.date,
         author=facts.authors,
+        agency=facts.agencies,
         site_name=publisher or facts.site_name or None,
         publisher=publisher,
         language=facts.language,

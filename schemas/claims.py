@@ -37,7 +37,8 @@ class ClaimStatus(StrEnum):
     """How the evaluation ended; a metric label. All but ``success`` leave no score.
 
     ``no_claim``: nothing is stated, so nobody was asked. ``unknown_language``: the offline judge has no word lists for
-    the claim's language, and no opinion.
+    the claim's language, and no opinion. ``undecided``: the wording does not show whether who, when or where is
+    missing.
     """
 
     SUCCESS = "success"
@@ -45,6 +46,7 @@ class ClaimStatus(StrEnum):
     MODEL_FAILED = "model_failed"
     NO_CLAIM = "no_claim"
     UNKNOWN_LANGUAGE = "unknown_language"
+    UNDECIDED = "undecided"
 
 
 class ClaimBand(StrEnum):

@@ -38,7 +38,8 @@ class ExtractionNeeded(Event):
         actionable_information: That batch's score, against which the next attempt is measured.
         hop: How many extractions led here; classification stops triggering at its limit (C-11).
         max_details: How many detail pages at most.
-        over_budget: Whether the batch's budget had no page left for this one: it is answered and not fetched.
+        over_budget: True in events of earlier versions only: the batch's budget had no page left for this one, so it
+            is answered and not fetched. Today such a target is listed in the verdict, and no event is sent.
         sources: Of the snippet request that the target belongs to: all, with what became of those before it.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -203,6 +203,25 @@ class ScoreComponent(Event):
     because: str
 
 
+def _day_or_instant(value: Any) -> Any:
+    """A day stays a day; a text that is no ISO 8601 date is read as null."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return date.fromisoformat(value) if len(value) == _DAY else datetime.fromisoformat(value)
+    except ValueError:
+        return None
+
+
+_DAY = len("2024-05-03")
+Published = Annotated[
+    date | datetime | None,
+    BeforeValidator(_day_or_instant),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+]
+"""A day (``2024-05-03``) or an instant (``2024-05-03T08:00:00+08:00``): ISO 8601 in JSON."""
+
+
 def _label_source(page: dict[str, Any]) -> LabelSource:
     return "fallback" if page.get("cts_score") is None else "score"
 
@@ -213,6 +232,8 @@ class ScoredPage(Event):
     Attributes:
         final_url: Where redirects ended, if they did; its host is the source that was judged.
         date: Publication date, ISO 8601, a day or an instant; null where none was found.
+        author: Persons, else the organisation that the page names as its author.
+        agency: News agencies that the page credits; they are no authors.
         content: Main text without boilerplate.
         summary: The page's own description, else leading sentences.
         site_name: The publisher as the crawler named it, else the page's own claim.
@@ -229,8 +250,9 @@ class ScoredPage(Event):
     title: str = ""
     content: str = Field(default="", max_length=MAX_PAGE_BYTES)
     summary: str = ""
-    date: str | None = None
+    date: Published = None
     author: Many[str] = ()
+    agency: Many[str] = ()
     site_name: str | None = None
     publisher: str | None = None
     language: str | None = None

@@ -88,9 +88,10 @@ class RankedResult(Event):
 
     Attributes:
         rank: From 1.
-        score: By which it is ordered, the higher the better; of the last stage that ran.
+        score: Relevance to the query, 0 to 1, as words, the retriever's scores and a judge see it together. It means
+            the same for every query. Trust, trees and diversity change the order and not this score.
         stage_scores: The score of each stage that scored it, in the order of the stages; ``fused`` is what BM25 and
-            the vectors come to together.
+            the retriever's scores come to together, ``trust`` the relevance with the share that missing trust costs.
         because: Why it is where it is, for people.
         passage: Its best passage for the query.
         features: What the trees were shown, or would have been, in the manifest's order; null is a missing value. So
@@ -119,6 +120,8 @@ class RankingCompleted(Event):
     Attributes:
         stages: Those that ran, in the plan's order (R-232).
         notes: What each stage did, also those that did not run.
+        nothing_relevant: Whether no result is relevant: each has a score below ``ranking.least_relevance``, or there
+            are none. False where neither words nor a judge have scored, for then it is not known.
         context: The sources with their trust labels, ready for a prompt: no number of trust in it (R-253).
         features_version: Of the manifest that ``features`` follow.
         llm: The call that ranked; null where no judge was asked.
@@ -131,6 +134,7 @@ class RankingCompleted(Event):
     stages: tuple[StageName, ...]
     notes: tuple[StageNote, ...]
     results: tuple[RankedResult, ...]
+    nothing_relevant: bool = False
     context: str
     trees: TreesNote | None = None
     features_version: str | None = None

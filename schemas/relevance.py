@@ -21,10 +21,14 @@ MAX_SNIPPET_CHARACTERS = 20_000
 
 
 class RelevanceOutcome(StrEnum):
-    """How a judgment ended. Everything but ``relevant`` keeps the source out; only the first two are opinions."""
+    """How a judgment ended. Everything but ``relevant`` keeps the source out; only the first two are opinions.
+
+    ``undecided``: the offline judge compares words, and these do not show whether the source is relevant.
+    """
 
     RELEVANT = "relevant"
     IRRELEVANT = "irrelevant"
+    UNDECIDED = "undecided"
     ERROR = "error"
     TIMEOUT = "timeout"
     NO_EVIDENCE = "no_evidence"
@@ -38,6 +42,7 @@ class SourceOutcome(StrEnum):
     NOT_FETCHED = "not_fetched"
     RELEVANT = "relevant"
     IRRELEVANT = "irrelevant"
+    UNDECIDED = "undecided"
     ERROR = "error"
     TIMEOUT = "timeout"
     NO_EVIDENCE = "no_evidence"
@@ -85,7 +90,8 @@ class SnippetsRequested(Event):
     Attributes:
         query: What was searched for.
         context: The user's own words; where there are any, sources are judged by these and not by ``query``.
-        domain: The name of a list of approved sources; with neither domain nor ``urls`` it is all lists.
+        domain: The name of a list of approved sources; with neither domain nor ``urls`` it is each list whose
+            name or title shares a word with the query.
         urls: The sources themselves, in the place of a list; an empty one means none.
 
     A request with a query of more than ``MAX_QUERY_CHARACTERS`` or with more than ``MAX_SOURCES`` addresses is

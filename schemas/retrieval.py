@@ -13,6 +13,7 @@ from pydantic import Field, field_serializer
 
 from schemas.event import MAX_ITEMS, CamelEvent, Many, Score, Text
 from schemas.llm import LlmCall
+from schemas.replies import FetchFailure
 
 ContentKind = Literal["snippet", "full"]
 
@@ -123,16 +124,36 @@ class ResultCounts(CamelEvent):
     navigation: int = 0
 
 
-class ResultsClassified(CamelEvent):
-    """A batch with every result classified, and whether its listings should be fetched.
+class ExtractionTarget(CamelEvent):
+    """A listing whose details are wanted (R-067).
 
     Attributes:
+        url: The listing's address, as the result has it.
+        extraction_id: Id of its ``ExtractionNeeded`` and of the ``ExtractionCompleted`` that answers it.
+        skipped: Why no ``ExtractionNeeded`` was sent for it: ``over_budget``. Absent where one was sent.
+    """
+
+    url: str
+    extraction_id: str
+    skipped: FetchFailure | None = None
+
+
+class ResultsClassified(CamelEvent):
+    """A batch with every distinct result classified, and whether its listings should be fetched.
+
+    Attributes:
+        results: One for each distinct result: results with the same canonical address are merged into the first.
+        duplicates: Results of the batch that were merged into an earlier one.
         actionable_information: Mean actionable score, 0 for an empty batch (R-042, R-054).
         confidence: Mean confidence of the results, 0 for an empty batch.
-        needs_extraction: Below the threshold, and strictly more than half are listings (R-055, C-07).
+        needs_extraction: Below the threshold, strictly more than half are listings (R-055, C-07), and at least one of
+            them is fetched: its address can be visited, and attempt and budget allow it.
         extraction_reason: The verdict in words (R-057); absent where no extraction is needed.
+        extraction_targets: The listings, in the order of the results; empty where no extraction is needed. An
+            orchestrator waits for one ``ExtractionCompleted`` for each that is not skipped.
         improvement: Change against the parent's score; absent on a first attempt.
-        retrieved_content: The results as they came, HTML dropped and text capped.
+        retrieved_content: The distinct results, in the order of ``results``: HTML dropped, text capped. The text of the
+            HTML stands in ``content`` where that was empty or the page says more.
     """
 
     batch_id: str
@@ -141,11 +162,13 @@ class ResultsClassified(CamelEvent):
     parent_batch_id: str | None = None
     request_id: str | None = None
     results: Many[ClassifiedResult]
+    duplicates: int = Field(default=0, ge=0)
     counts: ResultCounts
     actionable_information: Score
     confidence: Score = 0.0
     needs_extraction: bool
     extraction_reason: str | None = None
+    extraction_targets: Many[ExtractionTarget] = ()
     improvement: float | None = None
     retrieved_content: Many[RetrievedContent] = ()
     judge_scores: JudgeScores | None = None
@@ -186,10 +209,24 @@ class SourceDetail(CamelEvent):
     quality_source: Literal["cts"] | None = None
 
 
+class NextStep(StrEnum):
+    """What the verdict asks an orchestrator to do."""
+
+    ANSWER = "answer"
+    ANSWER_FROM_ITEMS = "answer_from_items"
+    AWAIT_EXTRACTION = "await_extraction"
+    SEARCH_AGAIN = "search_again"
+
+
 class RetrievalEvaluated(CamelEvent):
     """The verdict on a batch (R-058): passed when every dimension reaches its threshold (C-09).
 
     Attributes:
+        next_step: ``answer`` where the batch passed; ``await_extraction`` where listings are being fetched, until each
+            target that is not skipped has its ``ExtractionCompleted``; ``answer_from_items`` where the batch would pass
+            without its listings and navigation, so its ``SPECIFIC_CONTENT`` is enough; otherwise ``search_again`` with
+            another query. Absent in events of earlier versions.
+        extraction_targets: As in ``ResultsClassified``.
         score_source: Who gave recall, precision and quality; the fallback where a judge failed or is not there.
         llm: The call of a judge, the offline one included; absent where nobody was asked.
     """
@@ -204,8 +241,10 @@ class RetrievalEvaluated(CamelEvent):
     severe_failure: bool
     score_source: ScoreSource
     source_details: tuple[SourceDetail, ...] = ()
+    next_step: NextStep | None = None
     needs_extraction: bool = False
     extraction_reason: str | None = None
+    extraction_targets: Many[ExtractionTarget] = ()
     improvement: float | None = None
     llm: LlmCall | None = None
     config_version: str = ""

@@ -36,11 +36,13 @@ class SearchOutcome(StrEnum):
 class Rubric(Event):
     """What can be counted, without anybody's opinion: four signed parts, and their sum kept within [0, 1].
 
+    Where too few results are about the goal, the total is at most a configured value in a band that continues.
+
     Attributes:
         count: For the number of results (R-084).
         coverage: For the required fields that were found (R-086).
         diversity: For domains and kinds of shops (R-087).
-        relevance: For results that have the goal's words, that sell, and that are beside the point (R-088).
+        relevance: For results that are about the goal, that sell, and that are beside the point (R-088).
     """
 
     count: float

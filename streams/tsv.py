@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from handlers.page.dates import parse_date
+from handlers.page.moments import may_be_date
 from schemas.pages import CrawledPage, ScoredPage
 from streams.codec import refusal
 
@@ -76,7 +76,13 @@ def row_of(page: ScoredPage) -> bytes:
         told |= page.quality_metadata.model_dump(exclude_none=True)
         told |= page.trust_features.model_dump(include=set(_SEEN_IN_TEXT))
     told[_OWN] = {name: value for name, value in beside.items() if value}
-    columns = (page.url, page.title, page.content, page.date or "", json.dumps(told, ensure_ascii=False))
+    columns = (
+        page.url,
+        page.title,
+        page.content,
+        page.date.isoformat() if page.date else "",
+        json.dumps(told, ensure_ascii=False),
+    )
     return "\t".join(map(escape, columns)).encode("utf-8", "replace") + b"\n"
 
 
@@ -105,7 +111,7 @@ def _page(line: bytes) -> CrawledPage | None:
     url, title, content, date = (_unescape(column, name) for column, name in zip(columns, LEGACY_COLUMNS, strict=False))
     if not url.strip():
         raise _BadRowError("the url is empty")
-    if date.strip() and parse_date(date) is None:
+    if date.strip() and not may_be_date(date):
         raise _BadRowError(f"the date {date[:40]!r} is none; give ISO 8601, such as 2026-11-21 or 2026-11-21T08:30:00Z")
     told = _metadata(columns[4]) if len(columns) == len(COLUMNS) and columns[4].strip() else {_OWN: _UNSCORED}
     beside = told[_OWN] if isinstance(told.get(_OWN), dict) else {}

@@ -81,12 +81,15 @@ hypothesis.settings.load_profile("assay")
 
 
 def state_of_the_checkout() -> dict[Path, int]:
-    """What Assay keeps in the checkout, with the times of its changes."""
-    files = (path for path in (ROOT / ".assay").rglob("*") if path.is_file() and path.suffix != ".pyc")
-    return {path: path.stat().st_mtime_ns for path in files}
+    """What Assay keeps in the checkout, with the times of its changes. Environments of other Pythons are left out."""
+    found: dict[Path, int] = {}
+    for folder, folders, files in os.walk(ROOT / ".assay"):
+        folders[:] = [] if "pyvenv.cfg" in files else folders
+        found |= {path: path.stat().st_mtime_ns for name in files if (path := Path(folder, name)).is_file()}
+    return found
 
 
-STATE_BEFORE = state_of_the_checkout()
+STATE_BEFORE = {} if "PYTEST_XDIST_WORKER" in os.environ else state_of_the_checkout()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -120,6 +123,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         reporter.write_line(f"\nThe run failed: {problem}", red=True)
     if problems and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Lists what ``.ci/run`` left out before this run."""
+    if left_out := os.environ.get("NOT_RUN", "").splitlines():
+        terminalreporter.section("left out before this run")
+        for line in left_out:
+            terminalreporter.write_line(line)
 
 
 def pytest_configure() -> None:

@@ -9,8 +9,10 @@ import contextlib
 import fcntl
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import IO
 from urllib.parse import urlsplit
 
 from streams.broker import LocalKafka
@@ -54,31 +56,54 @@ def kafka_server(environment: Mapping[str, str] = os.environ) -> Iterator[str]:
 def shared_kafka(folder: Path, at_end: Callable[[Callable[[], None]], None]) -> str:
     """The bootstrap servers of one Kafka for all processes of a test run.
 
-    The process that asks first starts the broker. At its end it waits for the others and stops the broker.
+    The process that asks first starts the broker. At its end it waits for the users of the broker, then it stops it.
+    A process that asks when there is no broker, or when its starter has died, starts another one.
 
     Args:
         folder: A folder that only the processes of this run share.
         at_end: Registers what a process does at its end.
     """
-    users = (folder / "kafka-users").open("w")
-    with (folder / "kafka-address").open("a+") as address:
-        # The lock of the address ends with its file, the lock of a user with its process.
-        fcntl.flock(address, fcntl.LOCK_EX)
+    users, starter = ((folder / name).open("w") for name in ("kafka-users", "kafka-starter"))
+    with _locked(folder / "kafka-address") as address:
         fcntl.flock(users, fcntl.LOCK_SH)
-        address.seek(0)
-        if started := address.read():
-            at_end(users.close)
-            return started
+        at_end(users.close)
+        if not _taken(starter):
+            starter.close()
+            return address.read()
         server = contextlib.ExitStack()
+        server.callback(starter.close)
         bootstrap_servers = server.enter_context(kafka_server())
+        address.truncate(0)
         address.write(bootstrap_servers)
 
     def stop() -> None:
-        with server, users:
-            fcntl.flock(users, fcntl.LOCK_EX)
+        while True:
+            with _locked(folder / "kafka-address"):
+                if _taken(users):
+                    server.close()
+                    return
+            time.sleep(0.1)
 
     at_end(stop)
     return bootstrap_servers
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[IO[str]]:
+    """A file to read and write that no other process has open in this way. The lock ends with the process."""
+    with path.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        yield file
+
+
+def _taken(file: IO[str]) -> bool:
+    """Takes the lock of a file for this process alone, unless another process holds it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def docker_host(environment: Mapping[str, str]) -> str:

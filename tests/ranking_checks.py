@@ -14,7 +14,7 @@ from schemas.ranking import RankedResult, RankingCompleted
 from tests.handlers.trust.forgeries import reads_as_label
 
 STAGES = ("retrieval", "bm25", "ranking", "trees", "mmr", "reasoning")
-SCORES = ("vector", "bm25", "fused", "ranking", "trees", "mmr")
+SCORES = ("vector", "bm25", "fused", "ranking", "trees", "trust", "mmr")
 _LABEL_LINE = re.compile(r"^\[TRUST_TIER: (HIGH|MEDIUM|LOW)\] (?:來源：|Source: )\S", re.MULTILINE)
 _BEGIN = re.compile(r"^<<(?!end of )[^<>\n]* (\w+)>>$", re.MULTILINE)
 _NUMBER = re.compile(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?(?![\w])")

@@ -31,6 +31,7 @@ LEAST_KILLED = 0.9
 """Share of the sample that the tests must find."""
 FOUND = ("killed", "timeout", "segfault", "suspicious")
 """mutmut's verdicts on a mutant with which the tests do not pass."""
+NOT_RUN = ("not checked", "skipped", "no tests")
 TEXT = "Text only"
 UNEXPLAINED = "Not explained"
 EXPLANATIONS = Path(__file__).with_suffix(".yaml")
@@ -53,11 +54,15 @@ def main() -> int:
     run(chosen, options.workers, options.minutes * 60)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     verdicts = verdicts_of(modules, chosen)
+    checked = [verdict for verdict in verdicts.values() if verdict not in NOT_RUN]
+    if not checked:
+        print("no mutant was run: see the lines of mutmut above; do the tests pass without a mutant?", file=sys.stderr)
+        return 2
     found = sum(verdict in FOUND for verdict in verdicts.values())
     share = found / len(chosen)
     figures = (
-        f"Seed {options.seed}: {len(chosen)} of {len(names)} mutants, of which the tests found {found} "
-        f"({share:.1%}) in {round(used.ru_utime + used.ru_stime)} s of CPU time."
+        f"Seed {options.seed}: {len(chosen)} of {len(names)} mutants, of which the tests found {found} ({share:.1%}; "
+        f"{checked.count('timeout')} by a timeout) in {round(used.ru_utime + used.ru_stime)} s of CPU time."
     )
     options.report.write_text(report(figures, modules, verdicts), "utf-8")
     print(figures)

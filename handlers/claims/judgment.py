@@ -21,12 +21,16 @@ from schemas.needs import Ask, AskModel, Message, SearchVectors, ToolCall, ToolS
 from schemas.replies import ModelFailed, ModelReply, Reply, VectorHit, VectorsReply, VectorsUnavailable
 
 TASK = "decontextualize_claim"
-NO_OPINION = "no opinion"
+ABSTENTIONS = {
+    "unknown language": (ClaimStatus.UNKNOWN_LANGUAGE, "no word lists for the claim's language"),
+    "undecided": (ClaimStatus.UNDECIDED, "the wording does not show whether who, when or where is missing"),
+}
 """What the offline judge replies where it can't judge; from a model it is a reply outside of the protocol."""
 _MOST_CALLS = 8
 """Calls of one reply that are answered; what a storm of them says beyond is left out."""
 _MOST_USES = 40
 _HIT_CHARACTERS = 500
+_ID_CHARACTERS = 1000
 _ARGUMENT_CHARACTERS = 4000
 
 
@@ -84,7 +88,7 @@ def converse(claim: ExtractedClaim, replies: Sequence[Reply], setting: Setting) 
         elif isinstance(reply, ModelFailed):
             step = _failed(claim, ClaimStatus.MODEL_FAILED, reply.detail, state, setting)
         elif isinstance(reply, VectorsReply | VectorsUnavailable):
-            _hear(state.open_calls.pop(0), reply, state, setting)
+            _hear(claim, state.open_calls.pop(0), reply, state, setting)
             step = _next(claim, state, setting)
     return step
 
@@ -150,8 +154,8 @@ def _after_reply(claim: ExtractedClaim, reply: ModelReply, state: _State, settin
         state.open_calls = list(said)
         _note(state, "", ToolOutcome.OVER_LIMIT, times=len(reply.tool_calls) - len(said))
         return _next(claim, state, setting)
-    if reply.call.judged_by == "offline" and reply.text == NO_OPINION:
-        return _verdict(None, ClaimStatus.UNKNOWN_LANGUAGE, "no word lists for the claim's language", state)
+    if reply.call.judged_by == "offline" and reply.text in ABSTENTIONS:
+        return _verdict(None, *ABSTENTIONS[reply.text], state)
     score = None if reply.tool_calls else parse_score(reply.text)
     if score is not None:
         return _verdict(score, ClaimStatus.SUCCESS, "", state)
@@ -189,15 +193,27 @@ def _query(arguments: str) -> str | None:
     return query.strip() or None if isinstance(query, str) else None
 
 
-def _hear(call: ToolCall, reply: VectorsReply | VectorsUnavailable, state: _State, setting: Setting) -> None:
-    """Tells the judge what a search found; a search that failed does not fail the claim (R-156)."""
+def utterance_id_of(claim: ExtractedClaim) -> str:
+    """Under which id a claim is recorded as an utterance."""
+    return f"claim:{claim.claim_id}"[:_ID_CHARACTERS]
+
+
+def _hear(
+    claim: ExtractedClaim, call: ToolCall, reply: VectorsReply | VectorsUnavailable, state: _State, setting: Setting
+) -> None:
+    """Tells the judge what a search found; a search that failed does not fail the claim (R-156).
+
+    A claim that was judged before is in the collection; that it was said once says nothing of it.
+    """
     if isinstance(reply, VectorsUnavailable):
         _answer(call, ToolOutcome.UNAVAILABLE, "The search is not available now; judge without it.", state)
-    elif not reply.hits:
+        return
+    hits = [hit for hit in reply.hits if hit.payload.get("utterance_id") != utterance_id_of(claim)]
+    if not hits:
         _answer(call, ToolOutcome.NOTHING_FOUND, "Nothing was found; judge without it.", state)
     else:
-        text = "\n".join(_shown(hit) for hit in reply.hits)
-        _answer(call, ToolOutcome.FOUND, quoted(setting.template, "found", text), state, len(reply.hits))
+        text = "\n".join(_shown(hit) for hit in hits)
+        _answer(call, ToolOutcome.FOUND, quoted(setting.template, "found", text), state, len(hits))
 
 
 def _shown(hit: VectorHit) -> str:

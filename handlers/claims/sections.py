@@ -69,4 +69,8 @@ class ClaimsSection(Section):
     source_characters: int = Field(ge=0, le=20_000, description="Of its source that are shown.")
     tool_rounds: int = Field(ge=0, le=3, description="Replies of one try that may be calls of tools.")
     searches: int = Field(ge=0, le=5, description="Searches for one claim at most, all tries together.")
+    recorded: bool = Field(
+        default=True,
+        description="Whether each judged claim is recorded as an utterance, so that later claims find it in a search.",
+    )
     signs: ClaimSigns = Field(description="What the offline judge looks at.")

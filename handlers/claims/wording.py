@@ -1,14 +1,17 @@
 """A claim cut into sentences and words, each sentence with the word lists of its language.
 
-Text goes in, ``Sentence`` values come out. A language is chosen for each sentence by its own small words, so that a
-sentence in one language hides nothing of one in another.
+Text goes in, ``Sentence`` values come out. A sentence in a language without lists makes the claim unreadable: no sign
+would be found in it, and every such claim would look good.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 
 from pydantic import Field
 
@@ -16,15 +19,15 @@ from schemas.rules import Section
 
 CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 WORD = re.compile(r"[^\W_]{1,60}(?:['’.-][^\W_]{1,60}){0,6}")
-_STOP = re.compile(r"(?<=\b[01]\.\d)(?=\s)|[.!?]{1,20}(?=[\s\"'”’»)\]\u3000-\u9fff]|$)|[。！？\n]")
+_KANA = re.compile(r"[\u3040-\u30ff]")
+_STOP = re.compile(r"(?<=\b[01]\.\d)(?=\s[A-ZÄÖÜÆØÅ])|[.!?]{1,20}(?=[\s\"'”’»)\]\u3000-\u9fff]|$)|[。！？\n]")
 _LETTERS = re.compile(r"[^\W\d_\u3400-\u9fff\uf900-\ufaff]+")
-_CONNECTED = re.compile(r"(?<=[\s>\]}])([A-ZÄÖÜÆØÅ][^\W\d_]{0,15}(?: [^\W\d_]{1,15}){0,3})[,.](?=\s|$)")
-_LONGEST_PHRASE = 4
-_CJK_SHARE = 0.3
-_SAMPLE = 600
-_LEAST_WORDS = 3
 _LEAST_IDEOGRAPHS = 4
-"""From which on words in letters are a sentence of their own beside ideographs, and ideographs beside them."""
+_SAMPLE = 600
+_LONGEST_PHRASE = 4
+_NOT_TELLING = ("typical_endings", "past_endings", "roles", "measures", "stand_ins", "relative_times", "expletives")
+_CJK_SHARE = 0.3
+_FOREIGN_SHARE = 0.5
 
 
 class LanguageWords(Section):
@@ -32,60 +35,43 @@ class LanguageWords(Section):
 
     spaced: bool = Field(default=True, description="Whether blanks divide words.")
     capital_nouns: bool = Field(default=False, description="Whether every noun has a capital, not only names.")
-    letters: str = Field(default="", description="That only this one of the languages has.")
+    letters: str = Field(default="", description="Letters that only this one of the languages has.")
+    small: tuple[str, ...] = Field(description="Function words, numbers, months: they name nothing.")
     typical_endings: tuple[str, ...] = Field(
-        default=(), description="Endings of words that tell the language where no small word does."
+        default=(), description="Endings of words that show the language where no small word does."
     )
     pronouns: tuple[str, ...] = Field(description="Of the third person.")
     possessives: tuple[str, ...] = Field(default=(), description="Pronouns that may mean something of their clause.")
-    plural_pronouns: tuple[str, ...] = Field(default=(), description="Pronouns that a plural noun may be meant by.")
     pronouns_before_verbs: tuple[str, ...] = Field(default=(), description="Pronouns where a verb follows.")
-    verbs: tuple[str, ...] = Field(default=(), description="Frequent verbs in forms of the third person.")
-    past_verbs: tuple[str, ...] = Field(default=(), description="Frequent verbs that tell of what is past.")
-    past_endings: tuple[str, ...] = Field(default=(), description="Endings of verbs that tell of what is past.")
-    expletives: tuple[str, ...] = Field(default=(), description="Pronouns that may mean nothing: it is forbidden to.")
-    expletive_words: tuple[str, ...] = Field(default=(), description="After which, beyond a verb, they do.")
+    dummies: tuple[str, ...] = Field(default=(), description="Pronouns that may refer to nothing.")
+    expletives: tuple[str, ...] = Field(
+        default=(), description="Words after a dummy (and a verb) where it does: 'it is forbidden'."
+    )
     speakers: tuple[str, ...] = Field(description="Pronouns of the first and second person.")
-    askers: tuple[str, ...] = Field(
-        default=(), description="That begin a question or a request, where speakers are idle."
-    )
-    demonstratives: tuple[str, ...] = Field(description="That point at something wherever they stand.")
-    demonstratives_last: tuple[str, ...] = Field(default=(), description="That point where a phrase ends or begins.")
-    articles: tuple[str, ...] = Field(default=(), description="That make a noun phrase definite.")
-    definite_starts: tuple[str, ...] = Field(default=(), description="Nouns that begin a sentence like 'the company'.")
-    definite_endings: tuple[str, ...] = Field(
-        default=(), description="Endings that make a sentence's first noun definite."
-    )
-    postmodifiers: tuple[str, ...] = Field(description="Words after a noun that begin to say which one is meant.")
-    boundaries: tuple[str, ...] = Field(
-        default=(), description="That begin a clause, behind which a pronoun may look back."
-    )
-    stand_ins: tuple[str, ...] = Field(description="Words and phrases that stand for another.")
-    comparatives: tuple[str, ...] = Field(default=(), description="That compare, after no article.")
-    than: tuple[str, ...] = Field(default=(), description="That name with what is compared.")
-    connectives: tuple[str, ...] = Field(description="Words and phrases that continue, at the start of a sentence.")
-    relative_times: tuple[str, ...] = Field(description="For a time counted from a day that is not known.")
-    name_endings: tuple[str, ...] = Field(default=(), description="That end names where capitals don't show them.")
-    acronyms: tuple[str, ...] = Field(default=(), description="Names that in small letters would be other words.")
-    innocent: tuple[str, ...] = Field(default=(), description="That contain a sign and are none.")
-    stop_words: tuple[str, ...] = Field(description="Words that say nothing of what a source is about.")
+    askers: tuple[str, ...] = Field(default=(), description="Words that begin a question or a request.")
+    pointing: tuple[str, ...] = Field(description="Words that refer to something outside of the claim.")
+    relative_times: tuple[str, ...] = Field(description="Times that are counted from an unknown day.")
+    stand_ins: tuple[str, ...] = Field(description="Words that compare with something, or stand for it.")
+    connectives: tuple[str, ...] = Field(description="Words that continue a text, at the start of a sentence.")
+    innocent: tuple[str, ...] = Field(default=(), description="Phrases that contain one of these words by chance.")
+    articles: tuple[str, ...] = Field(default=(), description="Definite articles.")
+    postmodifiers: tuple[str, ...] = Field(default=(), description="Words after a noun that begin to say which one.")
+    places: tuple[str, ...] = Field(default=(), description="Prepositions before names, where nouns have capitals.")
+    boundaries: tuple[str, ...] = Field(default=(), description="Words that begin a clause.")
+    verbs: tuple[str, ...] = Field(default=(), description="Frequent verbs of the third person, in the present tense.")
+    past: tuple[str, ...] = Field(default=(), description="Verbs that report an event.")
+    past_endings: tuple[str, ...] = Field(default=(), description="Endings of such verbs.")
+    roles: tuple[str, ...] = Field(default=(), description="Offices and bodies of which there are many.")
+    measures: tuple[str, ...] = Field(default=(), description="Quantities that are always of somebody or some place.")
 
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """A language's words, ready to look up.
-
-    Attributes:
-        own: As configured.
-        sets: Each field's words.
-        small: Words that name nothing.
-        telling: Words by which the language is known.
-    """
+    """A language's words, ready to look up: each field's, and all by which the language is known."""
 
     own: LanguageWords
     sets: Mapping[str, frozenset[str]]
-    small: frozenset[str]
-    telling: frozenset[str]
+    known: frozenset[str]
 
     def __getitem__(self, name: str) -> frozenset[str]:
         """The words of a field."""
@@ -94,17 +80,8 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence.
+    """A sentence: its text without innocent phrases, its words, and the same in small letters."""
 
-    Attributes:
-        raw: As it stands.
-        text: Without words that only contain a sign.
-        words: As they stand.
-        lower: Small, without a possessive ending.
-        lists: Of its language.
-    """
-
-    raw: str
     text: str
     words: Sequence[str]
     lower: Sequence[str]
@@ -116,30 +93,48 @@ def ready(languages: Mapping[str, LanguageWords]) -> tuple[Lists, ...]:
     made = []
     for own in languages.values():
         sets = {name: frozenset(value) for name, value in own if isinstance(value, tuple)}
-        naming_nothing = ("stop_words", "pronouns", "articles", "relative_times", "demonstratives")
-        beside = ("pronouns_before_verbs", "connectives")
-        small = frozenset[str]().union(*(sets[name] for name in (*naming_nothing, *beside)))
-        telling = small.union(sets["postmodifiers"], sets["boundaries"], sets["verbs"], sets["speakers"])
-        made.append(Lists(own, sets, small, telling))
+        known = frozenset[str]().union(*(words for name, words in sets.items() if name not in _NOT_TELLING))
+        made.append(Lists(own, sets, known))
     return tuple(made)
 
 
-def sentences_of(claim: str, source: str, languages: Sequence[Lists]) -> list[Sentence]:
-    """The sentences of a claim; the source's small words tell the language only where the claim has none."""
+def sentences_of(
+    claim: str, source: str, languages: Sequence[Lists], others: Sequence[frozenset[str]]
+) -> list[Sentence] | None:
+    """The sentences of a claim; None where one is in a language without lists, or in none that is known.
+
+    A sentence without a function word takes the language of the claim, else of its source, else the one that has a
+    typical ending.
+
+    Args:
+        claim: The claim as it is read.
+        source: What it was taken from; only its beginning is looked at.
+        languages: The languages with lists.
+        others: Function words of languages without lists.
+    """
     spaced = [lists for lists in languages if lists.own.spaced]
-    unspaced = [lists for lists in languages if not lists.own.spaced]
-    context = (_plain_words(claim), _plain_words(source[:_SAMPLE]))
-    found = []
-    connectives = frozenset(word for lists in spaced for word in lists["connectives"])
-    for raw in (part for sentence in cut(claim) for part in _before_connectives(sentence, connectives)):
-        latin = CJK.sub(" ", raw) if unspaced else raw
-        words = _plain_words(latin)
-        few = len(words) < _LEAST_WORDS
-        if unspaced and (_is_cjk(raw) or len(CJK.findall(raw)) >= _LEAST_IDEOGRAPHS):
-            found.append(_sentence(raw if few or _is_cjk(raw) else _LETTERS.sub(" ", raw), unspaced[0]))
-            if few:
+    unspaced = next((lists for lists in languages if not lists.own.spaced), None)
+    found: list[Sentence] = []
+    known_by = [_language(text, spaced, others) for text in (claim, source[:_SAMPLE])]
+    fallback = known_by[0] or known_by[1]
+    for raw in cut(claim):
+        letters = [letter for letter in raw if letter.isalpha()]
+        ideographs = len(CJK.findall(raw))
+        if unspaced and ideographs and not _KANA.search(raw):
+            if ideographs >= _CJK_SHARE * len(letters):
+                found.append(_sentence(raw, unspaced))
                 continue
-        found.append(_sentence(latin, _language(words, context, spaced)))
+            if ideographs >= _LEAST_IDEOGRAPHS:
+                found.append(_sentence(_LETTERS.sub(" ", raw), unspaced))
+        if sum(not _is_latin(letter) for letter in letters) >= max(1, _FOREIGN_SHARE * len(letters)):
+            return None
+        latin = CJK.sub(" ", raw)
+        lists = _language(latin, spaced, others)
+        if lists is None:
+            lists = fallback or (_by_ending(latin, spaced) if letters else spaced[0])
+        if not isinstance(lists, Lists):
+            return None
+        found += [_sentence(part, lists) for part in _begun(raw, lists)]
     return found
 
 
@@ -166,8 +161,9 @@ def plain(word: str) -> str:
     return word.lower().replace("’", "'").removesuffix("'s")
 
 
-def occurrences(sentence: Sentence, known: frozenset[str]) -> int:
-    """How often phrases occur: the longest of up to four words, or anywhere in a language without blanks."""
+def occurrences(sentence: Sentence, field: str) -> int:
+    """How often phrases of a field occur: the longest of up to four words, or anywhere in a language without blanks."""
+    known = sentence.lists[field]
     if not sentence.lists.own.spaced:
         return sum(sentence.text.count(phrase) for phrase in known)
     found = place = 0
@@ -180,21 +176,24 @@ def occurrences(sentence: Sentence, known: frozenset[str]) -> int:
     return found
 
 
-def begins_with(sentence: Sentence, known: frozenset[str]) -> bool:
-    """Whether a sentence begins with one of the phrases."""
+def begins_with(sentence: Sentence, field: str) -> bool:
+    """Whether a sentence begins with one of the phrases of a field."""
+    known = sentence.lists[field]
     if not sentence.lists.own.spaced:
-        return sentence.raw.strip(' \u3000「『"“(（').startswith(tuple(known))
+        return sentence.text.lstrip(' \u3000「『"“(（').startswith(tuple(known) or ("\x00",))
     return any(" ".join(sentence.lower[:size]) in known for size in range(1, _LONGEST_PHRASE + 1))
 
 
-def _before_connectives(text: str, connectives: frozenset[str]) -> list[str]:
-    """A sentence, cut where inside of it another begins: "1.0 However, it"."""
-    parts, start = [], 0
-    for found in _CONNECTED.finditer(text):
-        if found[1].lower() in connectives and WORD.search(text[start : found.start()]):
-            parts.append(text[start : found.start()])
-            start = found.start()
-    return [*parts, text[start:]]
+def _begun(raw: str, lists: Lists) -> list[str]:
+    """A sentence, cut where a pronoun or the like with a capital begins another: "score 1.0 She resigned"."""
+    if lists.own.capital_nouns:
+        return [raw]
+    found = list(WORD.finditer(raw))
+    lower = _lower([word[0] for word in found], lists)
+    first = lists["pronouns"] | lists["pointing"] | lists["connectives"] | lists["articles"]
+    pairs = zip(found[1:], lower[1:], strict=True)
+    starts = [0, *(word.start() for word, small in pairs if word[0][0].isupper() and small in first), len(raw)]
+    return [part for start, end in pairwise(starts) if WORD.search(part := raw[start:end])]
 
 
 def _sentence(raw: str, lists: Lists) -> Sentence:
@@ -202,29 +201,61 @@ def _sentence(raw: str, lists: Lists) -> Sentence:
     for innocent in lists.own.innocent:
         text = text.replace(innocent, "\u3000" * len(innocent))
     words = WORD.findall(text)
-    acronyms = lists["acronyms"]
-    return Sentence(raw, text, words, [word if word in acronyms else plain(word) for word in words], lists)
+    return Sentence(text, words, _lower(words, lists), lists)
+
+
+def _lower(words: Sequence[str], lists: Lists) -> list[str]:
+    """Words in small letters; acronyms and words of longer names as they are: "US", "This Is Happening"."""
+    small = [plain(word) for word in words]
+    if lists.own.capital_nouns:
+        return small
+    capital = [word[0].isupper() and (place > 0 or small[0] not in lists.known) for place, word in enumerate(words)]
+    if sum(capital) * 4 > len(words) * 3:  # a headline, or a shout
+        return small
+    # The next capital may follow a function word: "It's a Wonderful Life".
+    after = [*capital[1:], False, False]
+    bridged = [word in lists["small"] and after[place + 1] for place, word in enumerate([*small[1:], ""])]
+    beside = [any(near) for near in zip([False, *capital], after, bridged, strict=False)]
+    return [
+        word if place and capital[place] and ((word.isupper() and len(word) > 1) or beside[place]) else small[place]
+        for place, word in enumerate(words)
+    ]
 
 
 def _is_short(before: str) -> bool:
     """Whether what stands before a full stop may be an initial or a short title."""
     word = re.split(r"[\s(]", before)[-1].split(".")[-1]
-    return 0 < len(word) <= 2 and word[0].isupper()
+    is_day = before[-2:].strip().isdigit()  # "9. November"
+    return 0 < len(word) <= 2 and (word[0].isupper() or is_day)
 
 
-def _is_cjk(text: str) -> bool:
-    return len(CJK.findall(text)) >= _CJK_SHARE * len(text.strip())
+def _language(text: str, spaced: Sequence[Lists], others: Sequence[frozenset[str]]) -> Lists | bool | None:
+    """The lists with the most of the words; None where no language has any, False where another one has more."""
+    words = WORD.findall(text)
+    said = [plain(word) for word in words]
+    # Elision: "l'année" is two words. A longer name is in no language: "Ludwig van Beethoven", "El Salvador".
+    loose = [
+        part
+        for before, word, after in zip(["", *words], words, [*words, ""][1:], strict=False)
+        if not (after[:1].isupper() and (word[:1].isupper() or before[:1].isupper()))
+        for part in {plain(word), plain(word).split("'")[0]}
+    ]
+    own = [
+        sum((word in lists.known) + any(letter in lists.own.letters for letter in word) for word in said)
+        for lists in spaced
+    ]
+    other = max((sum(part in known for part in loose) for known in others), default=0)
+    most = max(own, default=0)
+    if other > most:
+        return False
+    return spaced[own.index(most)] if most else None
 
 
-def _plain_words(text: str) -> list[str]:
-    return [plain(word) for word in WORD.findall(text)]
+def _by_ending(text: str, spaced: Sequence[Lists]) -> Lists | None:
+    words = [word.lower() for word in WORD.findall(text)]
+    return next((known for known in spaced if any(word.endswith(known.own.typical_endings) for word in words)), None)
 
 
-def _language(words: Sequence[str], context: Sequence[Sequence[str]], languages: Sequence[Lists]) -> Lists:
-    def hits(lists: Lists) -> tuple[int, ...]:
-        letters = frozenset(lists.own.letters)
-        return tuple(
-            sum((word in lists.telling) + (not letters.isdisjoint(word)) for word in text) for text in (words, *context)
-        )
-
-    return max(languages, key=hits)
+@cache
+def _is_latin(letter: str) -> bool:
+    return unicodedata.name(letter, "").startswith("LATIN")

@@ -45,7 +45,8 @@ def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPoints
     """The points of a page, at least one (R-224, C-37).
 
     Tier A has an article embedding and its chunks; B its beginning and its summary, one point where the summary is
-    empty or no different; C one article embedding. A page without any text has one point, of its title or its address.
+    empty or has the same words; C one article embedding. A page without any text has one point, of its title or its
+    address.
     """
     document_id = document_id_of(page.url)
     payload = _payload(page, document_id)
@@ -55,10 +56,10 @@ def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPoints
     if chunking == "rough":
         beginning = content[: tiers.tier_b.max_chars].strip()
         texts = [(BEGINNING, beginning or summary)]
-        if summary and beginning and summary != beginning:
+        if summary and beginning and summary.split() != beginning.split():
             texts.append((SUMMARY, summary))
     else:
-        article = summary if summary and not content.startswith(summary) else ""
+        article = "" if _begins_with(content, summary) else summary
         leading = content[: rules.article_characters].strip()
         texts = [(ARTICLE, "\n".join(part for part in (article, leading) if part))]
         if chunking == "full":
@@ -69,6 +70,12 @@ def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPoints
         _point(document_id, kind, place - first_chunk if kind == CHUNK else 0, text, page, payload)
         for place, (kind, text) in enumerate(texts)
     )
+
+
+def _begins_with(content: str, summary: str) -> bool:
+    """Whether a text begins with the words of its summary, whatever white space is between them."""
+    words = summary.split()
+    return content[: 2 * len(summary) + _LINE_CHARACTERS].split()[: len(words)] == words
 
 
 def _point(
@@ -87,7 +94,7 @@ def _payload(page: ScoredPage, document_id: str) -> dict[str, Any]:
         "url": page.url,
         "domain": registrable_domain(host_of(page.url)),
         "title": page.title[:_LINE_CHARACTERS].strip(),
-        "date": page.date,
+        "date": page.date.isoformat() if page.date else None,
         "author": [author[:_NAME_CHARACTERS] for author in page.author[:_MAX_AUTHORS]],
         "site_name": page.site_name and page.site_name[:_NAME_CHARACTERS],
         "language": page.language,

@@ -1,37 +1,58 @@
 """The offline judge of an answer's three roles: it quotes the sources and understands none of them.
 
-In: the facts that each role is asked with. Out: a reply in the role's protocol. Sentences that have most of the query's
-words are found in each source, the most trusted first; every one of them stands in its source word for word.
+In: the facts that each role is asked with. Out: a reply in the role's protocol. A sentence is quoted where it shares
+enough words with the question; it is compared with the sentences of equally or more trusted sources only, so that no
+page of less trust silences it. Every quoted sentence occurs in its source word for word.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from handlers.claims.wording import cut
 from handlers.page.text import count_words
-from handlers.results.coverage import coverage, query_terms
+from handlers.trust.labels import LABELS
 
-_MOST_SENTENCES = 5
-_OF_ONE_SOURCE = 2
-_OF_THE_BEST = 0.6
-"""Share of the best sentence's words that another one must have."""
-_LEAST_COVERED = 0.3
-"""Share of the query's words below which nothing was said of the matter."""
-_LEAST_WORDS = 4
+_ENDS_IN_DAY = re.compile(r"(?<!\d)\d{1,2}\.$")
+_QUESTION_MARKS = ("?", "？")
+
+
+@dataclass(frozen=True, slots=True)
+class _Quote:
+    """A sentence that may answer.
+
+    Attributes:
+        source: Number of its source.
+        trust: Place of the source's label in ``LABELS``: the lower, the more trusted.
+        text: On one line.
+        place: Among the sentences of its source.
+        covered: Share of the question's words that it has by itself.
+    """
+
+    source: int
+    trust: int
+    text: str
+    place: int
+    covered: float
 
 
 def analyst(facts: Mapping[str, Any]) -> str:
-    """The sentences that have most of the query's words, those of the most trusted sources first.
+    """The sentences that share most words with the question, those of the most trusted sources first.
 
     Args:
         facts: ``query``; ``ignored``, its words that say nothing of its subject; ``sources``, each with ``number``,
-            ``title`` and ``passage``, the most trusted first; ``max_characters`` of a sentence.
+            ``label``, ``title`` and ``passage``, the most trusted first; ``max_characters`` of a sentence; ``quotes``,
+            the section of that name.
 
     >>> asked = {"query": "when did the dam close", "ignored": ["the", "did", "when"], "max_characters": 100}
-    >>> asked["sources"] = [{"number": 1, "passage": "Rain fell all over. The dam had to close in May."}]
+    >>> asked["quotes"] = {"sentences": 5, "of_one_source": 2, "least_words": 4, "of_the_best": 0.6}
+    >>> asked["quotes"] |= {"least_shared": 2, "least_covered": 0.5, "least_in_sentence": 0.3}
+    >>> passage = "Rain fell all over. The dam had to close in May."
+    >>> asked["sources"] = [{"number": 1, "label": "LOW", "passage": passage}]
     >>> analyst(asked)
     '{"findings": [{"text": "The dam had to close in May.", "sources": [1]}]}'
     """
@@ -61,35 +82,73 @@ def writer(facts: Mapping[str, Any]) -> str:
 
 
 def _quoted(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    terms = query_terms(facts["query"], frozenset(facts["ignored"])) or query_terms(facts["query"], frozenset())
-    scored = [
-        (number, text, covered)
-        for source in facts["sources"]
-        for number, text, covered in _best(source, terms, facts["max_characters"])
-    ]
-    best = max((covered for _, _, covered in scored), default=0.0)
+    # Its dictionary takes a quarter of a second to load, and other tasks are judged without it.
+    from handlers.ranking.tokens import fold, forms_of, keywords_of
+
+    limits = facts["quotes"]
+    terms = [frozenset(forms_of(term)) for term in keywords_of(fold(facts["query"]), frozenset(facts["ignored"]))]
+    quotes = [quote for source in facts["sources"] for quote in _best(source, terms, facts["max_characters"], limits)]
     found: dict[str, list[int]] = {}
-    for number, text, covered in scored:
-        if covered >= max(_LEAST_COVERED, _OF_THE_BEST * best):
-            found.setdefault(text, []).append(number)
-    return [{"text": text, "sources": sorted(set(numbers))} for text, numbers in found.items()][:_MOST_SENTENCES]
+    for quote in quotes:
+        best = max(other.covered for other in quotes if other.trust <= quote.trust)
+        if quote.covered >= limits["of_the_best"] * best:
+            found.setdefault(quote.text, []).append(quote.source)
+    return [{"text": text, "sources": sorted(set(numbers))} for text, numbers in found.items()][: limits["sentences"]]
 
 
-def _best(source: Mapping[str, Any], terms: Sequence[str], longest: int) -> Sequence[tuple[int, str, float]]:
-    """The best sentences of one source, in the order of the text."""
-    # A page's text often begins with its heading, which is no part of the first sentence.
-    passage = source["passage"].removeprefix(source.get("title") or "")
-    sentences = enumerate(_sentences(passage, longest))
-    numbered = [(place, text, coverage(terms, text)) for place, text in sentences]
-    chosen = sorted(sorted(numbered, key=lambda one: (-one[2], one[0]))[:_OF_ONE_SOURCE])
-    return [(source["number"], text, covered) for _, text, covered in chosen]
+def _best(
+    source: Mapping[str, Any], terms: Sequence[frozenset[str]], longest: int, limits: Mapping[str, Any]
+) -> list[_Quote]:
+    """The best sentences of one source that may answer, in the order of the text."""
+    from handlers.ranking.tokens import tokenize
+
+    if not terms:
+        return []
+    title = source.get("title") or ""
+    in_title = frozenset(tokenize(title))
+    trust = LABELS.index(source["label"])
+    quotes = []
+    if len(terms) == 1 and in_title and in_title.isdisjoint(terms[0]):
+        # One word, such as a town's name, occurs on pages about anything; a page about it has it in its title.
+        return []
+    least = max(min(limits["least_shared"], len(terms)), limits["least_covered"] * len(terms))
+    for place, text in enumerate(
+        _sentences(_without_heading(source["passage"], title), longest, limits["least_words"])
+    ):
+        words = frozenset(tokenize(text))
+        alone = sum(not words.isdisjoint(term) for term in terms)
+        together = sum(not (words | in_title).isdisjoint(term) for term in terms)
+        if together >= least and alone >= limits["least_in_sentence"] * len(terms):
+            quotes.append(_Quote(source["number"], trust, text, place, alone / len(terms)))
+    chosen = sorted(quotes, key=lambda quote: (-quote.covered, quote.place))[: limits["of_one_source"]]
+    return sorted(chosen, key=lambda quote: quote.place)
 
 
-def _sentences(passage: str, longest: int) -> Iterator[str]:
-    for raw in cut(passage):
+def _without_heading(passage: str, title: str) -> str:
+    """A passage without its heading, which is no part of the first sentence, where another one begins behind it."""
+    rest = passage.removeprefix(title)
+    begins = rest[:1].isspace() and not rest.lstrip()[:1].islower()
+    return rest if begins else passage
+
+
+def _sentences(passage: str, longest: int, least_words: int) -> Iterator[str]:
+    """Sentences of a passage that can be shown whole. A question answers nothing."""
+    for raw in _whole(cut(passage)):
         text = _on_one_line(raw)
-        if len(text) <= longest and count_words(text) >= _LEAST_WORDS:
+        if len(text) <= longest and count_words(text) >= least_words and not text.endswith(_QUESTION_MARKS):
             yield text
+
+
+def _whole(parts: Iterable[str]) -> Iterator[str]:
+    """Sentences that were cut behind the number of a day, as in "am 1. Mai", are joined."""
+    held = ""
+    for part in parts:
+        held += part
+        if not _ENDS_IN_DAY.search(part):
+            yield held
+            held = ""
+    if held:
+        yield held
 
 
 def _on_one_line(text: str) -> str:

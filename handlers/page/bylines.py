@@ -8,11 +8,12 @@ such and shows nobody else.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from handlers.page.marks import Near, stated_marks
 from handlers.page.names import NameWords
+from handlers.page.others import Others
 from handlers.page.outline import Mark, Outline
 from handlers.page.reading import PageReadingSection
 from handlers.page.structured_data import StructuredData
@@ -20,6 +21,7 @@ from handlers.page.tags import A
 from handlers.page.walk import short_text
 
 _SURNAME_FIRST = re.compile(r"^([^\W\d_][\w'’-]{1,40}), ([^\W\d_][\w.'’ -]{0,40})$")
+_PARTS = re.compile(r"[/,;|·\n]")
 _MAX_NAMES = 20
 _MAX_MARKS = 8
 _MAX_LINES = 60
@@ -37,26 +39,29 @@ class Credit:
 
     Attributes:
         names: In the order given.
-        has_author: Stated in metadata or structured data.
-        has_byline: Shown on the page.
+        has_author: Whether an author or an agency is stated in metadata or structured data.
+        has_byline: Whether one is shown on the page.
         seen_in: Where the names were seen.
+        agencies: News agencies that are credited; they are not in ``names``.
     """
 
     names: tuple[str, ...] = ()
     has_author: bool = False
     has_byline: bool = False
     seen_in: str = ""
+    agencies: tuple[str, ...] = ()
 
 
 class BylineWords:
     """The configured words around names, compiled once."""
 
-    def __init__(self, reading: PageReadingSection) -> None:
-        self.names = NameWords(reading)
+    def __init__(self, reading: PageReadingSection, months: Collection[str]) -> None:
+        self.names = NameWords(reading, months)
         self.meta = tuple(reading.author_names)
         self._surname_first = frozenset(reading.surname_first_names)
         self.publishers = tuple(reading.publisher_names)
         self.labels = frozenset(reading.byline_words)
+        self.agencies = frozenset(name.casefold() for name in reading.wire_services)
         self.author_path = _path(reading.author_paths)
         self.user_path = _path(reading.user_paths)
 
@@ -68,7 +73,13 @@ class BylineWords:
 
 
 def find_credit(
-    outline: Outline, data: StructuredData, near: Near, words: BylineWords, site: str, host: str = ""
+    outline: Outline,
+    data: StructuredData,
+    near: Near,
+    others: Others,
+    words: BylineWords,
+    site: str,
+    host: str = "",
 ) -> Credit:
     """The author credit of a page.
 
@@ -76,21 +87,25 @@ def find_credit(
         outline: The page.
         data: Its structured data.
         near: Where its byline is looked for.
+        others: Parts that are not the author's.
         words: The configured names and words.
         site: The site's name.
         host: The site's host name.
     """
     said = [host, *(text[:_MAX_OWN_CHARACTERS] for name in words.publishers for text in outline.meta.get(name, ())[:2])]
-    own = _Own(words.names, frozenset(map(_squashed, (site, data.publisher))), " ".join(map(_squashed, said)))
+    own = _Own(words, frozenset(map(_squashed, (site, data.publisher))), " ".join(map(_squashed, said)), [])
     stated = _best(_stated(outline, data, words, own))
-    marks = [mark for mark in stated_marks(outline) if not mark.boilerplate]
-    shown = _best(_shown(outline, marks, near, words, own), patient=False)
+    has_stated = bool(stated.names or own.agencies)
+    signed = len(own.agencies)
+    marks = [mark for mark in stated_marks(outline, others.holds_node) if not mark.boilerplate]
+    shown = _best(_shown(outline, marks, near, others, words, own), patient=False)
     best = stated if stated.rank >= shown.rank else shown
     return Credit(
         names=best.names[:_MAX_NAMES],
-        has_author=bool(stated.names) or any(mark.name == "itemprop:author" for mark in marks),
-        has_byline=bool(shown.names),
+        has_author=has_stated or any(mark.name == "itemprop:author" for mark in marks),
+        has_byline=bool(shown.names) or len(own.agencies) > signed,
         seen_in=best.seen_in,
+        agencies=tuple(dict.fromkeys(own.agencies))[:_MAX_NAMES],
     )
 
 
@@ -114,27 +129,36 @@ class _Named:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """What is the site's own name, or another organisation's."""
+    """What is the site's own name, or another organisation's; agencies are put aside as they are met."""
 
-    words: NameWords
+    words: BylineWords
     names: frozenset[str]
     host: str
+    agencies: list[str]
 
     def is_person(self, name: str) -> bool:
         """Whether a name can be a person's."""
         squashed = _squashed(name)
         if squashed in self.names or (len(squashed) >= _MIN_OWN and squashed in self.host):
             return False
-        return not self.words.is_organization(name)
+        return not self.words.names.is_organization(name)
 
     def named(self, text: str, seen_in: str) -> Iterator[_Named]:
         """What a text names, persons and others apart."""
-        if self.words.is_address(text) or not self.is_person(text):
-            yield _Named(self.words.whole((text,)), seen_in)
+        words = self.words.names
+        self.authors(tuple(part.strip() for part in _PARTS.split(text[:_MAX_MARK_CHARACTERS])))
+        if words.is_address(text) or not self.is_person(text):
+            yield _Named(self.authors(words.whole((text,))), seen_in)
             return
-        names = self.words.names(text)
+        names = self.authors(words.names(text))
         persons = tuple(name for name in names if self.is_person(name))
         yield _Named(persons, seen_in, is_person=True) if persons else _Named(names, seen_in)
+
+    def authors(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Names without those of news agencies, which are credits and no persons."""
+        agencies = [name for name in names if name.casefold() in self.words.agencies]
+        self.agencies.extend(agencies)
+        return tuple(name for name in names if name not in agencies)
 
 
 def _best(found: Iterator[_Named], *, patient: bool = True) -> _Named:
@@ -159,7 +183,7 @@ def _stated(outline: Outline, data: StructuredData, words: BylineWords, own: _Ow
         if persons:
             yield _Named(tuple(dict.fromkeys(persons)), seen_in, is_person=True)
         yield from named
-    yield _Named(words.names.whole(data.organizations), "json-ld author")
+    yield _Named(own.authors(words.names.whole(data.organizations)), "json-ld author")
 
 
 def _labelled(outline: Outline, words: BylineWords) -> Iterator[tuple[list[str], str]]:
@@ -170,28 +194,35 @@ def _labelled(outline: Outline, words: BylineWords) -> Iterator[tuple[list[str],
             yield names, f"meta twitter:data{number}"
 
 
-def _shown(outline: Outline, stated: list[Mark], near: Near, words: BylineWords, own: _Own) -> Iterator[_Named]:
-    for text, seen_in in _candidates(outline, stated, near, words):
+def _shown(
+    outline: Outline, stated: list[Mark], near: Near, others: Others, words: BylineWords, own: _Own
+) -> Iterator[_Named]:
+    for text, seen_in in _candidates(outline, stated, near, others, words):
         if len(text) <= _MAX_MARK_CHARACTERS:
             yield from own.named(text, seen_in)
-    for names in _lines(outline, near, words):
+    for line in _lines(outline, near, others, words):
+        names = own.authors(line)
         persons = tuple(name for name in names if own.is_person(name))
         yield _Named(persons or names, "text", is_person=bool(persons))
-    for text in _linked(outline, near, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
+    for text in _linked(outline, near, others, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
         yield from own.named(text, "member's link")
 
 
-def _candidates(outline: Outline, stated: list[Mark], near: Near, words: BylineWords) -> Iterator[tuple[str, str]]:
+def _candidates(
+    outline: Outline, stated: list[Mark], near: Near, others: Others, words: BylineWords
+) -> Iterator[tuple[str, str]]:
     """Texts that the markup calls an author, with where they were seen, from what says it most plainly."""
     for kind in ("itemprop:author", "rel:author"):
         for mark in [mark for mark in stated if mark.name == kind][:_MAX_MARKS]:
             yield (mark.value if kind == "itemprop:author" else "") or mark.text, kind
-    named = [mark for mark in near.named if mark.name == "hint:byline"]
+    named = [mark for mark in near.named if mark.name == "hint:byline" and not others.holds(mark.place, mark.index)]
     yield from ((mark.text, mark.name) for mark in named[:_MAX_MARKS] if not mark.boilerplate)
-    yield from ((text, "author's link") for text in _linked(outline, near, words.author_path))
+    yield from ((text, "author's link") for text in _linked(outline, near, others, words.author_path))
 
 
-def _linked(outline: Outline, near: Near, path: re.Pattern[str], end: int | None = None) -> Iterator[str]:
+def _linked(
+    outline: Outline, near: Near, others: Others, path: re.Pattern[str], end: int | None = None
+) -> Iterator[str]:
     """Texts of links to a person's page, from the heading on, before the text ``end``."""
     for place in near.places:
         start = min(max(place.start, near.heading), place.stop)
@@ -202,18 +233,22 @@ def _linked(outline: Outline, near: Near, path: re.Pattern[str], end: int | None
                 if node is None:
                     break
                 if node.tag_id == A:
-                    if path.search(node.attributes.get("href") or "") and (
-                        near.is_head(index) or not outline.is_boilerplate(outline.element_of(index))
-                    ):
+                    element = outline.element_of(index)
+                    hidden = others.holds(element, index) or (
+                        outline.is_boilerplate(element) and not near.is_head(index)
+                    )
+                    if not hidden and path.search(node.attributes.get("href") or ""):
                         yield short_text(node)
                     break
                 node = node.parent
 
 
-def _lines(outline: Outline, near: Near, words: BylineWords) -> Iterator[tuple[str, ...]]:
+def _lines(outline: Outline, near: Near, others: Others, words: BylineWords) -> Iterator[tuple[str, ...]]:
     for place in near.places:
         for block in outline.blocks(place.start, place.stop)[:_MAX_LINES]:
             if outline.is_boilerplate(block.element) and not near.is_head(block.start):
+                continue
+            if others.holds(block.element, block.start):
                 continue
             if names := words.names.line_names(block.text):
                 yield names

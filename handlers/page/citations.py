@@ -48,9 +48,12 @@ class CitationWords:
         self.headings = frozenset(heading.lower() for heading in reading.reference_headings)
         services = "|".join(sorted(map(re.escape, reading.wire_services), key=len, reverse=True))
         han = "|".join(re.escape(name) for name in reading.wire_services if not name.isascii())
+        signed = rf"\(\s?(?:{services})(?![A-Za-z])[^()（）]{{0,40}}\)"
         self.wire = re.compile(
-            # (AP) or （中央社記者…電） near the beginning, or an agency's name opening the line
-            rf"^[^()（）]{{0,60}}[(（]\s?(?:{services})(?![A-Za-z])[^()（）]{{0,40}}[)）]"
+            # LONDON (Reuters) -, (AP) The …, Taipei, May 3 (CNA) The …: a place or a day before it, no sentence
+            # that goes on behind it, as in "Channel NewsAsia (CNA) reported"
+            rf"^(?:[^()（）:：]{{0,60}}{signed}\s{{0,2}}[-–—]|{signed}|[^()（）:：]{{0,50}}\d{{1,2}},?\s{signed}\s{{1,2}}[^\Wa-z])"
+            rf"|^[^()（）]{{0,60}}[(（]\s?(?:{han})[^()（）]{{0,40}}[)）]"
             rf"|^\W{{0,3}}(?:{han})[^。\n]{{0,30}}(?:電|电|報導|报道|訊|讯)"
             rf"|^[^.。\n]{{0,40}}[,，]\s?[^.。\n]{{0,25}}\s?[(（/]?(?:{services})[)）/]?\s{{0,2}}[-–—]{{1,2}}\s"
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 
@@ -24,11 +24,13 @@ from handlers.page.citations import (
     has_prices,
     is_wire_report,
 )
-from handlers.page.dates import DateWords, FoundDate, find_date
+from handlers.page.dates import DatedPage, DateWords, FoundDate, find_date
 from handlers.page.hints import Hints
 from handlers.page.language import find_language
 from handlers.page.links import host_of, registrable_domain
 from handlers.page.marks import look_near
+from handlers.page.moments import MomentReader
+from handlers.page.others import Others, OthersWords, is_event
 from handlers.page.outline import Outline
 from handlers.page.reading import PageReadingSection
 from handlers.page.structured_data import SchemaTypes, StructuredData, read_structured_data
@@ -37,6 +39,8 @@ from handlers.page.tags import A
 from handlers.page.text import MainText, count_words, leading_sentences, main_text
 from handlers.page.titles import find_title, site_in_title
 from handlers.page.walk import walk_page
+from handlers.results.day_order import origin_of
+from handlers.results.details import DetailPatterns
 
 _HOST = re.compile(r"(?:https?:)?//(?:[^/?#@\\]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
 _TEXTS_AFTER = 12
@@ -81,12 +85,14 @@ class PageContent:
 class PageReader:
     """Reads pages under one configuration; its word lists are compiled once."""
 
-    def __init__(self, reading: PageReadingSection) -> None:
+    def __init__(self, reading: PageReadingSection, patterns: DetailPatterns) -> None:
         self._reading = reading
+        self._patterns = patterns
         self._hints = Hints(reading)
         self._types = SchemaTypes(reading)
-        self._dates = DateWords(reading)
-        self._bylines = BylineWords(reading)
+        self._bylines = BylineWords(reading, tuple(patterns.months))
+        self._dates = DateWords(reading, MomentReader(patterns), self._bylines.names)
+        self._others = OthersWords(reading)
         self._citations = CitationWords(reading)
 
     def read(self, tree: LexborHTMLParser, url: str, fetched_at: datetime | None) -> PageContent:
@@ -106,16 +112,35 @@ class PageReader:
         host = host_of(url)
         site_name = _clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         near = look_near(page, body.first)
-        credit = find_credit(page, data, near, self._bylines, site_name, host)
-        support = self._support(page, body, url)
+        others = Others(page, near, self._others)
+        language = find_language(page.language or _first(page, reading.language_names) or data.language, body.text)
+        declared = [
+            page.language,
+            data.language,
+            *(tag for name in reading.language_names for tag in page.meta.get(name, ())),
+        ]
+        dated = DatedPage(
+            outline=page,
+            data=data,
+            url=url,
+            near=near,
+            others=others,
+            is_event=is_event(page, data, near, url, self._others),
+            origin=origin_of(url, declared, language, self._patterns),
+            fetched_at=fetched_at,
+        )
+        credit = find_credit(page, data, near, others, self._bylines, site_name, host)
+        support = self._support(page, body, others, url)
         return PageContent(
             title=_clean(find_title(page, data, _first(page, reading.title_names), site_name, host)),
             text=_clean(body.text),
             summary=_clean(_summary(page, data, body.text, reading)),
-            date=find_date(page, data, url, near, self._dates, fetched_at),
-            credit=Credit(tuple(map(_clean, credit.names)), credit.has_author, credit.has_byline, credit.seen_in),
+            date=find_date(dated, self._dates),
+            credit=replace(
+                credit, names=tuple(map(_clean, credit.names)), agencies=tuple(map(_clean, credit.agencies))
+            ),
             site_name=site_name,
-            language=find_language(page.language or _first(page, reading.language_names) or data.language, body.text),
+            language=language,
             word_count=count_words(body.text),
             citations=support.citations,
             external_links_count=support.external_links_count,
@@ -123,17 +148,21 @@ class PageReader:
             has_statistics=support.has_statistics,
             schema_type=data.type,
             schema_is_article=data.is_article,
-            is_wire_report=is_wire_report(body.text[: reading.head_characters], self._citations),
+            is_wire_report=bool(credit.agencies)
+            or is_wire_report(body.text[: reading.head_characters], self._citations),
             not_counted=support.not_counted,
         )
 
-    def _support(self, page: Outline, body: MainText, url: str) -> _Support:
+    def _support(self, page: Outline, body: MainText, others: Others, url: str) -> _Support:
         """What supports the main text, and what of the page does not count because it is elsewhere or no support."""
+        text = "\n".join(block.text for block in body.blocks if not others.holds(block.element, block.start))
         beyond = body.end + _TEXTS_AFTER
         lines = [
             block
             for block in page.blocks(body.first)
-            if (block.start < beyond or block.tag in _HEADINGS) and not page.is_boilerplate(block.element)
+            if (block.start < beyond or block.tag in _HEADINGS)
+            and not page.is_boilerplate(block.element)
+            and (block.tag in _HEADINGS or not others.holds(block.element, block.start))
         ]
         references = find_references(lines, page.texts, page.links, self._citations)
         entries = references.texts if references is not None and references.has_entries else range(0)
@@ -142,16 +171,16 @@ class PageReader:
         hrefs = _links_in(page, chain(*linked, entries))
         listed = " ".join(page.texts[entries.start : entries.stop]) if entries else None
         declared = (content for name in _DOI_NAMES for content in page.meta.get(name, ()))
-        citations = find_citations(body.text, listed, hrefs, declared)
+        citations = find_citations(text, listed, hrefs, declared)
         links = count_external_links(hrefs, url)
-        headings = sum(line.tag in ("h2", "h3") for line in inside)
-        has_statistics = has_figures(body.text, self._reading.min_figures) or has_data_table(page, self._reading)
+        headings = sum(line.tag in ("h2", "h3") and not others.holds(line.element, line.start) for line in inside)
+        has_statistics = has_figures(text, self._reading.min_figures) or has_data_table(page, self._reading)
         remarks = {
             "doi_or_citation": "a DOI that is mentioned and not cited" if citations.uncited_dois else "",
             "external_links": _elsewhere(count_external_links(page.hrefs, url) - links),
             "references_section": "a references heading without entries" if references and not entries else "",
             "headings": _elsewhere(page.headings_count - headings),
-            "statistics": "prices" if not has_statistics and has_prices(body.text) else "",
+            "statistics": "prices" if not has_statistics and has_prices(text) else "",
         }
         not_counted = {name: remark for name, remark in remarks.items() if remark}
         return _Support(citations, links, headings, has_statistics, not_counted)

@@ -14,8 +14,9 @@ from handlers.page.html import page_bytes, parse_bytes
 from handlers.page.limits import admitted
 from handlers.page.reading import PageReadingSection
 from handlers.page.refresh import refreshed_to
-from handlers.page.refusals import PageRefusalsSection, why_elsewhere, why_no_content
+from handlers.page.refusals import PageRefusalsSection, Refusals, why_elsewhere
 from handlers.page.sniff import not_a_page
+from handlers.page.trail import trail_of
 from handlers.results.patterns import Patterns, compile_patterns
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 
@@ -30,12 +31,14 @@ class Detail:
 
     Attributes:
         titles: What it is called: its own title, its window's, its main heading.
+        trail: The sections that it stands in, by its breadcrumbs.
         onward: Where it sends its reader by itself, if it does so within seconds.
     """
 
     page: FetchedPage
     content: PageContent
     titles: tuple[str, ...]
+    trail: tuple[str, ...] = ()
     onward: str | None = None
 
 
@@ -44,25 +47,24 @@ class DetailReader:
 
     def __init__(self, reading: PageReadingSection, refusals: PageRefusalsSection, patterns: Patterns) -> None:
         self._reading = reading
-        self._refusals = refusals
-        self._patterns = compile_patterns(patterns)
-        self._reader = PageReader(reading)
+        compiled = compile_patterns(patterns)
+        self._refusals = Refusals(refusals, compiled)
+        self._reader = PageReader(reading, compiled.details)
 
     def detail(self, page: FetchedPage) -> Detail | FetchRefused:
         """A page as a detail, or why it is none (R-273). Never raises."""
-        reason = why_elsewhere(page.url, page.final_url, self._refusals)
+        reason = why_elsewhere(page.url, page.final_url, self._refusals.section)
         read = FetchRefused(page.url, reason) if reason is not None else self._read(page)
         if isinstance(read, FetchRefused):
             return read
-        least = self._refusals.least_characters
+        least = self._refusals.section.least_characters
         if len(read.content.text) < least:
             plain = self._read(page, without_scripts=True)
             read = plain if isinstance(plain, Detail) else read
-        reason = why_no_content(read.titles, read.content.text, self._refusals, self._patterns)
-        if reason is None and len(read.content.text) < least:
-            reason = FetchFailure.NO_CONTENT
-        if reason is not None:
-            return FetchRefused(page.url, reason)
+        if (refusal := self._refusals.why_no_content(read.titles, read.content.text, page.final_url)) is not None:
+            return FetchRefused(page.url, refusal.reason, refusal.words)
+        if len(read.content.text) < least:
+            return FetchRefused(page.url, FetchFailure.NO_CONTENT)
         return self._why_sent_on(read) or read
 
     def no_listing(self, page: FetchedPage, has_items: bool) -> FetchRefused | None:
@@ -70,16 +72,18 @@ class DetailReader:
         read = self._read(page)
         if isinstance(read, FetchRefused):
             return None
-        reason = why_no_content(read.titles, "" if has_items else read.content.text, self._refusals, self._patterns)
-        if reason is None and why_elsewhere(page.url, page.final_url, self._refusals) is FetchFailure.CHALLENGE:
-            reason = FetchFailure.CHALLENGE
-        return FetchRefused(page.url, reason) if reason is not None else self._why_sent_on(read)
+        text = "" if has_items else read.content.text
+        if (refusal := self._refusals.why_no_content(read.titles, text, page.final_url)) is not None:
+            return FetchRefused(page.url, refusal.reason, refusal.words)
+        if why_elsewhere(page.url, page.final_url, self._refusals.section) is FetchFailure.CHALLENGE:
+            return FetchRefused(page.url, FetchFailure.CHALLENGE)
+        return self._why_sent_on(read)
 
     def _why_sent_on(self, read: Detail) -> FetchRefused | None:
         """Why a page that sends its reader on is not what was asked for; None where it stays, or holds a text."""
-        if read.onward is None or len(read.content.text) > self._refusals.short_characters:
+        if read.onward is None or len(read.content.text) > self._refusals.section.short_characters:
             return None
-        reason = why_elsewhere(read.page.url, read.onward, self._refusals) or FetchFailure.NO_CONTENT
+        reason = why_elsewhere(read.page.url, read.onward, self._refusals.section) or FetchFailure.NO_CONTENT
         return FetchRefused(read.page.url, reason, f"sends its reader on to {read.onward[:_MAX_ONWARD_CHARACTERS]}")
 
     def _read(self, page: FetchedPage, *, without_scripts: bool = False) -> Detail | FetchRefused:
@@ -96,6 +100,7 @@ class DetailReader:
         shown = [
             node.text()[:_MAX_TITLE_CHARACTERS] for node in (tree.css_first("title"), tree.css_first("h1")) if node
         ]
-        onward = refreshed_to(tree, page.final_url, self._refusals.refresh_seconds)
+        onward = refreshed_to(tree, page.final_url, self._refusals.section.refresh_seconds)
+        trail = trail_of(tree)
         content = self._reader.read(tree, page.final_url, page.fetched_at)
-        return Detail(page, content, (content.title, *shown), onward)
+        return Detail(page, content, (content.title, *shown), trail, onward)

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from handlers.page.citations import CitationWords, find_citations, find_references, has_figures, is_wire_report
-from handlers.page.dates import parse_date
 from handlers.page.facts import PageFacts, clean, short_type
 from handlers.page.language import find_language
 from handlers.page.lines import Block
+from handlers.page.moments import Moment, MomentReader, is_plausible
 from handlers.page.reading import PageReadingSection
 from handlers.page.structured_data import SchemaTypes
 from handlers.page.text import count_words, leading_sentences
+from handlers.results.day_order import origin_of
+from handlers.results.details import DetailPatterns
 from schemas.pages import CrawledPage, CrawlerMetadata
 
 _MAX_TITLE_CHARACTERS = 500
@@ -30,8 +32,10 @@ T = TypeVar("T")
 class ExtractedReader:
     """Reads extracted pages under one configuration; its word lists are compiled once."""
 
-    def __init__(self, reading: PageReadingSection) -> None:
+    def __init__(self, reading: PageReadingSection, patterns: DetailPatterns) -> None:
         self._reading = reading
+        self._moments = MomentReader(patterns)
+        self._agencies = frozenset(name.casefold() for name in reading.wire_services)
         self._types = SchemaTypes(reading)
         self._citations = CitationWords(reading)
 
@@ -44,8 +48,11 @@ class ExtractedReader:
         text = clean((page.content or "")[: self._reading.max_content_characters])
         told = page.quality_metadata or CrawlerMetadata()
         shown = self._shown(text)
-        date = parse_date(page.date or "")
-        authors = tuple(name for author in page.author if (name := _line(author, _MAX_NAME_CHARACTERS)))
+        language = find_language("", text)
+        date = self._date(page, language)
+        credited = [name for author in page.author if (name := _line(author, _MAX_NAME_CHARACTERS))]
+        agencies = tuple(name for name in credited if name.casefold() in self._agencies)
+        authors = tuple(name for name in credited if name not in agencies)
         described = clean((page.summary or "")[: 2 * self._reading.max_summary_characters])
         schema_type = short_type(told.schema_type)
         return PageFacts(
@@ -54,24 +61,34 @@ class ExtractedReader:
             summary=leading_sentences(described or text, self._reading.max_summary_characters),
             date=date,
             authors=authors,
+            agencies=agencies,
             site_name="",
-            language=find_language("", text),
+            language=language,
             word_count=count_words(text),
             has_doi=_known(told.has_doi, shown.has_doi),
             citation_count=_known(told.citation_count, shown.citation_count),
             has_references_section=_known(told.has_references_section, shown.has_references_section),
             has_statistics=_known(told.has_statistics, shown.has_statistics),
             has_byline=told.has_byline,
-            has_author=_known(told.has_author, True if authors else None),
-            has_date=_known(told.has_date, True if date else None),
+            has_author=_known(told.has_author, True if credited else None),
+            has_date=_has_date(told.has_date, page.date, date),
             schema_type=schema_type,
             schema_is_article=None if schema_type is None else self._types.is_article(schema_type),
             has_headings=told.has_headings,
             headings_count=None,
             external_links_count=told.external_links_count,
-            is_wire_report=_known(told.is_wire_report, shown.is_wire_report),
+            is_wire_report=_known(told.is_wire_report, bool(agencies) or shown.is_wire_report),
             not_counted={},
         )
+
+    def _date(self, page: CrawledPage, language: str | None) -> Moment | None:
+        """The date beside the text, by the rule that holds for dates of HTML."""
+        if not page.date:
+            return None
+        origin = origin_of(page.final_url or page.url, (), language, self._moments.patterns)
+        found = self._moments.read(page.date, origin)
+        is_date = found is not None and is_plausible(found, self._reading.earliest_year, page.fetched_at)
+        return found if is_date else None
 
     def _shown(self, text: str) -> _Shown:
         lines = text.split("\n")
@@ -104,6 +121,13 @@ class _Shown:
     has_references_section: bool
     has_statistics: bool
     is_wire_report: bool
+
+
+def _has_date(told: bool | None, given: str | None, date: Moment | None) -> bool | None:
+    """Whether the page has a date; one that is given and is none can't have been seen."""
+    if given and given.strip() and date is None:
+        return None if told is None else False
+    return _known(told, True if date else None)
 
 
 def _known(told: T | None, shown: T) -> T:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from handlers.page.content import PageContent
+from handlers.page.moments import Moment
 
 MAX_SCHEMA_TYPE = 64
 """Characters of a schema.org type that are kept; the longest real ones have half of it."""
@@ -21,7 +22,7 @@ class PageFacts:
     """Facts of one page. Texts hold neither NUL characters nor lone surrogates.
 
     Attributes:
-        date: Publication date, ISO 8601.
+        date: Publication date: a day or an instant.
         site_name: The page's own claim, "" where it makes none or none was observed.
         headings_count: Headings h2 and h3 of the main text; None where only ``has_headings`` is known.
         not_counted: By component of the trust score: what the page has and why it gives no points.
@@ -31,8 +32,9 @@ class PageFacts:
     title: str
     text: str
     summary: str
-    date: str | None
+    date: Moment | None
     authors: tuple[str, ...]
+    agencies: tuple[str, ...]
     site_name: str
     language: str | None
     word_count: int
@@ -63,8 +65,9 @@ def facts_of(content: PageContent, min_headings: int) -> PageFacts:
         title=content.title,
         text=content.text,
         summary=content.summary,
-        date=content.date.iso if content.date else None,
+        date=content.date.value if content.date else None,
         authors=content.credit.names,
+        agencies=content.credit.agencies,
         site_name=content.site_name,
         language=content.language,
         word_count=content.word_count,

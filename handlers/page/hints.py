@@ -1,4 +1,4 @@
-"""What class names and ids say an element is: navigation or the like, beside the text, a byline, a date.
+"""What class names and ids say an element is: navigation or the like, beside the text, a byline, a date, a review.
 
 The attribute's text goes in, a bit set comes out. Names are taken apart into words (``entry-date``, ``pubDate``) and
 looked up in the configured lists; what a site calls its elements is no rule here, only words that many sites share.
@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborNode
 
 from handlers.page.reading import PageReadingSection
 
-BOILERPLATE, BYLINE, DATE, BESIDE = 1, 2, 4, 8
+BOILERPLATE, BYLINE, DATE, BESIDE, OTHERS, EVENT = 1, 2, 4, 8, 16, 32
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_a-zA-Z]+")
 _ONLY_LETTERS = bytes(byte if chr(byte).isalpha() and byte < 128 else 32 for byte in range(256))
 _MAX_CHARACTERS = 200
@@ -31,8 +31,11 @@ class Hints:
         self._byline = frozenset(reading.byline_hints)
         self._byline_not = frozenset(reading.byline_not)
         self._date = frozenset(reading.date_hints)
+        self._date_not = frozenset(reading.date_not)
         self._beside = frozenset(reading.beside_hints)
-        telling = self._boilerplate | self._byline | self._date | self._beside
+        self._others = frozenset(reading.others_hints)
+        self._events = frozenset(reading.event_hints)
+        telling = self._boilerplate | self._byline | self._date | self._beside | self._others | self._events
         self._telling_ascii = frozenset(word.encode() for word in telling)
         self.known: dict[str, int] = {}
 
@@ -46,7 +49,7 @@ class Hints:
         return found
 
     def of(self, names: str) -> int:
-        """``BOILERPLATE``, ``BYLINE``, ``DATE`` and ``BESIDE`` as they apply to a class attribute and id."""
+        """The bits of this module that apply to a class attribute or id, joined."""
         found = self.known.get(names)
         if found is None:
             found = self._look_up(names[:_MAX_CHARACTERS])
@@ -66,8 +69,12 @@ class Hints:
         found = 0 if self._boilerplate.isdisjoint(words) else BOILERPLATE
         if not self._byline.isdisjoint(words) and self._byline_not.isdisjoint(words):
             found |= BYLINE
-        if not self._date.isdisjoint(words):
+        if not self._date.isdisjoint(words) and self._date_not.isdisjoint(words):
             found |= DATE
         if not self._beside.isdisjoint(words):
             found |= BESIDE
+        if not self._others.isdisjoint(words):
+            found |= OTHERS
+        if not self._events.isdisjoint(words):
+            found |= EVENT
         return found

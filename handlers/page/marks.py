@@ -6,6 +6,7 @@ place and the page's heading only: bylines and datelines stand there, and furthe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -83,8 +84,17 @@ def look_near(outline: Outline, content_first: int) -> Near:
     return Near(content_first, heading, body, places, tuple(found))
 
 
-def stated_marks(outline: Outline) -> list[Mark]:
-    """Microdata and rel=author anywhere on the page, in page order."""
+def _no_others(_element: int, _at: object) -> bool:
+    return False
+
+
+def stated_marks(outline: Outline, is_others: Callable[[int, LexborNode], bool] = _no_others) -> list[Mark]:
+    """Microdata and rel=author anywhere on the page, in page order.
+
+    Args:
+        outline: The page.
+        is_others: Whether a block element, or an element in it, is in a part that others wrote.
+    """
     found: list[Mark] = []
     for node in outline.stated[:_MAX_STATED]:
         attributes = node.attributes
@@ -96,6 +106,8 @@ def stated_marks(outline: Outline) -> list[Mark]:
         if names and not _is_others(node):
             # What was taken out with its paragraph or footer has no place any more; an author stated there is meant.
             place = outline.place(node)
+            if place >= 0 and is_others(place >> 1, node):
+                continue
             hidden = place >= 0 and outline.is_boilerplate(place >> 1)
             value = _value(attributes)
             text = short_text(node)
@@ -105,16 +117,25 @@ def stated_marks(outline: Outline) -> list[Mark]:
     return found
 
 
-def times(outline: Outline, near: Near) -> list[Mark]:
-    """Elements ``time``, and those that call themselves one of a change, the nearest to the main text first."""
+def times(outline: Outline, near: Near, is_others: Callable[[int, int], bool] = _no_others) -> list[Mark]:
+    """Elements ``time``, and those that call themselves one of a change, the nearest to the main text first.
+
+    Args:
+        outline: The page.
+        near: Where its heading and its main text are.
+        is_others: Whether a block element, or a text in it, is in a part that others wrote.
+    """
     found = []
     for index, node in outline.times[:_MAX_STATED]:
         attributes = node.attributes
         if value := _value(attributes) or short_text(node):
             names = f"{attributes.get('class') or ''} {attributes.get('itemprop') or ''}".lower()
-            hidden = outline.is_boilerplate(outline.place(node) >> 1) and not near.is_head(index)
+            element = outline.place(node) >> 1
+            if is_others(element, index):
+                continue
+            hidden = outline.is_boilerplate(element) and not near.is_head(index)
             name = "time:changed" if any(word in names for word in _CHANGED) else "time"
-            found.append(Mark(name, value, "", near.distance(index), hidden))
+            found.append(Mark(name, value, short_text(node), near.distance(index), hidden, element, index))
     return sorted(found, key=lambda mark: (mark.boilerplate, mark.distance))
 
 
@@ -188,10 +209,10 @@ def _collect(outline: Outline, place: range, near: Near, seen: set[int], found: 
                 hidden = outline.is_boilerplate(element) and not near.is_head(index)
                 value, distance = _value(node.attributes), near.distance(index)
                 if hint & BYLINE:
-                    found.append(Mark("hint:byline", value, _apart(node), distance, hidden))
+                    found.append(Mark("hint:byline", value, _apart(node), distance, hidden, element, index))
                 if hint & DATE:
                     value = value or (node.attributes.get("title") or "")[:MARK_CHARACTERS]
-                    found.append(Mark("hint:date", value, short_text(node), distance, hidden))
+                    found.append(Mark("hint:date", value, short_text(node), distance, hidden, element, index))
 
 
 def _name_in(author: LexborNode) -> str:

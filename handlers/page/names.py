@@ -7,10 +7,9 @@ out; so is what is no name at all: an address, a sentence, "Staff". The words ar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from handlers.page.han_names import HAN, HanNames
-from handlers.page.months import MONTHS
 from handlers.page.reading import PageReadingSection
 
 _MAX_CHARACTERS = 400
@@ -27,25 +26,26 @@ _SPACE_BEFORE = r"(?:(?<!\s)\s+)?"
 _SPLIT = re.compile(
     rf"{_SPACE_BEFORE}(?:,\s?(?:{_AND})\s|\s(?:{_AND})\s|[,;、，/&•·∙\n]|\s[|+]\s|\|)\s*", re.IGNORECASE
 )
-_MONTH = "|".join(sorted(map(re.escape, MONTHS), key=len, reverse=True))
-_TAIL = re.compile(
-    rf"{_SPACE_BEFORE}(?:\(.{{0,200}}|\s[-–—|].{{0,200}}|(?<!\d)\d{{1,2}}(?:[:./]|(?:st|nd|rd|th)?\s)\s?\w.{{0,200}}"
-    r"|(?:19|20)\d{2}.{0,200}"
-    rf"|\s(?:{_MONTH})\.?\s\d.{{0,200}}|\s@.{{0,100}}|https?:.{{0,200}})$",
-    re.IGNORECASE,
-)
 _BAR = re.compile(r"\s[|·•∙–—-]\s")
 _WORD = re.compile(r"[^\W\d_]+")
 _BLANKS = re.compile(r"[^\S\n]+")
 _EDGE = " \t\n.,:;·∙•-–—|\"'“”„()[]<>*"
 _DOMAIN = re.compile(r"^(?:www\.)?[\w-]{1,60}(?:\.[\w-]{1,60}){0,3}\.[a-z]{2,6}$", re.IGNORECASE)
+_SURNAME_FIRST = re.compile(r"^([^\W\d_][\w'’-]{1,40}), ([^\W\d_][\w'’-]{0,40}\.?(?: [^\W\d_]\.){0,3})$")
+_BEGINS_NAME = re.compile(rf"(?=[^\W\d_])(?:[{HAN}]|[^a-z])")
 _HAS_HAN = re.compile(f"[{HAN}]")
 
 
 class NameWords:
     """The configured words around names, compiled once."""
 
-    def __init__(self, reading: PageReadingSection) -> None:
+    def __init__(self, reading: PageReadingSection, months: Collection[str]) -> None:
+        """Compiles the words.
+
+        Args:
+            reading: The configured words.
+            months: Names of months, in lower case.
+        """
         words = _any(reading.byline_words)
         labels, stops = _any(reading.byline_labels), _any(reading.byline_stop_words)
         colon = r"\s{0,3}[:：]\s{0,3}"
@@ -54,12 +54,22 @@ class NameWords:
         self._introduction = re.compile(rf"^\W{{0,5}}(?:{label}|{word}){{1,3}}", re.IGNORECASE)
         self._inside = re.compile(rf"(?:^|[\s|·•–—,-]){word}(?=(?-i:[^\W\d_a-z]))", re.IGNORECASE)
         self._others = re.compile(rf"(?:^|[\s|·•–—,;(])(?:{stops})(?:[\s:：/]|$)", re.IGNORECASE)
+        month = "|".join(sorted(map(re.escape, months), key=len, reverse=True))
+        self._tail = re.compile(
+            rf"{_SPACE_BEFORE}(?:\(.{{0,200}}|\s[-–—|].{{0,200}}"
+            r"|(?<!\d)\d{1,2}(?:[:./]|(?:st|nd|rd|th)?\s)\s?\w.{0,200}|(?:19|20)\d{2}.{0,200}"
+            rf"|\s(?:{month})\.?\s\d.{{0,200}}|\s@.{{0,100}}|https?:.{{0,200}})$",
+            re.IGNORECASE,
+        )
         self._han = HanNames(reading)
-        no_names = (reading.no_names, reading.name_credentials, reading.byline_words, reading.byline_stop_words, MONTHS)
+        no_names = (reading.no_names, reading.name_credentials, reading.byline_words, reading.byline_stop_words, months)
         self._no_names = frozenset(name.casefold() for names in no_names for name in names)
         beginnings = (*reading.byline_words, *reading.byline_labels)
         self._beginnings = frozenset(word.split()[0].lower() for word in beginnings)
         self._roles = frozenset(reading.role_words)
+        # After a comma, none of these is a given name.
+        not_given = (reading.wire_services, reading.role_words, reading.name_credentials)
+        self._no_turned = self._no_names.union(word.casefold().rstrip(".") for words in not_given for word in words)
         self._occasions = frozenset(reading.byline_occasions)
         self._organizations = tuple(reading.organization_endings)
         self._place_words = frozenset(reading.byline_place_words)
@@ -91,7 +101,7 @@ class NameWords:
 
     def _introduced(self, text: str) -> tuple[str, ...]:
         match = self._introduction.match(text) or self._inside.search(text[:_MAX_BEFORE])
-        if match is None or not text[match.end() : match.end() + 1].isupper():
+        if match is None or not _BEGINS_NAME.match(text, match.end()):
             return ()
         before = {word.casefold() for word in text[: match.start()].split()}
         if before and self._occasions.isdisjoint(before):
@@ -113,6 +123,8 @@ class NameWords:
 
     def is_organization(self, text: str) -> bool:
         """Whether a text ends as the names of organisations do."""
+        if _HAS_HAN.search(text) and self._han.reporters(text):
+            return False
         return text.casefold().rstrip(". ").endswith(self._organizations)
 
     def _without_introduction(self, text: str) -> str:
@@ -122,8 +134,21 @@ class NameWords:
             text = text[: match.start()]
         return text
 
+    def _in_order(self, text: str) -> str:
+        """A name with the surname last, where it is written as lists do: "Doe, Jane", "Doe, Jane; Roe, J. R."."""
+        parts = [_SURNAME_FIRST.match(part.strip()) for part in text.split(";")]
+        if not all(
+            part and part[1][0].isupper() and part[2][0].isupper() and self._is_list_name(part) for part in parts
+        ):
+            return text
+        return "; ".join(f"{part[2]} {part[1]}" for part in parts if part)
+
+    def _is_list_name(self, match: re.Match[str]) -> bool:
+        return not any(word.casefold().rstrip(".") in self._no_turned for word in match.groups())
+
     def _split(self, text: str) -> tuple[str, ...]:
-        pieces = (_TAIL.sub("", part.strip(_EDGE)) for part in _SPLIT.split(text)[:_MAX_NAMES])
+        text = self._in_order(text)
+        pieces = (self._tail.sub("", part.strip(_EDGE)) for part in _SPLIT.split(text)[:_MAX_NAMES])
         parts = [part for place, piece in enumerate(pieces) if (part := self._person(piece, is_first=place == 0))]
         if len(parts) == 2 and "\n" in text and not any(" " in part for part in parts):
             # A given name and a surname in elements of their own.

@@ -7,7 +7,7 @@ somebody asks: the elements around a text, what their class names say, the block
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -32,6 +32,8 @@ class Mark:
         text: Its text.
         distance: Texts between it and the beginning of the main text.
         boilerplate: Whether it stands in a sidebar, among comments or the like.
+        place: Index of the block element around it; -1 where that is not known.
+        index: Index of its first text, or of the one after it.
     """
 
     name: str
@@ -39,6 +41,8 @@ class Mark:
     text: str
     distance: int
     boilerplate: bool
+    place: int = -1
+    index: int = -1
 
 
 @dataclass(slots=True)
@@ -210,6 +214,12 @@ class Outline:
         if end is None:
             return self._lines[bisect_left(self._firsts, start) :]
         return self._lines[bisect_left(self._firsts, start) : bisect_left(self._firsts, end)]
+
+    def line_at(self, index: int) -> Block | None:
+        """The block that a text is in; None where it is in none."""
+        blocks = self.blocks()
+        place = bisect_right(self._firsts, index) - 1
+        return blocks[place] if place >= 0 and index < blocks[place].end else None
 
     def hint(self, element: int) -> int:
         """What the class names and the id of a block element say (``handlers.page.hints``)."""

@@ -36,6 +36,9 @@ class PageReadingSection(Section):
     earliest_year: int = Field(ge=1000, le=2100, description="Publication dates before it are taken for mistakes.")
     article_types: Words = Field(description="schema.org types of the article family, the most telling first.")
     container_types: Words = Field(description="schema.org types that say where a page is, not what it is about.")
+    thing_types: Words = Field(
+        description="schema.org types of things whose days, as they are shown, are not those of a page about them."
+    )
     date_names: Words = Field(description="Names of a publication date in meta tags and microdata.")
     updated_names: Words = Field(description="Names of a date of change, used where nothing else says a date.")
     published_words: Words = Field(description="Words before a visible date of publication.")
@@ -50,6 +53,24 @@ class PageReadingSection(Section):
     byline_hints: Words = Field(description="Parts of class names that mark a byline.")
     byline_not: Words = Field(description="Parts of class names that say it is not the byline itself.")
     date_hints: Words = Field(description="Parts of class names that mark a date.")
+    date_not: Words = Field(description="Parts of class names that say the date is not that of publication.")
+    date_line_words: Words = Field(
+        description="What may stand beside a date in a line that has nothing else: days of the week, time zones, small "
+        "words."
+    )
+    others_hints: Words = Field(
+        description="Parts of class names and ids that mark what readers and customers wrote, or what leads elsewhere."
+    )
+    others_headings: Words = Field(description="Headings of such parts; numbers and signs in them do not matter.")
+    event_hints: Words = Field(
+        description="Parts of class names, ids and folders of addresses that mark an announcement of an event."
+    )
+    thing_labels: Words = Field(
+        description="Words of lines beside the data of a book or a record, whose day of publication is not the page's."
+    )
+    event_labels: Words = Field(
+        description="Words of lines beside the heading of an event: alone, or before a colon or a number."
+    )
     beside_hints: Words = Field(
         description="Parts of class names and ids that mark what belongs to the page's story but not to its text."
     )

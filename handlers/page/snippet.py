@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Annotated
 
 from pydantic import Field
@@ -18,6 +19,7 @@ from pydantic import Field
 from handlers.page.hints import Hints
 from handlers.page.html import PageBytes, page_bytes, parse_bytes
 from handlers.page.limits import admitted
+from handlers.page.lines import Block
 from handlers.page.outline import Outline
 from handlers.page.reading import PageReadingSection
 from handlers.page.text import count_words, has_cjk, leading_sentences, main_text
@@ -28,7 +30,12 @@ from schemas.rules import Section
 
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _ITEMS = frozenset(("li", "dt", "dd"))
+_CELLS = frozenset(("td", "th"))
+_ROW = "tr"
+_LONGEST_CELL = 100
+_MOST_CELLS = 12
 _ENDS = ".!?。！？"
+_UNFINISHED = ("..", "…")
 _NOSCRIPT = re.compile("(</?)noscript", re.IGNORECASE)
 
 
@@ -37,7 +44,8 @@ class SnippetLimits(Section):
 
     summary_words: int = Field(ge=1, description="Words of text that stand for a missing description.")
     paragraph_words: int = Field(ge=1, description="Words of a paragraph; a shorter one is no content.")
-    least_words: int = Field(ge=1, description="Words of all paragraphs; with fewer a page says nothing.")
+    sentence_words: int = Field(ge=1, description="Words of a sentence that may be all that a short page says.")
+    least_words: int = Field(ge=1, description="Words of all paragraphs; with fewer, sentences and rows alone count.")
     max_characters: int = Field(
         ge=50, le=MAX_SNIPPET_CHARACTERS, description="What a snippet is cut to, at a sentence's end."
     )
@@ -120,14 +128,19 @@ def extract_snippet(source: SourcePage, limits: SnippetLimits) -> str:
 
 
 def _snippet(paragraphs: Iterable[tuple[str, str]], limits: SnippetLimits) -> str:
+    paragraphs = list(paragraphs)
     kept = tuple(dict.fromkeys(_meaningful(paragraphs, limits)))
-    return _cut(kept, limits) if sum(map(count_words, kept)) >= limits.least_words else ""
+    if sum(map(count_words, kept)) < limits.least_words:
+        # A page may be short: its sentences and the rows of its tables are all that it says, and menus have neither.
+        lines = [(tag, " ".join(text.split())) for tag, text in paragraphs]
+        kept = tuple(dict.fromkeys(line for tag, line in lines if tag == _ROW or _is_sentence(line, limits)))
+    return _cut(kept, limits)
 
 
 def _meaningful(paragraphs: Iterable[tuple[str, str]], limits: SnippetLimits) -> Iterator[str]:
-    """Paragraphs, by tag and text, that say something: long ones, and the items of a list that one of them introduces.
+    """Paragraphs, by tag and text, that say something: long ones, rows of tables, and items after such a one.
 
-    >>> sizes = {"paragraph_words": 3, "least_words": 1, "summary_words": 9, "max_characters": 99}
+    >>> sizes = {"paragraph_words": 3, "sentence_words": 2, "least_words": 1, "summary_words": 9, "max_characters": 99}
     >>> limits = SnippetLimits(**sizes, boilerplate=("log in",))
     >>> list(_meaningful([("p", "You need all of:"), ("li", "a lamp"), ("p", "Share"), ("p", "Please log in")], limits))
     ['You need all of:', 'a lamp']
@@ -138,11 +151,16 @@ def _meaningful(paragraphs: Iterable[tuple[str, str]], limits: SnippetLimits) ->
         listed = introduced and tag in _ITEMS and bool(line)
         if _is_boilerplate(line, limits):
             continue
-        if listed or count_words(line) >= limits.paragraph_words:
+        if listed or tag == _ROW or count_words(line) >= limits.paragraph_words:
             yield line
             introduced = listed or line.endswith((":", "："))
         else:
             introduced = False
+
+
+def _is_sentence(line: str, limits: SnippetLimits) -> bool:
+    ends = line.endswith(tuple(_ENDS)) and not line.endswith(_UNFINISHED)
+    return ends and count_words(line) >= limits.sentence_words and not _is_boilerplate(line, limits)
 
 
 def _is_boilerplate(line: str, limits: SnippetLimits) -> bool:
@@ -170,7 +188,23 @@ def _paragraphs(page: Outline | None, reading: PageReadingSection) -> list[tuple
     if page is None:
         return []
     blocks = main_text(page, reading.max_content_characters).blocks
-    return [(block.tag, block.text) for block in blocks if block.tag not in _HEADINGS]
+    found: list[tuple[str, str]] = []
+    for row, group in groupby(blocks, key=lambda block: _row_of(block, page)):
+        cells = list(group)
+        short = row is not None and 1 < len(cells) <= _MOST_CELLS
+        if short and all(len(cell.text) <= _LONGEST_CELL for cell in cells):
+            if any(sign.isdigit() for cell in cells for sign in cell.text):
+                found.append((_ROW, " | ".join(cell.text for cell in cells)))
+            continue
+        found += [(block.tag, block.text) for block in cells if block.tag not in _HEADINGS]
+    return found
+
+
+def _row_of(block: Block, page: Outline) -> int | None:
+    """The element of the row that a cell is in; None for another block."""
+    if block.tag not in _CELLS:
+        return None
+    return next((element for element in page.around(block.element) if page.tags[element] == _ROW), None)
 
 
 def _first(page: Outline, names: tuple[str, ...]) -> str:
@@ -198,7 +232,7 @@ def _first_words(text: str, most: int) -> str:
 def _cut(lines: Iterable[str], limits: SnippetLimits) -> str:
     r"""Whole lines while they fit, then the sentences of the next one that still do.
 
-    >>> limits = SnippetLimits(summary_words=9, paragraph_words=1, least_words=1, max_characters=50)
+    >>> limits = SnippetLimits(summary_words=9, paragraph_words=1, sentence_words=1, least_words=1, max_characters=50)
     >>> _cut(["Rain falls.", "It is wet. It is cold. It goes on like this all day."], limits)
     'Rain falls.\nIt is wet. It is cold.'
     """

@@ -37,6 +37,7 @@ class StructuredData:
     Attributes:
         type: The best schema.org type, None where there is none.
         is_article: Whether the type is of the article family.
+        is_thing: Whether the type is of a thing with a day of publication of its own.
         published: Publication date as stated, "" where there is none.
         created: Date of creation as stated.
         modified: Date of change as stated.
@@ -50,6 +51,7 @@ class StructuredData:
 
     type: str | None = None
     is_article: bool = False
+    is_thing: bool = False
     published: str = ""
     created: str = ""
     modified: str = ""
@@ -66,7 +68,12 @@ class SchemaTypes:
 
     def __init__(self, reading: PageReadingSection) -> None:
         self._article = {name.lower(): rank for rank, name in enumerate(reading.article_types)}
+        self._things = frozenset(name.lower() for name in reading.thing_types)
         self._container = frozenset(name.lower() for name in reading.container_types)
+
+    def is_thing(self, name: str | None) -> bool:
+        """Whether a type is of a thing that has a day of publication of its own: a book, a film."""
+        return name is not None and name.lower() in self._things
 
     def is_article(self, name: str) -> bool:
         """Whether a type is of the article family."""
@@ -118,7 +125,7 @@ def read_structured_data(
     best_name = best[3] if best else None
     is_article = best_name is not None and types.is_article(best_name)
     if not typed:
-        return StructuredData(type=best_name, is_article=is_article)
+        return StructuredData(type=best_name, is_article=is_article, is_thing=types.is_thing(best_name))
     by_id = {item["@id"]: item for item in objects if isinstance(item.get("@id"), str) and len(item) > 1}
     main = objects[min(typed)[1]]
     published = _text(main.get("datePublished")) or _first_text(objects, "datePublished")
@@ -128,6 +135,7 @@ def read_structured_data(
     return StructuredData(
         type=best_name,
         is_article=is_article,
+        is_thing=types.is_thing(best_name),
         published=published,
         created=_text(main.get("dateCreated")) or _text(main.get("uploadDate")),
         modified=_text(main.get("dateModified")),

@@ -1,14 +1,14 @@
 """BM25 over the candidates of one query, and how like one another they are.
 
 In: candidates. Out: a ``Corpus`` that is built once a query and answers with numbers a candidate: how well words of a
-query are met in it, which share of them it has, and how like each other candidate it is.
+query are met in it, which share of them it has, how much of it repeats them, and how like each other candidate it is.
 Source: Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond (2009).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -29,13 +29,15 @@ class Corpus:
 
         Args:
             candidates: Of one query.
-            section: ``k1`` and ``b`` of BM25, and how often a word of a title counts.
+            section: The parameters of BM25, and how often a word of a title counts.
         """
-        self._k1, self._b = section.k1, section.b
+        self._section = section
+        self._asked: tuple[tuple[str, ...], NDArray[np.float64]] | None = None
         self._folded: list[str] = []
-        self._titles: list[frozenset[str]] = []
+        self._titles: list[Counter[str]] = []
         self._counts: list[dict[str, float]] = []
         lengths: list[float] = []
+        sizes: list[int] = []
         for candidate in candidates:
             title, text = fold(candidate.title), fold(candidate.text)
             head, body = divide(title), divide(text)
@@ -43,28 +45,58 @@ class Corpus:
             for token in head:
                 counts[token] = counts.get(token, 0.0) + section.title_weight
             self._folded.append(f" {title} \n {text} ")
-            self._titles.append(frozenset(head))
+            self._titles.append(Counter(head))
+            sizes.append(len(body) + len(head))
             self._counts.append(counts)
             lengths.append(len(body) + section.title_weight * len(head))
         self._lengths = np.array(lengths, dtype=np.float64)
+        self._sizes = np.array(sizes, dtype=np.float64)
 
     def scores(self, query_tokens: Sequence[str]) -> NDArray[np.float64]:
-        """BM25 of each candidate, 0 where it has none of the words; a word that is asked twice counts twice.
+        """BM25+ of each candidate as a share of its upper bound: 0 without any of the words, towards 1 with all.
 
-        A word is met by its plural and singular too. The inverse document frequency is that of the candidates, in the
-        form that is never negative.
+        The bound makes the scores of different queries comparable. ``floor`` is what one occurrence counts at least
+        (Lv and Zhai, Lower-Bounding Term Frequency Normalization, 2011), so that a word which is there at all counts
+        more than its repetition. A word is also found in its other inflections, and counts once however often the query
+        has it.
+        The inverse document frequency assumes ``others`` documents without any of the words beside the candidates:
+        among three candidates alone, a word that two of them have would count nearly nothing.
         """
-        wanted = Counter(query_tokens)
+        wanted = tuple(dict.fromkeys(query_tokens))
         if not wanted or not self._counts:
             return np.zeros(len(self._counts))
-        forms = [forms_of(token) for token in wanted]
-        times = np.array([[sum(counts.get(form, 0.0) for form in one) for one in forms] for counts in self._counts])
+        times = self._times(wanted)
+        section = self._section
         have = np.count_nonzero(times, axis=0)
-        idf = np.log1p((len(self._counts) - have + 0.5) / (have + 0.5)) * np.array(list(wanted.values()))
+        idf = np.log1p((len(self._counts) + section.others - have + 0.5) / (have + 0.5))
         # Where no candidate has a word, any length will do.
-        longer = self._k1 * (1 - self._b + self._b * self._lengths / (self._lengths.mean() or 1.0))
-        met = times * (self._k1 + 1) / np.maximum(times + longer[:, None], _TINY)
-        return np.asarray(met @ idf, dtype=np.float64)
+        longer = section.k1 * (1 - section.b + section.b * self._lengths / (self._lengths.mean() or 1.0))
+        saturated = times / np.maximum(times + longer[:, None], _TINY)
+        met = np.where(times > 0, section.floor + (1 - section.floor) * saturated, 0.0)
+        return np.asarray(met @ (idf / idf.sum()), dtype=np.float64)
+
+    def kept(self, query_tokens: Sequence[str]) -> NDArray[np.float64]:
+        """Share of its score that each candidate keeps, 0 to 1: 1 unless it repeats the query instead of answering.
+
+        What counts is the share of its tokens that repeat words of the query; the first of each field is none. Prose
+        about a subject names it in some of its sentences. A text that mostly repeats a query is written to be found.
+        """
+        wanted = tuple(dict.fromkeys(query_tokens))
+        if not wanted or not self._counts:
+            return np.ones(len(self._counts))
+        in_title = _times(wanted, self._titles)
+        in_text = self._times(wanted) - self._section.title_weight * in_title
+        again = (np.maximum(in_title - 1, 0) + np.maximum(in_text - 1, 0)).sum(axis=1)
+        section = self._section
+        beyond = again / np.maximum(self._sizes, 1.0) - section.repetition_least
+        costs = np.clip(beyond / (section.repetition_full - section.repetition_least), 0.0, 1.0)
+        return np.asarray(1.0 - section.repetition_cost * costs, dtype=np.float64)
+
+    def _times(self, wanted: tuple[str, ...]) -> NDArray[np.float64]:
+        """How often each candidate has each word, by the weight of the title; kept for the next question."""
+        if self._asked is None or self._asked[0] != wanted:
+            self._asked = wanted, _times(wanted, self._counts)
+        return self._asked[1]
 
     def overlap(self, tokens: Sequence[str]) -> NDArray[np.float64]:
         """Share of the tokens that a candidate has in its title or text, 0 to 1; 0 without tokens."""
@@ -111,6 +143,11 @@ class Corpus:
         cosine = np.clip(vectors @ vectors.T, 0.0, 1.0)
         np.fill_diagonal(cosine, 1.0)
         return np.asarray(cosine, dtype=np.float64)
+
+
+def _times(wanted: Sequence[str], having: Sequence[Mapping[str, float]]) -> NDArray[np.float64]:
+    forms = [forms_of(token) for token in wanted]
+    return np.array([[sum(counts.get(form, 0.0) for form in one) for one in forms] for counts in having])
 
 
 def _shares(tokens: Sequence[str], having: Sequence[Container[str]]) -> NDArray[np.float64]:

@@ -1,7 +1,8 @@
-"""The transparent order of candidates: what the vectors say, what the words say, and a few boosts that show.
+"""The relevance of candidates: what the words say, what the retriever's scores say, and a few boosts that show.
 
 In: candidates, their corpus, the query and when it was asked. Out: one ``Fused`` a candidate, in their order, with all
-parts of its score and why in words. No model and nothing learnt: this order stands where trees are off or unsure.
+parts of its score and why in words. No model and nothing learnt. Scores are from 0 to 1 and mean the same for every
+query: 0 has none of its words.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from handlers.ranking.tokens import fold
 
 # White space before a sign is matched from the beginning of its run only: otherwise a run takes quadratic time.
 _SEPARATOR = re.compile(r"(?<!\s)\s++[-–—:·•»/]++\s+|(?:(?<!\s)\s++)?(?:[|｜]|::)\s*|_{1,3}")
+_LEAST_REACH = 0.01
+"""Relevance of the nearest candidate where none has a word of the query: the retriever's order is left."""
 _DAY = 86_400.0
 _AHEAD = 2.0
 """Days that a date may lie ahead, for zones and early editions; what is dated later is no news."""
@@ -34,12 +37,12 @@ class Fused:
 
     Attributes:
         vector: Similarity as the retriever gave it; None where unknown.
-        bm25: As Robertson has it, not normalised; 0 where BM25 is off.
+        bm25: As a share of its upper bound, 0 to 1; 0 where BM25 is off.
         keyword_boost: Added for keywords in the title, and for words that stand together as they were asked.
         temporal_boost: Added for what is new, where that is wanted.
         keyword_overlap: Share of the keywords in title or text, 0 to 1.
         exact_title: Whether the title is what was asked for.
-        score: By which candidates are ordered, the higher the better; from 0 to 1 without the boosts.
+        score: Relevance, 0 to 1, the higher the better.
         because: Why it is where it is, for people.
     """
 
@@ -75,16 +78,12 @@ def fuse(
     if not candidates:
         return ()
     nearness, overlap = _nearness(candidates), corpus.overlap(query.keywords)
-    nearest = int(np.argmax(nearness))
-    if not section.enabled:
-        nothing = _Words(
-            bm25=0.0, share=0.0, keyword_boost=0.0, temporal_boost=0.0, recent=False, exact_title=False, together=False
-        )
-        words, weight = [nothing] * len(candidates), 0.0
-    else:
-        words = _words(candidates, corpus, query, now, section)
-        # Where no candidate has any of the words, the vectors know more than nobody.
-        weight = section.weight if any(each.bm25 > 0 for each in words) else 0.0
+    nearest = None if nearness is None else int(np.argmax(nearness))
+    words = _words(candidates, corpus, query, now, section) if section.enabled else [_NO_WORDS] * len(candidates)
+    # The vectors say which candidate is nearer than another one, and the words how near the best one is.
+    reach = max(_LEAST_REACH, *(each.bm25 for each in words)) if section.enabled else 1.0
+    weight = section.weight if section.enabled and nearness is not None else float(section.enabled)
+    near = np.zeros(len(candidates)) if nearness is None else nearness * reach
     return tuple(
         Fused(
             vector=candidate.similarity,
@@ -93,15 +92,20 @@ def fuse(
             temporal_boost=of_words.temporal_boost,
             keyword_overlap=float(overlap[place]),
             exact_title=of_words.exact_title,
-            score=(1 - weight) * float(nearness[place])
-            + weight * of_words.share
-            + of_words.keyword_boost
-            + of_words.temporal_boost
-            + (section.exact_title_boost if of_words.exact_title else 0.0),
-            because=_because(candidate, of_words, float(overlap[place]), query, place == nearest),
+            score=_score(weight * of_words.bm25 + (1 - weight) * float(near[place]), of_words, section),
+            because=_because(of_words, float(overlap[place]), query, nearest=place == nearest),
         )
         for place, (candidate, of_words) in enumerate(zip(candidates, words, strict=True))
     )
+
+
+def _score(base: float, words: _Words, section: Bm25Section) -> float:
+    """The boosts take their shares of what is left up to 1; then a text pays for its repetitions."""
+    exact_title = section.exact_title_boost if words.exact_title else 0.0
+    left = 1.0 - base
+    for boost in (words.keyword_boost, exact_title, words.temporal_boost * base):
+        left *= 1.0 - min(boost, 1.0)
+    return (1.0 - left) * words.kept
 
 
 def age_in_days(date: str | None, now: datetime) -> float | None:
@@ -126,13 +130,14 @@ def _age(date: str | None, now: datetime) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Words:
-    """What the words say of one candidate: ``share`` is its BM25 as a share of the best one's.
+    """What the words say of one candidate.
 
-    ``recent`` is told of what has at least half of the boost: some of it is left after years.
+    ``recent`` is told of what has at least half of the boost: some of it is left after years. ``kept`` is the share of
+    its score that a text keeps which repeats the query.
     """
 
     bm25: float
-    share: float
+    kept: float
     keyword_boost: float
     temporal_boost: float
     recent: bool
@@ -140,11 +145,15 @@ class _Words:
     together: bool
 
 
+_NO_WORDS = _Words(
+    bm25=0.0, kept=1.0, keyword_boost=0.0, temporal_boost=0.0, recent=False, exact_title=False, together=False
+)
+
+
 def _words(
     candidates: Sequence[Candidate], corpus: Corpus, query: ReadQuery, now: datetime | None, section: Bm25Section
 ) -> list[_Words]:
-    scores = corpus.scores(query.keywords)
-    best = float(scores.max()) or 1.0
+    scores, kept = corpus.scores(query.keywords), corpus.kept(query.keywords)
     in_title = corpus.title_overlap(query.keywords)
     together = corpus.phrases(query.phrases or query.neighbours)
     without_site = _without_site(query.text, query.folded)
@@ -153,7 +162,7 @@ def _words(
     return [
         _Words(
             bm25=float(scores[place]),
-            share=float(scores[place]) / best,
+            kept=float(kept[place]),
             keyword_boost=section.keyword_boost * float(in_title[place]) + for_together * float(together[place]),
             temporal_boost=boosts[place],
             recent=0 < boosts[place] >= section.temporal_boost / 2,
@@ -181,17 +190,16 @@ def _without_site(title: str, folded: str) -> tuple[str, ...]:
     return tuple(part for part in kept if 2 * len(part) > len(folded))
 
 
-def _nearness(candidates: Sequence[Candidate]) -> NDArray[np.float64]:
-    """What the retriever says, 0 to 1 within the candidates: its scores, else its order.
+def _nearness(candidates: Sequence[Candidate]) -> NDArray[np.float64] | None:
+    """What the retriever's scores say, 0 to 1 within the candidates; None without scores.
 
     Embedders and foreign retrievers have scales of their own, so only where a score lies between the least and the
-    greatest counts.
+    greatest counts. The order of candidates without scores says nothing: many sources list theirs by date or by name.
     """
     scores = np.array([math.nan if each.similarity is None else each.similarity for each in candidates])
     known = np.isfinite(scores)
     if not known.any():
-        places = np.array([candidate.position for candidate in candidates], dtype=np.float64)
-        return np.asarray(1.0 - places / (places.max() + 1.0), dtype=np.float64)
+        return None
     # Halved, for the span of what a foreign retriever says may be more than a float holds.
     scores = np.where(known, scores, scores[known].min()) / 2
     span = scores.max() - scores.min()
@@ -205,9 +213,7 @@ def _temporal(date: str | None, query: ReadQuery, now: datetime | None, section:
     return float(section.temporal_boost * 0.5 ** (age / section.half_life_days))
 
 
-def _because(
-    candidate: Candidate, of_words: _Words, overlap: float, query: ReadQuery, nearest: bool
-) -> tuple[str, ...]:
+def _because(of_words: _Words, overlap: float, query: ReadQuery, *, nearest: bool) -> tuple[str, ...]:
     signs, asked = [], len(query.keywords)
     if of_words.exact_title:
         signs.append("title is the query")
@@ -216,7 +222,9 @@ def _because(
     if of_words.together:
         signs.append("has the quoted phrase" if query.phrases else "has the words side by side")
     if nearest:
-        signs.append("nearest by vector" if candidate.similarity is not None else "first of the retriever")
+        signs.append("best score of the retriever")
     if of_words.recent:
         signs.append("recent")
+    if of_words.kept < 1:
+        signs.append("repeats words of the query, which counts against it")
     return tuple(signs)

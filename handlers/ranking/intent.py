@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from handlers.ranking.sections import IntentSection
-from handlers.ranking.tokens import fold, tokenize, words_of
+from handlers.ranking.tokens import fold, keywords_of, tokenize, words_of
 from handlers.results.words import is_ideographic
 from schemas.ranking import Intent, IntentNote
 
@@ -65,13 +65,12 @@ def read_query(query: str, section: IntentSection, stop_words: frozenset[str] = 
     """
     folded = fold(query)
     tokens, words = tuple(tokenize(query)), tuple(words_of(query))
-    keywords = tuple(dict.fromkeys(token for token in tokens if token not in stop_words))
     return ReadQuery(
         text=query,
         folded=folded,
         tokens=tokens,
         words=words,
-        keywords=keywords or tuple(dict.fromkeys(tokens)),
+        keywords=keywords_of(folded, stop_words),
         phrases=_quoted(query),
         numbers=_numbers(query),
         question_words=_found(folded, section.question_words),

@@ -18,7 +18,7 @@ from handlers.prompts.model_tasks import ModelTask
 from handlers.prompts.replies import json_object
 from handlers.prompts.template import Block, Template, cleaned, render
 from handlers.ranking.candidate import Candidate
-from handlers.ranking.sections import ModelRankingSection
+from handlers.ranking.sections import Bm25Section, ModelRankingSection
 from handlers.trust.forgery import fit_to_show, without_labels
 from schemas.event import Score
 from schemas.needs import AskModel
@@ -57,8 +57,18 @@ def ask_judge(
     template: Template,
     task: ModelTask,
     section: ModelRankingSection,
+    bm25: Bm25Section,
 ) -> AskModel:
-    """The question about these candidates, numbered from 1 as they come, each in a block that its text can't leave."""
+    """The question about these candidates, numbered from 1 as they come, each in a block that its text can't leave.
+
+    Args:
+        shown: The candidates.
+        read: The query.
+        template: Of the prompt.
+        task: How a model is asked.
+        section: How much of a passage is shown.
+        bm25: By which the offline judge counts words.
+    """
     most = section.max_characters
     passages = [
         (_line(candidate.title, _TITLE_CHARACTERS), _line(excerpt(_text(candidate), read.keywords, most), most))
@@ -73,7 +83,7 @@ def ask_judge(
     messages = render(template, {}, {"passages": blocks, "query": query}, max_characters=2 * _QUERY_CHARACTERS)
     facts = {
         "words": list(read.keywords),
-        "phrases": list(read.phrases),
+        "bm25": bm25.model_dump(),
         "passages": [{"title": title, "text": text} for title, text in passages],
     }
     return AskModel(TASK, template.version, messages, facts, task.max_tokens, task.temperature, schema=REPLY_SCHEMA)

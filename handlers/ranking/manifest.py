@@ -54,10 +54,10 @@ class Feature(IntEnum):
     URL_LENGTH = 13, "Characters of the address.", NEVER
 
     VECTOR_SIMILARITY = 14, "Cosine of its nearest point, or the retriever's own score.", UNKNOWN
-    BM25_SCORE = 15, "BM25 over the candidates of the query, as it is.", NEVER
-    KEYWORD_BOOST = 16, "Added to the fused score for keywords in the title and for words side by side.", NEVER
-    TEMPORAL_BOOST = 17, "Added to the fused score for being new.", NEVER
-    COMBINED_SCORE = 18, "The fused score of vectors, BM25 and boosts.", NEVER
+    BM25_SCORE = 15, "BM25 over the candidates of the query, as a share of its upper bound.", NEVER
+    KEYWORD_BOOST = 16, "Boost of the fused score for keywords in the title and for words side by side.", NEVER
+    TEMPORAL_BOOST = 17, "Boost of the fused score for being new.", NEVER
+    COMBINED_SCORE = 18, "The fused score of vectors, BM25 and boosts, 0 to 1.", NEVER
     KEYWORD_OVERLAP = 19, "Share of the query's keywords that the candidate holds.", NEVER
     EXACT_TITLE_MATCH = 20, "1 where the title is what was asked for.", NEVER
 
@@ -97,8 +97,8 @@ TOTAL_FEATURES_PHASE_A = 29
 TOTAL_FEATURES_PHASE_C = 41
 """Columns with the trust block (R-240)."""
 
-VERSION_PHASE_A = "ranking-features-29.v1"
-VERSION_PHASE_C = "ranking-features-41.v1"
+VERSION_PHASE_A = "ranking-features-29.v2"
+VERSION_PHASE_C = "ranking-features-41.v2"
 """How ``RankingCompleted.features`` are to be read: always all of them, whatever the model in force looks at."""
 
 FEATURES_OF = {

@@ -24,12 +24,13 @@ def diversify(
     Args:
         scores: Relevance, on any scale; taken as the share of the way from the least to the most.
         likeness: 0 to 1, n x n.
-        weight: Of relevance, 0 to 1; the greatest likeness to one already chosen has the rest, and is subtracted.
+        weight: Of relevance, 0 to 1; being unlike the likest one already chosen has the rest.
         most: How many to choose.
 
     Returns:
-        Index and score, ``weight * relevance - (1 - weight) * likeness``, in the order chosen. Of equals the first
-        comes first. With a weight of 1 the order is that of the scores.
+        Index and score, ``weight * relevance + (1 - weight) * (1 - likeness)``, in the order chosen: that of the source
+        with a constant added, so that it is from 0 to 1. Of equals the first comes first. With a weight of 1 the order
+        is that of the scores.
 
     >>> [index for index, _ in diversify([3, 2, 1], np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]]), 0.5, 3)]
     [0, 2, 1]
@@ -40,7 +41,7 @@ def diversify(
     open_ = np.ones(len(relevance), dtype=bool)
     chosen: list[tuple[int, float]] = []
     for _ in range(min(most, len(relevance))):
-        worth = weight * relevance - (1 - weight) * nearest
+        worth = weight * relevance + (1 - weight) * (1 - nearest)
         # The first is the most relevant at any weight.
         index = int(np.argmax(np.where(open_, worth if chosen else raw, -np.inf)))
         chosen.append((index, float(worth[index])))

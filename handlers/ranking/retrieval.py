@@ -15,12 +15,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from handlers.indexing.points import SUMMARY
-from handlers.page.dates import parse_date
 from handlers.page.links import canonical_url
+from handlers.page.moments import MomentReader, stated_moment
 from handlers.ranking.candidate import Candidate
 from handlers.ranking.filters import BadFilter, fits, read_filters
 from handlers.ranking.judge import excerpt
 from handlers.ranking.sections import RetrievalSection
+from handlers.results.day_order import origin_of
 from schemas.needs import SearchVectors
 from schemas.queries import CandidateTrust, RankingCandidate, RankingRequested, cts_score_of
 from schemas.replies import VectorHit
@@ -79,6 +80,7 @@ def take_given(
     section: RetrievalSection,
     words: Sequence[str] = (),
     most_shown: int | None = None,
+    moments: MomentReader | None = None,
 ) -> tuple[Candidate, ...]:
     """The candidates of a request, all of them, by their retriever's scores; in their own order where one has none.
 
@@ -87,6 +89,7 @@ def take_given(
         section: How much of a text is ranked; of a longer one that is the part with the most of the words.
         words: Of the query, folded.
         most_shown: Characters of the passage, which is chosen in the same way; None for all that is ranked.
+        moments: Reads dates that are written in words; without it only ISO 8601 is read.
     """
     documents: dict[str, _Document] = {}
     given = list(candidates)
@@ -103,7 +106,7 @@ def take_given(
             passage="",
             summary=candidate.summary.strip(),
             author=_names(candidate.author),
-            date=_date(candidate.date),
+            date=_written_date(candidate.date, candidate.url, moments),
             site_name=(candidate.site_name or "").strip() or None,
             similarity=candidate.score,
             position=0,
@@ -234,8 +237,16 @@ def _names(value: object) -> tuple[str, ...]:
     return tuple(name for item in listed[:_MAX_AUTHORS] if (name := _text(item)))
 
 
+def _written_date(value: object, url: str, moments: MomentReader | None) -> str | None:
+    if moments is None or not isinstance(value, str):
+        return _date(value)
+    found = moments.read(value, origin_of(url, (), None, moments.patterns))
+    return None if found is None else found.isoformat()
+
+
 def _date(value: object) -> str | None:
-    return parse_date(value) if isinstance(value, str) else None
+    found = stated_moment(value) if isinstance(value, str) else None
+    return None if found is None else found.isoformat()
 
 
 def _trust(value: object) -> CandidateTrust | None:

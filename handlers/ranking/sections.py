@@ -41,8 +41,12 @@ class Bm25Section(Section):
     )
     k1: float = Field(gt=0, le=5, description="How soon more of the same word stops counting.")
     b: float = Field(ge=0, le=1, description="How much long texts are held against themselves.")
+    floor: float = Field(ge=0, le=1, description="What one occurrence of a word counts at least, of at most 1.")
+    others: int = Field(
+        ge=0, le=100_000, description="Documents without any of the words that are assumed beside the candidates."
+    )
     title_weight: float = Field(ge=0, le=20, description="How often a word of the title counts.")
-    weight: float = Field(ge=0, le=1, description="Of BM25 in the fused score; the vectors have the rest.")
+    weight: float = Field(ge=0, le=1, description="Of BM25 in the fused score; the retriever's scores have the rest.")
     keyword_boost: float = Field(ge=0, le=1, description="Added for all of the query's keywords in the title.")
     neighbour_boost: float = Field(
         ge=0, le=1, description="Added where all neighbouring words of a query without quotes stand together."
@@ -51,6 +55,13 @@ class Bm25Section(Section):
     exact_title_boost: float = Field(ge=0, le=2, description="Added where the title is what was asked for.")
     temporal_boost: float = Field(ge=0, le=1, description="Added for a document of today where the query wants news.")
     half_life_days: float = Field(gt=0, description="After which half of it is left.")
+    repetition_least: float = Field(
+        ge=0, le=1, description="Share of a text that repeats words of the query, from which it costs."
+    )
+    repetition_full: float = Field(ge=0, le=1, description="Share from which it costs all of repetition_cost.")
+    repetition_cost: float = Field(
+        ge=0, le=1, description="Share of its score that a text loses at most that repeats the query."
+    )
 
 
 class IntentPoints(Section):
@@ -90,6 +101,15 @@ class ModelRankingSection(Section):
     offline_weight: float = Field(ge=0, le=1, description="The same for the offline judge.")
 
 
+class TrustSection(Section):
+    """How much trust counts between results of like relevance (R-244)."""
+
+    weight: float = Field(
+        ge=0, le=1, description="Share of its relevance that a result with a CTS of 0 loses in the order; 0: no part."
+    )
+    unknown: int = Field(ge=0, le=100, description="CTS that stands for an unknown one.")
+
+
 class TreesSection(Section):
     """The trees that re-rank (R-240 to R-245)."""
 
@@ -106,6 +126,9 @@ class MmrSection(Section):
     specific: float = Field(ge=0, le=1, description="Weight of relevance for SPECIFIC queries; likeness has the rest.")
     exploratory: float = Field(ge=0, le=1, description="Weight of relevance for EXPLORATORY queries.")
     balanced: float = Field(ge=0, le=1, description="Weight of relevance for the others.")
+    copy_likeness: float = Field(
+        gt=0, le=1, description="Likeness from which a result is a copy, and follows the others that are relevant."
+    )
 
 
 class RankingSection(Section):
@@ -117,12 +140,18 @@ class RankingSection(Section):
     intent: IntentSection = Field(description="What tells intents apart.")
     model_ranking: ModelRankingSection = Field(description="Ranking by a language model.")
     trees: TreesSection = Field(description="Re-ranking by trees.")
+    trust: TrustSection = Field(description="Trust between results of like relevance.")
     mmr: MmrSection = Field(description="Diversity.")
+    least_relevance: float = Field(
+        ge=0, le=1, description="Relevance below which a result does not count as relevant to the query."
+    )
 
     @model_validator(mode="after")
     def _goes_together(self) -> Self:
         if self.retrieval.points > self.retrieval.most_points:
             raise ValueError("retrieval.points has to be at most retrieval.most_points")
+        if self.bm25.repetition_least >= self.bm25.repetition_full:
+            raise ValueError("bm25.repetition_least has to be less than bm25.repetition_full")
         intent = self.intent
         if not intent.short_words < intent.long_words <= intent.very_long_words:
             raise ValueError(

@@ -21,7 +21,7 @@ from handlers.ranking.fusion import Fused, fuse
 from handlers.ranking.intent import ReadQuery, read_query
 from handlers.ranking.judge import combine, read_ranking_reply
 from handlers.ranking.mmr import diversify, weight_of
-from handlers.ranking.sections import ModelRankingSection, RankingSection, TreesSection
+from handlers.ranking.sections import ModelRankingSection, RankingSection, TreesSection, TrustSection
 from handlers.ranking.trees import RankingModel, confidence_of
 from schemas.llm import LlmCall
 from schemas.ranking import StageName, StageNote, StageOutcome, TreesNote
@@ -60,6 +60,7 @@ class Standing:
     Attributes:
         order: Their places in ``Weighed.candidates``, the best first.
         scores: The score of each candidate that the order follows.
+        relevance: How relevant each candidate is to the query, 0 to 1, by words, retriever and judge.
         stage_scores: By stage, in the order of the stages, what it gave each candidate; None where it gave nothing.
         judged: The judge's own scores by candidate; None where nobody was asked, or the answer was none.
         features: What the trees were shown, or would have been: a row for each candidate.
@@ -70,6 +71,7 @@ class Standing:
 
     order: tuple[int, ...]
     scores: Scores
+    relevance: Scores
     stage_scores: Mapping[str, Sequence[float | None]]
     notes: tuple[StageNote, ...]
     judged: tuple[float | None, ...] | None = None
@@ -105,7 +107,9 @@ def weigh(
     stage_scores: dict[str, Sequence[float | None]] = {"vector": [each.vector for each in fused]}
     if section.bm25.enabled:
         stage_scores["bm25"] = [each.bm25 for each in fused]
-        because = f"words count {section.bm25.weight:g}, what the retriever says {1 - section.bm25.weight:.3g}"
+        because = "words alone count, for no candidate has a score of the retriever"
+        if any(each.vector is not None for each in fused):
+            because = f"words count {section.bm25.weight:g}, the retriever's scores {1 - section.bm25.weight:.3g}"
         note = StageNote(stage=StageName.BM25, outcome=StageOutcome.RAN, because=because)
     else:
         note = StageNote(stage=StageName.BM25, outcome=StageOutcome.OFF, because="bm25.enabled is false")
@@ -115,7 +119,7 @@ def weigh(
     if section.mmr.enabled:
         _, weight = _mmr_weight(query, fused, order, section)
         preview = tuple(score for _, score in sorted(diversify(scores, likeness, weight, len(scores))))
-    standing = Standing(order, scores, stage_scores, (note,))
+    standing = Standing(order, scores, scores, stage_scores, (note,))
     return Weighed(query, candidates, fused, likeness, standing, preview, now)
 
 
@@ -167,6 +171,7 @@ def after_judge(standing: Standing, reply: ModelReply | ModelFailed, ranking: Mo
         _noted(standing, StageName.RANKING, StageOutcome.RAN, f"{who} scored {len(said)} of the best {len(shown)}"),
         order=_by(scores, standing.order),
         scores=scores,
+        relevance=scores,
         stage_scores={**standing.stage_scores, "ranking": scores},
         judged=tuple(judged.get(place) for place in range(len(scores))),
         llm=reply.call,
@@ -199,26 +204,56 @@ def after_trees(weighed: Weighed, standing: Standing, trees: TreesSection, model
     return replace(ran, order=_by(scores, standing.order), scores=scores)
 
 
-def after_diversity(weighed: Weighed, standing: Standing, section: RankingSection, most: int) -> Standing:
-    """The fourth stage: who is most relevant and least like what stands above; no more than ``most`` are left.
+def after_trust(weighed: Weighed, standing: Standing, section: TrustSection) -> Standing:
+    """Trust decides between candidates of like relevance (R-244): each loses a small share by its lack of it.
 
-    Trust passes through: it is no argument here (C-39).
+    As a share it moves no irrelevant candidate above a relevant one. Without a known CTS nothing changes (R-234), nor
+    where the trees have decided: they weigh trust themselves, or know nothing of it (R-241).
+    """
+    known = [candidate.cts_score for candidate in weighed.candidates]
+    if not section.weight or _ran(standing, StageName.TREES) or not any(score is not None for score in known):
+        return standing
+    scores = tuple(
+        relevance * (1 - section.weight * (1 - (section.unknown if score is None else score) / 100))
+        for relevance, score in zip(standing.relevance, known, strict=True)
+    )
+    order = _by(scores, standing.order)
+    return replace(standing, order=order, scores=scores, stage_scores={**standing.stage_scores, "trust": scores})
+
+
+def after_diversity(weighed: Weighed, standing: Standing, section: RankingSection, most: int) -> Standing:
+    """The fourth stage: the most relevant and least like those above; no more than ``most`` are left.
+
+    Copies of a result above follow the relevant results that say something else. What is not relevant keeps its order
+    below them: being unlike them is no merit. Trust is no argument of the choice (C-39) beyond the scores given.
     """
     if not section.mmr.enabled:
         off = _noted(standing, StageName.MMR, StageOutcome.OFF, "mmr.enabled is false")
         return _compared(weighed, replace(off, order=standing.order[:most]), section, most)
     asked, weight = _mmr_weight(weighed.query, weighed.fused, standing.order, section)
-    chosen = _diversified(weighed, standing.order, standing.scores, weight, most)
+    relevant: tuple[int, ...] = standing.order
+    rest: tuple[int, ...] = ()
+    if not _ran(standing, StageName.TREES):
+        relevant = tuple(place for place in standing.order if standing.relevance[place] >= section.least_relevance)
+        rest = tuple(place for place in standing.order if standing.relevance[place] < section.least_relevance)
+    chosen = _diversified(weighed, relevant, standing.scores, weight, section.mmr.copy_likeness)
     given = dict(chosen)
     scores = tuple(given.get(place) for place in range(len(standing.scores)))
     because = f"relevance counts {weight:g}, likeness to what stands above {1 - weight:.3g}: the query is {asked}"
     ran = replace(
         _noted(standing, StageName.MMR, StageOutcome.RAN, because),
-        order=tuple(place for place, _ in chosen),
+        order=(*given, *rest)[:most],
         scores=tuple(given.get(place, score) for place, score in enumerate(standing.scores)),
         stage_scores={**standing.stage_scores, "mmr": scores},
     )
     return _compared(weighed, ran, section, most)
+
+
+def nothing_relevant(standing: Standing, section: RankingSection) -> bool:
+    """Whether no candidate is relevant to the query, or there are none; False where only the retriever has scored."""
+    if standing.order and not (_ran(standing, StageName.BM25) or _ran(standing, StageName.RANKING)):
+        return False
+    return all(standing.relevance[place] < section.least_relevance for place in standing.order)
 
 
 def _numbered(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
@@ -249,24 +284,37 @@ def _compared(weighed: Weighed, standing: Standing, section: RankingSection, mos
     order: Sequence[int] = ordered[:most]
     if section.mmr.enabled:
         _, weight = _mmr_weight(weighed.query, weighed.fused, ordered, section)
-        order = [place for place, _ in _diversified(weighed, ordered, scores, weight, most)]
+        chosen = _diversified(weighed, ordered, scores, weight, section.mmr.copy_likeness)
+        order = [place for place, _ in chosen[:most]]
     shared = len(set(order) & set(standing.order)) / len(standing.order)
     return replace(standing, trees=trees.model_copy(update={"agreement": round(shared, 4)}))
 
 
 def _diversified(
-    weighed: Weighed, order: Sequence[int], scores: Scores, weight: float, most: int
+    weighed: Weighed, order: Sequence[int], scores: Scores, weight: float, copy_likeness: float
 ) -> list[tuple[int, float]]:
-    """Candidates with their scores, chosen in the order in which they stand, so that ties keep it."""
+    """Candidates with their scores, chosen in the order in which they stand, so that ties keep it; then the copies."""
     likeness = weighed.likeness[np.ix_(order, order)]
-    chosen = diversify([scores[place] for place in order], likeness, weight, most)
-    return [(order[at], score) for at, score in chosen]
+    distinct: list[int] = []
+    first: list[tuple[int, float]] = []
+    copies: list[tuple[int, float]] = []
+    for at, score in diversify([scores[place] for place in order], likeness, weight, len(order)):
+        if distinct and likeness[at, distinct].max() >= copy_likeness:
+            copies.append((order[at], score))
+        else:
+            distinct.append(at)
+            first.append((order[at], score))
+    return first + copies
 
 
 def _features(weighed: Weighed, standing: Standing) -> NDArray[np.float64]:
     return extract_features(
         weighed.query, weighed.candidates, weighed.fused, standing.judged, standing.order, weighed.preview, weighed.now
     )
+
+
+def _ran(standing: Standing, stage: StageName) -> bool:
+    return any(note.stage is stage and note.outcome is StageOutcome.RAN for note in standing.notes)
 
 
 def _by(scores: Sequence[float], before: Sequence[int] | None = None) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from functools import cache
 
 MAX_CHARACTERS = 100_000
@@ -17,6 +17,10 @@ MAX_CHARACTERS = 100_000
 _MAX_TOKEN = 64
 _PIECE = 500
 _SHORTEST_NOUN = 3
+_SHORTEST_VERB = 4
+_SHORTEST_GERMAN = 6
+_VERB_ENDINGS = ("ing", "ed", "e")
+_VOWELS, _NEVER_DOUBLED = "aeiou", "aeiouwxy"
 
 # Letters, digits and the marks that go with them: vowel signs are no letters to ``\w``, yet parts of words.
 _MARKS = (
@@ -27,6 +31,10 @@ _RUNS = re.compile(rf"[\w{_MARKS}]{{1,{_MAX_TOKEN}}}")
 _POSSESSIVE = re.compile(r"['’]s(?!\w)")
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KATAKANA = "\u30a0-\u30ff"
+_PARTICLE = re.compile(
+    "(?<=[^\\s\u3041-\u309f])[\u3041-\u309f]{1,2}(?![\u3041-\u309f])"
+    "|(?<![\u3041-\u309f])[\u3041-\u309f]{1,2}(?=[^\\s\u3041-\u309f])"
+)
 _HIRAGANA, _HANGUL, _SOUTH_EAST_ASIAN = (
     "\u3041-\u309f",
     "\u1100-\u11ff\uac00-\ud7af",
@@ -54,6 +62,28 @@ def tokenize(text: str) -> list[str]:
 def divide(folded: str) -> list[str]:
     """The tokens of a text that is folded already."""
     return _divided(folded, overlapping=True) if is_undivided(folded) else folded.split()
+
+
+def keywords_of(folded: str, stop_words: Set[str]) -> tuple[str, ...]:
+    """The tokens of a folded query that say something of its subject, each once; all of them where none does.
+
+    Where no spaces divide words, a stop word would leave its halves in the pairs beside it: it is taken out before.
+    Particles of Japanese are taken out by their form, one or two characters of hiragana beside another script.
+
+    >>> keywords_of("when was the dam closed", frozenset({"when", "was", "the"}))
+    ('dam', 'closed')
+    >>> keywords_of("水庫何時關閉", frozenset({"何時"})), keywords_of("京都の紅葉はいつ", frozenset({"いつ"}))
+    (('水庫', '關閉'), ('京都', '紅葉'))
+    """
+    text = folded
+    if is_undivided(folded):
+        found = (word for word in stop_words if len(word) > 1 and word in folded and is_undivided(word))
+        # The longest first: it may hold a shorter one.
+        for word in sorted(found, key=lambda word: (-len(word), word)):
+            text = text.replace(word, " ")
+        text = _PARTICLE.sub(" ", text)
+    kept = tuple(dict.fromkeys(token for token in divide(text) if token not in stop_words))
+    return kept or tuple(dict.fromkeys(divide(folded)))
 
 
 def words_of(text: str) -> list[str]:
@@ -88,13 +118,43 @@ def fold(text: str) -> str:
 
 
 def forms_of(token: str) -> tuple[str, ...]:
-    """A token and what it may be in the other number, by the endings of English nouns (Harman 1991, the S stemmer).
+    """A token and its inflections, by the endings of English nouns (Harman 1991, the S stemmer) and verbs.
 
-    The query's words are looked up in both; documents keep theirs as they are.
+    The query's words are looked up in all of them; documents keep theirs as they are.
 
     >>> forms_of("cities"), forms_of("dog"), forms_of("glass")
     (('cities', 'city', 'citie'), ('dog', 'dogs'), ('glass', 'glasses'))
+    >>> "closed" in forms_of("close"), "close" in forms_of("closing"), "stop" in forms_of("stopped")
+    (True, True, True)
     """
+    forms = _numbers_of(token)
+    if len(token) < _SHORTEST_VERB:
+        return forms
+    # German ends in -e and -en what is one word: entkalke, entkalken.
+    german = (token[:-1],) if token.endswith("en") else (f"{token}n",) if token.endswith("e") else ()
+    return tuple(dict.fromkeys((*forms, *_verb_forms(token), *(german if len(token) >= _SHORTEST_GERMAN else ()))))
+
+
+def _verb_forms(token: str) -> tuple[str, ...]:
+    """Regular forms of what may be an English verb; none of a token with other signs than its letters."""
+    if not (token.isascii() and token.isalpha()) or token.endswith("s"):
+        return ()
+    ending = next((ending for ending in _VERB_ENDINGS if token.endswith(ending)), "")
+    stem = token.removesuffix(ending)
+    if len(stem) < _SHORTEST_NOUN:
+        return ()
+    if not ending:
+        # The last letter is doubled behind one vowel: stop, stopped.
+        doubled = stem[-1] not in _NEVER_DOUBLED and stem[-2] in _VOWELS and stem[-3] not in _VOWELS
+        forms = (f"{stem}ed", f"{stem}ing")
+        return (*forms, f"{stem}{stem[-1]}ed", f"{stem}{stem[-1]}ing") if doubled else forms
+    others = tuple(f"{stem}{other}" for other in _VERB_ENDINGS)
+    if ending == "e":
+        return others
+    return (*others, f"{stem}s", f"{stem}es", stem[:-1] if stem[-1] == stem[-2] else stem)
+
+
+def _numbers_of(token: str) -> tuple[str, ...]:
     if len(token) < _SHORTEST_NOUN or not (token.isascii() and token.isalpha()):
         return (token,)
     if token.endswith("ies"):

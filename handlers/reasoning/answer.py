@@ -44,7 +44,7 @@ class AnswerRules(Rules):
     @cached_property
     def stop_words(self) -> frozenset[str]:
         """Words of a query that say nothing of its subject, in all languages."""
-        return joined_words(self.patterns, "stop_words")
+        return joined_words(self.patterns, "stop_words") | joined_words(self.patterns, "question_fillers")
 
 
 class AnswerOutcome(StrEnum):

@@ -124,6 +124,7 @@ def ask_role(
         ],
         "findings": [asdict(finding) for finding in findings],
         "max_characters": section.answer.max_characters,
+        "quotes": section.answer.quotes.model_dump(),
     }
     messages = role_messages(role, query, sources, findings, section, prompts)
     task = tasks[role]

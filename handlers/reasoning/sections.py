@@ -27,6 +27,24 @@ class CautionSection(Section):
     en: str = Field(min_length=1, max_length=100, description="Put before any other sentence that has none.")
 
 
+class QuotesSection(Section):
+    """Which sentences of the sources answer where no model writes."""
+
+    sentences: int = Field(ge=1, le=100, description="Sentences that are quoted at most.")
+    of_one_source: int = Field(ge=1, le=100, description="Of one source at most.")
+    least_shared: int = Field(
+        ge=1, le=20, description="Words of the question that both have together; all of them where it has fewer."
+    )
+    least_covered: float = Field(
+        ge=0, le=1, description="Share of the question's words that a sentence and its page's title have together."
+    )
+    least_in_sentence: float = Field(ge=0, le=1, description="Share that the sentence has by itself.")
+    of_the_best: float = Field(
+        ge=0, le=1, description="Share that it has of what the best sentence of equally or more trusted sources has."
+    )
+    least_words: int = Field(ge=1, le=50, description="Words of a sentence.")
+
+
 class AnswerSection(Section):
     """How an answer is made of sources."""
 
@@ -34,6 +52,7 @@ class AnswerSection(Section):
     max_findings: int = Field(ge=1, le=100, description="Findings of the analyst that count, the first ones.")
     max_sentences: int = Field(ge=1, le=100, description="Sentences of an answer at most.")
     max_characters: int = Field(ge=50, le=5000, description="Of a finding, a remark or a sentence.")
+    quotes: QuotesSection = Field(description="Which sentences of the sources answer where no model writes.")
     caution: CautionSection = Field(description="Wording of what only LOW sources say.")
 
 

@@ -24,6 +24,11 @@ class RelevanceGateSection(Section):
     least_coverage: float = Field(
         gt=0, le=1, description="Share of a query's terms that the offline judge wants to see."
     )
+    most_irrelevant_coverage: float = Field(
+        ge=0,
+        le=1,
+        description="Share of them up to which it calls a source irrelevant that has some.",
+    )
     plain_words: tuple[str, ...] = Field(description="Words of a query that say little, for the offline judge.")
     same_words: dict[str, tuple[str, ...]] = Field(
         description="Words and phrases that meet one of a query beyond itself, for the offline judge."

@@ -38,6 +38,8 @@ class Address:
         host_listing: The host label that is made of listing words only, where no more than one name is below it: what
             stands deeper says more than the site's name does (C-02).
         navigation: The word that names an account, help or home page.
+        information: The word that names a page about the site, such as contact or returns.
+        offers: The plural in the last segment of what listings offer, such as ``hotels``.
         search: The query holds a search.
         paged: The query numbers a listing's pages.
         identifier: The slug, number or dated path that names one thing, "" where there is none.
@@ -52,6 +54,8 @@ class Address:
     parent: str = ""
     host_listing: str = ""
     navigation: str = ""
+    information: str = ""
+    offers: str = ""
     search: bool = False
     paged: bool = False
     identifier: str = ""
@@ -99,7 +103,10 @@ def read_address(url: str, patterns: CompiledPatterns) -> Address:
         listing=listing,
         host_listing="" if identifier or len(segments) > 1 else _host_listing(host, patterns),
         parent=_parent(segments, identifier, patterns),
-        navigation=_navigation(segments, identifier, patterns) or _subdomain_navigation(host, patterns),
+        navigation=_named_page(segments, identifier, patterns.navigation_words)
+        or _subdomain_navigation(host, patterns),
+        information=_named_page(segments, identifier, patterns.information_words),
+        offers=next((word for word in last if word in patterns.offer_nouns.firsts), ""),
         identifier=identifier,
         name=_name(last, patterns),
         words=len([word for word in last if word not in patterns.facet_words]),
@@ -131,12 +138,12 @@ def _parent(segments: list[list[str]], identifier: str, patterns: CompiledPatter
     return next((only[0] for only in reversed(above) if len(only) == 1 and only[0] in patterns.listing_parents), "")
 
 
-def _navigation(segments: list[list[str]], identifier: str, patterns: CompiledPatterns) -> str:
-    """The word that names navigation, in one of the last two segments; in the last alone where that is a slug or id."""
+def _named_page(segments: list[list[str]], identifier: str, names: frozenset[str]) -> str:
+    """The word that names such a page, in one of the last two segments; in the last alone if it is a slug or id."""
     for segment in reversed(segments[-1:] if identifier else segments[-2:]):
-        if "-".join(segment) in patterns.navigation_words:
+        if "-".join(segment) in names:
             return "-".join(segment)
-        if len(segment) <= _SLUG_WORDS and (named := [word for word in segment if word in patterns.navigation_words]):
+        if len(segment) <= _SLUG_WORDS and (named := [word for word in segment if word in names]):
             return named[0]
     return ""
 

@@ -1,16 +1,20 @@
-"""Days of the calendar in a text (R-031, R-032, C-06).
+"""Days of the calendar as texts write them (R-031, R-032, C-06): the one reader of written dates.
 
-In: a text and a number in it. Out: the day that begins there or has its month's name before it. Days that no calendar
-has, version numbers and phone numbers are none.
+In: a text, and where it comes from. Out: its days. Days that no calendar has, version numbers and phone numbers are
+none. Evidence and publication dates are read by it, and so are months, eras and orders the same everywhere.
 """
 
 from __future__ import annotations
 
+import re
 from calendar import monthrange
+from collections.abc import Iterator
 
+from handlers.results.candidates import Candidate
+from handlers.results.day_order import UNKNOWN, Order, Origin
 from handlers.results.details import DetailPatterns
 from handlers.results.numbers import small_number
-from handlers.results.spans import Detail, Reading
+from handlers.results.spans import Detail, Reading, read_text
 
 LIST_REACH = 6
 """How far the next day of a list stands from the one before it."""
@@ -19,24 +23,74 @@ _YEARS = range(1800, 2101)
 _LEAP_YEAR = 2024
 _LABEL_REACH = 24
 _DAYS_BEYOND_MONTHS = 13
+_MAX_DAYS = 20
+_TOO_MANY_DIGITS = 5
+_SHORT_YEAR = 2
+_REPUBLIC = 1911
+_BUDDHIST = 543
+_BUDDHIST_YEARS = range(2400, 2700)
+_HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
-def read_date(reading: Reading, start: int, floor: int, last_date: int, patterns: DetailPatterns) -> Detail | None:
-    """The day that begins with the number at ``start``; None where there is none.
+def written_days(
+    text: str, patterns: DetailPatterns, origin: Origin = UNKNOWN, limit: int = _MAX_DAYS
+) -> Iterator[Detail]:
+    """The days of a text in order, the one reader of written dates (``find_evidence`` reads other details beside them).
+
+    Args:
+        text: Any text.
+        patterns: How dates are written.
+        origin: Where the text comes from, which decides what comes first in 03/04/2024.
+        limit: Days that are looked for.
+    """
+    reading = read_text(text)
+    floor = last_date = 0
+    for start, end, has_lead in patterns.numbers.find(reading.folded, text)[1]:
+        if start < floor or (start > floor + 1 and reading.is_inside_number(start, has_lead=has_lead)):
+            continue
+        if day := read_day(reading, (start, end, has_lead), floor, last_date, patterns, origin):
+            yield day
+            floor = last_date = day.end
+            limit -= 1
+            if not limit:
+                return
+
+
+def read_day(
+    reading: Reading,
+    number: Candidate,
+    floor: int,
+    last_date: int,
+    patterns: DetailPatterns,
+    origin: Origin = UNKNOWN,
+) -> Detail | None:
+    """The day that a number begins, or has its month's name before it; None where there is none.
 
     The value is ``2024-11-29``, ``--11-29`` without a year, and null where day and month can't be told apart.
 
     Args:
         reading: The text.
-        start: Where a number begins.
+        number: Where the number begins and ends, and whether a word before it says what it is.
         floor: Where the detail before it ends: nothing before belongs to this one.
         last_date: Where the last day ended; days go on in lists without another cue.
         patterns: How dates are written.
+        origin: Where the text comes from.
     """
+    start, end, has_lead = number
+    if has_lead and (day := _date_after_month(reading, start, floor, patterns)):
+        return day
+    return _read_date(reading, start, floor, last_date, patterns, origin) if end - start < _TOO_MANY_DIGITS else None
+
+
+def _read_date(
+    reading: Reading, start: int, floor: int, last_date: int, patterns: DetailPatterns, origin: Origin
+) -> Detail | None:
     if not (found := patterns.dates.match(reading.folded, start)):
         return None
     end, groups = found
     if "cued" in groups and not _has_cue(reading, start, end, last_date, groups, patterns):
+        return None
+    if "republic" in groups and not (origin.is_chinese or _HAN.search(reading.folded)):
         return None
     if not reading.stands_alone(start, end, floor) or _goes_on(reading.folded, start, end):
         return None
@@ -49,12 +103,12 @@ def read_date(reading: Reading, start: int, floor: int, last_date: int, patterns
     if era:
         first = reading.skip_blanks_back(start) - len(era)
         groups["year"] = f"{small_number(groups['year'][-3:]) + patterns.eras[era]:04d}"
-    found_day, value = _value(reading, start, groups, patterns)
+    found_day, value = _value(reading, start, groups, patterns, origin)
     return Detail("date", first, end, value) if found_day else None
 
 
-def date_after_month(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
-    """The day whose month's name stands before the number at ``start``: Nov 29. None where there is none."""
+def _date_after_month(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+    """The day whose month's name stands before the number at ``start``: Nov 29."""
     gap = start
     while gap > floor and start - gap < 3 and reading.folded[gap - 1] in " .,-/":
         gap -= 1
@@ -63,6 +117,8 @@ def date_after_month(reading: Reading, start: int, floor: int, patterns: DetailP
     if not name or first < floor or not (found := patterns.days.match(reading.folded, start)):
         return None
     end, groups = found
+    if name in patterns.short_months and "year" not in groups:
+        return None
     found_day, value = _date(_year(groups), patterns.months[name], small_number(groups["day"]))
     if not found_day or not reading.stands_alone(start, end, start):
         return None
@@ -74,10 +130,19 @@ def _goes_on(folded: str, start: int, end: int) -> bool:
     return folded[end : end + 1] == "-" and folded[end + 1 : end + 2].isdecimal() and "-" in folded[start:end]
 
 
-def _value(reading: Reading, start: int, groups: dict[str, str], patterns: DetailPatterns) -> tuple[bool, str | None]:
+def _value(
+    reading: Reading, start: int, groups: dict[str, str], patterns: DetailPatterns, origin: Origin
+) -> tuple[bool, str | None]:
     year = _year(groups)
     if "first" in groups:
-        return _numeric_date(groups, year)
+        # 1.2.34 is a version far more often than a day; as 01.02.34, or with nothing around it, it is a day.
+        is_short = (
+            len(groups.get("year", "")) == _SHORT_YEAR
+            and min(len(groups["first"]), len(groups["second"])) < _SHORT_YEAR
+        )
+        if groups["mark"] == "." and is_short and not (origin.order == "day" and _is_alone(reading)):
+            return False, None
+        return _numeric_date(groups, year, origin.order)
     if name := groups.get("month_name"):
         month = _month(reading, start, name, groups, patterns)
     else:
@@ -85,7 +150,14 @@ def _value(reading: Reading, start: int, groups: dict[str, str], patterns: Detai
     return _date(year, month, small_number(groups["day"]))
 
 
+def _is_alone(reading: Reading) -> bool:
+    """Whether a text is a number with points and nothing else."""
+    return not reading.folded.strip().strip("0123456789.")
+
+
 def _month(reading: Reading, start: int, name: str, groups: dict[str, str], patterns: DetailPatterns) -> int:
+    if name in patterns.short_months and not groups.get("year"):
+        return 0
     if name in patterns.months:
         return patterns.months[name]
     # A name that is a word too, such as May, is written with a capital, or what stands around it says what it is.
@@ -112,24 +184,31 @@ def _has_cue(
 
 
 def _year(groups: dict[str, str]) -> int | None:
+    if text := groups.get("republic"):
+        return int(text) + _REPUBLIC
     if not (text := groups.get("year")):
         return None
     year = int(text) if text.isdecimal() else int("".join(str(small_number(numeral)) for numeral in text))
     if len(text) == 2:
         return year + (2000 if year < 70 else 1900)
-    return year
+    if year in _BUDDHIST_YEARS and not groups.get("month_name", "a").isascii():
+        return year - _BUDDHIST
+    # 113年 is a year of the Republic of China; no text in Chinese dates a day in the second century so.
+    return year + _REPUBLIC if len(text) == len("113") else year
 
 
-def _numeric_date(groups: dict[str, str], year: int | None) -> tuple[bool, str | None]:
+def _numeric_date(groups: dict[str, str], year: int | None, order: Order | None) -> tuple[bool, str | None]:
+    """A day of two numbers. Points are the sign of those who write the day first; any other sign says nothing."""
     mark, first, second = groups["mark"], groups["first"], groups["second"]
-    if mark == "." and len(groups.get("year", "")) == 2 and min(len(first), len(second)) < 2:
-        # 1.2.34 is a version far more often than a day; written out as 01.02.34 it is a day.
-        return False, None
     day_first, as_day_first = _date(year, int(second), int(first))
     month_first, as_month_first = _date(year, int(first), int(second))
-    if day_first and month_first and first != second and mark == "/":
+    if not (day_first and month_first) or as_day_first == as_month_first:
+        return (True, as_day_first) if day_first else (month_first, as_month_first)
+    if mark == ".":
+        return True, None if order == "month" else as_day_first
+    if order is None:
         return True, None
-    return (True, as_day_first) if day_first else (month_first, as_month_first)
+    return True, as_day_first if order == "day" else as_month_first
 
 
 def _date(year: int | None, month: int, day: int) -> tuple[bool, str | None]:

@@ -59,18 +59,39 @@ class DetailPack(Section):
     months: tuple[tuple[str, ...], ...] = Field(
         default=(), max_length=12, description="Names of the twelve months, January first."
     )
+    short_months: tuple[tuple[str, ...], ...] = Field(
+        default=(),
+        max_length=12,
+        description="Short names of the twelve months that are words too; they count beside a year only.",
+    )
     eras: dict[str, int] = Field(
         default={}, description="Words before a year that is counted from elsewhere: what to add to it."
     )
     dates: tuple[Expression, ...] = Field(
         default=(),
         description="Dates in folded text, from their first number on. Groups: year, month, day, month_name, or first, "
-        "mark and second where the order of day and month is open; an empty group cued asks for a date cue before.",
+        "mark and second where the order of day and month is open; an empty group cued asks for a date cue before. "
+        "Group republic is a year of the Republic of China.",
     )
     days: tuple[Expression, ...] = Field(
         default=(), description="What follows the name of a month, from the day on. Groups: day, year."
     )
     date_cues: tuple[str, ...] = Field(default=(), description="Words before a date that has no year.")
+    month_first_regions: tuple[str, ...] = Field(
+        default=(), description="Countries where the month comes first in 03/04/2024, ISO 3166-1 in lower case."
+    )
+    open_regions: tuple[str, ...] = Field(
+        default=(), description="Countries where neither order is the only one; in all others the day comes first."
+    )
+    region_of_domains: dict[str, str] = Field(
+        default={}, description="Countries of last labels of host names that are not the country's own code."
+    )
+    worldwide_domains: tuple[str, ...] = Field(
+        default=(), description="Last labels of two letters that sites of every country use."
+    )
+    day_first_languages: tuple[str, ...] = Field(
+        default=(), description="Languages in which the day comes first wherever they are spoken."
+    )
     not_dates: tuple[str, ...] = Field(
         default=(), description="Words after which a number is no date (version, phone)."
     )
@@ -126,6 +147,9 @@ class DetailPack(Section):
         default=(), description="What stands between a town and the number of a postal code behind it."
     )
     place_labels: tuple[str, ...] = Field(default=(), description="Words before the colon of a named place.")
+    no_places: tuple[str, ...] = Field(
+        default=(), description="What stands behind such a colon where no place is named yet, or here: tba, see below."
+    )
 
 
 class Shapes:
@@ -169,10 +193,16 @@ class DetailPatterns:
     all_halves: Words[None]
     place_leads: Words[None]
     months: Words[int]
+    short_months: frozenset[str]
     eras: Words[int]
     dates: Shapes
     days: Shapes
     date_cues: Words[None]
+    month_first_regions: frozenset[str]
+    open_regions: frozenset[str]
+    region_of_domains: Mapping[str, str]
+    worldwide_domains: frozenset[str]
+    day_first_languages: frozenset[str]
     not_dates: re.Pattern[str]
     times: Shapes
     time_cues: Words[None]
@@ -197,11 +227,14 @@ class DetailPatterns:
     box_words: Words[None]
     towns: re.Pattern[str]
     place_labels: Words[None]
+    no_places: Words[None]
 
 
 def compile_details(packs: Sequence[DetailPack]) -> DetailPatterns:
     """Joins the packs and compiles them; done once for a set of rules."""
-    months = {name: number for pack in packs for number, names in enumerate(pack.months, 1) for name in names}
+    named = {name: number for pack in packs for number, names in enumerate(pack.months, 1) for name in names}
+    short = {name: number for pack in packs for number, names in enumerate(pack.short_months, 1) for name in names}
+    months = short | named
     either_side = _joined_meanings(packs, "currencies")
     fillings = {
         "%month%": alternatives(name.lower() for name in months),
@@ -232,10 +265,16 @@ def compile_details(packs: Sequence[DetailPack]) -> DetailPatterns:
             dict.fromkeys([*_joined_words(packs, "street_endings"), *_joined_words(packs, "box_words"), "#", ":", "."])
         ),
         months=Words(months),
+        short_months=frozenset(short.keys() - named.keys()),
         eras=Words(_joined_meanings(packs, "eras")),
         dates=shapes("dates"),
         days=shapes("days"),
         date_cues=words("date_cues"),
+        month_first_regions=frozenset(_joined_words(packs, "month_first_regions")),
+        open_regions=frozenset(_joined_words(packs, "open_regions")),
+        region_of_domains=_joined_meanings(packs, "region_of_domains"),
+        worldwide_domains=frozenset(_joined_words(packs, "worldwide_domains")),
+        day_first_languages=frozenset(_joined_words(packs, "day_first_languages")),
         not_dates=re.compile(rf"(?<!\w)(?:{pattern('not_dates')})[.:#\s]{{0,3}}$"),
         times=shapes("times"),
         time_cues=words("time_cues"),
@@ -260,6 +299,7 @@ def compile_details(packs: Sequence[DetailPack]) -> DetailPatterns:
         box_words=words("box_words"),
         towns=re.compile("|".join(f"(?:{expression})$" for pack in packs for expression in pack.towns) or r"(?!)"),
         place_labels=words("place_labels"),
+        no_places=words("no_places"),
     )
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from handlers.results.candidates import Candidate
-from handlers.results.dates import date_after_month, read_date
+from handlers.results.dates import read_day
+from handlers.results.day_order import UNKNOWN, Origin
 from handlers.results.details import DetailPatterns
 from handlers.results.patterns import CompiledPatterns
 from handlers.results.places import find_addresses, labelled_places
@@ -20,7 +21,9 @@ from handlers.results.words import is_ideographic
 from schemas.retrieval import Evidence
 
 
-def find_evidence(text: str, patterns: CompiledPatterns, limit: int = 20) -> tuple[Evidence, ...]:
+def find_evidence(
+    text: str, patterns: CompiledPatterns, limit: int = 20, origin: Origin = UNKNOWN
+) -> tuple[Evidence, ...]:
     """The details of a text, in the order they stand; ``text[e.start:e.end] == e.text`` holds for each.
 
     Values are ``2024-11-29`` or ``--11-29`` for dates (null where day and month can't be told apart), ``20:00`` for
@@ -31,27 +34,31 @@ def find_evidence(text: str, patterns: CompiledPatterns, limit: int = 20) -> tup
         text: Any text; never raises.
         patterns: The packs that say how details are written.
         limit: How many details of each kind are kept at most.
+        origin: Where the text comes from, which decides what comes first in 03/04/2024.
     """
     if not text:
         return ()
     reading = read_text(text)
     details = patterns.details
     numbers, candidates = details.numbers.find(reading.folded, text)
-    found = [*_moments_and_prices(reading, candidates, details), *_free_admissions(reading, details)]
-    places = [*find_addresses(reading, numbers, details), *labelled_places(reading, details)]
-    return _as_evidence(text, [*_joined(found), *_joined(places)], limit)
+    found = [*_moments_and_prices(reading, candidates, details, origin), *_free_admissions(reading, details)]
+    known = _joined(found)
+    addresses = [_behind(address, known, text) for address in find_addresses(reading, numbers, details)]
+    places = [*addresses, *labelled_places(reading, details)]
+    return _as_evidence(text, [*_outside(known, addresses), *_joined(places)], limit)
 
 
-def _moments_and_prices(reading: Reading, numbers: Iterable[Candidate], patterns: DetailPatterns) -> list[Detail]:
+def _moments_and_prices(
+    reading: Reading, numbers: Iterable[Candidate], patterns: DetailPatterns, origin: Origin
+) -> list[Detail]:
     floor, last_date = 0, 0
     found: list[Detail] = []
     for start, end, has_lead in numbers:
-        if start < floor or (start > floor + 1 and _is_inside(reading.folded, start, has_lead)):
+        if start < floor or (start > floor + 1 and reading.is_inside_number(start, has_lead=has_lead)):
             continue
         may_be_hour = end - start < 3 or not reading.folded[start].isdecimal()
         detail = (
-            (date_after_month(reading, start, floor, patterns) if has_lead else None)
-            or (read_date(reading, start, floor, last_date, patterns) if end - start < 5 else None)
+            read_day(reading, (start, end, has_lead), floor, last_date, patterns, origin)
             or read_price(reading, start, floor, patterns, has_lead=has_lead)
             or (read_time(reading, start, end, floor, patterns, has_lead=has_lead) if may_be_hour else None)
         )
@@ -62,14 +69,6 @@ def _moments_and_prices(reading: Reading, numbers: Iterable[Candidate], patterns
             floor = detail.end
             last_date = floor if detail.kind == "date" else last_date
     return found
-
-
-def _is_inside(folded: str, start: int, has_lead: bool) -> bool:
-    """Whether a number is part of what stands before it and says nothing: the decimals of 3.5, a colour's code."""
-    before = folded[start - 1]
-    if before in ".,:/":
-        return folded[start - 2].isdecimal()
-    return not has_lead and "a" <= before <= "z" and folded[start].isdecimal()
 
 
 def _free_admissions(reading: Reading, patterns: DetailPatterns) -> Iterator[Detail]:
@@ -90,6 +89,28 @@ def _joined(details: list[Detail]) -> list[Detail]:
         elif detail.end - detail.start > kept[-1].end - kept[-1].start:
             kept[-1] = detail
     return kept
+
+
+def _behind(address: Detail, details: list[Detail], text: str) -> Detail:
+    """An address in ideographs without the day and time before it: where it begins there, no blank says."""
+    if not any(map(is_ideographic, text[address.start : address.end])):
+        return address
+    inside = [detail.end for detail in details if detail.start < address.end and address.start < detail.end]
+    start = max((end for end in inside if end < address.end), default=address.start)
+    if start == address.start:
+        return address
+    return Detail("place", start, address.end, " ".join(text[start : address.end].split()))
+
+
+def _outside(details: list[Detail], addresses: list[Detail]) -> Iterator[Detail]:
+    """The details that are no part of an address: in "Hauptstraße 12a" the house is no time, "12 a.m."."""
+    waiting = iter([*addresses, None])
+    address = next(waiting)
+    for detail in details:
+        while address is not None and address.end <= detail.start:
+            address = next(waiting)
+        if address is None or not (address.start <= detail.start and detail.end <= address.end):
+            yield detail
 
 
 def _as_evidence(text: str, details: list[Detail], limit: int) -> tuple[Evidence, ...]:

@@ -11,9 +11,8 @@ from urllib.parse import unquote, urlsplit
 
 from handlers.results.page_head import CONTROLS
 from handlers.results.page_shape import PageShape
-from handlers.results.page_type import Observed, first_part, headline_words
-from handlers.results.patterns import CompiledPatterns, split_words
-from handlers.results.spans import fold
+from handlers.results.page_type import Observed
+from handlers.results.patterns import CompiledPatterns
 from schemas.retrieval import Evidence
 
 _KINDS = ("date", "time", "price")
@@ -47,6 +46,8 @@ def text_measures(observed: Observed, url: str, patterns: CompiledPatterns, with
         "text_first_end": text.first_end,
         "text_ideographs": text.ideographs,
         **_of_details(observed.evidence, within),
+        # The build of a page says more than the words in it.
+        **(_of_offers(observed) if observed.page is None else {}),
     }
 
 
@@ -135,22 +136,30 @@ def _of_address(observed: Observed, url: str) -> dict[str, float]:
 
 def _of_title(observed: Observed, patterns: CompiledPatterns) -> dict[str, float]:
     title = observed.title
-    folded = fold(title)
-    words = split_words(folded)
-    first = first_part(folded)
-    first_words = split_words(first)
     return {
-        "title_words": len(words),
-        "title_length": len(title),
-        "title_function_words": sum(map(patterns.stop_words.__contains__, words)) / max(1, len(words)),
-        "title_number": any(map(str.isdigit, title)),
-        "title_question": "?" in title or "？" in title,
-        "title_first_words": len(first_words),
-        "title_first_length": len(first),
-        "title_headline": headline_words(folded),
-        "title_listing": any(pattern.search(folded) for pattern in patterns.listing_titles),
-        "title_navigation": any(pattern.search(folded) for pattern in patterns.navigation_titles),
+        "title_words": len(title.words),
+        "title_length": len(title.text),
+        "title_function_words": sum(map(patterns.stop_words.__contains__, title.words)) / max(1, len(title.words)),
+        "title_number": any(map(str.isdigit, title.text)),
+        "title_question": "?" in title.text or "？" in title.text,
+        "title_first_words": len(title.name),
+        "title_first_length": len(title.first),
+        "title_headline": title.headline,
+        "title_listing": bool(title.listing),
+        "title_navigation": bool(title.navigation),
         "title_plural": bool(observed.title_plural),
+    }
+
+
+def _of_offers(observed: Observed) -> dict[str, float]:
+    offers, address = observed.offers, observed.address
+    return {
+        "offers_calls": offers.calls,
+        "offers_counted": bool(offers.counted),
+        "offers_placed": bool(offers.placed),
+        "offers_reports": offers.reports,
+        "address_information": bool(address.information),
+        "address_offers": bool(address.offers),
     }
 
 

@@ -7,6 +7,7 @@ own: "s" makes a plural in English, and a genitive or nothing at all elsewhere; 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from handlers.results.patterns import CompiledPatterns
 
@@ -33,13 +34,16 @@ def languages_of(words: Sequence[str], patterns: CompiledPatterns) -> frozenset[
 def plural_of(name: Sequence[str], languages: frozenset[str], patterns: CompiledPatterns) -> str:
     """The last word of a short name, where it has the ending of a plural in one of the languages.
 
-    A name that begins with an article or the like is the name of one thing: "The Beatles".
+    A name that begins with an article or the like is the name of one thing: "The Beatles". What follows a preposition
+    is no part of it: "vets in Kent" are vets, "dosage for adults" is one dosage.
     """
-    if not 0 < len(name) <= _NAME_WORDS or name[0] in patterns.stop_words:
+    if not name or name[0] in patterns.stop_words:
         return ""
-    last = name[-1]
+    head = list(takewhile(lambda word: word not in patterns.stop_words, name))
+    if len(head) > _NAME_WORDS:
+        return ""
     endings = (ending for stem in languages for ending in patterns.plurals.get(stem, ()))
-    return last if any(ending.search(last) for ending in endings) else ""
+    return head[-1] if any(ending.search(head[-1]) for ending in endings) else ""
 
 
 def is_defined(name: Sequence[str], words: Sequence[str], patterns: CompiledPatterns) -> bool:

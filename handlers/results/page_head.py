@@ -33,6 +33,7 @@ _AS = {"textarea": "input", "iframe": "video"}
 _PUBLISHED = ("published", "pubdate")
 _MAX_DECLARED = 200_000
 _MAX_TITLE = 500
+_MAX_TAG = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class PageHead:
     og_type: str
     published: bool
     authored: bool
+    languages: tuple[str, ...] = ()
     controls: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -56,11 +58,14 @@ def read_head(tree: LexborHTMLParser, body: LexborNode, patterns: CompiledPatter
     address = (canonical.attributes.get("href") or "")[:2048] if canonical is not None else ""
     og_type = ""
     published = authored = False
+    languages = [tree.root.attributes.get("lang") or ""] if tree.root is not None else []
     for node in tree.css("meta[content]"):
         attributes = node.attributes
         name = (attributes.get("property") or attributes.get("name") or "").lower()
         if name == "og:type":
             og_type = og_type or (attributes.get("content") or "").strip().lower()
+        if name == "og:locale":
+            languages.append((attributes.get("content") or "")[:_MAX_TAG])
         published = published or name == "date" or any(word in name for word in _PUBLISHED)
         authored = authored or "author" in name
     item, listing = _declared(tree, body, og_type, patterns)
@@ -72,6 +77,7 @@ def read_head(tree: LexborHTMLParser, body: LexborNode, patterns: CompiledPatter
         og_type=og_type,
         published=published,
         authored=authored,
+        languages=tuple(filter(None, languages)),
         controls=_controls(tree),
     )
 

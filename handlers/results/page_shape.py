@@ -59,6 +59,7 @@ class PageShape:
         articles: Elements that call themselves an article.
         code_blocks: Passages of program text, as documentation has them.
         canonical: The page's address as it gives it itself, "" where it does not.
+        languages: Its language and locale as it declares them.
         heading_words: Words of its first heading of the first level.
         paragraphs: Paragraphs of some length.
         longest_paragraph: Characters of the longest one.
@@ -91,6 +92,7 @@ class PageShape:
     articles: int = 0
     code_blocks: int = 0
     canonical: str = ""
+    languages: tuple[str, ...] = ()
     heading_words: int = 0
     paragraphs: int = 0
     longest_paragraph: int = 0
@@ -155,6 +157,7 @@ def measure_page(html: str | bytes, patterns: CompiledPatterns, own: str = "", m
         articles=len(body.css("article")),
         code_blocks=len(body.css("pre")),
         canonical=head.canonical,
+        languages=head.languages,
         heading_words=len(split_words(first_heading.text()[:_MAX_HEADINGS])) if first_heading is not None else 0,
         paragraphs=prose.paragraphs,
         longest_paragraph=prose.longest_paragraph,

@@ -8,29 +8,27 @@ share under softmax, and the reasons are the cues that carried the decision. No 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from handlers.page.refusals import Refusal
 from handlers.results.address import Address
+from handlers.results.offers import Offers
 from handlers.results.page_shape import PageShape
-from handlers.results.patterns import CompiledPatterns, split_words
 from handlers.results.rows import Rows
 from handlers.results.sections import ClassificationSection, CueWeight
-from handlers.results.spans import fold
 from handlers.results.text_shape import TextShape
+from handlers.results.titles import Title
 from schemas.retrieval import Evidence, ResultType
 
 _REASONS = 4
-_TITLE_PART = re.compile(r"\s[|·•—–»-]\s|[|:]")
-_NAMED_PART = re.compile(r"\s[|·•—–»-]\s|[|｜丨_]")
-_HEADLINE_WORDS = 5
 _ROWS = 3
 _CARDS = 4
 _SHORT_WORDS = 100
-_IDEOGRAPHS = range(0x3400, 0xA000)
+_INFORMING_WORDS = 8
 _NO_WEIGHT = CueWeight()
 _NO_ROWS = Rows()
+_NO_OFFERS = Offers()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +50,12 @@ class Observed:
         address_plural, title_plural: The plural that a short name is, "" where it is none.
         defined: Whether the text begins by saying what the title names.
         rows: Rows of the text that look like a listing's.
+        offers: Whether title and text offer many things.
+        refusal: Why it is no content; None for most.
     """
 
     url: str
-    title: str
+    title: Title
     address: Address
     text: TextShape
     page: PageShape | None
@@ -65,6 +65,8 @@ class Observed:
     title_plural: str = ""
     defined: bool = False
     rows: Rows = _NO_ROWS
+    offers: Offers = _NO_OFFERS
+    refusal: Refusal | None = None
 
 
 def weigh(
@@ -103,53 +105,45 @@ def cue_sums(cues: tuple[Cue, ...], bias: CueWeight, weights: Mapping[str, CueWe
     ]
 
 
-def first_part(title: str) -> str:
-    """The part of a title before the site's name.
-
-    >>> first_part("running shoes | the shoe shop")
-    'running shoes'
-    """
-    return _TITLE_PART.split(title, 1)[0].strip()
-
-
-def headline_words(title: str) -> float:
-    """Words of the longest part of a title, since names of sites are short; two ideographs count as a word.
-
-    >>> headline_words("sitting pretty: five porches that will transform your home | the house")
-    9.0
-    >>> headline_words("running shoes | the shoe shop")
-    3.0
-    """
-    found = 0.0
-    for part in _NAMED_PART.split(title):
-        words = split_words(part)
-        ideographs = sum(ord(word[0]) in _IDEOGRAPHS for word in words)
-        found = max(found, len(words) - ideographs / 2)
-    return found
-
-
-def find_cues(observed: Observed, section: ClassificationSection, patterns: CompiledPatterns) -> tuple[Cue, ...]:
+def find_cues(observed: Observed, section: ClassificationSection) -> tuple[Cue, ...]:
     """All cues of a result, those that are absent left out."""
     found = [
-        *_address_cues(observed.address),
-        *_title_cues(observed.title, patterns),
+        *_address_cues(observed),
+        *_title_cues(observed.title),
         _plural_cue(observed),
+        *_offer_cues(observed),
         *_text_cues(observed, section),
         *(_page_cues(observed.page, observed.kinds) if observed.page else ()),
     ]
     return tuple(cue for cue in found if cue.strength > 0)
 
 
-def _address_cues(address: Address) -> Iterator[Cue]:
+def _offer_cues(observed: Observed) -> Iterator[Cue]:
+    offers = observed.offers
+    # A long text begins with its menu, and shows by itself what it is.
+    short = 1.0 - _ramp(observed.text.words, _SHORT_WORDS, 3 * _SHORT_WORDS)
+    yield Cue("offers_calls", short * _ramp(offers.calls, 0, 3), f"{offers.calls} phrases call on its reader to choose")
+    yield Cue("offers_counted", short * bool(offers.counted), f"it counts what it offers: {offers.counted!r}")
+    yield Cue("offers_placed", short * bool(offers.placed), f"the title offers things in a place: {offers.placed!r}")
+    reports = f"{offers.reports} phrases of a report or the first person"
+    yield Cue("offers_none", short * _ramp(offers.reports, 0, 2), reports)
+
+
+def _address_cues(observed: Observed) -> Iterator[Cue]:
+    address = observed.address
     if not address.readable:
         return
-    yield Cue("address_front_page", float(address.root), "the address is a site's front page")
+    # The front page of a restaurant with its hours and its address is no way to elsewhere (C-02).
+    front = float(address.root) * (1.0 - _own_details(observed))
+    yield Cue("address_front_page", front, "the address is a site's front page")
     yield Cue(
         "address_listing", float(bool(address.listing)), f"the address ends in the listing word {address.listing!r}"
     )
     yield Cue("address_parent", float(bool(address.parent)), f"the address selects from {address.parent!r}")
     yield Cue("address_host", float(bool(address.host_listing)), f"the host {address.host_listing!r} names a listing")
     yield Cue("address_navigation", float(bool(address.navigation)), f"the address names {address.navigation!r}")
+    yield Cue("address_information", float(bool(address.information)), f"the address names {address.information!r}")
+    yield Cue("address_offers", float(bool(address.offers)), f"the address names things: {address.offers!r}")
     yield Cue("address_search", float(address.search), "the address holds a search")
     yield Cue("address_paged", float(address.paged), "the address numbers a page of a listing")
     identifier = bool(address.identifier) and not address.parent
@@ -158,17 +152,11 @@ def _address_cues(address: Address) -> Iterator[Cue]:
     yield Cue("address_short", float(short), "the address ends in a short name")
 
 
-def _title_cues(title: str, patterns: CompiledPatterns) -> Iterator[Cue]:
-    folded = fold(" ".join(title.split()))
-    first = first_part(folded)
-    # What stands behind a headline is the name of a site or of a section.
-    named = first if len(first.split()) >= _HEADLINE_WORDS else folded
-    listing = next((match.group() for p in patterns.listing_titles if (match := p.search(named))), "")
-    yield Cue("title_listing", float(bool(listing)), f"the title reads as a listing's: {listing.strip()!r}")
-    navigation = next((match.group() for p in patterns.navigation_titles if (match := p.search(named))), "")
-    yield Cue("title_navigation", float(bool(navigation)), f"the title reads as navigation: {navigation.strip()!r}")
-    long = headline_words(folded)
-    yield Cue("title_headline", _ramp(long, 4, 9), f"the title has the length of a headline: {long:g} words")
+def _title_cues(title: Title) -> Iterator[Cue]:
+    listing, navigation, words = title.listing, title.navigation, title.headline
+    yield Cue("title_listing", float(bool(listing)), f"the title reads as a listing's: {listing!r}")
+    yield Cue("title_navigation", float(bool(navigation)), f"the title reads as navigation: {navigation!r}")
+    yield Cue("title_headline", _ramp(words, 4, 9), f"the title has the length of a headline: {words:g} words")
 
 
 def _plural_cue(observed: Observed) -> Cue:
@@ -177,7 +165,8 @@ def _plural_cue(observed: Observed) -> Cue:
     A short text that runs on tells of one thing as well; a longer one has all of these of what surrounds the thing.
     """
     named = observed.title_plural or observed.address_plural
-    strength = float(bool(named) and not observed.defined)
+    # "Opening hours" and "returns" are plurals too.
+    strength = float(bool(named) and not observed.defined and not observed.address.information)
     if observed.text.words <= _SHORT_WORDS and observed.rows.count < _ROWS:
         occurs = len(observed.kinds) > 1 or _different(observed.evidence, "date") == 1
         strength *= 0.0 if occurs else 1.0 - _ramp(_function_words(observed.text), 0.15, 0.35)
@@ -193,6 +182,7 @@ def _text_cues(observed: Observed, section: ClassificationSection) -> Iterator[C
         name = "page_link_phrases" if observed.page else "text_link_phrases"
         yield Cue(name, share, f"{text.link_phrases} link phrases, {text.link_share:.0%} of the words")
     yield Cue("text_details", min(1.0, len(kinds) / 3), f"it has {_joined(kinds)}")
+    yield Cue("text_own_details", _own_details(observed), "it has details of its own, or the text of its page")
     yield Cue("text_sentences", _ramp(text.sentence_words, 8, 200) * min(1.0, text.content_share * 2), _sentences(text))
     # The labels of rows repeat themselves: they are neither prose nor beside one item.
     share = _ramp(observed.rows.share, 0.3, 0.6)
@@ -240,6 +230,14 @@ def _page_cues(page: PageShape, kinds: frozenset[str]) -> Iterator[Cue]:
     yield Cue(
         "page_declared_listing", float(bool(page.declared_listing)), f"its markup declares {page.declared_listing!r}"
     )
+
+
+def _own_details(observed: Observed) -> float:
+    """How far a short text states where something is and when, or is the text of a page such as "returns"."""
+    text = observed.text
+    placed = "place" in observed.kinds and len(observed.kinds) > 1
+    informs = observed.address.information and not observed.offers.calls and text.words >= _INFORMING_WORDS
+    return float(bool(placed or informs)) * (1.0 - _ramp(text.words, _SHORT_WORDS, 4 * _SHORT_WORDS))
 
 
 def _ramp(value: float, low: float, high: float) -> float:

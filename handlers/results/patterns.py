@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import compress, count
 
 from pydantic import Field
 
 from handlers.results.details import DetailPack, DetailPatterns, Expression, compile_details
+from handlers.results.spans import Kind
 
 # Letters by their ranges: half the time of asking of each character what it is.
 _WORD = re.compile(
@@ -45,10 +47,37 @@ class PatternPack(DetailPack):
     item_marks: tuple[str, ...] = Field(default=(), description="Classes that content systems put on single items.")
     listing_titles: tuple[Expression, ...] = Field(default=(), description="Titles of listings, lower case (R-028).")
     navigation_titles: tuple[Expression, ...] = Field(default=(), description="Titles of home and account pages.")
+    information_words: tuple[str, ...] = Field(
+        default=(), description="Words of addresses that name a page about the site, which may answer a question."
+    )
+    offer_nouns: tuple[str, ...] = Field(default=(), description="Plurals of what listings offer, such as hotels.")
+    place_words: tuple[str, ...] = Field(default=(), description="Words between such a plural and a place, such as in.")
+    offer_calls: tuple[str, ...] = Field(
+        default=(), description="What a sentence begins with that calls on its reader to choose, such as compare."
+    )
+    offer_phrases: tuple[str, ...] = Field(
+        default=(), description="Phrases of a listing anywhere, such as wide range and results for."
+    )
+    report_phrases: tuple[str, ...] = Field(
+        default=(), description="Phrases of a text about one thing: the first person, what others said."
+    )
     link_phrases: tuple[str, ...] = Field(default=(), description="Labels of links to an item or a next page (R-027).")
     account_phrases: tuple[str, ...] = Field(default=(), description="Phrases of log-in and registration forms.")
     item_phrases: tuple[str, ...] = Field(default=(), description="Phrases that stand beside one item or article.")
     stop_words: tuple[str, ...] = Field(default=(), description="Words of a query that say nothing of its subject.")
+    asked_things: dict[str, tuple[str, ...]] = Field(
+        default={}, description="Words of a query for a kind of thing, by a name in thing_details: events, concerts."
+    )
+    asked_details: dict[Kind, tuple[str, ...]] = Field(
+        default={}, description="Words of a query that ask for a detail: price, opening hours, address, today."
+    )
+    thing_details: dict[str, tuple[tuple[Kind, ...], ...]] = Field(
+        default={},
+        description="Details that make an item such a thing, whatever it is called: alternatives, each of some kinds.",
+    )
+    question_fillers: tuple[str, ...] = Field(
+        default=(), description="More words of questions that say nothing of their subject; they tell no language."
+    )
     definition_words: tuple[str, ...] = Field(
         default=(), description="Words between a thing and what it is, such as is and are."
     )
@@ -81,7 +110,9 @@ class Phrases:
         [('read', 'more'), ('view', 'event')]
         """
         found: list[tuple[str, ...]] = []
-        for place in range(len(words)) if places is None else places:
+        if places is None:
+            places = compress(count(), map(self.firsts.__contains__, words))
+        for place in places:
             for phrase in self._by_first.get(words[place], ()):
                 if words[place : place + len(phrase)] == phrase:
                     found.append(tuple(phrase))
@@ -99,13 +130,14 @@ class CompiledPatterns:
     """All packs as one. Attributes are named as the fields of a pack; phrases begin with one of ``phrase_begins``.
 
     Endings are a language's own, so ``plurals`` are kept by the stem of their pack; ``stop_words_of`` tells languages
-    apart.
+    apart. ``offer_nouns_before`` has the nouns of the languages in which a word stands before a place.
     """
 
     details: DetailPatterns
     listing_words: frozenset[str]
     listing_parents: frozenset[str]
     navigation_words: frozenset[str]
+    information_words: frozenset[str]
     facet_words: frozenset[str]
     host_words: frozenset[str]
     plurals: Mapping[str, tuple[re.Pattern[str], ...]]
@@ -117,6 +149,11 @@ class CompiledPatterns:
     item_marks: frozenset[str]
     listing_titles: tuple[re.Pattern[str], ...]
     navigation_titles: tuple[re.Pattern[str], ...]
+    offer_nouns: Phrases
+    offer_nouns_before: Mapping[str, Phrases]
+    offer_calls: Phrases
+    offer_phrases: Phrases
+    report_phrases: Phrases
     link_phrases: Phrases
     account_phrases: Phrases
     item_phrases: Phrases
@@ -145,6 +182,7 @@ def compile_patterns(patterns: Patterns) -> CompiledPatterns:
         listing_words=joined("listing_words"),
         listing_parents=joined("listing_parents"),
         navigation_words=joined("navigation_words"),
+        information_words=joined("information_words"),
         facet_words=joined("facet_words"),
         host_words=joined("host_words"),
         plurals={stem: tuple(map(re.compile, pack.plurals)) for stem, pack in patterns.items() if pack.plurals},
@@ -156,6 +194,14 @@ def compile_patterns(patterns: Patterns) -> CompiledPatterns:
         item_marks=joined("item_marks"),
         listing_titles=compiled("listing_titles"),
         navigation_titles=compiled("navigation_titles"),
+        offer_nouns=Phrases(joined("offer_nouns")),
+        offer_nouns_before={
+            word: Phrases(noun for pack in packs if word in pack.place_words for noun in pack.offer_nouns)
+            for word in joined("place_words")
+        },
+        offer_calls=Phrases(joined("offer_calls")),
+        offer_phrases=Phrases(joined("offer_phrases")),
+        report_phrases=Phrases(joined("report_phrases")),
         **phrases,
         phrase_begins=frozenset().union(*(phrase.firsts for phrase in phrases.values())),
         stop_words=joined("stop_words"),

@@ -20,9 +20,11 @@ _AFTER_COLON = re.compile(r"\s{0,3}([^\s,，;；|·•。、:：][^\n\r,，;；|
 _SENTENCE_END = re.compile(r"(?<=[^\W\d_]{4})[.!?](?=\s+[^\W\d_a-zà-ÿ])")
 _HOUSE = re.compile(r"\d{1,4}(?:\s?[-/]\s?\d{1,4})?(?:\s?[a-z](?![^\W_]))?(?![:%,.]*+\d)")
 _LONG_NUMBER = re.compile(r"[\d -]{1,20}\d|\d")
-# What may stand between a street word and its house number: up to four words, then a comma or a sign for number.
+# What may stand between a street word and its house number: a day (Straße des 17. Juni), up to four words, then a comma
+# or a sign for number.
 _NAME = re.compile(
-    r"(?:[ .]{1,2}|(?<=[./]))(?![a-zß-ÿ]{4})(?:[^\W\d_][\w'’-]{0,24}[ .]{1,2}){0,4}[^\W\d_][\w'’-]{0,24}"
+    r"(?:[ .]{1,2}|(?<=[./]))(?:\d{1,2}\.? )?(?![a-zß-ÿ]{4})"
+    r"(?:[^\W\d_][\w'’-]{0,24}[ .]{1,2}){0,4}[^\W\d_][\w'’-]{0,24}"
     r" ?,? ?(?:[nN][º°.] ?)?"
 )
 _NAME_BEFORE = re.compile(r"(?:[^\W\d_][\w.'’-]{0,30}[ \xa0]){0,2}[^\W\d_][\w.'’-]{0,40}$")
@@ -32,6 +34,7 @@ _NO_HOUSE = frozenset(":/$€£")
 _STREET_SIGNS = frozenset(",.°º")
 _HOUSE_DIGITS = 6
 _POSTAL_DIGITS = 5
+_LONGEST_SHORT_WORD = 5
 _POSTAL_CODE = re.compile(r"\d{5}(?:-\d{4})?(?!\d)")
 
 
@@ -75,9 +78,16 @@ def labelled_places(reading: Reading, patterns: DetailPatterns) -> Iterator[Deta
         label = patterns.place_labels.before(reading.folded, reading.text, end)
         if label and (place := _AFTER_COLON.match(reading.text, colon + 1)):
             value = _up_to_next_label(reading, *place.span(1), patterns)
-            if any(map(str.isalnum, value)):
+            if any(map(str.isalnum, value)) and not _is_open(reading, place.start(1), len(value), patterns):
                 yield Detail("place", end - len(label), place.start(1) + len(value), " ".join(value.split()))
         colon = reading.folded.find(":", colon + 1)
+
+
+def _is_open(reading: Reading, start: int, length: int, patterns: DetailPatterns) -> bool:
+    """Whether a value says that no place is named, or not here: "TBA" alone, "see below" also before other words."""
+    words = patterns.no_places.after(reading.folded, reading.text, start)
+    rest = reading.text[start + len(words) : start + length]
+    return bool(words) and (" " in words or not any(map(str.isalnum, rest)))
 
 
 def _up_to_next_label(reading: Reading, start: int, end: int, patterns: DetailPatterns) -> str:
@@ -155,4 +165,7 @@ def _town(reading: Reading, start: int, floor: int, patterns: DetailPatterns) ->
 
 
 def _detail(reading: Reading, start: int, end: int) -> Detail:
-    return Detail("place", start, end, " ".join(reading.text[start:end].split()))
+    value = " ".join(reading.text[start:end].split())
+    # A full stop ends the sentence, or a short word: St.
+    is_sentence = value.endswith(".") and len(value.rpartition(" ")[2]) > _LONGEST_SHORT_WORD
+    return Detail("place", start, end, value.removesuffix(".") if is_sentence else value)

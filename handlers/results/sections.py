@@ -154,7 +154,7 @@ class RetrievalEvaluationSection(Section):
     severeFailureBelow: Score = Field(default=0.5, description="Overall score below which a failure is severe.")  # noqa: N815
     coverageThreshold: Score = Field(  # noqa: N815
         default=0.5,
-        description="Share of the query's terms from which on a result counts as relevant, without a judge.",
+        description="Share of what the query asks for from which on a result counts as relevant, without a judge.",
     )
     unknownSourceQuality: Score = Field(  # noqa: N815
         default=0.5, description="Quality of a source whose trust score is not known, without a judge."

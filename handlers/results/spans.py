@@ -20,6 +20,10 @@ _NARROW |= dict.fromkeys(map(chr, (0x3000, 0xA0, 0x202F, *range(0x2000, 0x200B))
 _NARROW |= dict.fromkeys(map(chr, (*range(0x2010, 0x2016), 0x2212)), "-")
 
 
+# The first year of a Japanese era is written with a word of its own.
+_FIRST_YEAR = re.compile(r"(?<=[和成正治國国])元(?=年)")
+
+
 @dataclass(frozen=True, slots=True)
 class Detail:
     """Something concrete in a text; ``value`` as ``find_evidence`` describes it."""
@@ -48,6 +52,13 @@ class Reading:
         while most and end > 0 and self.folded[end - 1].isspace():
             end, most = end - 1, most - 1
         return end
+
+    def is_inside_number(self, start: int, *, has_lead: bool) -> bool:
+        """Whether a number is part of what stands before it and says nothing: the decimals of 3.5, a colour's code."""
+        before = self.folded[start - 1]
+        if before in ".,:/":
+            return self.folded[start - 2].isdecimal()
+        return not has_lead and "a" <= before <= "z" and self.folded[start].isdecimal()
 
     def stands_alone(self, start: int, end: int, floor: int) -> bool:
         """Whether a span is no part of a longer word or number, such as an IP address or a product code.
@@ -81,6 +92,8 @@ def read_text(text: str) -> Reading:
     if not folded.isascii():
         for wide in set(_WIDE.findall(folded)):
             folded = folded.replace(wide, _NARROW.get(wide, wide))
+        if "元年" in folded:
+            folded = _FIRST_YEAR.sub("1", folded)
     return Reading(text, folded)
 
 

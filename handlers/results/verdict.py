@@ -16,17 +16,15 @@ from schemas.retrieval import ClassifiedResult, ResultCounts, ResultType
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Statistics of a batch. All are 0 for an empty one, which needs no extraction (R-042)."""
+    """Statistics of a batch. All are 0 for an empty one, which needs no extraction (R-042).
+
+    ``extraction_reason`` says why listings should be followed, if there are any that can be; None where none should.
+    """
 
     counts: ResultCounts
     actionable_information: float
     confidence: float
     extraction_reason: str | None
-
-    @property
-    def needs_extraction(self) -> bool:
-        """Whether listings should be followed."""
-        return self.extraction_reason is not None
 
 
 def judge_batch(results: Sequence[ClassifiedResult], threshold: float) -> Verdict:

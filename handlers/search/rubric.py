@@ -7,16 +7,17 @@ model, so it is evidence for one, stands in for one, and shows when one drifts a
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from handlers.page.links import host_of, registrable_domain
-from handlers.results.coverage import coverage, query_terms
+from handlers.results.facets import QueryReader, answers, met
 from handlers.search.sections import CountPoints, FieldRule, SearchEvaluationSection
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from schemas.search import Rubric
 
 _WORDS = re.compile(r"[^\W_]+")
+_STROKE = re.compile(r"[/|／]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,9 @@ class Assessment:
     Attributes:
         lacking: Required fields that no result has, as the request calls them, and their rules.
         unchecked: Required fields without a rule; only a model can judge them, so none is counted as found (C-14).
+        results: How many results there are.
         few: Whether there are fewer results than are acceptable.
-        off_goal: Whether the results miss the goal's words, or are mostly beside the point.
+        off_goal: Whether too few results are about the goal, or most are beside the point; False of no results.
         narrow: Whether they come from fewer domains than give points.
         shopping: Whether the goal is to buy something.
     """
@@ -35,6 +37,7 @@ class Assessment:
     rubric: Rubric
     lacking: tuple[tuple[str, FieldRule], ...]
     unchecked: tuple[str, ...]
+    results: int
     few: bool
     off_goal: bool
     narrow: bool
@@ -58,16 +61,18 @@ class _Result:
     has_url: bool
 
 
-def assess(batch: RetrievalBatch, section: SearchEvaluationSection, stop_words: frozenset[str]) -> Assessment:
+def assess(batch: RetrievalBatch, section: SearchEvaluationSection, reader: QueryReader) -> Assessment:
     """The rubric of a batch (R-084 to R-088).
 
     The parts are as configured, at most 0.2, 0.4, 0.2 and 0.2; the total is their sum kept within [0, 1], and 0 where
-    there is no result. A goal that has nothing to do with buying can reach 0.8, the upper band, without any shop.
+    there is no result. A goal that has nothing to do with buying can reach 0.8, the upper band, without any shop. Where
+    too few results are about the goal, the total is at most ``relevance.most_off_goal``: number, fields and sites are
+    worth nothing then.
 
     Args:
-        batch: Goal (else the query stands for it), required fields and results.
+        batch: Goal (else the query stands for it), required fields and distinct results.
         section: Points, words and hosts.
-        stop_words: Words of a goal that say nothing of its subject.
+        reader: Reads what the goal asks for.
     """
     goal = (batch.goal or "").strip() or batch.query
     results = [_look_at(content, section.max_text_characters) for content in batch.retrieved_content]
@@ -75,7 +80,7 @@ def assess(batch: RetrievalBatch, section: SearchEvaluationSection, stop_words: 
     checked = [(name, rule) for name, rule in wanted.items() if rule is not None]
     lacking = tuple((name, rule) for name, rule in checked if not any(_has(result, rule) for result in results))
     covered = (len(checked) - len(lacking)) / len(wanted) if wanted else 1.0
-    on_goal = _on_goal(goal, results, section, stop_words)
+    on_goal = _on_goal(goal, batch.retrieved_content, section, reader)
     beside = _beside(goal, results, section)
     points = section.relevance
     diversity, narrow = _diversity(results, section)
@@ -90,13 +95,15 @@ def assess(batch: RetrievalBatch, section: SearchEvaluationSection, stop_words: 
             4,
         ),
     }
-    total = round(min(1.0, max(0.0, sum(parts.values()))), 4) if results else 0.0
+    most = 1.0 if on_goal else points.most_off_goal
+    total = round(min(most, max(0.0, sum(parts.values()))), 4) if results else 0.0
     return Assessment(
         rubric=Rubric(**parts, total=total),
         lacking=lacking,
         unchecked=tuple(name for name, rule in wanted.items() if rule is None),
+        results=len(results),
         few=len(results) < section.count.acceptable_from,
-        off_goal=beside or not on_goal,
+        off_goal=bool(results) and (beside or not on_goal),
         narrow=narrow,
         shopping=_mentions(goal.lower(), section.shopping_goal_words) or any(rule.offer for _, rule in checked),
     )
@@ -132,12 +139,20 @@ def _fields(required: Sequence[str], section: SearchEvaluationSection) -> dict[s
     for field in required:
         name = " ".join(field.split())
         key = name.lower().replace("_", " ")
-        rule = rules.get(key)
+        rule = _rule_of(key, rules)
         meant = id(rule) if rule else key
         if key and meant not in seen:
             seen.add(meant)
             wanted[name] = rule
     return wanted
+
+
+def _rule_of(name: str, rules: Mapping[str, FieldRule]) -> FieldRule | None:
+    """The rule for a field's name; for names divided by strokes, such as URL/Link, where all known ones mean one."""
+    if name in rules:
+        return rules[name]
+    known = [rules[part] for part in map(str.strip, _STROKE.split(name)) if part in rules]
+    return known[0] if known and all(rule is known[0] for rule in known) else None
 
 
 def _has(result: _Result, rule: FieldRule) -> bool:
@@ -168,16 +183,18 @@ def _diversity(results: Sequence[_Result], section: SearchEvaluationSection) -> 
 
 
 def _on_goal(
-    goal: str, results: Sequence[_Result], section: SearchEvaluationSection, stop_words: frozenset[str]
+    goal: str, contents: Sequence[RetrievedContent], section: SearchEvaluationSection, reader: QueryReader
 ) -> bool:
-    """Whether enough results have enough of the goal's words."""
+    """Whether enough results are about the goal."""
     for word in section.goal_words:
         # Where no spaces divide words, the next and the last character of a pair would be of different words.
         goal = goal if word.isascii() else goal.replace(word, " ")
-    terms = query_terms(goal, stop_words | frozenset(section.goal_words))
-    points = section.relevance
-    having = sum(coverage(terms, result.text) >= points.keywords_coverage for result in results) if terms else 0
-    return having > 0 and having >= points.keywords_share * len(results)
+    facets, points = reader.read(goal), section.relevance
+    having = 0
+    for content in contents if facets else ():
+        seen = reader.see(content.title, content.content[: section.max_text_characters])
+        having += answers(facets, [met(facet, seen) for facet in facets], points.keywords_coverage)
+    return having > 0 and having >= points.keywords_share * len(contents)
 
 
 def _beside(goal: str, results: Sequence[_Result], section: SearchEvaluationSection) -> bool:

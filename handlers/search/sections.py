@@ -49,10 +49,15 @@ class DiversityPoints(Section):
 class RelevancePoints(Section):
     """Points for what results say (R-088)."""
 
-    keywords: float = Field(default=0.1, description="Enough results have the goal's words.")
-    keywords_coverage: Score = Field(default=0.5, description="Share of the goal's words that a result must have.")
+    keywords: float = Field(default=0.1, description="Enough results are about the goal.")
+    keywords_coverage: Score = Field(
+        default=0.5, description="Share of what the goal asks for that a result must have."
+    )
     keywords_share: Score = Field(default=0.5, description="Share of results that are enough.")
     transactional: float = Field(default=0.1, description="Some result sells.")
+    most_off_goal: Score = Field(
+        default=0.3, description="Total at most where too few results are about the goal; below bands.acceptable."
+    )
     irrelevant: float = Field(default=-0.1, description="More than half are reviews, forums or general knowledge.")
 
 
@@ -103,4 +108,11 @@ class SearchEvaluationSection(Section):
     max_refinement_characters: int = Field(default=200, ge=20, le=2000, description="Of one suggestion.")
     max_results: int = Field(default=20, ge=1, le=200, description="Results that a judge is shown.")
     max_snippet_characters: int = Field(default=300, ge=20, le=5000, description="Of each result's text there.")
+    max_html_characters: int = Field(default=1_000_000, ge=0, description="HTML of each result that is parsed.")
     max_text_characters: int = Field(default=5000, ge=100, description="Of each result's text that is counted in.")
+
+    @model_validator(mode="after")
+    def _off_goal_is_never_acceptable(self) -> Self:
+        if self.relevance.most_off_goal >= self.bands.acceptable:
+            raise ValueError("relevance.most_off_goal must be below bands.acceptable")
+        return self

@@ -31,6 +31,10 @@ def print_results(answer: RankingCompleted, seconds: float, place: str) -> None:
     console.print(_head(answer))
     if answer.results:
         console.print()
+        if answer.nothing_relevant:
+            console.print(
+                Text("Nothing relevant found. The results below have few or none of the query's words.\n", style="bold")
+            )
         console.print(_table(answer.results))
         if any(result.reasoning_metadata.label_source == "fallback" for result in answer.results):
             console.print(Text("* the page has no score: by the tier of its source", style="dim"))
@@ -58,7 +62,7 @@ def _table(results: tuple[RankedResult, ...]) -> Table:
     for result in results:
         fallback = result.reasoning_metadata.label_source == "fallback"
         label = Text(result.trust_label + "*" * fallback, style=LABEL_STYLE[result.trust_label])
-        score = Text(f"{result.score:.3f}")
+        score = Text(f"{result.score:.2f}")
         table.add_row(Text(str(result.rank)), label, _result(result), score)
     return table
 

@@ -80,6 +80,7 @@ def _pages(tally: Tally) -> list[Row]:
 
 def _batches(tally: Tally) -> list[Row]:
     before, after = tally.improvement()
+    overall_before, overall_after = tally.answered()
     done = sum(search.satisfied for search in tally.searches.values())
     promotable = sum(claim.promotable for claim in tally.claims_evaluated.values())
     kinds = Text(" / ").join([Text(str(tally.result_types[kind]), style=TYPE_STYLE[kind]) for kind in ResultType])
@@ -87,6 +88,7 @@ def _batches(tally: Tally) -> list[Row]:
         ("items / listings / other", kinds),
         ("extractions done", f"{len(tally.completed)} of {len(tally.needed)}"),
         ("actionable", f"{before:.2f} → {after:.2f}"),
+        ("answers the query", f"{overall_before:.2f} → {overall_after:.2f}"),
         ("batches passed", f"{tally.passed()} of {len(tally.evaluated)}"),
         ("searches done", f"{done} of {len(tally.searches)}"),
         ("sources relevant", "{} of {}".format(*tally.sources())),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from statistics import fmean
 from typing import Any
@@ -111,8 +111,15 @@ class Tally:
 
         After is the mean over a batch's children, the batch's own score where none came. (0, 0) where none needed any.
         """
+        return self._before_and_after(lambda batch: batch.actionable_information)
+
+    def answered(self) -> tuple[float, float]:
+        """The same of the overall score, which says how far a batch answers its query."""
+        return self._before_and_after(self._overall)
+
+    def _before_and_after(self, score: Callable[[ResultsClassified], float]) -> tuple[float, float]:
         pairs = [
-            (batch.actionable_information, self.after(batch))
+            (score(batch), self._after(batch, score))
             for batch in self.classified.values()
             if batch.parent_batch_id is None and batch.needs_extraction
         ]
@@ -120,10 +127,14 @@ class Tally:
             return 0.0, 0.0
         return fmean(before for before, _ in pairs), fmean(after for _, after in pairs)
 
-    def after(self, batch: ResultsClassified) -> float:
+    def _after(self, batch: ResultsClassified, score: Callable[[ResultsClassified], float]) -> float:
         """The score of a batch's last attempt."""
         children = self.children(batch.batch_id)
-        return fmean(self.after(child) for child in children) if children else batch.actionable_information
+        return fmean(self._after(child, score) for child in children) if children else score(batch)
+
+    def _overall(self, batch: ResultsClassified) -> float:
+        verdict = self.evaluated.get(batch.batch_id)
+        return verdict.overall_score if verdict else 0.0
 
     def children(self, batch_id: str) -> list[ResultsClassified]:
         """The next attempts of a batch."""
@@ -141,6 +152,7 @@ class Tally:
     def summary(self, balances: Mapping[str, Balance], seconds: float) -> dict[str, Any]:
         """The figures of ``assay demo --once --json``; ``handlers`` accounts for every input."""
         before, after = self.improvement()
+        overall_before, overall_after = self.answered()
         estimate = self.estimate()
         relevant, tried = self.sources()
         return {
@@ -156,6 +168,8 @@ class Tally:
             "extractions_completed": len(self.completed),
             "actionable_before": round(before, 4),
             "actionable_after": round(after, 4),
+            "overall_before": round(overall_before, 4),
+            "overall_after": round(overall_after, 4),
             "batches_evaluated": len(self.evaluated),
             "batches_passed": self.passed(),
             "searches_evaluated": len(self.searches),

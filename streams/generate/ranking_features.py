@@ -45,8 +45,8 @@ before is the fused one and no judge has scored. A feature whose meaning changes
 ## A model
 
 A model is a folder with `manifest.json` and `model.json`, as XGBoost's `save_model` writes it. `ranking.trees.model`
-names it: `shipped`, or a path to the folder or its manifest. XGBoost comes with the extra `assay[rank]`, and into
-the image with `make lock EXTRAS="redis rank"` before `make up`.
+names it: `shipped`, or a path to the folder or its manifest. XGBoost comes with the extra `assay[rank]`; the
+image has it.
 
 | key of the manifest | meaning |
 |---|---|

@@ -27,7 +27,7 @@ class ModelAccess:
         observer: LlmObserver,
     ) -> None:
         """Takes the model, what it takes from the whole fleet, and each task's share of that in this process."""
-        self.limiter = Limiter(limits, shares.of, llm.window_margin, clock, shares.at_once)
+        self.limiter = Limiter(limits, shares.of, llm.window_margin, clock, shares.at_once, shares.beside)
         self.breaker = ModelBreaker(llm, clock.monotonic, self._turned)
         self.last_cause = ""
         """The last trouble without the server's own words, which may repeat somebody else's question."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from schemas.needs import AskModel
 from streams.llm.access import ModelAccess
-from streams.llm.prices import cost_of
+from streams.llm.prices import cost_of, tokens_of
+from streams.llm.replies import Completion
 from streams.llm.settings import ModelLimits, TaskPolicy
 
 
@@ -32,6 +33,8 @@ class Asking:
         adapted: Those of them after which a parameter was left out.
         lost: Those that may have been paid and brought nothing.
         hung: Those that were cut off at the deadline: who answers nobody may still write the longest reply.
+        spoiled: A reply outside of the task's protocol, after which the question was asked once more.
+        spoiled_tokens: Tokens of its prompt and of itself, once another question is on its way.
     """
 
     need: AskModel
@@ -51,6 +54,8 @@ class Asking:
     adapted: int = 0
     lost: int = 0
     hung: int = 0
+    spoiled: Completion | None = None
+    spoiled_tokens: tuple[int, int] = (0, 0)
 
     @property
     def left(self) -> float:
@@ -62,6 +67,13 @@ class Asking:
         """The longest reply, with what the model may think before it."""
         return self.need.max_tokens + self.limits.thinking_tokens
 
+    def tokens_of(self, completion: Completion) -> tuple[int, int]:
+        """Tokens of the prompt and of a reply: as the server counted them, else about as many."""
+        usage = completion.usage
+        if usage is None:
+            return self.prompt_tokens, tokens_of(completion.text) + 1
+        return usage.prompt_tokens, usage.completion_tokens
+
     def unbook(self) -> tuple[str, float]:
         """The day and the USD that were booked ahead; whoever takes them sets them right, once."""
         booked = self.day, self.booked
@@ -72,6 +84,6 @@ class Asking:
         """USD of an answer and of the requests that were lost on the way to it; None where the model has no price."""
         return cost_of(
             self.limits,
-            prompt_tokens + (self.lost + self.hung) * self.prompt_tokens,
-            completion_tokens + self.hung * self.most_reply_tokens,
+            prompt_tokens + (self.lost + self.hung) * self.prompt_tokens + self.spoiled_tokens[0],
+            completion_tokens + self.hung * self.most_reply_tokens + self.spoiled_tokens[1],
         )

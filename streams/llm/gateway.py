@@ -33,6 +33,8 @@ from streams.llm.ledger import Ledger
 from streams.llm.limits import NoTurn, Turn
 from streams.llm.observer import LlmObserver
 from streams.llm.prices import cost_of, prompt_tokens_of
+from streams.llm.protocols import REPEATS, corrected, keeps_to_protocol
+from streams.llm.replies import Completion
 from streams.llm.results import Answer, Failure, Trouble
 from streams.llm.settings import LlmSettings, ModelsSection
 from streams.llm.shares import Shares
@@ -149,9 +151,12 @@ class Gateway:
         if (rest := breaker.rest()) is not None:
             return self._resting(asking, rest)
         try:
+            await self._rest_before_a_try(asking)
             while True:
                 entered = await self._enter(asking)
                 if isinstance(entered, ModelUnavailable):
+                    if asking.spoiled is not None:
+                        return await self._stand_by(asking, asking.spoiled)
                     await self._ledger.settle(asking)
                     return entered
                 try:
@@ -225,8 +230,12 @@ class Gateway:
         if isinstance(result, Answer):
             breaker.succeeded(asking.question)
             asking.access.limiter.stated(result.requests_per_minute, result.tokens_per_minute)
+            if self._asks_once_more(asking, result.completion):
+                return None
             return await self._ledger.keep(asking, result.completion)
         asking.access.last_cause = result.cause
+        if asking.spoiled is not None:
+            return await self._stand_by(asking, asking.spoiled, result)
         match result.kind:
             case Trouble.ADAPT if asking.adapted < _ADAPTATIONS:
                 asking.adapted += 1
@@ -255,6 +264,41 @@ class Gateway:
             return self._unavailable(asking.need, asking.model, "down", result, result.after_seconds)
         return await self._ledger.failed(asking, result.outcome, result.detail)
 
+    def _asks_once_more(self, asking: Asking, completion: Completion) -> bool:
+        """Whether a reply outside of the task's protocol is asked for once more, within its attempts and deadline."""
+        if (
+            asking.spoiled is not None
+            or completion.outcome is not CallOutcome.OK
+            or asking.need.task in REPEATS
+            or keeps_to_protocol(asking.need, completion)
+            or asking.attempts - asking.adapted >= asking.policy.attempts
+            or asking.left <= _LEAST_TRY_SECONDS
+        ):
+            return False
+        asking.spoiled, asking.spoiled_tokens = completion, asking.tokens_of(completion)
+        asking.need = corrected(asking.need, completion)
+        asking.prompt_tokens = prompt_tokens_of(asking.need)
+        log.info("a reply outside of the protocol, asking once more", task=asking.need.task, model=asking.model)
+        return True
+
+    async def _stand_by(self, asking: Asking, spoiled: Completion, result: Failure | None = None) -> Replied:
+        """Hands out the reply that was to be replaced; what came of the other request is paid all the same."""
+        if result is not None and result.kind is Trouble.LIMITED:
+            asking.access.limiter.pressed(self._backoff(1) if result.after_seconds is None else result.after_seconds)
+        elif result is not None:
+            asking.hung += result.kind is Trouble.TIMEOUT
+            asking.lost += result.kind not in (Trouble.TIMEOUT, Trouble.DOWN)
+        asking.spoiled_tokens = (0, 0)  # it is the reply now
+        return await self._ledger.keep(asking, spoiled)
+
+    async def _rest_before_a_try(self, asking: Asking) -> None:
+        """Pauses before a later try of a question whose handler asks again itself, at its first message (R-148)."""
+        need = asking.need
+        if need.try_number > 1 and all(message.role in ("system", "user") for message in need.messages):
+            pause = min(self._backoff(need.try_number - 1, least=0.5), asking.left / 2)
+            await self._clock.sleep(pause)
+            asking.spent += pause
+
     async def _limited(self, asking: Asking, result: Failure) -> Replied | None:
         """Everybody rests, as long as the server wishes; who may wait no longer is told so."""
         rest = self._backoff(asking.attempts) if result.after_seconds is None else result.after_seconds
@@ -279,10 +323,10 @@ class Gateway:
         asking.spent += pause
         return True
 
-    def _backoff(self, attempts: int) -> float:
+    def _backoff(self, attempts: int, least: float = 0.0) -> float:
         llm = self._llm
         ceiling: float = min(llm.max_backoff_seconds, llm.first_backoff_seconds * 2 ** min(attempts - 1, 30))
-        return self._chance() * ceiling
+        return (least + (1 - least) * self._chance()) * ceiling
 
     def _resting(self, asking: Asking, rest: float) -> ModelUnavailable:
         detail = f"{asking.model} is left alone after failing, the last time with: {asking.access.last_cause}"

@@ -16,7 +16,6 @@ from streams.llm.answers import Kept, KeptCall, from_journal, reply_of
 from streams.llm.asking import Asking
 from streams.llm.budget import Budget
 from streams.llm.observer import LlmObserver
-from streams.llm.prices import tokens_of
 from streams.llm.protocols import keeps_to_protocol
 from streams.llm.replies import Completion
 from streams.llm.settings import LlmSettings
@@ -87,13 +86,14 @@ class Ledger:
 
     async def keep(self, asking: Asking, completion: Completion) -> ModelReply | ModelFailed:
         """Writes an answer and what it cost into the journal, then hands it out."""
-        llm, usage = self._llm, completion.usage
+        llm = self._llm
+        prompt_tokens, completion_tokens = asking.tokens_of(completion)
         kept = Kept(
             text=completion.text,
             tool_calls=tuple(KeptCall(id=c.id, name=c.name, arguments=c.arguments) for c in completion.tool_calls),
             outcome=completion.outcome,
-            prompt_tokens=usage.prompt_tokens if usage else asking.prompt_tokens,
-            completion_tokens=usage.completion_tokens if usage else tokens_of(completion.text) + 1,
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
         )
         cost = asking.cost(kept.prompt_tokens, kept.completion_tokens)
         settled = kept.outcome is CallOutcome.OK and keeps_to_protocol(asking.need, completion)
@@ -113,7 +113,9 @@ class Ledger:
         except StoreError as error:
             # It is paid already; not to hand it out would mean to pay again for certain.
             log.error("an answer could not be kept", task=asking.need.task, model=asking.model, error=str(error)[:300])
-        self._observer.used(asking.need.task, asking.model, kept.prompt_tokens, kept.completion_tokens, cost)
+        before, after = asking.spoiled_tokens
+        used_tokens = (kept.prompt_tokens + before, kept.completion_tokens + after)
+        self._observer.used(asking.need.task, asking.model, *used_tokens, cost)
         return reply_of(
             kept,
             asking.need,

@@ -4,6 +4,10 @@ Two rules hold at once. *The window*: in any 60 seconds (and a margin, for what 
 than the limit, exactly, as a log of what was taken shows. *The pace*: takings are spread over the minute, so that at
 any moment the rates of all processes come to the limit at most; then no window holds too much even while shares move
 from one process to another. A task whose share has grown begins with a pause, not with a burst.
+
+A task that has used up its own share may use that of another task of this process in which nobody waits: the call is
+taken from the other's window and pace, so all shares together stay the limit. As soon as somebody waits there nothing
+more is borrowed, and the owner waits for the pace of its own share at most.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import asyncio
 import contextlib
 import math
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from streams.clock import Clock
@@ -43,7 +47,7 @@ class Pace:
         self._log: deque[tuple[float, float]] = deque()
         self._taken = 0.0
 
-    def limit(self, amount: float, now: float, fresh: bool) -> None:
+    def limit(self, amount: float, now: float, fresh: bool = False) -> None:
         """Sets what a minute has; ``fresh`` begins with the pause that one taking costs."""
         self._limit = amount
         if fresh and amount > 0:
@@ -66,8 +70,8 @@ class Pace:
         return max(0.0, wait)
 
     def take(self, amount: float, now: float) -> None:
-        """Takes the amount now; what was taken stays in the log as the part of the limit that it was."""
-        part = amount / self._limit if self._limit > 0 else 1.0
+        """Takes the amount now, where ``pause`` is 0; it stays in the log as the part of the limit that it was."""
+        part = amount / self._limit
         self._log.append((now, part))
         self._taken += part
         self._due = max(self._due, now) + self._window * part
@@ -99,7 +103,6 @@ class Lane:
         self.requests = Pace(margin)
         self.tokens = Pace(margin)
         self.in_flight = 0
-        self.most_in_flight = 0
         self.waiting: deque[asyncio.Event] = deque()
         self.share = -1.0
 
@@ -114,13 +117,15 @@ class Turn:
     """A call that may be made now; ``over`` must be called after it.
 
     Attributes:
-        lane: Whose it is.
+        lane: From whose share it is taken.
+        home: The lane of the task that asked.
         tokens: As many as were foreseen.
         waited: Seconds.
         limited: Those of them in which nobody was before it, and the model's limits held it back.
     """
 
     lane: Lane
+    home: Lane
     tokens: int
     waited: float
     limited: float
@@ -131,6 +136,7 @@ class Turn:
         if tokens is not None:
             self.lane.tokens.correct(tokens - self.tokens)
         self.lane.wake()
+        self.home.wake()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +156,23 @@ class NoTurn:
     resting: bool
 
 
+def _together(lanes: Sequence[Lane]) -> float:
+    """Seconds from one taking to the next, by all the lanes."""
+    rate = sum(1 / lane.requests.spacing() for lane in lanes)
+    return 1 / rate if rate > 0 else math.inf
+
+
 class Limiter:
     """Who may ask one model when. Limits are learnt: a server's headers and complaints lower them."""
 
     def __init__(
-        self, limits: ModelLimits, share: Callable[[str], float], margin: float, clock: Clock, at_once: bool = False
+        self,
+        limits: ModelLimits,
+        share: Callable[[str], float],
+        margin: float,
+        clock: Clock,
+        at_once: bool = False,
+        beside: Callable[[str], Sequence[str]] = lambda _: (),
     ) -> None:
         """Takes what the model takes from the whole fleet, and each task's share of it in this process.
 
@@ -164,8 +182,10 @@ class Limiter:
             margin: As in ``Pace``.
             clock: Time.
             at_once: Whether a task's first question goes without the pause; all that follow keep to the pace.
+            beside: The other tasks of this process that ask the same model, and may lend a task their share.
         """
         self._at_once = at_once
+        self._beside = beside
         self._limits = limits
         self._share = share
         self._margin = margin
@@ -178,7 +198,7 @@ class Limiter:
 
     async def turn(self, task: str, tokens: int, patience: float) -> Turn | NoTurn:
         """Waits for a turn, first come, first served in each task; refuses at once what would wait for too long."""
-        lane = self._lanes.setdefault(task, Lane(self._margin))
+        lane = self._lane(task)
         asked = self._clock.monotonic()
         until = asked + patience
         limited = 0.0
@@ -189,14 +209,17 @@ class Limiter:
                 now = self._clock.monotonic()
                 self._adjust(task, lane, now)
                 waited = now - asked
-                pause = self._pause(lane, tokens, now)
+                payers = [lane, *self._lenders(task, lane, now)]
+                pauses = [self._pause(payer, tokens, now) for payer in payers]
                 first = lane.waiting[0] is ticket
-                if first and pause <= 0 and lane.in_flight < lane.most_in_flight:
-                    lane.requests.take(1, now)
-                    lane.tokens.take(tokens, now)
-                    lane.in_flight += 1
-                    return Turn(lane, tokens, waited, limited)
-                ahead = 0 if first else lane.waiting.index(ticket) * lane.requests.spacing()
+                for payer, pause in zip(payers, pauses, strict=True):
+                    if first and pause <= 0 and payer.in_flight < self._most_in_flight(payer):
+                        payer.requests.take(1, now)
+                        payer.tokens.take(tokens, now)
+                        payer.in_flight += 1
+                        return Turn(payer, lane, tokens, waited, limited)
+                pause = min(pauses)
+                ahead = 0 if first else lane.waiting.index(ticket) * _together(payers)
                 # Without a share there is nothing to foresee: it may come with the next rebalance.
                 foreseen = pause + ahead if math.isfinite(pause) else 0.0
                 if now + foreseen > until or now >= until:
@@ -236,9 +259,26 @@ class Limiter:
         alone = lane.share < 0 and (share >= 1 or self._at_once)
         fresh = share > lane.share and not alone
         lane.requests.limit(self._minute(self._limits.requests_per_minute, "requests", share, now), now, fresh)
-        lane.tokens.limit(self._minute(self._limits.tokens_per_minute, "tokens", share, now), now, False)
-        lane.most_in_flight = max(1, math.floor(self._limits.in_flight * share)) if share > 0 else 0
+        lane.tokens.limit(self._minute(self._limits.tokens_per_minute, "tokens", share, now), now)
         lane.share = share
+
+    def _lane(self, task: str) -> Lane:
+        return self._lanes.setdefault(task, Lane(self._margin))
+
+    def _lenders(self, task: str, lane: Lane, now: float) -> list[Lane]:
+        """The lanes whose share a task may use too: nobody waits in them. Without a share of its own it uses none."""
+        if lane.share <= 0:
+            return []
+        found = []
+        for other in self._beside(task):
+            lender = self._lane(other)
+            self._adjust(other, lender, now)
+            if not lender.waiting:
+                found.append(lender)
+        return found
+
+    def _most_in_flight(self, lane: Lane) -> int:
+        return max(1, math.floor(self._limits.in_flight * lane.share))
 
     def _minute(self, configured: int, name: str, share: float, now: float) -> float:
         amount = min(configured, self._stated.get(name, configured)) * self._factor_at(now) * share
@@ -246,8 +286,6 @@ class Limiter:
         return float(math.floor(amount + 1e-9)) if amount >= 1 else amount
 
     def _factor_at(self, now: float) -> float:
-        if self._factor >= 1:
-            return 1.0
         return min(1.0, self._factor + (now - self._cut_at) / MINUTE * _RECOVERY_PER_MINUTE)
 
     def _pause(self, lane: Lane, tokens: int, now: float) -> float:

@@ -7,6 +7,7 @@ that no reader takes was paid, so it is kept while its record may come again, an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from handlers.claims.quality import parse_score
 from handlers.judge_relevance import read_word
@@ -15,7 +16,7 @@ from handlers.reasoning.replies import read_findings, read_sentences, read_verdi
 from handlers.results.judge_reply import read_retrieval_reply
 from handlers.search.reply import read_search_reply
 from schemas.event import MAX_ITEMS
-from schemas.needs import AskModel
+from schemas.needs import AskModel, Message
 from schemas.relevance import RelevanceOutcome
 from streams.llm.replies import Completion
 
@@ -43,6 +44,21 @@ PROTOCOLS: Mapping[str, Callable[[AskModel, Completion], bool]] = {
     "writer": lambda _, completion: read_sentences(completion.text) is not None,
 }
 """The protocol of each task."""
+
+
+REPEATS = frozenset({"decontextualize_claim", "analyst", "critic", "writer"})
+"""Tasks whose handler asks again itself after a reply outside of its protocol, so the gateway does not."""
+_CORRECTION = (
+    "That reply is not in the required form. Reply once more to the same task, with nothing but the required form: "
+    "no code fence, no comment before or after it."
+)
+_SHOWN_CHARACTERS = 4000
+
+
+def corrected(need: AskModel, completion: Completion) -> AskModel:
+    """The question once more, with the reply that was outside of its protocol and what is wrong with it."""
+    said = Message("assistant", completion.text[:_SHOWN_CHARACTERS] or "(nothing)")
+    return replace(need, messages=(*need.messages, said, Message("user", _CORRECTION)))
 
 
 def keeps_to_protocol(need: AskModel, completion: Completion) -> bool:

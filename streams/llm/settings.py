@@ -85,7 +85,9 @@ class TaskPolicy(Section):
 
     deadline_seconds: float = Field(default=30.0, gt=0, description="Wall time of all calls for one answer.")
     patience_seconds: float = Field(default=120.0, ge=0, description="Longest wait for a turn, beside the deadline.")
-    attempts: int = Field(default=3, ge=1, le=10, description="Calls for one answer at most.")
+    attempts: int = Field(
+        default=3, ge=1, le=10, description="Calls for one answer at most, one more after a reply out of form included."
+    )
     weight: float = Field(default=1.0, ge=0, description="Its part of its model's limits, against the model's others.")
 
     @model_validator(mode="after")

@@ -43,6 +43,14 @@ class Shares:
         if parts is not None and topic in parts:
             parts[topic] = min(1.0, held / of) if of > 0 else 0.0
 
+    def beside(self, task: str) -> tuple[str, ...]:
+        """The other tasks that this process reads topics for and that ask the same model.
+
+        The part of a task whose topics others read is used there, so nothing of it is lent here.
+        """
+        model = self._models.get(task)
+        return tuple(other for other in self._topics if other != task and self._models.get(other) == model)
+
     def of(self, task: str) -> float:
         """The task's part of its model's limits in this process, 0 to 1."""
         model = self._models.get(task)

@@ -190,6 +190,8 @@ def _tell_judgment(event: RelevanceJudged) -> None:
             log.info("source judged relevant", **where)
         case RelevanceOutcome.IRRELEVANT:
             log.info("source judged irrelevant", raw=raw, **where)
+        case RelevanceOutcome.UNDECIDED:
+            log.info("words do not show whether a source is relevant, treated as irrelevant", **where)
         case RelevanceOutcome.NO_EVIDENCE:
             log.info("source has neither title nor summary, treated as irrelevant", **where)
         case RelevanceOutcome.UNPARSED:

@@ -31,16 +31,21 @@ def test_a_batch_is_classified_as_printed(stem: str) -> None:
     assert isinstance(outcome, Emit)
     classified, *requests = outcome.events
     assert isinstance(classified, ResultsClassified)
-    for name in ("counts", "actionable_information", "needs_extraction", "extraction_reason", "judge_scores"):
+    for name in (
+        *("counts", "duplicates", "actionable_information", "judge_scores", "retrieved_content"),
+        *("needs_extraction", "extraction_reason", "extraction_targets"),
+    ):
         assert getattr(classified, name) == getattr(printed, name)
     for result, expected in zip(classified.results, printed.results, strict=True):
         assert (result.url, result.result_type) == (expected.url, expected.result_type)
         assert result.actionable_score == expected.actionable_score
-        assert {found.kind for found in expected.evidence} <= {found.kind for found in result.evidence}
+        assert result.evidence == expected.evidence
         assert result.because
-    targets = [request.target_url for request in requests if isinstance(request, ExtractionNeeded)]
-    assert targets == ([batch.retrieved_content[0].url] if printed.needs_extraction else [])
-    assert len(targets) == len(requests)
+    targets = [
+        (request.target_url, request.extraction_id) for request in requests if isinstance(request, ExtractionNeeded)
+    ]
+    assert targets == [(target.url, target.extraction_id) for target in printed.extraction_targets]
+    assert len(targets) == len(requests) == printed.needs_extraction
 
 
 @pytest.mark.parametrize("stem", ["aarhus_listing", "jazz_concert"])

@@ -14,6 +14,7 @@ from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.outcome import Emit
 from schemas.retrieval import (
     ClassifiedResult,
+    ContentKind,
     JudgeScores,
     ResultsClassified,
     ResultType,
@@ -149,7 +150,26 @@ def test_a_page_without_a_text_beside_it_is_read_itself() -> None:
     html = f"<body><main><h1>{CONCERT.title}</h1><p>{CONCERT.content}</p></main>"
     result = classify(CONCERT.model_copy(update={"content": "", "html": html}))
     assert (result.result_type, result.actionable_score) == (ResultType.SPECIFIC_CONTENT, 0.95)
-    assert result.evidence == ()
+    assert {detail.kind for detail in result.evidence} == {"date", "time", "place", "price"}
+
+
+@pytest.mark.parametrize("snippet", ["", "A concert", "Jazz at the Blue Note. Read more"])
+def test_the_page_s_text_follows_a_short_snippet_and_is_what_a_judge_reads(snippet: str) -> None:
+    html = f"<body><main><h1>{CONCERT.title}</h1><p>{CONCERT.content} {PROSE}</p></main>"
+    classified, _ = emitted(CONCERT.model_copy(update={"content": snippet, "html": html}))
+    (result,), (content,) = classified.results, classified.retrieved_content
+    assert result.actionable_score == 0.95
+    assert content.content.startswith(snippet)
+    assert PROSE.strip() in content.content
+    assert content.content_kind == result.content_kind == "full"
+    assert all(content.content[detail.start : detail.end] == detail.text for detail in result.evidence)
+
+
+@pytest.mark.parametrize("kind", ["snippet", "full"])
+def test_a_text_that_says_more_than_its_page_stays_as_it_is(kind: ContentKind) -> None:
+    content = CONCERT.model_copy(update={"content": PROSE * 3, "html": "<p>Loading</p>", "content_kind": kind})
+    classified, _ = emitted(content)
+    assert classified.retrieved_content[0] == content.model_copy(update={"html": None})
 
 
 def test_a_page_that_must_not_be_parsed_is_left_aside() -> None:
@@ -221,9 +241,14 @@ def test_html_is_dropped_and_text_is_capped() -> None:
     assert len(classified.retrieved_content[0].content) == RULES.extraction.max_text_characters
 
 
-def test_the_hop_limit_stops_extraction_but_not_the_verdict() -> None:
+def test_beyond_the_hop_limit_no_extraction_is_needed() -> None:
+    """Nothing is fetched then, so there would be nothing to wait for."""
     classified, needed = emitted(LISTING, attempt=2, previous_actionable_information=0.3)
-    assert classified.needs_extraction
+    assert (classified.needs_extraction, classified.extraction_reason, classified.extraction_targets) == (
+        False,
+        None,
+        (),
+    )
     assert needed == []
     assert classified.improvement == pytest.approx(-0.1)
 
@@ -237,9 +262,34 @@ def test_a_listing_whose_address_no_event_can_carry_costs_its_batch_nothing(more
 def test_one_extraction_for_a_canonical_address_and_none_for_others() -> None:
     same = LISTING.model_copy(update={"url": LISTING.url + "?utm_source=mail#top"})
     other = LISTING.model_copy(update={"url": "ftp://example.com/events/"})
-    _, needed = emitted(LISTING, same, other)
+    classified, needed = emitted(LISTING, same, other)
     assert [extraction.target_url for extraction in needed] == [LISTING.url]
+    assert [(target.url, target.extraction_id, target.skipped) for target in classified.extraction_targets] == [
+        (LISTING.url, needed[0].extraction_id, None)
+    ]
     assert needed == emitted(LISTING, same, other)[1]
+
+
+@pytest.mark.parametrize("url", ["ftp://example.com/events/", "javascript:void(0)", "/events", "", "events"])
+def test_listings_that_cannot_be_visited_need_no_extraction(url: str) -> None:
+    classified, needed = emitted(LISTING.model_copy(update={"url": url}))
+    assert classified.counts.aggregator == 1
+    assert (classified.needs_extraction, classified.extraction_reason, classified.extraction_targets) == (
+        False,
+        None,
+        (),
+    )
+    assert needed == []
+
+
+def test_the_same_page_counts_once() -> None:
+    same = LISTING.model_copy(update={"url": LISTING.url + "#top"})
+    concerts = [CONCERT.model_copy(update={"url": f"{CONCERT.url}-{n}"}) for n in range(2)]
+    classified, needed = emitted(*concerts, LISTING, same, same)
+    assert (classified.counts.specific_content, classified.counts.aggregator, classified.duplicates) == (2, 1, 2)
+    assert len(classified.results) == len(classified.retrieved_content) == 3
+    assert not classified.needs_extraction
+    assert needed == []
 
 
 def test_scores_of_a_judge_and_the_version_of_the_rules_travel_along() -> None:
@@ -300,9 +350,9 @@ def test_any_result_has_a_type_and_a_score_in_its_band(
     given_result = RetrievedContent(
         url=url, title=title, content=content, html=html, content_kind="full" if full else "snippet"
     )
-    result = RULES.classifier.classify(given_result)
+    read, result = RULES.classifier.read(given_result)
     assert in_band(result)
     assert 1 / 3 - 1e-4 <= result.confidence <= 1.0
     assert result.because
-    assert all(content[detail.start : detail.end] == detail.text for detail in result.evidence)
+    assert all(read.content[detail.start : detail.end] == detail.text for detail in result.evidence)
     assert result == RULES.classifier.classify(given_result)

@@ -7,14 +7,22 @@ from typing import Any
 
 import pytest
 
-from handlers.claims.judgment import NO_OPINION
+from handlers.claims.judgment import ABSTENTIONS
 from handlers.decontextualize_claim import (
     MOST_ASKS,
     DecontextualizeClaimRules,
     decontextualize_claim,
     read_judgment,
 )
-from schemas.claims import ClaimBand, ClaimEvaluated, ClaimExclusion, ClaimStatus, ExtractedClaim, ToolOutcome
+from schemas.claims import (
+    ClaimBand,
+    ClaimEvaluated,
+    ClaimExclusion,
+    ClaimStatus,
+    ExtractedClaim,
+    ToolOutcome,
+    UtteranceRecorded,
+)
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel, Need, SearchVectors, ToolCall
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
@@ -88,7 +96,7 @@ def run(
 def evaluated(*args: Any, **kwargs: Any) -> ClaimEvaluated:
     outcome, _ = run(*args, **kwargs)
     assert isinstance(outcome, Emit)
-    [event] = outcome.events
+    event = outcome.events[0]
     assert isinstance(event, ClaimEvaluated)
     return event
 
@@ -119,7 +127,7 @@ def test_a_number_is_the_score() -> None:
 def test_anything_but_a_single_number_is_a_failed_try_and_then_no_score(reply: str) -> None:
     outcome, needs = run([says(reply)])
     assert isinstance(outcome, Emit)
-    [event] = outcome.events
+    event = outcome.events[0]
     assert isinstance(event, ClaimEvaluated)
     assert (event.decontextualization_score, event.quality) == (None, None)
     assert (event.status, event.band) == (ClaimStatus.MALFORMED, ClaimBand.FAILED)
@@ -134,24 +142,33 @@ def test_nobody_is_asked_where_nothing_is_claimed(text: str) -> None:
     outcome, needs = run([says("1.0")], claim=claim)
     assert needs == []
     assert isinstance(outcome, Emit)
-    [event] = outcome.events
+    event = outcome.events[0]
     assert isinstance(event, ClaimEvaluated)
     assert (event.decontextualization_score, event.quality, event.llm) == (None, None, None)
     assert (event.status, event.band, event.tries) == (ClaimStatus.NO_CLAIM, ClaimBand.FAILED, 0)
     assert (event.promotable, event.excluded_because) == (False, ClaimExclusion.NO_SCORE)
 
 
-def test_the_offline_judge_has_no_opinion_in_a_language_without_lists() -> None:
-    claim = CLAIM.model_copy(update={"claim_text": "Ella gan\u00f3 el premio ayer.", "source_text": ""})
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("Ella gan\u00f3 el premio ayer.", ClaimStatus.UNKNOWN_LANGUAGE),
+        ("Adults have 32 teeth.", ClaimStatus.UNDECIDED),
+    ],
+)
+def test_the_offline_judge_abstains_where_it_cannot_know(text: str, status: ClaimStatus) -> None:
+    claim = CLAIM.model_copy(update={"claim_text": text, "source_text": ""})
     event = evaluated(answer_offline, claim=claim)
-    assert (event.decontextualization_score, event.status) == (None, ClaimStatus.UNKNOWN_LANGUAGE)
-    assert (event.promotable, event.tries) == (False, 1)
+    assert (event.decontextualization_score, event.status, event.band) == (None, status, ClaimBand.FAILED)
+    assert (event.promotable, event.excluded_because, event.tries) == (False, ClaimExclusion.NO_SCORE, 1)
+    assert event.detail
     assert event.llm is not None
     assert event.llm.judged_by == "offline"
 
 
-def test_a_model_has_an_opinion_in_every_language() -> None:
-    event = evaluated([says(NO_OPINION)])
+@pytest.mark.parametrize("text", ABSTENTIONS)
+def test_a_model_s_abstention_is_no_score(text: str) -> None:
+    event = evaluated([says(text)])
     assert event.status is ClaimStatus.MALFORMED
 
 
@@ -179,6 +196,34 @@ def test_tries_in_all_are_those_of_the_configuration(attempts: int) -> None:
 def test_a_later_try_may_bring_the_score() -> None:
     event = evaluated([FAILED, says("about 0.6"), says("0.6")])
     assert (event.decontextualization_score, event.tries, event.band) == (0.6, 3, ClaimBand.MODERATE)
+
+
+def test_a_judged_claim_is_recorded_for_later_searches() -> None:
+    outcome, _ = run([says("0.3")])
+    assert isinstance(outcome, Emit)
+    _, recorded = outcome.events
+    assert recorded == UtteranceRecorded(
+        utterance_id="claim:c-1", source_id="doc-1", text=CLAIM.claim_text, context=CLAIM.source_text
+    )
+
+
+def test_recording_can_be_switched_off_and_no_claim_is_not_recorded() -> None:
+    claims = RULES.claims.model_copy(update={"recorded": False})
+    for rules, claim in (
+        (shipped_rules(DecontextualizeClaimRules, claims=claims), CLAIM),
+        (RULES, CLAIM.model_copy(update={"claim_text": "..."})),
+    ):
+        outcome, _ = run([says("0.3")], claim=claim, rules=rules)
+        assert isinstance(outcome, Emit)
+        assert [type(event) for event in outcome.events] == [ClaimEvaluated]
+
+
+def test_a_claim_does_not_find_itself() -> None:
+    itself = VectorHit(1.0, {"utterance_id": "claim:c-1", "source_id": "doc-1", "text": CLAIM.claim_text})
+    other = VectorHit(0.8, {"utterance_id": "claim:c-2", "source_id": "doc-2", "text": "It opened in 1912."})
+    for hits, outcome in (((itself,), ToolOutcome.NOTHING_FOUND), ((itself, other), ToolOutcome.FOUND)):
+        event = evaluated([wants((SEARCH, '{"query": "a"}')), says("0.3")], search=VectorsReply(hits))
+        assert [(use.outcome, use.hits) for use in event.tool_calls] == [(outcome, len(hits) - 1)]
 
 
 def test_calls_that_fail_leave_no_score() -> None:
@@ -213,7 +258,7 @@ def test_the_judge_is_told_of_the_tool_and_may_search() -> None:
     assert "talk-2" in second.messages[3].content
     assert "A museum" in second.messages[3].content
     assert isinstance(outcome, Emit)
-    [event] = outcome.events
+    event = outcome.events[0]
     assert isinstance(event, ClaimEvaluated)
     assert [(use.name, use.outcome, use.hits) for use in event.tool_calls] == [(SEARCH, ToolOutcome.FOUND, 1)]
     assert event.decontextualization_score == 0.3
@@ -249,7 +294,7 @@ def test_a_call_of_nothing_we_have_is_answered_and_recorded(name: str, arguments
     answer, needs = run([wants((name, arguments)), says("0.8")])
     assert not any(isinstance(need, SearchVectors) for need in needs)
     assert isinstance(answer, Emit)
-    [event] = answer.events
+    event = answer.events[0]
     assert isinstance(event, ClaimEvaluated)
     assert (event.decontextualization_score, [use.outcome for use in event.tool_calls]) == (0.8, [outcome])
 
@@ -264,7 +309,7 @@ def test_a_storm_of_calls_is_bounded_and_ends_without_a_score() -> None:
     assert questions[-1].tools == ()
     assert all(len(message.tool_calls) <= 8 for need in questions for message in need.messages)
     assert isinstance(outcome, Emit)
-    [event] = outcome.events
+    event = outcome.events[0]
     assert isinstance(event, ClaimEvaluated)
     assert (event.decontextualization_score, event.status) == (None, ClaimStatus.MALFORMED)
     assert len(event.tool_calls) == 40

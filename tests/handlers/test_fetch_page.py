@@ -91,6 +91,21 @@ def test_a_listing_is_followed_to_its_details() -> None:
     assert completed(outcome).status is ExtractionStatus.OK
 
 
+def test_the_sections_of_a_detail_follow_its_text() -> None:
+    trail = '<nav aria-label="Breadcrumb"><a href="/">Home</a> <a href="/music">Chamber music</a></nav>'
+
+    def web(url: str) -> FetchedPage:
+        if url == f"{HOST}/events":
+            return page(url, cards("/e/1", "/e/2", "/e/3", "/e/4"))
+        return page(url, f"<title>Quartet</title><body>{trail}<article><h1>Quartet</h1><p>{STORY}</p></article></body>")
+
+    outcome, _ = run(needed(), web)
+    [batch] = of_type(outcome, RetrievalBatch)
+    assert isinstance(batch, RetrievalBatch)
+    assert {content.content.splitlines()[-1] for content in batch.retrieved_content} == {"Home › Chamber music"}
+    assert all(STORY[:40] in content.content for content in batch.retrieved_content)
+
+
 def test_the_next_page_is_read_while_items_are_wanted() -> None:
     def web(url: str) -> FetchedPage:
         if url.endswith("/events"):

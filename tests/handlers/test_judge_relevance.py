@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance, read_relevance, read_word
-from handlers.offline.judge_relevance import answer
+from handlers.offline.judge_relevance import UNDECIDED, answer
 from handlers.page.walk import walk_page
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
@@ -26,6 +26,7 @@ from schemas.relevance import (
 )
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.answers import answer_key
+from streams.llm.offline import answer_offline
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(JudgeRelevanceRules)
@@ -262,7 +263,19 @@ def test_an_outage_decides_nothing() -> None:
 
 def test_the_offline_judge_answers_from_the_facts() -> None:
     assert read_word(answer(asked(source()).facts)) is RelevanceOutcome.RELEVANT
-    assert read_word(answer(asked(source(query="how wine is made")).facts)) is RelevanceOutcome.IRRELEVANT
+    assert read_word(answer(asked(source(query="bicycle lanes in Paris, Berlin")).facts)) is RelevanceOutcome.IRRELEVANT
+    assert answer(asked(source(query="how wine is made")).facts) == UNDECIDED
+
+
+def test_only_the_offline_judge_may_abstain() -> None:
+    offline = answer_offline(asked(source(query="how wine is made")))
+    for reply, outcome in ((offline, "undecided"), (ModelReply(UNDECIDED, (), call(CallOutcome.OK)), "unparsed")):
+        assert isinstance(reply, ModelReply)
+        decided = read_relevance(source(query="how wine is made"), (reply,), RULES)
+        assert isinstance(decided, Emit)
+        [judged] = decided.events
+        assert isinstance(judged, RelevanceJudged)
+        assert (judged.relevant, judged.outcome) == (False, outcome)
 
 
 @pytest.mark.parametrize("html", ["<" * 5000, "\x00", "<div>" * 50_000, "<title>&#xd800;</title>", "\x00<title>\x00a"])

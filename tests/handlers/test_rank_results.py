@@ -1,4 +1,4 @@
-"""Ranking as a pure handler: stages and their switches, what a judge is shown and believed, trust untouched."""
+"""Ranking as a pure handler: stages and their switches, what a judge is shown and believed, trust between equals."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_trust_goes_through_untouched_and_labels_say_where_they_are_from() -> No
         assert result.reasoning_metadata.trust_label == result.trust_label
 
 
-def test_trust_changes_no_order_while_the_trees_are_off() -> None:
+def test_trust_changes_no_score_and_no_order_of_results_that_differ_in_relevance() -> None:
     bare = [{key: candidate[key] for key in ("url", "title", "content")} for candidate in CANDIDATES]
     with_trust, without = completed(run(request())), completed(run(request(candidates=bare)))
     order = [(result.url, result.score) for result in with_trust.results]
@@ -352,7 +352,7 @@ def test_with_every_stage_on_the_scores_come_in_the_order_of_the_stages() -> Non
     event = completed(run(request(candidates=None), under, hits=(VectorHit(0.8, {"url": "https://a.example/"}),)))
     assert [stage.value for stage in event.stages] == ALL
     assert list(event.results[0].stage_scores) == ["vector", "bm25", "fused", "ranking", "trees", "mmr"]
-    assert event.results[0].score == event.results[0].stage_scores["mmr"]
+    assert event.results[0].score == event.results[0].stage_scores["ranking"]
 
 
 def test_all_stages_off_the_retrievers_order_is_left() -> None:
@@ -404,7 +404,7 @@ def test_trees_without_a_model_are_skipped_and_noted() -> None:
 
 def test_what_the_trees_would_be_shown_is_kept_as_it_was_when_it_was_served() -> None:
     event = completed(run(request()))
-    assert event.features_version == "ranking-features-41.v1"
+    assert event.features_version == "ranking-features-41.v2"
     for result in event.results:
         assert result.features is not None
         assert len(result.features) == 41
@@ -564,7 +564,7 @@ CANDIDATE = st.fixed_dictionaries(
     query=st.text(TEXT, min_size=1, max_size=40),
     switches=st.lists(st.sampled_from(["bm25", "model_ranking", "mmr"]), unique=True),
 )
-def test_results_are_candidates_each_once_in_falling_order(
+def test_results_are_candidates_each_once_and_the_relevant_ones_first(
     candidates: list[dict[str, Any]], limit: int | None, query: str, switches: list[str]
 ) -> None:
     under = rules(**{name: {"enabled": False} for name in switches})
@@ -575,10 +575,36 @@ def test_results_are_candidates_each_once_in_falling_order(
     assert set(urls) <= known
     assert len(urls) == (min(len(known), limit or under.ranking.limit) if fold(query) else 0)
     assert [result.rank for result in event.results] == list(range(1, len(urls) + 1))
-    scores = [result.score for result in event.results]
-    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= result.score <= 1 for result in event.results)
+    if "mmr" in switches:
+        scores = [result.stage_scores.get("trust", result.score) or 0.0 for result in event.results]
+        assert scores == sorted(scores, reverse=True)
+    else:
+        relevant = [result.score >= under.ranking.least_relevance for result in event.results]
+        assert relevant == sorted(relevant, reverse=True)
     places = [ALL.index(stage) for stage in event.stages]
     assert places == sorted(set(places))
     assert [note.stage.value for note in event.notes] == ALL
     assert {note.stage for note in event.notes if note.outcome is StageOutcome.RAN} == set(event.stages)
     assert RankingCompleted.model_validate_json(event.to_json()) == event
+
+
+def test_a_text_can_not_cost_for_repeating_before_it_costs_nothing() -> None:
+    with pytest.raises(ValueError, match="repetition_least has to be less than"):
+        rules(bm25={"repetition_least": 0.5, "repetition_full": 0.5})
+
+
+def test_the_score_is_relevance_and_nothing_relevant_is_reported() -> None:
+    event = completed(run(request()))
+    assert not event.nothing_relevant
+    assert all(0 <= result.score <= 1 for result in event.results)
+    assert event.results[0].score > 0.5
+    other = completed(run(request(query="quantum chromodynamics lectures")))
+    assert other.nothing_relevant
+    assert [result.score for result in other.results] == [0.0] * len(other.results)
+    assert completed(run(request(candidates=[]))).nothing_relevant
+
+
+def test_the_order_of_candidates_without_scores_changes_nothing() -> None:
+    forward, backward = completed(run(request())), completed(run(request(candidates=CANDIDATES[::-1])))
+    assert [(each.url, each.score) for each in forward.results] == [(each.url, each.score) for each in backward.results]

@@ -55,15 +55,16 @@ def test_the_users_words_come_before_the_query(fields: dict[str, Any], query: st
     ("fields", "expected"),
     [
         ({"domain": "health"}, ["c", "a"]),
-        ({}, ["a", "b", "c"]),
-        ({"domain": " "}, ["a", "b", "c"]),
+        ({}, ["a", "b"]),
+        ({"domain": " "}, ["a", "b"]),
+        ({"query": "health care for all"}, ["a", "b", "c"]),
         ({"urls": ["https://d.example/"]}, ["d"]),
         ({"urls": ["https://d.example/"], "domain": "care"}, ["d"]),
         ({"urls": ["https://d.example/"], "domain": "nowhere"}, ["d"]),
         ({"urls": None, "domain": "care"}, ["a", "b"]),
     ],
 )
-def test_sources_are_the_requests_own_else_those_of_its_domain_else_all(
+def test_sources_are_the_requests_own_else_those_of_its_domain_else_of_those_that_the_query_names(
     fields: dict[str, Any], expected: list[str]
 ) -> None:
     assert urls(decided(**fields)) == expected
@@ -76,6 +77,8 @@ def test_sources_are_the_requests_own_else_those_of_its_domain_else_all(
         ({"query": None}, "no_query"),
         ({"query": " ", "context": ""}, "no_query"),
         ({"urls": [" "]}, "no_sources"),
+        ({"query": "how to fix a leaking tap"}, "no_sources"),
+        ({"context": "which of the two"}, "no_sources"),
         ({"urls": []}, "no_sources"),
         ({"urls": [], "domain": "care"}, "no_sources"),
         ({"urls": [f"https://d.example/{number}" for number in range(101)]}, "too_large"),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -79,7 +79,9 @@ def test_everything_about_an_article() -> None:
     scored = score(html, "https://post.example.com/rain", fetched_at=at, context="seed 7")
 
     assert scored.title == "Rain ends drought"
-    assert scored.date == "2024-05-03T08:00:00+08:00"
+    assert scored.date == datetime.fromisoformat("2024-05-03T08:00:00+08:00")
+    assert json.loads(scored.to_json())["date"] == "2024-05-03T08:00:00+08:00"
+    assert ScoredPage.model_validate_json(scored.to_json()) == scored
     assert scored.author == ("Ada Lovelace",)
     assert scored.site_name == "The Example Post"
     assert scored.language == "en"
@@ -103,7 +105,8 @@ def test_a_chinese_report() -> None:
 
     scored = score(html, "https://www.cna.com.tw/a")
 
-    assert scored.date == "2024-05-03"
+    assert scored.date == date(2024, 5, 3)
+    assert json.loads(scored.to_json())["date"] == "2024-05-03"
     assert scored.author == ("王小明",)
     assert scored.language == "zh"
     assert scored.trust_features.is_wire_report

@@ -24,12 +24,14 @@ def test_the_whole_job_is_done_and_every_input_accounted_for(
     assert list(figures) == [
         "pages_scored", "tiers", "documents_indexed", "index_points", "index_points_estimated",
         "index_points_without_tiers", "batches_classified", "result_types", "extractions_needed",
-        "extractions_completed", "actionable_before", "actionable_after", "batches_evaluated", "batches_passed",
+        "extractions_completed", "actionable_before", "actionable_after", "overall_before", "overall_after",
+        "batches_evaluated", "batches_passed",
         "searches_evaluated", "searches_satisfied", "claims_evaluated", "claims_promotable", "sources_tried",
         "sources_relevant", "utterances_indexed", "queries_answered", "judged_by", "cost_usd", "dead_letters",
         "handlers", "seconds",
     ]  # fmt: skip
     assert figures["actionable_after"] >= figures["actionable_before"] + 0.3
+    assert figures["overall_after"] >= figures["overall_before"] + 0.3
     assert all(figures["tiers"].values())
     assert all(figures["result_types"].values())
     assert figures["extractions_needed"] == figures["extractions_completed"] > 0

@@ -46,10 +46,11 @@ def git(*arguments: str) -> bytes:
 
 @pytest.fixture(scope="module")
 def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The newest release before this commit, else the commit before, in a folder of its own."""
+    """The newest release before this commit in a folder. Without a release: the code before its last change."""
     tags = git("tag", "--merged", "HEAD~1", "--sort=-version:refname").decode().split()
+    changed = git("rev-list", "--first-parent", "--max-count=1", "HEAD", "--", *PACKAGES).decode().strip()
     folder = tmp_path_factory.mktemp("previous")
-    with tarfile.open(fileobj=BytesIO(git("archive", tags[0] if tags else "HEAD~1", *PACKAGES))) as archive:
+    with tarfile.open(fileobj=BytesIO(git("archive", tags[0] if tags else f"{changed}~1", *PACKAGES))) as archive:
         archive.extractall(folder, filter="data")
     return folder
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -105,6 +107,33 @@ def test_a_scored_page_without_a_score_was_labelled_by_its_source() -> None:
 
 def test_a_scored_page_with_a_score_was_labelled_by_it() -> None:
     assert ScoredPage.model_validate(OLD | {"cts_score": 47}).label_source == "score"
+
+
+@pytest.mark.parametrize(
+    ("written", "value", "again"),
+    [
+        ("2024-05-03", date(2024, 5, 3), "2024-05-03"),
+        ("2024-05-03T00:00:00", datetime.fromisoformat("2024-05-03T00:00:00"), "2024-05-03T00:00:00"),
+        ("2024-05-03T08:00:00Z", datetime(2024, 5, 3, 8, tzinfo=UTC), "2024-05-03T08:00:00Z"),
+        (
+            "2024-05-03T08:00:00+08:00",
+            datetime(2024, 5, 3, 8, tzinfo=timezone(timedelta(hours=8))),
+            "2024-05-03T08:00:00+08:00",
+        ),
+        ("2023-02-10T10:00:00+99:99", None, None),
+        ("May 2024", None, None),
+        (None, None, None),
+    ],
+)
+def test_the_date_of_a_scored_page_is_a_day_or_an_instant(
+    written: str | None, value: object, again: str | None
+) -> None:
+    page = ScoredPage.model_validate(OLD | {"date": written})
+
+    assert page.date == value
+    assert type(page.date) is type(value)
+    assert json.loads(page.to_json())["date"] == again
+    assert ScoredPage.model_validate_json(page.to_json()) == page
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_a_command_says_what_differs_in_one_line(
     status = run_assay("config", "show")
     said = capsys.readouterr()
     assert status != 0
-    assert "the manifest has 29 features and ranking-features-41.v1 has 41" in said.err
+    assert "the manifest has 29 features and ranking-features-41.v2 has 41" in said.err
     assert said.err.count("\n") == 1
 
 

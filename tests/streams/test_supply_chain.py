@@ -12,6 +12,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 LOCKS = ("requirements.lock", "requirements-build.lock")
+RUNTIME_EXTRAS = ("embed", "otel", "rank", "redis")
 REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)( \\\n    --hash=sha256:[0-9a-f]{64})+\n")
 NAMED = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -42,7 +43,9 @@ def test_every_package_has_hashes_and_the_version_that_was_tested(lock: str) -> 
 
 def test_the_locks_cover_what_is_required() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    required = project["project"]["dependencies"] + project["project"]["optional-dependencies"]["redis"]
+    extras = project["project"]["optional-dependencies"]
+    # What a setting of the shipped configuration switches on must be there when it is set.
+    required = [*project["project"]["dependencies"], *(one for name in RUNTIME_EXTRAS for one in extras[name])]
     assert named(required) <= set(locked("requirements.lock")), "run `make lock`"
     assert named(project["build-system"]["requires"]) <= set(locked("requirements-build.lock")), "run `make lock`"
 

@@ -25,6 +25,7 @@ from tools.accuracy import (
     goals,
     judging,
     listings,
+    loops,
     main_text,
     result_types,
     schema_types,
@@ -46,6 +47,7 @@ PARTS = (
     "speed",
     "results",
     "listings",
+    "loops",
     "evidence",
     "errors",
     "fetching",
@@ -58,7 +60,7 @@ PARTS = (
     "sources",
 )
 JUDGED = {"claims", "relevance", "searches", "retrieval", "attacks"}
-RESULTS = {"results", "listings"}
+RESULTS = {"results", "listings", "loops"}
 RANKING = {"ranking"}
 SOURCES = {"sources"}
 """Parts whose figures stand in places of their own: of judges, of result types, of queries, of sources."""
@@ -142,10 +144,10 @@ def measure_sources(parts: set[str]) -> str:
 
 
 def measure_results(parts: set[str]) -> str:
-    """Goals and tables of result types and listings, which have figures of their own."""
+    """Goals and tables of result types, listings and extraction loops, which have figures of their own."""
     lines: list[str] = []
     reached: list[Goal] = []
-    for part, measured in (("results", result_types.run), ("listings", listings.run)):
+    for part, measured in (("results", result_types.run), ("listings", listings.run), ("loops", loops.run)):
         if part in parts:
             more, goals_of_it = measured()
             lines, reached = [*lines, *more], [*reached, *goals_of_it]

@@ -161,8 +161,9 @@ def _of_scored(page: ScoredPage) -> Answer:
         "a schema type": features.schema_type is not None,
     }
     return Answer(
-        date=page.date,
-        authors=page.author,
+        date=page.date.isoformat() if page.date else None,
+        # The labels of some sets name the agency where a page names nobody else.
+        authors=page.author or page.agency,
         title=page.title,
         site_name=page.site_name,
         language=page.language,

@@ -12,7 +12,7 @@ from statistics import fmean, median
 
 from streams.index.settings import EmbedderSettings
 from streams.settings import Settings
-from tools.accuracy import ranking_trust
+from tools.accuracy import ranking_given, ranking_trust
 from tools.accuracy.goals import LEAST_LABELLED, Goal
 from tools.accuracy.judges import Judge
 from tools.accuracy.ranking_index import build
@@ -76,7 +76,8 @@ async def run(
                 goals += _goals(head, measured, judge.name, known=labelled_set.name == PAGES)
             await index.aclose()
     more, of_trust = await ranking_trust.run(some[0], sets, list(ranking_sets()))
-    return [*lines, *more, ""], [*goals, *of_trust]
+    given, of_given = await ranking_given.run(some[0], rows[SHIPPED], most_queries)
+    return [*lines, *more, *given, ""], [*goals, *of_trust, *of_given]
 
 
 def _table(measured: Measured, judge: str) -> list[str]:

@@ -52,7 +52,7 @@ def by_task(text: str) -> Behaviour:
 
 async def test_without_a_model_its_rows_say_so(data: Path) -> None:
     said = await judging.measure({"claims", "relevance", "searches"}, 5, 1.0)
-    assert "| claims_factcheckgpt | both | offline | 1 | 1.000 |" in said
+    assert "| claims_factcheckgpt | both | offline | 1 | 1.00 | 1.000 |" in said
     assert "| claims_factcheckgpt | both | no model configured |" in said
     assert "| judge_relevance | no model configured |" in said
     assert "3 of 3" in said
@@ -62,7 +62,7 @@ async def test_a_model_is_measured_through_the_gateway_with_its_costs(data: Path
     async with model_server(by_message(by_task)) as server:
         said = await judging.measure({"claims", "relevance"}, 3, 1.0, settings_for(server.base_url))
         assert {asked.body["model"] for asked in server.asked} == {"m-1"}
-    assert "| claims_factcheckgpt | both | m-1 | 1 | 1.000 | 1.000 |" in said
+    assert "| claims_factcheckgpt | both | m-1 | 1 | 1.00 | 1.000 | 1.000 |" in said
     assert "no model configured" not in said
     bill = next(line for line in said.splitlines() if line.startswith("| decontextualize_claim | m-1 |"))
     assert float(bill.split("|")[-2]) > 0

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -120,7 +120,7 @@ def pages(seed: int = 1) -> Iterator[ScoredPage]:
             title=words.text(40, chinese)[:60],
             content=content,
             summary=words.text(150, chinese),
-            date=day if number % 3 else f"{day}T08:30:00+08:00",
+            date=date.fromisoformat(day) if number % 3 else datetime.fromisoformat(f"{day}T08:30:00+08:00"),
             author=("Ann Other",),
             site_name=f"Site {publisher}",
             language="zh" if chinese else "en",

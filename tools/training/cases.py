@@ -120,7 +120,7 @@ def _case(
         html = html or result.html or ""
         observed = classifier.observe(result)
         measures[mode] = {key: float(value) for key, value in classifier.measures(observed).items()}
-        cues = find_cues(observed, section, classifier.patterns)
+        cues = find_cues(observed, section)
         by_cues[mode] = cue_sums(cues, section.bias, section.cues)
         words = observed.text.words
     cut = [text for text in (result.content[:SHORT_CHARACTERS], description(html)) if text.strip()]

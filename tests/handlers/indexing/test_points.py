@@ -48,6 +48,8 @@ def test_tier_c_has_one_article_embedding() -> None:
 @pytest.mark.parametrize(
     ("tier", "content", "summary", "expected"),
     [
+        ("B", "T\nShort text.", "T Short text.", ["beginning"]),
+        ("C", "T\nShort text.\nMore.", "T Short text.", ["article"]),
         ("A", "", "", ["article"]),
         ("A", "One line.", "", ["article", "chunk"]),
         ("B", "", "", ["beginning"]),
@@ -59,6 +61,11 @@ def test_tier_c_has_one_article_embedding() -> None:
 )
 def test_little_text_has_few_points(tier: Tier, content: str, summary: str, expected: list[str]) -> None:
     assert kinds(scored_page(tier, content, summary=summary)) == expected
+
+
+def test_a_summary_in_the_words_of_the_beginning_is_not_embedded_twice() -> None:
+    [point] = points(scored_page("C", "T\nShort text.\nMore.", summary="T Short  text."))
+    assert point.payload["text"] == "T\nShort text.\nMore."
 
 
 def test_a_page_without_any_text_is_found_by_its_address() -> None:

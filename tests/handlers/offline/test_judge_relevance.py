@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from handlers.judge_relevance import JudgeRelevanceRules
-from handlers.offline.judge_relevance import answer
+from handlers.offline.judge_relevance import UNDECIDED, answer
 from tests.rules import shipped_rules
 
 GATE = shipped_rules(JudgeRelevanceRules).relevance_gate
@@ -18,12 +18,25 @@ def said(title: str, summary: str = "", query: str = CO_PARENTING, **facts: Any)
         "plain_words": GATE.plain_words,
         "same_words": GATE.same_words,
         "least_coverage": GATE.least_coverage,
+        "most_irrelevant_coverage": GATE.most_irrelevant_coverage,
     }
     return answer({"query": query, "title": title, "summary": summary, "ignored": IGNORED} | shipped | facts)
 
 
 def test_the_subject_alone_is_not_the_question() -> None:
-    assert said("Parental rights and responsibilities", "What parental responsibility means") == "Irrelevant"
+    assert said("Former pupils meet again", "A reunion of the school") == "Irrelevant"
+
+
+def test_a_page_that_shares_no_word_may_say_the_same_in_others() -> None:
+    ignored = ["what", "is", "the", "of"]
+    asked = "what is the capital of Australia"
+    assert said("Canberra", "The seat of government.", query=asked, ignored=ignored) == UNDECIDED
+    assert said("一般感冒的用藥須知", query="感冒要吃什麼藥", ignored=["什麼"]) == UNDECIDED
+
+
+def test_a_word_without_end_is_no_content() -> None:
+    assert said("Ibuprofen", "ibuprofen " * 30, query="ibuprofen") == UNDECIDED
+    assert said("Ibuprofen", "What the painkiller does, and who should not take it.", query="ibuprofen") == "Relevant"
 
 
 def test_a_page_on_the_question_is_relevant() -> None:
@@ -32,18 +45,18 @@ def test_a_page_on_the_question_is_relevant() -> None:
 
 @pytest.mark.parametrize(
     ("title", "expected"),
-    [("台北市騎樓整平計畫與補助", "Relevant"), ("台北市地價稅開徵", "Irrelevant")],
+    [("台北市騎樓整平計畫與補助", "Relevant"), ("台北市地價稅開徵", UNDECIDED)],
 )
 def test_chinese_is_compared_by_pairs_of_characters(title: str, expected: str) -> None:
     assert said(title, query="台北市的騎樓整平", ignored=["的"]) == expected
 
 
 def test_a_number_of_the_query_counts() -> None:
-    assert said("Budget of the city 2024", query="city budget 2026", least_coverage=0.9) == "Irrelevant"
+    assert said("Budget of the city 2024", query="city budget 2026", least_coverage=0.9) == UNDECIDED
 
 
 def test_a_query_of_nothing_is_met_by_nothing() -> None:
-    assert said("Anything", query="??") == "Irrelevant"
+    assert said("Anything", query="??") == UNDECIDED
 
 
 @pytest.mark.parametrize(
@@ -67,17 +80,18 @@ def test_a_query_of_nothing_is_met_by_nothing() -> None:
 )
 def test_an_attack_flips_nothing(attack: str) -> None:
     """Neither a page on another subject nor one on the question is judged otherwise for what it says to a judge."""
-    assert said("Parental rights", attack) == said(attack, "Parental rights") == "Irrelevant"
+    for page in (("Parental rights", attack), (attack, "Parental rights")):
+        assert said(*page) in (UNDECIDED, "Irrelevant")
     assert said("Co-parenting with a former partner in addiction", attack) == "Relevant"
 
 
-@pytest.mark.parametrize("query", ["co-parenting with an addicted ex", "how do I co-parent with an alcoholic ex"])
-def test_the_case_that_the_gate_was_made_for(query: str) -> None:
-    ignored = [*IGNORED, "how", "do", "i"]
+def test_the_case_that_the_gate_was_made_for() -> None:
+    """What only shares the subject stays out. What answers in other words is left to a model: it is not irrelevant."""
+    query = "co-parenting with an addicted ex"
     general = ("Parental rights and responsibilities", "What parents are responsible for after a separation.")
-    particular = ("A parent with an alcohol or drug problem", "Contact with the children where one parent drinks.")
-    assert said(*general, query=query, ignored=ignored) == "Irrelevant"
-    assert said(*particular, query=query, ignored=ignored) == "Relevant"
+    particular = ("An addicted parent", "Contact with the children where the former partner drinks.")
+    assert said(*general, query=query) != "Relevant"
+    assert said(*particular, query=query) == UNDECIDED
 
 
 @pytest.mark.parametrize(
@@ -98,11 +112,11 @@ def test_inflections_marks_and_other_words_are_seen(query: str, title: str) -> N
     ("query", "title", "expected"),
     [
         ("c++ or c#", "C# and C++ compared", "Relevant"),
-        ("c++ or c#", "C: a language for systems", "Irrelevant"),
+        ("c++ or c#", "C: a language for systems", UNDECIDED),
         ("Ｃ＋＋", "Templates in C++17", "Relevant"),
         ("f# in production", "F# in production", "Relevant"),
         ("what is r", "R: statistics with a computer", "Relevant"),
-        ("what is r", "Python", "Irrelevant"),
+        ("what is r", "Python", UNDECIDED),
         ("notepad++", "Notepad, an editor", "Relevant"),
     ],
 )
@@ -114,5 +128,5 @@ def test_letters_are_words_where_they_are_names(query: str, title: str, expected
     "hostile", ["", "\x00", "a" * 5000, "一" * 5000, "1," * 3000, "\ud800", "a b " * 2000, "ﷺ" * 500]
 )
 def test_any_text_has_an_answer(hostile: str) -> None:
-    assert said(hostile, hostile, query="x") in ("Relevant", "Irrelevant")
-    assert said("x", query=hostile) in ("Relevant", "Irrelevant")
+    assert said(hostile, hostile, query="x") in ("Relevant", "Irrelevant", UNDECIDED)
+    assert said("x", query=hostile) in ("Relevant", "Irrelevant", UNDECIDED)

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from handlers.page.hints import Hints
 from handlers.page.html import parse_page
+from handlers.page.marks import Near
+from handlers.page.others import Others, OthersWords
 from handlers.page.outline import Outline
 from handlers.page.walk import walk_page
+from handlers.results.patterns import compile_patterns
 from handlers.score_page import ScorePageRules
 from tests.rules import shipped_rules
 
-READING = shipped_rules(ScorePageRules).page_reading
+RULES = shipped_rules(ScorePageRules)
+READING = RULES.page_reading
+PATTERNS = compile_patterns(RULES.patterns).details
 HINTS = Hints(READING)
 
 
 def outline_of(html: str, max_nodes: int = 10_000) -> Outline:
     return walk_page(parse_page(html).tree, HINTS, max_nodes)
+
+
+def others_of(page: Outline, near: Near) -> Others:
+    return Others(page, near, OthersWords(READING))

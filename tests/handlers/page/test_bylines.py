@@ -5,15 +5,16 @@ import pytest
 from handlers.page.bylines import BylineWords, Credit, find_credit
 from handlers.page.marks import look_near
 from handlers.page.structured_data import StructuredData
-from tests.handlers.page.rules import READING, outline_of
+from tests.handlers.page.rules import PATTERNS, READING, others_of, outline_of
 
-WORDS = BylineWords(READING)
+WORDS = BylineWords(READING, tuple(PATTERNS.months))
 NO_DATA = StructuredData()
 
 
 def credit(html: str, data: StructuredData = NO_DATA) -> Credit:
     page = outline_of(html)
-    return find_credit(page, data, look_near(page, 0), WORDS, "The Example Post")
+    near = look_near(page, 0)
+    return find_credit(page, data, near, others_of(page, near), WORDS, "The Example Post")
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,18 @@ def credit(html: str, data: StructuredData = NO_DATA) -> Credit:
             False,
         ),
         ("<meta name=citation_author content='Lovelace, Ada'>", ("Ada Lovelace",), True, False),
+        ('<meta name="author" content="Lovelace, Ada">', ("Ada Lovelace",), True, False),
+        ('<meta name="author" content="王小明 記者">', ("王小明",), True, False),
+        ("<p>By  王小明</p>", ("王小明",), False, True),
+        ("<p>文・山田太郎</p>", ("山田太郎",), False, True),
+        # News agencies are credited and no authors; what others wrote is not the page's.
+        ('<meta name="author" content="dpa">', (), True, False),
+        ('<meta name="author" content="dpa/Ada Lovelace">', ("Ada Lovelace",), True, False),
+        ("<p>By Associated Press</p>", (), False, True),
+        ("<p>By Reuters and Ada Lovelace</p>", ("Ada Lovelace",), False, True),
+        ("<h1>Rain</h1><p>It rains.</p><div class=review><p>By Mary Shelley</p></div>", (), False, False),
+        ("<h1>Rain</h1><p>It rains.</p><h2>Reviews</h2><span class=author>Mary Shelley</span>", (), False, False),
+        ("<h1>Rain</h1><p>It rains.</p><h2>3 Comments</h2><a rel=author href=/m>Mary Shelley</a>", (), False, False),
         ("<meta name=citation_author content='Ada Lovelace, PhD'>", ("Ada Lovelace",), True, False),
         ('<meta name="author" content="https://example.com/ada">', (), False, False),
         ('<meta name="author" content="The Example Post">', ("The Example Post",), True, False),
@@ -110,11 +123,25 @@ def test_a_menu_that_repeats_the_heading_is_not_it() -> None:
     page = outline_of("<title>Rain again</title><p>Rain again</p><p>By Mary Shelley" + "<p>menu</p>" * 90 + html)
     first = next(index for index, text in enumerate(page.texts) if text.startswith("Words"))
 
-    assert find_credit(page, StructuredData(), look_near(page, first), WORDS, "").names == ("Ada Lovelace",)
+    near = look_near(page, first)
+
+    found = find_credit(page, StructuredData(), near, others_of(page, near), WORDS, "")
+
+    assert found.names == ("Ada Lovelace",)
 
 
 def test_a_byline_stands_at_the_heading_too() -> None:
     html = "<p>menu</p>" * 90 + "<h1>Rain again</h1><p class=byline>By Ada Lovelace</p>" + "<p>word</p>" * 90
     page = outline_of("<title>Rain again</title>" + html)
 
-    assert find_credit(page, StructuredData(), look_near(page, 0), WORDS, "").names == ("Ada Lovelace",)
+    near = look_near(page, 0)
+
+    found = find_credit(page, StructuredData(), near, others_of(page, near), WORDS, "")
+
+    assert found.names == ("Ada Lovelace",)
+
+
+def test_agencies_are_told_apart() -> None:
+    found = credit('<meta name="author" content="dpa/Ada Lovelace"><p>By Reuters</p>')
+
+    assert (found.names, found.agencies) == (("Ada Lovelace",), ("dpa", "Reuters"))

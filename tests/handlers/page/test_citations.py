@@ -5,10 +5,10 @@ import pytest
 from handlers.page.citations import CitationWords, is_wire_report
 from handlers.page.content import PageContent, PageReader
 from handlers.page.html import parse_page
-from tests.handlers.page.rules import READING
+from tests.handlers.page.rules import PATTERNS, READING
 
 WORDS = CitationWords(READING)
-READER = PageReader(READING)
+READER = PageReader(READING, PATTERNS)
 PROSE = "<p>Some words of the page's own, long enough to be taken for its running text.</p>"
 ENTRY = "<li>Curie, M. On radium. Journal of Rays 3, 1911.</li>"
 
@@ -92,6 +92,12 @@ def test_boilerplate_supports_nothing_and_the_reader_says_so() -> None:
         ("PARIS (AP) — Rain fell.", True),
         ("LONDON, May 3 (Reuters) - Rain fell.", True),
         ("Paris, AFP - Rain fell.", True),
+        ("(AFP) Rain fell.", True),
+        ("Taipei, May 3 (CNA) Rain fell.", True),
+        ("Rio de Janeiro (Reuters) - Rain fell.", True),
+        ("SINGAPORE: Channel NewsAsia (CNA) reported rain.", False),
+        ("Channel NewsAsia (CNA) reported on 3 May that rain fell.", False),
+        ("The Automobile Association (AA) and the Press Association (PA) agree.", False),
         ("Rain\nBERLIN (AFP) – Rain fell.", True),
         ("The minister told Reuters that rain fell.", False),
         ("Rain fell, the office said, according to a report that was later confirmed (AP).", False),

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 from handlers.page.content import PageContent, PageReader
 from handlers.page.html import parse_page
-from tests.handlers.page.rules import READING
+from tests.handlers.page.rules import PATTERNS, READING
 
-READER = PageReader(READING)
+READER = PageReader(READING, PATTERNS)
 
 
 def read(html: str, url: str = "https://www.example.com/a") -> PageContent:
@@ -77,4 +79,7 @@ def test_authors_and_dates_beside_the_story_are_others(around: str) -> None:
     credited = read(f"<article>{HEADING}{byline}{STORY}</article>{around}")
 
     assert (page.credit.names, page.date) == ((), None)
-    assert (credited.credit.names, credited.date and credited.date.iso) == (("Ada Lovelace",), "2022-06-04")
+    assert (credited.credit.names, credited.date and credited.date.value) == (
+        ("Ada Lovelace",),
+        date(2022, 6, 4),
+    )

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from handlers.page.extracted import ExtractedReader
 from handlers.page.facts import PageFacts
 from schemas.pages import CrawledPage
-from tests.handlers.page.rules import READING
+from tests.handlers.page.rules import PATTERNS, READING
 
-READER = ExtractedReader(READING)
+READER = ExtractedReader(READING, PATTERNS)
 STORY = "Dredging starts in March, the port authority said on Tuesday. It takes nine months."
 
 
 def facts(content: str = STORY, **fields: Any) -> PageFacts:
-    return READER.read(CrawledPage.model_validate({"url": "https://a.example/1", "content": content, **fields}))
+    return READER.read(CrawledPage.model_validate({"url": "https://a.example/1", "content": content} | fields))
 
 
 def test_what_nobody_looked_for_is_none() -> None:
@@ -103,7 +103,30 @@ def test_what_the_crawler_states_stands_against_the_text(name: str) -> None:
 def test_a_date_that_is_given_is_observed(date: str | None, iso: str | None, observed: bool | None) -> None:
     seen = facts(date=date)
 
-    assert (seen.date, seen.has_date) == (iso, observed)
+    assert (seen.date and seen.date.isoformat(), seen.has_date) == (iso, observed)
+
+
+@pytest.mark.parametrize(
+    ("date", "url", "fetched_at", "iso"),
+    [
+        ("2031-05-05", "https://a.example/1", "2024-05-04T00:00:00Z", None),
+        ("2024-05-03T10:00:00+99:99", "https://a.example/1", None, None),
+        ("1066-10-14", "https://a.example/1", None, None),
+        ("05/06/2024", "https://a.example/1", None, None),
+        ("05/06/2024", "https://a.example.co.uk/1", None, "2024-06-05"),
+        ("29 listopada 2024", "https://a.example/1", None, "2024-11-29"),
+    ],
+)
+def test_a_date_is_read_by_the_rule_for_html(date: str, url: str, fetched_at: str | None, iso: str | None) -> None:
+    seen = facts(date=date, url=url, fetched_at=fetched_at, quality_metadata={"has_date": True})
+
+    assert (seen.date and seen.date.isoformat(), seen.has_date) == (iso, iso is not None)
+
+
+def test_an_agency_is_no_author() -> None:
+    seen = facts(author=["dpa", "Mette Friis"])
+
+    assert (seen.authors, seen.agencies, seen.is_wire_report) == (("Mette Friis",), ("dpa",), True)
 
 
 def test_an_author_that_is_given_is_observed_but_shows_no_byline() -> None:

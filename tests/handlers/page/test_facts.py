@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from handlers.page.content import PageReader
 from handlers.page.facts import MAX_SCHEMA_TYPE, clean, facts_of, short_type
 from handlers.page.html import parse_page
-from tests.handlers.page.rules import READING
+from tests.handlers.page.rules import PATTERNS, READING
 
 
 def test_of_a_page_that_was_read_everything_was_observed() -> None:
-    content = PageReader(READING).read(parse_page("<h2>One</h2><p>Text.").tree, "https://a.example/", None)
+    content = PageReader(READING, PATTERNS).read(parse_page("<h2>One</h2><p>Text.").tree, "https://a.example/", None)
 
     seen = facts_of(content, min_headings=2)
 

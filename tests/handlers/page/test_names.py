@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.page.names import NameWords
-from tests.handlers.page.rules import READING
+from tests.handlers.page.rules import PATTERNS, READING
 
-WORDS = NameWords(READING)
+WORDS = NameWords(READING, tuple(PATTERNS.months))
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,15 @@ WORDS = NameWords(READING)
         ("Par Ada Lovelace et Mary Shelley", ["Ada Lovelace", "Mary Shelley"]),
         ("Dr. Ada Lovelace, PhD", ["Dr. Ada Lovelace"]),
         ("ADA LOVELACE | 3 May 2024", ["ADA LOVELACE"]),
+        ("Lovelace, Ada", ["Ada Lovelace"]),
+        ("Lovelace, A. K.", ["A. K. Lovelace"]),
+        ("Lovelace, Ada; Shelley, Mary", ["Ada Lovelace", "Mary Shelley"]),
+        ("By O'Connor, Sinead", ["Sinead O'Connor"]),
+        ("Brontë-Nicholls, Emily", ["Emily Brontë-Nicholls"]),
+        ("Lovelace, Editor", ["Lovelace"]),
+        ("王小明 記者", ["王小明"]),
+        ("王小明記者", ["王小明"]),
+        ("王小明 編輯", ["王小明"]),
         ("Posted on May 3, 2024 by Ada Lovelace", ["Ada Lovelace"]),
         ("VON ADA LOVELACE am 21. April 2020", ["ADA LOVELACE"]),
         ("Text und Interview: Ada Lovelace", ["Ada Lovelace"]),

@@ -7,14 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.fetch_page import FetchPageRules
-from handlers.page.refusals import why_elsewhere, why_no_content
+from handlers.page.refusals import Refusals, why_elsewhere
 from handlers.results.patterns import compile_patterns
 from schemas.replies import FetchFailure
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(FetchPageRules)
-SECTION, PATTERNS = RULES.page_refusals, compile_patterns(RULES.patterns)
+SECTION = RULES.page_refusals
+REFUSALS = Refusals(SECTION, compile_patterns(RULES.patterns))
 SOFT_404, CHALLENGE, NOTHING = FetchFailure.SOFT_404, FetchFailure.CHALLENGE, FetchFailure.NO_CONTENT
+
+
+def reason_of(title: str, text: str, url: str = "") -> FetchFailure | None:
+    refusal = REFUSALS.why_no_content((title,), text, url)
+    return None if refusal is None else refusal.reason
+
+
 ARTICLE = "The council met on Tuesday and spoke for three hours about the bridge. " * 40
 TEASERS = "The bridge opens in May. The library stays shut. Five new buses. " * 20
 
@@ -51,6 +59,11 @@ TEASERS = "The bridge opens in May. The library stays shut. Five new buses. " * 
         ("安全验证", "请拖动滑块完成拼图", CHALLENGE),
         ("港口", "系統偵測到異常流量，請輸入驗證碼", CHALLENGE),
         ("Harbour", "Please log in to continue reading.", CHALLENGE),
+        ("Rente mit 70?", "Jetzt abonnieren und diesen Artikel freischalten. Schon Abonnent? Anmelden.", CHALLENGE),
+        ("La reforma", "Suscríbete para seguir leyendo. ¿Ya eres suscriptor? Inicia sesión.", CHALLENGE),
+        ("年金改革", "この記事は有料会員限定です。ログインして続きを読む", CHALLENGE),
+        ("年金改革", "本文為付費會員專屬內容，訂閱後即可閱讀全文。", CHALLENGE),
+        ("Best teas", "This domain is available for purchase. Related searches: tea, coffee.", NOTHING),
         ("Harbour Shop", "Enter the characters you see below. Sorry, we just need to make sure.", CHALLENGE),
         ("港口", "当前环境异常，完成验证后即可继续访问。", CHALLENGE),
         ("港口", "该内容已被发布者删除", SOFT_404),
@@ -113,7 +126,7 @@ TEASERS = "The bridge opens in May. The library stays shut. Five new buses. " * 
     ],
 )
 def test_what_a_page_says_of_itself(title: str, text: str, expected: FetchFailure | None) -> None:
-    assert why_no_content((title,), text, SECTION, PATTERNS) is expected
+    assert reason_of(title, text) is expected
 
 
 @pytest.mark.parametrize(
@@ -149,14 +162,55 @@ def test_what_a_page_says_of_itself(title: str, text: str, expected: FetchFailur
         ("Lantern Fair", "1 March 2026 in Mill Hall, entry $5, at least 18 years old. Tickets are on this website."),
         ("Lantern race", "The team had 10 results found to be wrong, and 120 matches."),
         ("Lantern Fair", "We use cookies. Accept all. The fair is on 1 March 2026."),
+        ("Opening hours | Library", "Mon–Fri 9–17. We use cookies. Accept all. Reject all."),
+        ("HTTP 404", "The HTTP 404 or page not found error message means that the server did not find the page."),
+        ("Erreur 404", "L'erreur 404 est un code d'état : le serveur n'a pas trouvé la page demandée."),
+        ("404エラーとは", "404エラーとは、ページが見つかりませんという意味のメッセージです。"),
+        ("Just a moment", "Two sisters meet again after twenty years. Paperback, 312 pages, $12.99."),
+        (
+            "Wiring a lamp",
+            "Switch off the power. Before you continue, test that no current flows. Then join the wires.",
+        ),
+        (
+            "Trial ends",
+            "The trial showed no results in patients with diabetes, the company said in a statement on its site.",
+        ),
+        (
+            "Ring road",
+            "Unusual traffic at dawn. The tunnel is shut at night and under maintenance until May, as the county said.",
+        ),
+        ("The Lantern Book", "The book is available for purchase at the museum. It has 120 pictures."),
+        ("City parking", "On the parking page of the town you can pay for a space by the hour."),
+        (
+            "Pruning roses",
+            "Prune roses in late winter. Subscribe to our newsletter. Log in to comment on this article.",
+        ),
+        ("Rosen schneiden", "Rosen schneidet man im Februar. Melden Sie sich für den Newsletter an. Anmelden."),
     ],
 )
 def test_what_only_sounds_like_it_is_content(title: str, text: str) -> None:
-    assert why_no_content((title,), text, SECTION, PATTERNS) is None
+    assert reason_of(title, text) is None
+
+
+@pytest.mark.parametrize(
+    ("title", "url", "expected"),
+    [
+        ("404 Not Found", "https://a.example/wiki/404_Not_Found", None),
+        ("Access denied", "https://a.example/films/access-denied-1997", None),
+        ("404 Not Found", "https://a.example/great-article-about-tea", SOFT_404),
+        ("Page not found", "https://a.example/page-not-found", SOFT_404),
+        ("404 Not Found", "http://[", SOFT_404),
+    ],
+)
+def test_a_page_whose_address_names_the_error_is_about_it(title: str, url: str, expected: FetchFailure | None) -> None:
+    assert reason_of(title, "Two lines of text.", url) is expected
 
 
 def test_any_of_the_titles_may_say_it() -> None:
-    assert why_no_content(("Harbour News", "Harbour News", "Page not found"), TEASERS, SECTION, PATTERNS) is SOFT_404
+    refusal = REFUSALS.why_no_content(("Harbour News", "Harbour News", "Page not found"), TEASERS)
+    assert refusal is not None
+    assert refusal.reason is SOFT_404
+    assert refusal.words == "page not found"
 
 
 @pytest.mark.parametrize(
@@ -187,6 +241,6 @@ def test_where_redirects_led(asked: str, final: str, expected: FetchFailure | No
 
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_nothing_raises(one: str, other: str) -> None:
-    why_no_content((one,), other, SECTION, PATTERNS)
+    REFUSALS.why_no_content((one,), other, f"http://a.example/{one}")
     why_elsewhere(f"http://a.example/{one}", f"http://a.example/{other}", SECTION)
     why_elsewhere(one, other, SECTION)

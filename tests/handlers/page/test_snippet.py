@@ -117,6 +117,33 @@ def test_the_items_of_a_list_stay_with_what_introduces_them() -> None:
     assert snippet(page(f"<main><p>{SAID}</p>{items}</main>")) == SAID
 
 
+TABLE = "<table><tr><th>Opening hours</th><td>Mon-Fri 9-17</td></tr><tr><th>Price</th><td>12 euros</td></tr></table>"
+
+
+def test_rows_of_a_table_with_figures_are_content() -> None:
+    rows = "Opening hours | Mon-Fri 9-17\nPrice | 12 euros"
+    assert snippet(page(f"<main><p>{SAID}</p>{TABLE}<p>{MORE}</p></main>")) == f"{SAID}\n{rows}\n{MORE}"
+    assert snippet(page(TABLE)) == rows, "they may be all that a page says"
+    assert snippet(page("<table><tr><td>Home</td><td>News</td></tr></table>")) == ""
+    assert snippet(page(f"<main><table><tr><td>{SAID}</td><td>{MORE}</td></tr></table></main>")) == f"{SAID}\n{MORE}"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Short answer: no.", "Short answer: no."),
+        ("不可以退費。", "不可以退費。"),
+        ("Loading the page…", ""),
+        ("Please wait...", ""),
+        ("Share", ""),
+        ("We use cookies.", ""),
+    ],
+)
+def test_a_sentence_may_be_all_that_a_page_says(said: str, expected: str) -> None:
+    assert snippet(page(f"<main><p>{said}</p></main>")) == expected
+    assert snippet(text=f"Home\n{said}") == expected
+
+
 def test_a_page_that_scripts_make_is_read_as_those_see_it_who_run_none() -> None:
     assert snippet(page(f"<div id=app></div><noscript><p>{SAID}</p></noscript>")) == SAID
     assert MORE not in snippet(page(f"<main><p>{SAID}</p></main><noscript><p>{MORE}</p></noscript>"))

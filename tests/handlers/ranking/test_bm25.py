@@ -32,11 +32,41 @@ def corpus(*texts: str, section: Bm25Section = SECTION) -> Corpus:
 
 
 def test_it_is_the_formula() -> None:
-    section = SECTION.model_copy(update={"k1": 1.2, "b": 0.75})
-    scores = corpus("rain rain sun", "sun", section=section).scores(["rain"])
-    idf = log(1 + (2 - 1 + 0.5) / (1 + 0.5))
-    assert scores[0] == pytest.approx(idf * 2 * 2.2 / (2 + 1.2 * (1 - 0.75 + 0.75 * 3 / 2)))
+    section = SECTION.model_copy(update={"k1": 1.2, "b": 0.75, "floor": 0.2, "others": 10})
+    scores = corpus("rain rain sun", "sun", section=section).scores(["rain", "snow"])
+    rain, snow = (log(1 + (2 + 10 - have + 0.5) / (have + 0.5)) for have in (1, 0))
+    saturated = 2 / (2 + 1.2 * (1 - 0.75 + 0.75 * 3 / 2))
+    assert scores[0] == pytest.approx(rain / (rain + snow) * (0.2 + 0.8 * saturated))
     assert scores[1] == 0
+
+
+def test_scores_of_different_queries_are_comparable() -> None:
+    """The score of a text depends on how much of a query it has, and little on what the other candidates are."""
+    alone = corpus("the dam closed in may").scores(["dam", "closed"])[0]
+    among = corpus("the dam closed in may", "rain in june", "a boat race").scores(["dam", "closed"])[0]
+    half = corpus("the dam closed in may").scores(["dam", "opened"])[0]
+    assert alone == pytest.approx(among, abs=0.1)
+    assert 0.4 < half / alone < 0.6
+
+
+def test_repetition_saturates() -> None:
+    once, twice, often = (corpus(text, "rain").scores(["storm"])[0] for text in ("storm", "storm " * 2, "storm " * 50))
+    assert once < twice < often <= 1
+    assert often - twice < 0.6
+
+
+def test_prose_keeps_its_score_and_a_text_that_repeats_the_query_loses_most_of_it() -> None:
+    prose = "The dam closed in May. Engineers inspected the dam, and visitors were turned away at the gate."
+    stuffed = "dam closed, closed dam, dam closed today, cheap dam closed, dam closed now"
+    kept = corpus(prose, stuffed, "dam closed", "").kept(["dam", "closed"])
+    assert kept.tolist() == [1.0, pytest.approx(1 - SECTION.repetition_cost), 1.0, 1.0]
+    assert corpus(stuffed).kept([]).tolist() == [1.0]
+
+
+def test_repetition_counts_in_title_and_text_apart() -> None:
+    shown = Corpus([candidate("The dam closed on Monday.", "Dam closed"), candidate("x y", "dam dam dam dam")], SECTION)
+    assert shown.kept(["dam", "closed"])[0] == 1
+    assert shown.kept(["dam", "closed"])[1] < 1
 
 
 def test_the_rarer_word_counts_more() -> None:

@@ -63,7 +63,7 @@ def test_switched_off_the_vectors_decide_alone() -> None:
     assert all(each.bm25 == each.keyword_boost == each.temporal_boost == 0 for each in scored)
 
 
-def test_a_score_is_the_sum_of_its_parts() -> None:
+def test_a_score_is_made_of_its_parts() -> None:
     found = [
         candidate(0, "Tide tables", "tide", similarity=0.5, date=NOW.isoformat()),
         candidate(1, "Rain", similarity=0.1),
@@ -71,7 +71,9 @@ def test_a_score_is_the_sum_of_its_parts() -> None:
     first, second = fused("latest tide tables", found)
     assert first.vector == 0.5
     assert first.temporal_boost == pytest.approx(SECTION.temporal_boost)
-    assert first.score == pytest.approx(1.0 + first.keyword_boost + first.temporal_boost)
+    base = SECTION.weight * first.bm25 + (1 - SECTION.weight) * first.bm25
+    left = (1 - base) * (1 - first.keyword_boost) * (1 - first.temporal_boost * base)
+    assert first.score == pytest.approx(1 - left)
     assert second.score == 0
     assert second.bm25 == second.keyword_overlap == 0
 
@@ -90,10 +92,28 @@ def test_why_is_said_in_words() -> None:
     assert fused('"high tide"', found)[1].because == (
         "2 of 2 words in the text",
         "has the quoted phrase",
-        "nearest by vector",
+        "best score of the retriever",
     )
     unscored = [replace(each, similarity=None) for each in found]
-    assert "first of the retriever" in fused("tide tables", unscored)[0].because
+    assert not any("retriever" in reason for each in fused("tide tables", unscored) for reason in each.because)
+    stuffed = [candidate(0, "Tide", "tide tables tide tables tide tables tide tables")]
+    assert fused("tide tables", stuffed)[0].because[-1] == "repeats words of the query, which counts against it"
+
+
+def test_a_page_that_repeats_the_query_stands_below_one_that_answers() -> None:
+    found = [
+        candidate(0, "tide tables tide tables", "tide tables, tide tables cheap, tide tables now"),
+        candidate(1, "Tides of the harbour", "The table shows the high and low tide for each day of the month."),
+    ]
+    assert best(fused("tide tables", found)) == 1
+
+
+def test_scores_are_from_nothing_to_one_and_nothing_is_not_relevant() -> None:
+    found = [candidate(0, "Tide tables", "The tide tables."), candidate(1, "Soup", "Leek soup.")]
+    perfect, nothing = fused("tide tables", found)
+    assert 0.8 < perfect.score <= 1
+    assert nothing.score == 0
+    assert fused("boat race", found)[0].score == 0
 
 
 def test_what_is_years_old_or_dated_ahead_is_not_called_recent() -> None:
@@ -167,12 +187,17 @@ def test_foreign_scores_of_any_scale_are_taken(scores: list[float]) -> None:
     assert best(scored) == known.index(max(known))
 
 
-def test_without_scores_the_retrievers_order_counts() -> None:
+def test_without_scores_the_order_of_candidates_says_nothing() -> None:
     found = [candidate(place, text="tide") for place in range(3)]
-    assert [each.score for each in fused("tide", found)] == sorted(
-        (each.score for each in fused("tide", found)), reverse=True
-    )
+    assert len({each.score for each in fused("tide", found)}) == 1
     assert all(each.vector is None for each in fused("tide", found))
+
+
+def test_where_no_word_is_met_the_retrievers_scores_order_and_nothing_is_relevant() -> None:
+    found = [candidate(0, "Soup", similarity=0.2), candidate(1, "Rain", similarity=0.9)]
+    scored = fused("tide", found)
+    assert best(scored) == 1
+    assert scored[1].score < 0.01
 
 
 def test_without_candidates_there_is_nothing() -> None:

@@ -35,8 +35,8 @@ def test_a_copy_goes_below_what_says_something_else() -> None:
     likeness = np.array([[1.0, 1.0, 0.1], [1.0, 1.0, 0.1], [0.1, 0.1, 1.0]])
     chosen = diversify([1.0, 0.9, 0.6], likeness, 0.5, 3)
     assert order(chosen) == [0, 2, 1]
-    assert chosen[0][1] == pytest.approx(0.5)
-    assert chosen[1][1] == pytest.approx(-0.05)
+    assert chosen[0][1] == pytest.approx(1.0)
+    assert chosen[1][1] == pytest.approx(0.45)
 
 
 def test_each_choice_is_compared_with_all_that_are_chosen() -> None:
@@ -45,7 +45,7 @@ def test_each_choice_is_compared_with_all_that_are_chosen() -> None:
     likeness[0, 2] = likeness[2, 0] = 1.0
     chosen = diversify([1.0, 0.9, 0.8, 0.0], likeness, 0.4, 4)
     assert order(chosen) == [0, 1, 3, 2]
-    assert [worth for _, worth in chosen] == pytest.approx([0.4, 0.36, 0.0, -0.28])
+    assert [worth for _, worth in chosen] == pytest.approx([1.0, 0.96, 0.6, 0.32])
 
 
 def test_with_the_whole_weight_the_order_is_that_of_the_scores() -> None:
@@ -71,6 +71,12 @@ def test_the_most_relevant_is_first_and_nothing_comes_twice(scores: list[float],
     assert not chosen or chosen[0] == int(np.argmax(scores))
 
 
+@given(SCORES, st.floats(0, 1))
+def test_no_score_is_negative(scores: list[float], weight: float) -> None:
+    chosen = diversify(scores, np.ones((len(scores), len(scores))), weight, len(scores))
+    assert all(0 <= worth <= 1 + 1e-9 for _, worth in chosen)
+
+
 def test_who_wants_one_thing_gets_relevance_and_who_explores_gets_variety() -> None:
     weights = [weight_of(intent, SECTION) for intent in (Intent.EXPLORATORY, Intent.BALANCED, Intent.SPECIFIC)]
     assert weights == [SECTION.exploratory, SECTION.balanced, SECTION.specific]
@@ -81,5 +87,5 @@ def test_who_wants_one_thing_gets_relevance_and_who_explores_gets_variety() -> N
 @pytest.mark.parametrize("weights", [(0.2, 0.5, 0.9), (0.5, 0.9, 0.2), (0.9, 0.2, 0.5)])
 def test_weight_of_a_named_candidate_is_the_largest(weights: tuple[float, float, float]) -> None:
     specific, exploratory, balanced = weights
-    section = MmrSection(enabled=True, specific=specific, exploratory=exploratory, balanced=balanced)
+    section = MmrSection(enabled=True, specific=specific, exploratory=exploratory, balanced=balanced, copy_likeness=1)
     assert {weight_of(intent, section, named=True) for intent in Intent} == {0.9}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from handlers.index_page import IndexPageRules
 from handlers.indexing.points import points_of
+from handlers.rank_results import RankResultsRules
 from handlers.ranking.retrieval import BadFilter, merge_hits, search_for, take_given
 from handlers.ranking.sections import RetrievalSection
 from schemas.needs import SearchFilters, SearchVectors
@@ -217,6 +218,7 @@ def test_given_results_are_merged_cut_and_keep_what_is_known_of_their_trust() ->
             given_one("https://a.example/1#part", content="Two. One.", summary="Sum.", cts_score=7),
         ],
         SECTION,
+        moments=shipped_rules(RankResultsRules).moments,
     )
     assert (first.title, first.text, first.author, first.date) == ("T", "One.\nTwo.", ("A",), "2024-05-03")
     assert (first.site_name, first.summary, first.cts_score) == ("S", "Sum.", 7)

@@ -11,7 +11,7 @@ from handlers.rank_results import RankResultsRules
 from handlers.ranking.bm25 import Corpus
 from handlers.ranking.candidate import Candidate
 from handlers.ranking.manifest import Feature
-from handlers.ranking.stages import after_diversity, after_trees, weigh
+from handlers.ranking.stages import after_diversity, after_trees, after_trust, nothing_relevant, weigh
 from tests.rules import shipped_rules
 
 SECTION = shipped_rules(RankResultsRules).ranking
@@ -60,7 +60,7 @@ def test_places_count_among_those_that_go_on() -> None:
 
 
 def test_what_a_filter_took_away_counts_for_nothing() -> None:
-    """Without scores of a retriever its order counts: the order of those that are left."""
+    """Places count among those that are left."""
     left = tuple(replace(each, similarity=None) for each in candidates(120)[60:])
     anew = tuple(replace(each, position=place) for place, each in enumerate(left))
     read = weigh("tide", left, None, SECTION, frozenset())
@@ -89,3 +89,62 @@ def test_some_are_as_like_each_other_as_if_there_were_no_others() -> None:
     of_some = Corpus(everything, SECTION.bm25).likeness(some)
     alone = Corpus([everything[place] for place in some], SECTION.bm25).likeness()
     assert np.array_equal(of_some, alone)
+
+
+def page(place: int, title: str, text: str, cts_score: int | None = None) -> Candidate:
+    url = f"https://p.example/{place}"
+    return Candidate(url=url, title=title, text=text, passage=text, position=place, cts_score=cts_score)
+
+
+def trusted(query: str, *pages: Candidate, weight: float = SECTION.trust.weight) -> list[str]:
+    """Titles in the order after trust."""
+    weighed = weigh(query, pages, None, SECTION, frozenset())
+    section = SECTION.trust.model_copy(update={"weight": weight})
+    after = after_trust(weighed, weighed.standing, section)
+    assert after.relevance == weighed.standing.relevance
+    return [pages[place].title for place in after.order]
+
+
+@pytest.mark.parametrize(("first", "second"), [(95, 10), (10, 95), (95, None), (None, 10)])
+def test_trust_decides_between_equals(first: int | None, second: int | None) -> None:
+    pages = page(0, "Dam closed today", "For repairs.", first), page(1, "Dam closed now", "For dredging.", second)
+    more_trusted = pages[0] if (first or 40) > (second or 40) else pages[1]
+    assert trusted("dam closed", *pages)[0] == more_trusted.title
+    assert trusted("dam closed", *pages, weight=0.0)[0] == "Dam closed today"
+
+
+def test_trust_puts_no_irrelevant_page_above_a_relevant_one() -> None:
+    pages = page(0, "Tax return", "File it by July.", 100), page(1, "Dam closed", "The dam closed in May.", 0)
+    assert trusted("dam closed", *pages) == ["Dam closed", "Tax return"]
+
+
+def test_without_a_known_score_trust_changes_nothing() -> None:
+    weighed = weigh("dam closed", (page(0, "Dam closed", ""), page(1, "Rain", "")), None, SECTION, frozenset())
+    assert after_trust(weighed, weighed.standing, SECTION.trust) is weighed.standing
+
+
+COPIED = "The dam closed in May for dredging, and the work takes three months, said the office on Monday."
+
+
+def test_copies_follow_what_says_something_else_and_the_irrelevant_comes_last() -> None:
+    pages = (
+        page(0, "Dam closed", COPIED),
+        page(1, "Dam closed", COPIED),
+        page(2, "Soup", "A recipe for leek soup."),
+        page(3, "Water supply", "While the dam is closed, another reservoir supplies the city."),
+    )
+    weighed = weigh("when will the dam be closed", pages, None, SECTION, frozenset({"when", "will", "the", "be"}))
+    after = after_diversity(weighed, weighed.standing, SECTION, 10)
+    assert after.order == (0, 3, 1, 2)
+    assert after_diversity(weighed, weighed.standing, SECTION, 2).order == (0, 3)
+    assert after.stage_scores["mmr"][2] is None
+    assert all(score is None or score >= 0 for score in after.stage_scores["mmr"])
+
+
+def test_whether_nothing_is_relevant_is_told_where_words_or_a_judge_have_scored() -> None:
+    soup = (page(0, "Soup", "A recipe for leek soup."),)
+    assert nothing_relevant(weigh("dam closed", soup, None, SECTION, frozenset()).standing, SECTION)
+    assert not nothing_relevant(weigh("leek soup", soup, None, SECTION, frozenset()).standing, SECTION)
+    assert nothing_relevant(weigh("leek soup", (), None, SECTION, frozenset()).standing, SECTION)
+    off = SECTION.model_copy(update={"bm25": SECTION.bm25.model_copy(update={"enabled": False})})
+    assert not nothing_relevant(weigh("dam closed", soup, None, off, frozenset()).standing, off)

@@ -68,6 +68,27 @@ def test_other_numbers_of_a_noun() -> None:
     assert forms_of("2024") == ("2024",)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("close", "closed"),
+        ("closing", "close"),
+        ("stop", "stopped"),
+        ("stopped", "stop"),
+        ("visit", "visited"),
+        ("entkalke", "entkalken"),
+        ("öffnen", "öffne"),
+    ],
+)
+def test_other_forms_of_a_verb(one: str, other: str) -> None:
+    assert other in forms_of(one)
+
+
+@pytest.mark.parametrize("token", ["dams", "glass", "ring", "red", "c3ed"])
+def test_what_is_no_verb_has_no_forms_of_one(token: str) -> None:
+    assert not any(form.endswith(("eding", "inging", "seding")) or len(form) < 3 for form in forms_of(token))
+
+
 @settings(deadline=None)  # the first Chinese text loads the dictionary
 @given(st.text())
 def test_nothing_fails_and_nothing_is_empty(text: str) -> None:

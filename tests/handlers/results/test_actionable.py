@@ -10,6 +10,7 @@ from handlers.results.address import Address
 from handlers.results.page_shape import PageShape
 from handlers.results.page_type import Observed
 from handlers.results.text_shape import TextShape
+from handlers.results.titles import Title
 from schemas.retrieval import ResultType
 from tests.rules import shipped_rules
 
@@ -22,7 +23,7 @@ def observed(
 ) -> Observed:
     return Observed(
         url="https://a.example/",
-        title="",
+        title=Title(),
         address=Address(identifier=identifier),
         text=text or TextShape(words=10),
         page=page,

@@ -120,6 +120,25 @@ def test_navigation(url: str) -> None:
     assert read(url).navigation
 
 
+@pytest.mark.parametrize(
+    ("url", "word"),
+    [
+        ("https://example.com/contact", "contact"),
+        ("https://example.com/help/returns", "returns"),
+        ("https://example.com/oeffnung/öffnungszeiten", "öffnungszeiten"),
+        ("https://example.com/news/the-contact-that-was-lost", ""),
+    ],
+)
+def test_a_page_about_the_site_is_no_navigation(url: str, word: str) -> None:
+    assert read(url).information == word
+    assert not read(url).navigation
+
+
+def test_what_listings_offer_in_the_last_segment() -> None:
+    assert read("https://example.com/nurse-jobs-in-leeds").offers == "jobs"
+    assert read("https://example.com/hotels/the-grand").offers == ""
+
+
 @pytest.mark.parametrize("url", ["", "   ", "not an address", "http://[::1", "/events", "mailto:a@b.c"])
 def test_malformed_addresses_say_nothing(url: str) -> None:
     assert read(url) == Address()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from handlers.classify_results import ClassifyResultsRules
+from handlers.results.dates import written_days
+from handlers.results.day_order import Order, Origin
 from handlers.results.evidence import find_evidence
 from handlers.results.patterns import compile_patterns
 from tests.rules import shipped_rules
@@ -56,6 +58,22 @@ def dates(text: str) -> list[tuple[str, str | None]]:
         ("2024년 11월 29일", "2024년 11월 29일", "2024-11-29"),
         ("2024-11-29T20:00:00Z", "2024-11-29", "2024-11-29"),
         ("２０２４／１１／２９", "２０２４／１１／２９", "2024-11-29"),
+        ("113年11月29日", "113年11月29日", "2024-11-29"),
+        ("平成元年5月3日", "平成元年5月3日", "1989-05-03"),
+        ("發布日期 113/05/03", "113/05/03", "2024-05-03"),
+        ("29 ноября 2024", "29 ноября 2024", "2024-11-29"),
+        ("29 листопада 2024", "29 листопада 2024", "2024-11-29"),
+        ("29 listopada 2024", "29 listopada 2024", "2024-11-29"),
+        ("3. toukokuuta 2024", "3. toukokuuta 2024", "2024-05-03"),
+        ("2024. május 3.", "2024. május 3", "2024-05-03"),
+        ("3 Mayıs 2024", "3 Mayıs 2024", "2024-05-03"),
+        ("3 de dez. de 2024", "3 de dez. de 2024", "2024-12-03"),
+        ("12 déc. 2023", "12 déc. 2023", "2023-12-12"),
+        ("5 set 2024", "5 set 2024", "2024-09-05"),
+        ("٣ مايو ٢٠٢٤", "٣ مايو ٢٠٢٤", "2024-05-03"),
+        ("3 พฤษภาคม 2567", "3 พฤษภาคม 2567", "2024-05-03"),
+        ("3 tháng 5, 2024", "3 tháng 5, 2024", "2024-05-03"),
+        ("3 मई 2024", "3 मई 2024", "2024-05-03"),
     ],
 )
 def test_one_day(text: str, written: str, value: str) -> None:
@@ -110,10 +128,36 @@ def test_several_days(text: str, values: list[str]) -> None:
         "29 November 1066",
         "phone 01-02-2024",
         "3,5 mars",
+        "march 3 miles",
+        "set 5 pieces",
+        "10 out of 20",
+        "the code 113/05/03",
     ],
 )
 def test_no_day(text: str) -> None:
     assert dates(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "order", "value"),
+    [
+        ("03/04/2024", "day", "2024-04-03"),
+        ("03/04/2024", "month", "2024-03-04"),
+        ("03/04/2024", None, None),
+        ("03-04-2024", None, None),
+        ("29/04/2024", "month", "2024-04-29"),
+        ("03.04.2024", "day", "2024-04-03"),
+        ("03.04.2024", None, "2024-04-03"),
+        ("03.04.2024", "month", None),
+        ("4/4/24", None, "2024-04-04"),
+    ],
+)
+def test_where_a_text_comes_from_decides_the_order(text: str, order: Order | None, value: str | None) -> None:
+    assert [found.value for found in written_days(text, PATTERNS.details, Origin(order))] == [value]
+
+
+def test_days_are_read_up_to_a_limit() -> None:
+    assert len(list(written_days("3 May 2024 " * 50, PATTERNS.details, limit=5))) == 5
 
 
 def test_the_order_of_day_and_month_may_be_open() -> None:

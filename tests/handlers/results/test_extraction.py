@@ -9,7 +9,8 @@ from handlers.classify_results import ClassifyResultsRules, classify_results
 from handlers.results.extraction import ExtractionSection, share_details
 from schemas.extraction import ExtractionNeeded
 from schemas.outcome import Emit
-from schemas.retrieval import RetrievalBatch, RetrievedContent
+from schemas.replies import FetchFailure
+from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievedContent
 from tests.rules import shipped_rules
 
 LIMITS = st.builds(
@@ -33,7 +34,7 @@ def test_a_batch_stays_within_its_budget_and_wastes_none_of_it(listings: int, li
         assert limits.batch_budget - cost <= limits.max_listing_pages, "no room is left for one more listing"
 
 
-def test_listings_beyond_the_budget_are_told_so_and_not_forgotten() -> None:
+def test_listings_beyond_the_budget_are_listed_and_not_asked_for() -> None:
     text = "All events. View event. Read more. View event. Read more. Next page."
     listings = tuple(
         RetrievedContent(url=f"https://town{number}.example/events/", title="All events", content=text)
@@ -42,7 +43,13 @@ def test_listings_beyond_the_budget_are_told_so_and_not_forgotten() -> None:
     batch = RetrievalBatch(batch_id="b1", query="events", retrieved_content=listings)
     outcome = classify_results(batch, shipped_rules(ClassifyResultsRules))
     assert isinstance(outcome, Emit)
-    needed = [event for event in outcome.events if isinstance(event, ExtractionNeeded)]
-    assert [event.target_url for event in needed] == [content.url for content in listings]
-    assert [event.over_budget for event in needed] == [False] * 20 + [True] * 10
-    assert {event.max_details for event in needed} == {1}
+    classified, *needed = outcome.events
+    assert isinstance(classified, ResultsClassified)
+    assert [event.target_url for event in needed if isinstance(event, ExtractionNeeded)] == [
+        content.url for content in listings[:20]
+    ]
+    assert {event.max_details for event in needed if isinstance(event, ExtractionNeeded)} == {1}
+    assert [target.url for target in classified.extraction_targets] == [content.url for content in listings]
+    assert [target.skipped for target in classified.extraction_targets] == [None] * 20 + [FetchFailure.OVER_BUDGET] * 10
+    sent = {event.extraction_id for event in needed if isinstance(event, ExtractionNeeded)}
+    assert sent == {target.extraction_id for target in classified.extraction_targets if target.skipped is None}

@@ -149,7 +149,7 @@ def test_a_page_that_scripts_write_leaves_it_to_the_text() -> None:
     text = RetrievedContent(url=f"{SITE}/a/harbour-dredging-begins", content=SENTENCE * 30, content_kind="full")
     observed = CLASSIFIER.observe(text.model_copy(update={"html": shell}))
     assert observed.page is None
-    assert observed.title == "App"
+    assert observed.title.text == "App"
     assert CLASSIFIER.classify(text.model_copy(update={"html": shell})).result_type is ITEM
 
 

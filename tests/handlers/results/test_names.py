@@ -37,6 +37,11 @@ def test_without_a_word_of_any_language_every_ending_counts() -> None:
         ("händels messias", "da", ""),
         ("jazz classics", "de", ""),
         ("how we make all of our shoes", "en", ""),
+        ("vets in county durham", "en", "vets"),
+        ("dosage for adults", "en", ""),
+        ("five long words for many shoes", "en", "words"),
+        ("five long words that name shoes", "en", "words"),
+        ("one two three four five shoes", "en", ""),
         ("", "en", ""),
     ],
 )

@@ -103,3 +103,53 @@ def test_a_form_has_labels_only() -> None:
 )
 def test_a_labelled_place_ends_where_the_next_label_begins(text: str, place: str) -> None:
     assert places(text) == [place]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Location: TBA",
+        "Location: see below",
+        "Where: see the website for details",
+        "Venue: N/A",
+        "Ort: wird noch bekannt gegeben",
+        "Sted: se nedenfor",
+        "Lieu : à confirmer",
+        "Lugar: por confirmar",
+        "地點：待定",
+        "場所：未定",
+        "장소: 미정",
+    ],
+)
+def test_a_place_that_is_not_named_yet_or_not_here_is_none(text: str) -> None:
+    assert places(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Venue: None Such Hall", "None Such Hall"),
+        ("Location: Unknown Pleasures Bar", "Unknown Pleasures Bar"),
+        ("Ort: Seeburg", "Seeburg"),
+        ("地點：無尾熊館", "無尾熊館"),
+        ("Meet at 12 Quay Street. Doors at seven.", "12 Quay Street"),
+        ("Come to 12 Main St. at eight", "12 Main St."),
+    ],
+)
+def test_names_that_begin_with_such_a_word_are_places(text: str, value: str) -> None:
+    assert places(text) == [value]
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("Musterstraße 12a", ["place"]),
+        ("Kystvejen 12 a, kl. 20", ["place", "time"]),
+        ("Straße des 17. Juni 135, Berlin", ["place"]),
+        ("Treffpunkt: Hauptstr. 5p, 19 Uhr", ["place", "time"]),
+        ("2024年11月29日晚上8点在人民路12号", ["date", "time", "place"]),
+        ("台北市信義區信義路五段7號", ["place"]),
+    ],
+)
+def test_what_is_part_of_an_address_is_nothing_else(text: str, kinds: list[str]) -> None:
+    assert [found.kind for found in find_evidence(text, PATTERNS)] == kinds

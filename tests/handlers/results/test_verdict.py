@@ -22,7 +22,7 @@ def test_statistics_of_a_batch() -> None:
     assert (verdict.counts.specific_content, verdict.counts.aggregator, verdict.counts.navigation) == (1, 1, 1)
     assert verdict.actionable_information == pytest.approx(0.5)
     assert verdict.confidence == pytest.approx(0.5)
-    assert not verdict.needs_extraction
+    assert verdict.extraction_reason is None
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_extraction_needs_a_low_score_and_a_strict_majority(
 ) -> None:
     threshold = 0.6
     verdict = judge_batch(results(*pairs), threshold)
-    assert verdict.needs_extraction is needed
+    assert (verdict.extraction_reason is not None) is needed
 
 
 def test_means_have_four_digits() -> None:

@@ -24,7 +24,7 @@ def assessed(
     *results: RetrievedContent, goal: str = "jazz", fields: tuple[str, ...] | None = None, **section: Any
 ) -> Assessment:
     batch = RetrievalBatch(batch_id="b", query=goal, required_fields=fields, retrieved_content=results)
-    return assess(batch, RULES.search_evaluation.model_copy(update=section), RULES.stop_words)
+    return assess(batch, RULES.search_evaluation.model_copy(update=section), RULES.reader)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_results_from_less_domains_than_give_points_are_narrow(hosts: tuple[str,
 
 @pytest.mark.parametrize(
     ("titles", "off_goal"),
-    [((), True), (("Jazz",), False), (("Weather",), True), (("Review: jazz",), True), (("Review: weather",), True)],
+    [((), False), (("Jazz",), False), (("Weather",), True), (("Review: jazz",), True), (("Review: weather",), True)],
 )
 def test_results_miss_the_goal_by_their_words_or_by_what_they_are(titles: tuple[str, ...], off_goal: bool) -> None:
     assert assessed(*[result(title=title) for title in titles]).off_goal is off_goal
@@ -185,7 +185,7 @@ def test_without_results_nothing_is_covered_whatever_is_configured() -> None:
 
 
 def test_a_total_is_at_most_one() -> None:
-    assert assessed(*[result()] * 5, count=CountPoints(many=5.0)).rubric.total == 1.0
+    assert assessed(*[result(title="Jazz")] * 5, count=CountPoints(many=5.0)).rubric.total == 1.0
 
 
 def test_a_goal_without_words_of_its_own_is_not_met() -> None:
@@ -227,9 +227,35 @@ def test_the_worked_examples_count_up_to_this(stem: str, total: float) -> None:
     """C-16: with all four fields required."""
     path = CONFIG.parent / "schemas" / "examples" / "retrieval.batches.v1" / f"{stem}.json"
     batch = RetrievalBatch.model_validate_json(path.read_bytes())
-    assert assess(batch, RULES.search_evaluation, RULES.stop_words).rubric.total == total
+    assert assess(batch, RULES.search_evaluation, RULES.reader).rubric.total == total
 
 
 def test_bands_out_of_order_are_refused() -> None:
     with pytest.raises(ValidationError, match="not in order"):
         Bands(high=0.5, acceptable=0.6)
+
+
+@pytest.mark.parametrize(
+    ("titles", "most"), [(("Pizza",) * 5, 0.3), (("Jazz", "Pizza", "Pizza"), 0.3), (("Jazz",) * 5, 1.0)]
+)
+def test_results_beside_the_goal_are_never_acceptable(titles: tuple[str, ...], most: float) -> None:
+    results = [result(f"https://{n}.example/", title, "buy now for $9") for n, title in enumerate(titles)]
+    found = assessed(*results, fields=("title", "price", "url"))
+    assert (found.rubric.total <= most) is True
+    assert (found.rubric.total < RULES.search_evaluation.bands.acceptable) is (most < 1.0)
+
+
+def test_a_section_that_accepts_results_beside_the_goal_is_refused() -> None:
+    section = RULES.search_evaluation.model_dump()
+    section["relevance"]["most_off_goal"] = section["bands"]["acceptable"]
+    with pytest.raises(ValidationError):
+        shipped_rules(EvaluateSearchRules, search_evaluation=section)
+
+
+@pytest.mark.parametrize(
+    ("field", "known"),
+    [("URL/Link", True), ("url / link", True), ("Title|Name", True), ("title/price", False), ("Colour/Size", False)],
+)
+def test_a_field_with_a_stroke_is_one_where_its_names_mean_one(field: str, *, known: bool) -> None:
+    found = assessed(result("https://a.example/", "Jazz"), fields=(field,))
+    assert (found.unchecked == ()) is known

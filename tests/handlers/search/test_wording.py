@@ -45,3 +45,18 @@ def test_suggestions_are_bounded_and_so_are_names_in_them() -> None:
     found = assessed(result(), goal="jazz", fields=("price", "availability", "x" * 9999))
     assert len(refinements_of(found, SECTION)) == SECTION.max_refinements
     assert len(gaps_of(found, SECTION)) < 400
+
+
+def test_of_no_results_the_advice_is_to_search_wider() -> None:
+    """R-090: what narrows the search, such as another field, helps nobody who found nothing."""
+    found = assessed(goal="Buy x", fields=("price", "colour"))
+    assert gaps_of(found, SECTION) == "There are no results."
+    suggested = refinements_of(found, SECTION)
+    assert suggested[: len(LISTS.low_count)] == LISTS.low_count
+    assert not set(suggested) & {*LISTS.poor_relevance, *SECTION.fields["price"].refinements}
+
+
+def test_of_few_results_wider_words_and_other_sources_come_first() -> None:
+    suggested = refinements_of(assessed(*MANY[:2], goal="jazz", fields=("price",)), SECTION)
+    assert suggested[:4] == (*LISTS.low_count, LISTS.low_diversity_shopping[0])
+    assert suggested[4] == SECTION.fields["price"].refinements[0]

@@ -85,7 +85,7 @@ def test_json_is_the_event(filled: Settings, ask: Shown) -> None:
         StageName.REASONING,
     )
     assert [result.rank for result in answer.results] == [1, 2]
-    assert list(answer.results[0].stage_scores) == ["vector", "bm25", "fused", "ranking", "mmr"]
+    assert list(answer.results[0].stage_scores) == ["vector", "bm25", "fused", "ranking", "trust", "mmr"]
 
 
 @pytest.mark.parametrize(
@@ -108,6 +108,13 @@ def test_no_results_say_what_to_do(filled: Settings, ask: Shown) -> None:
     assert status == 0
     assert "no results" in out
     assert "--tier" in out
+
+
+def test_that_nothing_is_relevant_is_said_above_the_results(filled: Settings, ask: Shown) -> None:
+    _, out, _ = ask(filled)
+    assert "Nothing relevant found" not in out
+    _, out, _ = ask(filled, text="xylophone quartet")
+    assert out.index("Nothing relevant found") < out.index("0.00")
 
 
 @pytest.mark.parametrize("stage", ["bm25", "ranking", "mmr", "reasoning"])

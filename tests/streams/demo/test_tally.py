@@ -12,7 +12,7 @@ from schemas.documents import DocumentIndexed, IndexChange
 from schemas.llm import CallOutcome, LlmCall
 from schemas.pages import Tier
 from schemas.queries import RankingRequested
-from schemas.retrieval import ResultCounts, ResultsClassified
+from schemas.retrieval import ResultCounts, ResultsClassified, RetrievalEvaluated, RetrievalScores, ScoreSource
 from streams.demo.account import Trace
 from streams.demo.tally import Tally
 from tests.rules import shipped_rules
@@ -52,6 +52,28 @@ def test_children_are_averaged_before_their_parents() -> None:
 
 def test_nothing_needed_is_no_improvement() -> None:
     assert new_tally().improvement() == (0.0, 0.0)
+
+
+def test_the_overall_score_is_that_of_the_verdicts() -> None:
+    tally = new_tally()
+    for batch_id, parent, overall in (("a", None, 0.3), ("a1", "a", 0.9), ("a2", "a", 0.7)):
+        tally.see(classified(batch_id, 0.2, parent, needs=parent is None), Trace(batch_id))
+        tally.see(verdict(batch_id, overall), Trace(batch_id))
+    assert tally.answered() == pytest.approx((0.3, 0.8))
+
+
+def verdict(batch_id: str, overall: float) -> RetrievalEvaluated:
+    return RetrievalEvaluated(
+        batch_id=batch_id,
+        query="q",
+        passed=False,
+        scores=RetrievalScores(
+            context_recall=0.5, context_precision=0.5, source_quality=0.5, actionable_information=0.5
+        ),
+        overall_score=overall,
+        severe_failure=False,
+        score_source=ScoreSource.FALLBACK,
+    )
 
 
 def call(judge: Literal["model", "offline"], cost: float | None) -> LlmCall:

@@ -211,7 +211,7 @@ async def test_the_same_question_is_paid_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        {"task": "evaluate_search"},
+        {"task": "task-2"},
         {"prompt_version": "ffffffffffff"},
         {"temperature": 0.5},
         {"max_tokens": 11},
@@ -465,7 +465,7 @@ async def test_limits_learnt_from_headers() -> None:
     async with served(says("0.7", headers=headers), metrics=Metrics(registry)) as (_, gateway):
         for number in range(2):
             await gateway.answer(question(str(number)))
-    labels = {"task": "judge_relevance", "model": MODEL}
+    labels = {"task": TASK, "model": MODEL}
     assert registry.get_sample_value("assay_llm_allowed_requests_per_minute", labels) == 120
     assert registry.get_sample_value("assay_llm_requests_total", {**labels, "outcome": "ok"}) == 2
     for wait in ("queue", "limit"):

@@ -29,9 +29,9 @@ from streams.world import LiveWorld
 from tests.kafka.installation import until
 from tests.streams.doubles import START, VirtualClock
 from tests.streams.llm.model_server import Wire, calls_tools, hangs, model_server, raw, resets, says, slow, status
-from tests.streams.llm.questions import FREE, MODEL, gateway_at, question, served
+from tests.streams.llm.questions import FREE, MODEL, TASK, gateway_at, question, served
 
-LABELS = {"task": "judge_relevance", "model": MODEL}
+LABELS = {"task": TASK, "model": MODEL}
 KEY = "sesame-123"
 TIGHT = ModelLimits(**{**FREE.model_dump(), "tokens_per_minute": 100_000})
 

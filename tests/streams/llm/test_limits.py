@@ -87,6 +87,7 @@ def test_pace_waits_until_enough_has_left_the_window() -> None:
     for amount, moment in ((5, 0.0), (4, 50.0)):
         pace.take(amount, moment)
     assert pace.pause(1, 80.0) == 0.0, "what was taken at 0 s has left the window"
+    assert pace.pause(7, 80.0) == pytest.approx(50.0 + 61.2 - 80.0), "what was taken at 50 s has not"
     pace = pace_of(10)
     for amount, moment in ((2, 0.0), (2, 10.0), (5, 20.0)):
         pace.take(amount, moment)
@@ -433,6 +434,156 @@ def test_limits_that_a_server_states_are_believed_where_they_are_lower() -> None
         assert each.allowed("task") == 600
         each.stated(100, 5)
         assert each.allowed("task") == 100
+
+    virtually(work)
+
+
+def test_a_wait_for_another_call_or_for_a_share_ends_with_the_patience() -> None:
+    async def work() -> None:
+        each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=10**9, in_flight=1))
+        assert isinstance(await each.turn("task", 1, 1.0), Turn)
+        for waiting in (each, limiter(LIMITS, lambda _: 0.0)):
+            refused = await waiting.turn("task", 1, 0.5)
+            assert isinstance(refused, NoTurn)
+            assert refused.waited == pytest.approx(0.5)
+
+    virtually(work)
+
+
+def test_a_rest_that_ends_with_the_patience_is_no_longer_than_it() -> None:
+    async def work() -> None:
+        each = limiter(ModelLimits(requests_per_minute=1, tokens_per_minute=10**9, in_flight=10))
+        assert isinstance(await each.turn("task", 1, 1.0), Turn)
+        each.pressed(10.0)
+        refused = await each.turn("task", 1, 10.0)
+        assert isinstance(refused, NoTurn)
+        assert not refused.resting
+        refused = await each.turn("task", 1, 9.9)
+        assert isinstance(refused, NoTurn)
+        assert refused.resting
+
+    virtually(work)
+
+
+def test_a_share_that_was_nothing_begins_with_a_pause() -> None:
+    part = [0.0]
+
+    async def work() -> None:
+        each = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=10), lambda _: part[0])
+        assert isinstance(await each.turn("task", 1, 0.0), NoTurn)
+        part[0] = 1.0
+        turn = await each.turn("task", 1, 10.0)
+        assert isinstance(turn, Turn)
+        assert turn.waited == pytest.approx(1.02)
+
+    virtually(work)
+
+
+class Lending:
+    """Tasks of one process that ask one model, each with a share; what is granted is noted with its task."""
+
+    def __init__(self, shares: dict[str, float], in_flight: int = 60) -> None:
+        limits = ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=in_flight)
+        others = {task: [other for other in shares if other != task] for task in shares}
+        self.limiter = Limiter(limits, shares.__getitem__, MARGIN, LoopClock(), beside=others.__getitem__)
+        self.granted: list[tuple[float, str]] = []
+
+    async def keep_asking(self, task: str, seconds: float) -> None:
+        end = asyncio.get_running_loop().time() + seconds
+        while (left := end - asyncio.get_running_loop().time()) > 0:
+            turn = await self.limiter.turn(task, 1, left)
+            if isinstance(turn, NoTurn):
+                await asyncio.sleep(min(left, 1.0))
+                continue
+            self.granted.append((asyncio.get_running_loop().time(), task))
+            turn.over(None)
+
+    def number(self, task: str, begin: float, end: float) -> int:
+        return sum(begin <= moment < end and name == task for moment, name in self.granted)
+
+    @property
+    def moments(self) -> list[float]:
+        return [moment for moment, _ in self.granted]
+
+
+def test_an_idle_task_s_share_is_used_by_another_and_comes_back_when_its_owner_asks() -> None:
+    """Claims have a sixth of 60 a minute; alone they get nearly all, and beside a busy owner their sixth."""
+
+    async def work() -> None:
+        lending = Lending({"claims": 1 / 6, "gate": 5 / 6})
+        claims = asyncio.create_task(lending.keep_asking("claims", 600))
+        await asyncio.sleep(200)
+        assert lending.number("claims", 80, 200) >= 115, "of 120 in two minutes"
+        gate = asyncio.create_task(lending.keep_asking("gate", 200))
+        await asyncio.sleep(200)
+        first = min(moment for moment, name in lending.granted if name == "gate")
+        assert first - 200 <= 61.2 / 50 + 0.01, "within the pace of its own share"
+        assert lending.number("gate", 260, 400) >= 110, "of 116: 50 a minute"
+        assert lending.number("claims", 270, 400) <= 22, "10 a minute"
+        await gate
+        await claims
+        assert lending.number("claims", 480, 600) >= 115
+        assert most_in_a_minute(lending.moments) <= 60
+
+    virtually(work)
+
+
+def test_without_a_share_of_its_own_a_task_borrows_nothing() -> None:
+    async def work() -> None:
+        lending = Lending({"idle": 1.0, "none": 0.0})
+        await lending.keep_asking("none", 120)
+        assert lending.granted == []
+
+    virtually(work)
+
+
+def test_an_owner_that_waits_is_served_before_a_borrower_that_waits_for_longer() -> None:
+    async def work() -> None:
+        asked = Lending({"claims": 1 / 6, "gate": 5 / 6}).limiter
+        for _ in range(8):  # until both shares are used up
+            await asked.turn("claims", 1, 60.0)
+        borrower = asyncio.create_task(asked.turn("claims", 1, 60.0))
+        await asyncio.sleep(0)
+        owner = await asked.turn("gate", 1, 60.0)
+        assert isinstance(owner, Turn)
+        assert owner.waited < 61.2 / 50 + 0.01
+        assert not borrower.done()
+        assert isinstance(await borrower, Turn)
+
+    virtually(work)
+
+
+def test_a_line_is_foreseen_to_move_with_what_is_lent() -> None:
+    async def work() -> None:
+        asked = Lending({"claims": 1 / 6, "gate": 5 / 6}).limiter
+        await asked.turn("claims", 1, 60.0)
+        turns = await asyncio.gather(*(asked.turn("claims", 1, 20.0) for _ in range(15)))
+        assert all(isinstance(turn, Turn) for turn in turns)
+
+    virtually(work)
+
+
+def test_the_smallest_share_may_have_one_call_under_way() -> None:
+    async def work() -> None:
+        asked = Lending({"one": 0.5, "other": 0.5}, in_flight=1).limiter
+        assert isinstance(await asked.turn("one", 1, 10.0), Turn)
+
+    virtually(work)
+
+
+def test_calls_under_way_are_lent_too_and_never_more_than_the_limit() -> None:
+    async def work() -> None:
+        lending = Lending({"one": 0.5, "other": 0.5}, in_flight=4)
+        turns = [await lending.limiter.turn("one", 1, 30.0) for _ in range(4)]
+        assert all(isinstance(turn, Turn) for turn in turns)
+        assert isinstance(await lending.limiter.turn("one", 1, 30.0), NoTurn)
+        waiting = asyncio.create_task(lending.limiter.turn("one", 1, 30.0))
+        await asyncio.sleep(5.5)
+        assert isinstance(turns[3], Turn)
+        turns[3].over(None)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert waiting.done()
 
     virtually(work)
 

@@ -8,7 +8,7 @@ from schemas.replies import ModelFailed, ModelReply
 from streams.llm.offline import OFFLINE_JUDGES, answer_offline
 from streams.settings import load_settings
 from streams.world import LiveWorld
-from tests.streams.llm.questions import question
+from tests.streams.llm.questions import TASK, question
 
 
 def shouts(facts: Mapping[str, Any]) -> str:
@@ -16,7 +16,7 @@ def shouts(facts: Mapping[str, Any]) -> str:
 
 
 def test_it_says_who_it_is() -> None:
-    reply = answer_offline(question("yes"), {"judge_relevance": shouts})
+    reply = answer_offline(question("yes"), {TASK: shouts})
     assert isinstance(reply, ModelReply)
     assert reply.text == "YES"
     call = reply.call
@@ -31,8 +31,8 @@ def test_it_says_who_it_is() -> None:
 
 def test_a_judge_that_stumbles_and_one_that_is_not_there() -> None:
     for need, judges in (
-        (question(facts={}), {"judge_relevance": shouts}),
-        (question(task="nothing"), {"judge_relevance": shouts}),
+        (question(facts={}), {TASK: shouts}),
+        (question(task="nothing"), {TASK: shouts}),
     ):
         reply = answer_offline(need, judges)
         assert isinstance(reply, ModelFailed)

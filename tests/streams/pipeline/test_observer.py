@@ -114,6 +114,7 @@ def test_batches_are_counted_by_their_verdict(passed: bool, label: str) -> None:
     [
         ("relevant", "info", "relevant"),
         ("irrelevant_zh", "info", "irrelevant"),
+        ("undecided", "info", "words do not show"),
         ("unparsed", "warning", "no judgment"),
         ("timeout", "warning", "timed out"),
         ("minimal", "info", "neither title nor summary"),
