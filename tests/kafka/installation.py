@@ -276,7 +276,7 @@ async def line_of(process: Process) -> Any:
 
 
 async def command(
-    settings: Settings, capsys: pytest.CaptureFixture[str], *words: str, **variables: str
+    settings: Settings, capsys: pytest.CaptureFixture[str], *words: str, **variables: Any
 ) -> tuple[int, str, str]:
     """Runs ``assay WORDS`` in this process: exit status, standard output and standard error.
 

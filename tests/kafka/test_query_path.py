@@ -150,11 +150,11 @@ async def answered(assay: Installation, capsys: pytest.CaptureFixture[str], text
     """What a user gets from ``assay answer``: analyst, critic and writer use the same index and model."""
     settings = assay.settings
     variables = {
-        "ASSAY_INDEX__URL": settings.index.url,
-        "ASSAY_LLM__BASE_URL": settings.llm.base_url,
-        "ASSAY_LLM__MODEL": settings.llm.model,
-        "ASSAY_LLM__CACHE_PATH": str(settings.llm.cache_path),
-        "ASSAY_SOURCE_RULES__BASE_SCORES": json.dumps(ODD_SCORES),
+        "index__url": settings.index.url,
+        "llm__base_url": settings.llm.base_url,
+        "llm__model": settings.llm.model,
+        "llm__cache_path": str(settings.llm.cache_path),
+        "source_rules__base_scores": ODD_SCORES,
     }
     status, said, told = await command(settings, capsys, "answer", text, "--json", *more, **variables)
     assert status == 0, told
