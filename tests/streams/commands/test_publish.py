@@ -90,8 +90,8 @@ def test_a_dry_run_says_what_handlers_will_do_and_needs_no_kafka(
     assert run_publish("claims.extracted.v1", [path], settings, as_json=True, rate=2.0, dry_run=True) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["published"], told["valid"], told["refused"], told["seconds_at_rate"]) == (0, 10, 0, 5.0)
-    [handler] = told["estimate"]["handlers"]
-    assert (handler["handler"], handler["records"]) == ("decontextualize_claim", 10)
+    records = {handler["handler"]: handler["records"] for handler in told["estimate"]["handlers"]}
+    assert records["decontextualize_claim"] == 10
     assert run_publish("claims.extracted.v1", [path], settings, as_json=False, rate=2.0, dry_run=True) == 0
     out = capsys.readouterr().out
     assert out.startswith("10 valid for claims.extracted.v1 (")
