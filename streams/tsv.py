@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from handlers.page.moments import may_be_date
+from handlers.page.moments import iso_text, may_be_date
 from schemas.pages import CrawledPage, ScoredPage
 from streams.codec import refusal
 
@@ -80,7 +80,7 @@ def row_of(page: ScoredPage) -> bytes:
         page.url,
         page.title,
         page.content,
-        page.date.isoformat() if page.date else "",
+        iso_text(page.date) if page.date else "",
         json.dumps(told, ensure_ascii=False),
     )
     return "\t".join(map(escape, columns)).encode("utf-8", "replace") + b"\n"

@@ -13,6 +13,7 @@ from typing import Any
 from handlers.indexing.chunks import chunk_text
 from handlers.indexing.rules import IndexPointsSection, TieredIndexingSection
 from handlers.page.links import host_of, registrable_domain
+from handlers.page.moments import iso_text
 from schemas.event import derive_id
 from schemas.needs import IndexPoint
 from schemas.pages import ScoredPage, Tier
@@ -94,7 +95,7 @@ def _payload(page: ScoredPage, document_id: str) -> dict[str, Any]:
         "url": page.url,
         "domain": registrable_domain(host_of(page.url)),
         "title": page.title[:_LINE_CHARACTERS].strip(),
-        "date": page.date.isoformat() if page.date else None,
+        "date": iso_text(page.date) if page.date else None,
         "author": [author[:_NAME_CHARACTERS] for author in page.author[:_MAX_AUTHORS]],
         "site_name": page.site_name and page.site_name[:_NAME_CHARACTERS],
         "language": page.language,

@@ -72,6 +72,15 @@ class MomentReader:
         return found
 
 
+def iso_text(moment: Moment) -> str:
+    """A moment as events write it, UTC as ``Z``.
+
+    >>> iso_text(datetime(2024, 5, 3, 8, tzinfo=UTC)), iso_text(date(2024, 5, 3))
+    ('2024-05-03T08:00:00Z', '2024-05-03')
+    """
+    return moment.isoformat().replace("+00:00", "Z")
+
+
 def stated_moment(text: str) -> Moment | None:
     """The date that a machine stated: ISO 8601, the same without hyphens, or seconds or milliseconds since 1970.
 

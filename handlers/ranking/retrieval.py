@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from handlers.indexing.points import SUMMARY
 from handlers.page.links import canonical_url
-from handlers.page.moments import MomentReader, stated_moment
+from handlers.page.moments import MomentReader, iso_text, stated_moment
 from handlers.ranking.candidate import Candidate
 from handlers.ranking.filters import BadFilter, fits, read_filters
 from handlers.ranking.judge import excerpt
@@ -241,12 +241,12 @@ def _written_date(value: object, url: str, moments: MomentReader | None) -> str 
     if moments is None or not isinstance(value, str):
         return _date(value)
     found = moments.read(value, origin_of(url, (), None, moments.patterns))
-    return None if found is None else found.isoformat()
+    return None if found is None else iso_text(found)
 
 
 def _date(value: object) -> str | None:
     found = stated_moment(value) if isinstance(value, str) else None
-    return None if found is None else found.isoformat()
+    return None if found is None else iso_text(found)
 
 
 def _trust(value: object) -> CandidateTrust | None:
