@@ -16,7 +16,7 @@ from handlers.page.links import canonical_url
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Block, Prompts, render
 from handlers.relevance.sections import RelevanceGateSection
-from handlers.results.facets import QueryReader, answers, met, share_of
+from handlers.results.facets import QueryReader, answers, met, share_of, weighed_by_rarity
 from handlers.results.judge_reply import REPLY_SCHEMA, RetrievalReply, read_retrieval_reply
 from handlers.results.patterns import Patterns
 from handlers.results.sections import RetrievalEvaluationSection
@@ -301,16 +301,19 @@ def _fallback(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> JudgeS
     section, reader = rules.retrievalEvaluation, rules.reader
     facets = reader.read(batch.query)
     contents = batch.retrieved_content
-    best = [0.0] * len(facets)
-    relevant = 0
+    scores: list[list[float]] = []
+    items: list[list[float]] = []
     for content, result in zip(contents, batch.results, strict=False):
         if result.actionable_score == 0.0:
             continue  # an error page, a wall: its words answer nothing
         is_listing = result.result_type is ResultType.AGGREGATOR
         seen = reader.see(content.title, content.content, result.evidence, is_listing=is_listing)
-        scores = [met(facet, seen) for facet in facets]
-        best = list(map(max, best, scores))
-        relevant += not is_listing and answers(facets, scores, section.coverageThreshold)
+        scores.append([met(facet, seen) for facet in facets])
+        if not is_listing:
+            items.append(scores[-1])
+    best = [max(of_results) for of_results in zip(*scores, strict=True)] or [0.0] * len(facets)
+    weighed = weighed_by_rarity(facets, scores) if scores else facets
+    relevant = sum(answers(weighed, found, section.coverageThreshold) for found in items)
     count = len(contents)
     return JudgeScores(
         context_recall=round(share_of(facets, best), 4),

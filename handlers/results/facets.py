@@ -7,6 +7,7 @@ is asked of it (when, how much, where) is met by a detail of that kind in the te
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -189,6 +190,22 @@ def share_of(facets: Sequence[Facet], scores: Sequence[float]) -> float:
     """The weighted mean of what is met of the facets; 0 where there are none."""
     total = sum(facet.weight for facet in facets)
     return sum(facet.weight * score for facet, score in zip(facets, scores, strict=True)) / total if total else 0.0
+
+
+def weighed_by_rarity(facets: Sequence[Facet], scores: Sequence[Sequence[float]]) -> tuple[Facet, ...]:
+    """Facets in which a word of the subject weighs more, the fewer results have it.
+
+    In "used piano Berlin" the word "piano" says what is wanted where all results are used things in Berlin.
+
+    Args:
+        facets: The facets of a query.
+        scores: How far each result meets each facet.
+    """
+    weighed = []
+    for facet, of_results in zip(facets, zip(*scores, strict=True), strict=True):
+        rarity = math.log((len(of_results) + 1) / (sum(score > 0 for score in of_results) + 1))
+        weighed.append(replace(facet, weight=facet.weight * (1 + rarity)) if facet.is_subject else facet)
+    return tuple(weighed)
 
 
 def answers(facets: Sequence[Facet], scores: Sequence[float], least: float) -> bool:

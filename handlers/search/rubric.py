@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from handlers.page.links import host_of, registrable_domain
-from handlers.results.facets import QueryReader, answers, met
+from handlers.results.facets import QueryReader, answers, met, weighed_by_rarity
 from handlers.search.sections import CountPoints, FieldRule, SearchEvaluationSection
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from schemas.search import Rubric
@@ -190,10 +190,14 @@ def _on_goal(
         # Where no spaces divide words, the next and the last character of a pair would be of different words.
         goal = goal if word.isascii() else goal.replace(word, " ")
     facets, points = reader.read(goal), section.relevance
-    having = 0
-    for content in contents if facets else ():
+    if not facets or not contents:
+        return False
+    scores = []
+    for content in contents:
         seen = reader.see(content.title, content.content[: section.max_text_characters])
-        having += answers(facets, [met(facet, seen) for facet in facets], points.keywords_coverage)
+        scores.append([met(facet, seen) for facet in facets])
+    weighed = weighed_by_rarity(facets, scores)
+    having = sum(answers(weighed, found, points.keywords_coverage) for found in scores)
     return having > 0 and having >= points.keywords_share * len(contents)
 
 

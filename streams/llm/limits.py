@@ -69,6 +69,10 @@ class Pace:
             wait = max(wait, moment + self._window - now)
         return max(0.0, wait)
 
+    def holds(self, amount: float) -> bool:
+        """Whether the amount fits into a minute."""
+        return amount <= self._limit
+
     def take(self, amount: float, now: float) -> None:
         """Takes the amount now, where ``pause`` is 0; it stays in the log as the part of the limit that it was."""
         part = amount / self._limit
@@ -209,7 +213,7 @@ class Limiter:
                 now = self._clock.monotonic()
                 self._adjust(task, lane, now)
                 waited = now - asked
-                payers = [lane, *self._lenders(task, lane, now)]
+                payers = [lane, *self._lenders(task, lane, tokens, now)]
                 pauses = [self._pause(payer, tokens, now) for payer in payers]
                 first = lane.waiting[0] is ticket
                 for payer, pause in zip(payers, pauses, strict=True):
@@ -265,17 +269,22 @@ class Limiter:
     def _lane(self, task: str) -> Lane:
         return self._lanes.setdefault(task, Lane(self._margin))
 
-    def _lenders(self, task: str, lane: Lane, now: float) -> list[Lane]:
-        """The lanes whose share a task may use too: nobody waits in them. Without a share of its own it uses none."""
+    def _lenders(self, task: str, lane: Lane, tokens: int, now: float) -> list[Lane]:
+        """The lanes whose share a task may use too: no call waits in them.
+
+        A task without a share of its own uses none. What is more than a lane's whole minute goes through its own lane
+        alone, and calls under way together stay within the limit of all shares, so that lending keeps the total.
+        """
         if lane.share <= 0:
             return []
-        found = []
+        lanes = [lane]
         for other in self._beside(task):
-            lender = self._lane(other)
+            lanes.append(lender := self._lane(other))
             self._adjust(other, lender, now)
-            if not lender.waiting:
-                found.append(lender)
-        return found
+        most = math.floor(self._limits.in_flight * sum(max(0.0, one.share) for one in lanes) + 1e-9)
+        if sum(one.in_flight for one in lanes) >= most:
+            return []
+        return [lender for lender in lanes[1:] if not lender.waiting and lender.tokens.holds(tokens)]
 
     def _most_in_flight(self, lane: Lane) -> int:
         return max(1, math.floor(self._limits.in_flight * lane.share))

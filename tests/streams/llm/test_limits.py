@@ -482,8 +482,8 @@ def test_a_share_that_was_nothing_begins_with_a_pause() -> None:
 class Lending:
     """Tasks of one process that ask one model, each with a share; what is granted is noted with its task."""
 
-    def __init__(self, shares: dict[str, float], in_flight: int = 60) -> None:
-        limits = ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=in_flight)
+    def __init__(self, shares: dict[str, float], in_flight: int = 60, tokens_per_minute: int = 10**9) -> None:
+        limits = ModelLimits(requests_per_minute=60, tokens_per_minute=tokens_per_minute, in_flight=in_flight)
         others = {task: [other for other in shares if other != task] for task in shares}
         self.limiter = Limiter(limits, shares.__getitem__, MARGIN, LoopClock(), beside=others.__getitem__)
         self.granted: list[tuple[float, str]] = []
@@ -584,6 +584,28 @@ def test_calls_under_way_are_lent_too_and_never_more_than_the_limit() -> None:
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert waiting.done()
+
+    virtually(work)
+
+
+@pytest.mark.parametrize(("tasks", "tokens"), [(2, 6000), (5, 3000), (10, 1500)])
+def test_what_is_more_than_a_share_of_the_tokens_is_not_borrowed(tasks: int, tokens: int) -> None:
+    """Each lane lets such a call through alone; with one call in each lane, a minute would hold more than the limit."""
+
+    async def work() -> None:
+        asked = Lending({str(task): 1 / tasks for task in range(tasks)}, tokens_per_minute=10_000).limiter
+        turns = [await asked.turn("0", tokens, 20.0) for _ in range(tasks)]
+        assert sum(isinstance(turn, Turn) for turn in turns) == 1
+
+    virtually(work)
+
+
+@pytest.mark.parametrize("tasks", [5, 8])
+def test_small_shares_lend_no_more_calls_under_way_than_the_limit(tasks: int) -> None:
+    async def work() -> None:
+        asked = Lending({str(task): 1 / tasks for task in range(tasks)}, in_flight=4).limiter
+        turns = [await asked.turn("0", 1, 30.0) for _ in range(tasks)]
+        assert sum(isinstance(turn, Turn) for turn in turns) == 4
 
     virtually(work)
 
