@@ -87,7 +87,7 @@ class ResultClassifier:
             )
         cues = find_cues(observed, self._section)
         trained = self._trained(observed, cues)
-        result_type, confidence, because = weigh(cues, self._section.bias, self._section.cues, trained)
+        result_type, confidence, because = weigh(cues, self._section, trained)
         return read, ClassifiedResult(
             url=result.url,
             result_type=result_type,

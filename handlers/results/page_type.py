@@ -70,20 +70,24 @@ class Observed:
 
 
 def weigh(
-    cues: tuple[Cue, ...], bias: CueWeight, weights: Mapping[str, CueWeight], trained: Sequence[float] | None = None
+    cues: tuple[Cue, ...], section: ClassificationSection, trained: Sequence[float] | None = None
 ) -> tuple[ResultType, float, tuple[str, ...]]:
     """The type with the largest sum, its share under softmax, and the cues that carried it, strongest first.
 
+    A listing below the least confidence is none: what is taken for one is fetched, and cannot answer.
+
     Args:
         cues: What was observed.
-        bias: Where a result stands before any cue.
-        weights: What each cue weighs.
+        section: What each cue weighs, and the least confidence of a listing.
         trained: Scores of the three types that decide in place of the cues' sums; these then only give the reasons.
     """
-    sums = list(trained) if trained is not None else cue_sums(cues, bias, weights)
+    weights = section.cues
+    sums = list(trained) if trained is not None else cue_sums(cues, section.bias, weights)
     types = (ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION)
     winner = max(range(3), key=lambda index: (sums[index], index))
-    confidence = 1.0 / sum(math.exp(min(700.0, score - sums[winner])) for score in sums)
+    if types[winner] is ResultType.AGGREGATOR and _share(sums, winner) < section.least_listing_confidence:
+        winner = max((0, 2), key=lambda index: (sums[index], index))
+    confidence = _share(sums, winner)
     carried: list[tuple[float, str]] = []
     for cue in cues:
         weight = weights.get(cue.name, _NO_WEIGHT)
@@ -93,6 +97,10 @@ def weigh(
             carried.append((pull, cue.because))
     reasons = tuple(because for _, because in sorted(carried, key=lambda item: -item[0])[:_REASONS])
     return types[winner], round(confidence, 4), reasons or ("neither one thing nor a listing stands out",)
+
+
+def _share(sums: Sequence[float], index: int) -> float:
+    return 1.0 / sum(math.exp(min(700.0, score - sums[index])) for score in sums)
 
 
 def cue_sums(cues: tuple[Cue, ...], bias: CueWeight, weights: Mapping[str, CueWeight]) -> list[float]:

@@ -19,7 +19,7 @@ _GROUPED = re.compile(r"(?<=\d)[,.\u00a0\u202f](?=\d{3}(?!\d))")
 _ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
 _LEAST_STEM = 4
 _LEAST_PREFIX = 5
-_LONGEST_ENDING = 5
+_LONGEST_ENDING = 2
 _LEAST_PLURAL = 3
 _IDEOGRAPHS = re.compile(f"[{_CJK}]")
 _IDEOGRAPH = 0.5

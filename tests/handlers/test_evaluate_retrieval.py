@@ -489,6 +489,7 @@ def test_a_failed_call_leaves_the_fallback_and_extraction_is_needed_all_the_same
         (evaluated,) = outcome.events
         assert isinstance(evaluated, RetrievalEvaluated)
         assert evaluated.needs_extraction
+        assert evaluated.extraction_targets == batch.extraction_targets != ()
         assert not evaluated.passed
         assert evaluated.score_source is source_of
 

@@ -48,7 +48,9 @@ def test_no_score_lifts_a_source_above_its_best_label(score: int, source_tier: i
     best = {1: "HIGH", 2: "MEDIUM", 3: "LOW", None: "LOW"}[source_tier]
     free = label_of(score, source_tier, Thresholds(70, 40))
 
-    assert label_of(score, source_tier, bounded) == max(best, free, key=["HIGH", "MEDIUM", "LOW"].index)
+    bound = max(best, free, key=["HIGH", "MEDIUM", "LOW"].index)
+    assert label_of(score, source_tier, bounded) == label_for(score, source_tier, bounded).label == bound
+    assert tier_of(score, source_tier, bounded) == {"HIGH": "A", "MEDIUM": "B", "LOW": "C"}[bound]
 
 
 @pytest.mark.parametrize(("score", "tier"), [(100, "A"), (70, "A"), (69, "B"), (40, "B"), (39, "C"), (0, "C")])
