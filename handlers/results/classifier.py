@@ -87,7 +87,13 @@ class ResultClassifier:
             )
         cues = find_cues(observed, self._section)
         trained = self._trained(observed, cues)
-        result_type, confidence, because = weigh(cues, self._section, trained)
+        result_type, confidence, because = weigh(
+            cues,
+            self._section,
+            trained,
+            # A page shows what it lists; a title and a snippet have to be sure.
+            least_listing_confidence=self._section.least_listing_confidence if observed.page is None else 0.0,
+        )
         return read, ClassifiedResult(
             url=result.url,
             result_type=result_type,

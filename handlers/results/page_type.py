@@ -70,22 +70,27 @@ class Observed:
 
 
 def weigh(
-    cues: tuple[Cue, ...], section: ClassificationSection, trained: Sequence[float] | None = None
+    cues: tuple[Cue, ...],
+    section: ClassificationSection,
+    trained: Sequence[float] | None = None,
+    *,
+    least_listing_confidence: float = 0.0,
 ) -> tuple[ResultType, float, tuple[str, ...]]:
     """The type with the largest sum, its share under softmax, and the cues that carried it, strongest first.
 
-    A listing below the least confidence is none: what is taken for one is fetched, and cannot answer.
+    A listing below the least confidence is none: what is taken for a listing is fetched, and cannot answer.
 
     Args:
         cues: What was observed.
-        section: What each cue weighs, and the least confidence of a listing.
+        section: What each cue weighs.
         trained: Scores of the three types that decide in place of the cues' sums; these then only give the reasons.
+        least_listing_confidence: Below it AGGREGATOR is not taken.
     """
     weights = section.cues
     sums = list(trained) if trained is not None else cue_sums(cues, section.bias, weights)
     types = (ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION)
     winner = max(range(3), key=lambda index: (sums[index], index))
-    if types[winner] is ResultType.AGGREGATOR and _share(sums, winner) < section.least_listing_confidence:
+    if types[winner] is ResultType.AGGREGATOR and _share(sums, winner) < least_listing_confidence:
         winner = max((0, 2), key=lambda index: (sums[index], index))
     confidence = _share(sums, winner)
     carried: list[tuple[float, str]] = []

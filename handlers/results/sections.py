@@ -114,7 +114,9 @@ class ClassificationSection(Section):
         gt=0.0, lt=1.0, description="Share of linked text from which on a page is mostly links."
     )
     trained: TrainedShare = Field(description="How the trees and the cues decide together.")
-    least_listing_confidence: float = Field(ge=0, le=1, description="Below it a result is not taken for a listing.")
+    least_listing_confidence: float = Field(
+        ge=0, le=1, description="Below it a result without a page is not taken for a listing."
+    )
     bias: CueWeight = Field(description="Where a result stands before any cue.")
     cues: dict[str, CueWeight] = Field(description="What each cue weighs; one without an entry weighs nothing.")
     bands: ActionableBands = Field(description="How the actionable score is made.")
