@@ -138,6 +138,8 @@ def is_plausible(moment: Moment, earliest_year: int, fetched_at: datetime | None
         fetched_at: When it was fetched, None where that is not known.
     """
     latest = _END_OF_TIME
+    if fetched_at is not None and fetched_at.year < earliest_year:
+        return False
     if fetched_at is not None and fetched_at.year < _END_OF_TIME.year:
         universal = fetched_at.astimezone(UTC) if fetched_at.tzinfo else fetched_at
         latest = (universal + _LATEST_ZONE).date()

@@ -102,3 +102,12 @@ def test_any_text_is_a_date_or_none(text: str) -> None:
 )
 def test_nothing_is_published_after_its_fetch(moment: date, is_so: bool) -> None:
     assert is_plausible(moment, 1990, datetime(2024, 5, 4, 12, tzinfo=UTC)) is is_so
+
+
+@given(st.datetimes(timezones=st.just(timezone(timedelta(hours=14)))) | st.datetimes() | st.none())
+def test_no_time_of_fetching_is_out_of_range(fetched_at: datetime | None) -> None:
+    is_plausible(date(2024, 5, 3), 1990, fetched_at)
+
+
+def test_nothing_was_published_before_a_fetch_in_the_year_1() -> None:
+    assert not is_plausible(date(2024, 5, 3), 1990, datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))))
