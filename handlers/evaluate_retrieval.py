@@ -16,7 +16,7 @@ from handlers.page.links import canonical_url
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Block, Prompts, render
 from handlers.relevance.sections import RelevanceGateSection
-from handlers.results.facets import QueryReader, answers, met, share_of, weighed_by_rarity
+from handlers.results.facets import QueryReader, answers, met, share_of, with_missing_weighed
 from handlers.results.judge_reply import REPLY_SCHEMA, RetrievalReply, read_retrieval_reply
 from handlers.results.patterns import Patterns
 from handlers.results.sections import RetrievalEvaluationSection
@@ -312,7 +312,7 @@ def _fallback(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> JudgeS
         if not is_listing:
             items.append(scores[-1])
     best = [max(of_results) for of_results in zip(*scores, strict=True)] or [0.0] * len(facets)
-    weighed = weighed_by_rarity(facets, scores) if scores else facets
+    weighed = with_missing_weighed(facets, scores) if scores else facets
     relevant = sum(answers(weighed, found, section.coverageThreshold) for found in items)
     count = len(contents)
     return JudgeScores(

@@ -192,20 +192,20 @@ def share_of(facets: Sequence[Facet], scores: Sequence[float]) -> float:
     return sum(facet.weight * score for facet, score in zip(facets, scores, strict=True)) / total if total else 0.0
 
 
-def weighed_by_rarity(facets: Sequence[Facet], scores: Sequence[Sequence[float]]) -> tuple[Facet, ...]:
-    """Facets in which a word of the subject weighs more, the fewer results have it.
+def with_missing_weighed(facets: Sequence[Facet], scores: Sequence[Sequence[float]]) -> tuple[Facet, ...]:
+    """Facets in which a word of the subject that no result has weighs more, the more results there are.
 
-    In "used piano Berlin" the word "piano" says what is wanted where all results are used things in Berlin.
+    In "used piano Berlin" the word "piano" says what is wanted where all results are other used things in Berlin.
 
     Args:
         facets: The facets of a query.
         scores: How far each result meets each facet.
     """
-    weighed = []
-    for facet, of_results in zip(facets, zip(*scores, strict=True), strict=True):
-        rarity = math.log((len(of_results) + 1) / (sum(score > 0 for score in of_results) + 1))
-        weighed.append(replace(facet, weight=facet.weight * (1 + rarity)) if facet.is_subject else facet)
-    return tuple(weighed)
+    missed = 1 + math.log(len(scores) + 1)
+    return tuple(
+        replace(facet, weight=facet.weight * missed) if facet.is_subject and not any(of_results) else facet
+        for facet, of_results in zip(facets, zip(*scores, strict=True), strict=True)
+    )
 
 
 def answers(facets: Sequence[Facet], scores: Sequence[float], least: float) -> bool:

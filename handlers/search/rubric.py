@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from handlers.page.links import host_of, registrable_domain
-from handlers.results.facets import QueryReader, answers, met, weighed_by_rarity
+from handlers.results.facets import QueryReader, answers, met, with_missing_weighed
 from handlers.search.sections import CountPoints, FieldRule, SearchEvaluationSection
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from schemas.search import Rubric
@@ -196,7 +196,7 @@ def _on_goal(
     for content in contents:
         seen = reader.see(content.title, content.content[: section.max_text_characters])
         scores.append([met(facet, seen) for facet in facets])
-    weighed = weighed_by_rarity(facets, scores)
+    weighed = with_missing_weighed(facets, scores)
     having = sum(answers(weighed, found, points.keywords_coverage) for found in scores)
     return having > 0 and having >= points.keywords_share * len(contents)
 
