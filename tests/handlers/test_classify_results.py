@@ -352,7 +352,8 @@ def test_any_result_has_a_type_and_a_score_in_its_band(
     )
     read, result = RULES.classifier.read(given_result)
     assert in_band(result)
-    assert 1 / 3 - 1e-4 <= result.confidence <= 1.0
+    # The likeliest of three types, or the next one where a listing is not sure enough.
+    assert 0.0 < result.confidence <= 1.0
     assert result.because
     assert all(read.content[detail.start : detail.end] == detail.text for detail in result.evidence)
     assert result == RULES.classifier.classify(given_result)
