@@ -56,7 +56,7 @@ class EvaluateSearchRules(Rules):
     @cached_property
     def refusals(self) -> Refusals:
         """The detector of results that are no content."""
-        return Refusals(self.page_refusals, self.reader.patterns)
+        return Refusals(self.page_refusals, self.reader.patterns.details)
 
 
 @dataclass(frozen=True, slots=True)

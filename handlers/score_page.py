@@ -29,7 +29,8 @@ from handlers.page.limits import admitted
 from handlers.page.reading import PageReadingSection
 from handlers.page.refusals import PageRefusalsSection, Refusal, Refusals
 from handlers.page.sniff import not_a_page
-from handlers.results.patterns import Patterns, compile_patterns
+from handlers.results.details import compile_details
+from handlers.results.patterns import Patterns
 from handlers.trust.labels import Thresholds, label_of, tier_of, without_score
 from handlers.trust.score import Component, Observations, ScorePoints, score_trust
 from handlers.trust.tiers import Source, SourceRules
@@ -88,7 +89,7 @@ class CompiledRules:
     @classmethod
     def of(cls, rules: ScorePageRules) -> Self:
         """Compiles the sections."""
-        points, patterns = rules.trust_points, compile_patterns(rules.patterns)
+        points, details = rules.trust_points, compile_details(tuple(rules.patterns.values()))
         return cls(
             sources=source_rules_of(rules.sources, rules.source_tiers, rules.source_rules),
             points=ScorePoints(
@@ -106,9 +107,9 @@ class CompiledRules:
             ),
             tiers=rules.tiered_indexing.thresholds,
             labels=rules.trust_labels.thresholds,
-            reader=PageReader(rules.page_reading, patterns.details),
-            extracted=ExtractedReader(rules.page_reading, patterns.details),
-            refusals=Refusals(rules.page_refusals, patterns),
+            reader=PageReader(rules.page_reading, details),
+            extracted=ExtractedReader(rules.page_reading, details),
+            refusals=Refusals(rules.page_refusals, details),
         )
 
 

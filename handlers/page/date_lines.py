@@ -14,6 +14,7 @@ from handlers.page.moments import Moment, MomentReader, Span, instant_at
 from handlers.page.names import NameWords
 from handlers.page.reading import PageReadingSection
 from handlers.results.day_order import Origin
+from handlers.results.words import alternatives
 
 MAX_CHARACTERS = 160
 """A longer line is running text."""
@@ -196,10 +197,5 @@ def _any_of(words: Iterable[str]) -> re.Pattern[str]:
     """Any of the words as whole ones; those of scripts without blanks anywhere."""
     spaced = [word for word in words if not _HAN_SIGNS.search(word)]
     joined = [word for word in words if _HAN_SIGNS.search(word)]
-    parts = []
-    if spaced:
-        longest = "|".join(sorted(map(re.escape, spaced), key=len, reverse=True))
-        parts.append(rf"(?<![^\W\d_])(?:{longest})(?![^\W\d_])")
-    if joined:
-        parts.append("|".join(sorted(map(re.escape, joined), key=len, reverse=True)))
-    return re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
+    whole = rf"(?<![^\W\d_])(?:{alternatives(spaced)})(?![^\W\d_])"
+    return re.compile(rf"{whole}|{alternatives(joined)}", re.IGNORECASE)

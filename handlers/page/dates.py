@@ -87,7 +87,7 @@ class DateWords:
 def find_date(page: DatedPage, words: DateWords) -> FoundDate | None:
     """The publication date of a page, from what states it most plainly to what merely shows it.
 
-    A date of a change stands in where nothing says when the page was published.
+    If the page states no date of publication, the result is its date of change.
     """
     in_url = None if page.is_event or page.data.is_thing else _in_url(page.url)
     changes: _Changes = []

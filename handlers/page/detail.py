@@ -17,7 +17,8 @@ from handlers.page.refresh import refreshed_to
 from handlers.page.refusals import PageRefusalsSection, Refusals, why_elsewhere
 from handlers.page.sniff import not_a_page
 from handlers.page.trail import trail_of
-from handlers.results.patterns import Patterns, compile_patterns
+from handlers.results.details import compile_details
+from handlers.results.patterns import Patterns
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 
 _NOSCRIPT = re.compile(rb"(</?)noscript", re.IGNORECASE)
@@ -47,9 +48,9 @@ class DetailReader:
 
     def __init__(self, reading: PageReadingSection, refusals: PageRefusalsSection, patterns: Patterns) -> None:
         self._reading = reading
-        compiled = compile_patterns(patterns)
-        self._refusals = Refusals(refusals, compiled)
-        self._reader = PageReader(reading, compiled.details)
+        details = compile_details(tuple(patterns.values()))
+        self._refusals = Refusals(refusals, details)
+        self._reader = PageReader(reading, details)
 
     def detail(self, page: FetchedPage) -> Detail | FetchRefused:
         """A page as a detail, or why it is none (R-273). Never raises."""

@@ -16,8 +16,8 @@ from pydantic import Field
 
 from handlers.page.links import canonical_url, host_of, registrable_domain
 from handlers.page.text import count_words, has_cjk
+from handlers.results.details import DetailPatterns
 from handlers.results.evidence import find_evidence
-from handlers.results.patterns import CompiledPatterns
 from schemas.replies import FetchFailure
 from schemas.rules import Section
 
@@ -76,10 +76,10 @@ class Refusal:
 class Refusals:
     """The detector under one configuration; its words are indexed once."""
 
-    def __init__(self, section: PageRefusalsSection, patterns: CompiledPatterns) -> None:
-        """Indexes the words. ``patterns`` find the dates, times, places and prices that make a page content."""
+    def __init__(self, section: PageRefusalsSection, details: DetailPatterns) -> None:
+        """Indexes the words. ``details`` find the dates, times, places and prices that make a page content."""
         self.section = section
-        self._patterns = patterns
+        self._details = details
         kinds = ((FetchFailure.CHALLENGE, section.challenge), (FetchFailure.SOFT_404, section.soft_404),
                  (FetchFailure.NO_CONTENT, section.nothing))  # fmt: skip
         self._titles = {title: reason for reason, words in reversed(kinds) for title in words.titles}
@@ -151,8 +151,8 @@ class Refusals:
         prose = sum(_words(sentence) for sentence in left if not self._is_no_prose(sentence))
         return (
             prose >= self.section.prose_words
-            or bool(find_evidence("\n".join(left), self._patterns, 1))
-            or len({detail.kind for detail in find_evidence(text, self._patterns, 1)}) > 1
+            or bool(find_evidence("\n".join(left), self._details, 1))
+            or len({detail.kind for detail in find_evidence(text, self._details, 1)}) > 1
         )
 
     def _is_no_prose(self, sentence: str) -> bool:

@@ -107,7 +107,7 @@ class TrustSection(Section):
     weight: float = Field(
         ge=0, le=1, description="Share of its relevance that a result with a CTS of 0 loses in the order; 0: no part."
     )
-    unknown: int = Field(ge=0, le=100, description="CTS that stands for an unknown one.")
+    unknown: int = Field(ge=0, le=100, description="CTS that a candidate without one counts as.")
 
 
 class TreesSection(Section):

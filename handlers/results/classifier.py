@@ -55,7 +55,7 @@ class ResultClassifier:
         self._section = section
         self.patterns = compile_patterns(patterns)
         self._reading = reading
-        self._refusals = Refusals(refusals, self.patterns)
+        self._refusals = Refusals(refusals, self.patterns.details)
         self._on_page = Forest(trees.page) if trees.page else None
         self._on_text = Forest(trees.text) if trees.text else None
         self._on_short = Forest(trees.short) if trees.short else None
@@ -137,7 +137,7 @@ class ResultClassifier:
         title = (result.title or "")[:_TITLE_CHARACTERS]
         text = result.content[: section.max_characters]
         origin = origin_of(url, page.languages if page else (), find_language("", text), patterns.details)
-        evidence = find_evidence(text, patterns, section.max_evidence, origin)
+        evidence = find_evidence(text, patterns.details, section.max_evidence, origin)
         # A full text mentions dates and prices of everything around it: only those of its beginning are its own.
         reach = section.lead_characters if result.content_kind == "full" else len(text)
         begin = text[: section.lead_characters]

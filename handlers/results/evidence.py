@@ -12,7 +12,6 @@ from handlers.results.candidates import Candidate
 from handlers.results.dates import read_day
 from handlers.results.day_order import UNKNOWN, Origin
 from handlers.results.details import DetailPatterns
-from handlers.results.patterns import CompiledPatterns
 from handlers.results.places import find_addresses, labelled_places
 from handlers.results.prices import read_price
 from handlers.results.spans import Detail, Kind, Reading, read_text
@@ -22,7 +21,7 @@ from schemas.retrieval import Evidence
 
 
 def find_evidence(
-    text: str, patterns: CompiledPatterns, limit: int = 20, origin: Origin = UNKNOWN
+    text: str, patterns: DetailPatterns, limit: int = 20, origin: Origin = UNKNOWN
 ) -> tuple[Evidence, ...]:
     """The details of a text, in the order they stand; ``text[e.start:e.end] == e.text`` holds for each.
 
@@ -32,19 +31,18 @@ def find_evidence(
 
     Args:
         text: Any text; never raises.
-        patterns: The packs that say how details are written.
+        patterns: How details are written.
         limit: How many details of each kind are kept at most.
         origin: Where the text comes from, which decides what comes first in 03/04/2024.
     """
     if not text:
         return ()
     reading = read_text(text)
-    details = patterns.details
-    numbers, candidates = details.numbers.find(reading.folded, text)
-    found = [*_moments_and_prices(reading, candidates, details, origin), *_free_admissions(reading, details)]
+    numbers, candidates = patterns.numbers.find(reading.folded, text)
+    found = [*_moments_and_prices(reading, candidates, patterns, origin), *_free_admissions(reading, patterns)]
     known = _joined(found)
-    addresses = [_behind(address, known, text) for address in find_addresses(reading, numbers, details)]
-    places = [*addresses, *labelled_places(reading, details)]
+    addresses = [_behind(address, known, text) for address in find_addresses(reading, numbers, patterns)]
+    places = [*addresses, *labelled_places(reading, patterns)]
     return _as_evidence(text, [*_outside(known, addresses), *_joined(places)], limit)
 
 

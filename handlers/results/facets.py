@@ -121,7 +121,7 @@ class QueryReader:
         """The facets of a query: those of a kind first, then its subject in the order of its words."""
         text = query[:_LONGEST_QUERY]
         found: list[Facet] = []
-        for detail in find_evidence(text, self.patterns):
+        for detail in find_evidence(text, self.patterns.details):
             if detail.kind == "date":
                 dates = (detail.value,) if detail.value else ()
                 found.append(Facet((self._units(detail.text),), details=(frozenset(("date",)),), dates=dates))
@@ -157,8 +157,8 @@ class QueryReader:
         name = (title or "")[:_LONGEST_TITLE]
 
         def details() -> Iterator[Evidence]:
-            yield from find_evidence(name, self.patterns)
-            yield from find_evidence(text, self.patterns) if evidence is None else evidence
+            yield from find_evidence(name, self.patterns.details)
+            yield from find_evidence(text, self.patterns.details) if evidence is None else evidence
 
         return SeenResult(f"{name}\n{text}", details, is_listing=is_listing)
 

@@ -82,7 +82,7 @@ def half_of(split_key: str) -> int:
 def judge(case: Case, patterns: CompiledPatterns) -> Iterator[tuple[str, str, str]]:
     """Kind, outcome (right, wrong, missing, extra) and what it is about, for all that is labelled or found."""
     text = case.text()
-    found = [e for e in find_evidence(text, patterns, _LIMIT) if e.kind in case.kinds]
+    found = [e for e in find_evidence(text, patterns.details, _LIMIT) if e.kind in case.kinds]
     used: set[int] = set()
     for expected in case.expected:
         near = [n for n, e in enumerate(found) if e.kind == expected.kind and case.touches(e, expected)]

@@ -14,7 +14,7 @@ from tests.rules import shipped_rules
 
 RULES = shipped_rules(FetchPageRules)
 SECTION = RULES.page_refusals
-REFUSALS = Refusals(SECTION, compile_patterns(RULES.patterns))
+REFUSALS = Refusals(SECTION, compile_patterns(RULES.patterns).details)
 SOFT_404, CHALLENGE, NOTHING = FetchFailure.SOFT_404, FetchFailure.CHALLENGE, FetchFailure.NO_CONTENT
 
 

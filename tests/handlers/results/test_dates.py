@@ -15,7 +15,7 @@ PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
 
 
 def dates(text: str) -> list[tuple[str, str | None]]:
-    return [(found.text, found.value) for found in find_evidence(text, PATTERNS) if found.kind == "date"]
+    return [(found.text, found.value) for found in find_evidence(text, PATTERNS.details) if found.kind == "date"]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ PIECES = st.sampled_from(
 
 
 def details(text: str, kind: str) -> list[tuple[str, str | None]]:
-    return [(found.text, found.value) for found in find_evidence(text, PATTERNS) if found.kind == kind]
+    return [(found.text, found.value) for found in find_evidence(text, PATTERNS.details) if found.kind == kind]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_places(text: str, value: str) -> None:
 
 
 def test_a_detail_is_one_kind_only() -> None:
-    assert [(found.kind, found.text) for found in find_evidence("29.11.2024 kl. 20.00, 150 kr", PATTERNS)] == [
+    assert [(found.kind, found.text) for found in find_evidence("29.11.2024 kl. 20.00, 150 kr", PATTERNS.details)] == [
         ("date", "29.11.2024"),
         ("time", "kl. 20.00"),
         ("price", "150 kr"),
@@ -141,14 +141,14 @@ def test_a_detail_is_one_kind_only() -> None:
 
 
 def test_each_kind_is_limited() -> None:
-    assert len(find_evidence("$1 and $2 and $3 at 10:00", PATTERNS, limit=2)) == 3
+    assert len(find_evidence("$1 and $2 and $3 at 10:00", PATTERNS.details, limit=2)) == 3
 
 
 @given(st.one_of(st.text(max_size=300), st.lists(PIECES, max_size=30).map("".join)))
 def test_offsets_hold_for_any_text(text: str) -> None:
-    found = find_evidence(text, PATTERNS)
+    found = find_evidence(text, PATTERNS.details)
     assert all(text[detail.start : detail.end] == detail.text for detail in found)
-    assert found == find_evidence(text, PATTERNS)
+    assert found == find_evidence(text, PATTERNS.details)
     assert len(fold(text)) == len(text)
 
 
@@ -172,5 +172,5 @@ def test_offsets_hold_for_any_text(text: str) -> None:
 )
 def test_a_long_text_of_one_kind_comes_to_an_end(piece: str) -> None:
     text = piece * (20_000 // len(piece))
-    found = find_evidence(text, PATTERNS)
+    found = find_evidence(text, PATTERNS.details)
     assert all(text[detail.start : detail.end] == detail.text for detail in found)

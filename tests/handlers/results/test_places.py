@@ -13,7 +13,7 @@ PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
 
 
 def places(text: str) -> list[str | None]:
-    return [found.value for found in find_evidence(text, PATTERNS) if found.kind == "place"]
+    return [found.value for found in find_evidence(text, PATTERNS.details) if found.kind == "place"]
 
 
 @pytest.mark.parametrize(
@@ -152,4 +152,4 @@ def test_names_that_begin_with_such_a_word_are_places(text: str, value: str) -> 
     ],
 )
 def test_what_is_part_of_an_address_is_nothing_else(text: str, kinds: list[str]) -> None:
-    assert [found.kind for found in find_evidence(text, PATTERNS)] == kinds
+    assert [found.kind for found in find_evidence(text, PATTERNS.details)] == kinds

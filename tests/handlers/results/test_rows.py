@@ -14,7 +14,7 @@ PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
 
 
 def rows(text: str) -> Rows:
-    return find_rows(text, find_evidence(text, PATTERNS, 20), PATTERNS)
+    return find_rows(text, find_evidence(text, PATTERNS.details, 20), PATTERNS)
 
 
 @pytest.mark.parametrize(

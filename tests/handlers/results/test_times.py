@@ -13,7 +13,7 @@ PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
 
 
 def times(text: str) -> list[tuple[str, str | None]]:
-    return [(found.text, found.value) for found in find_evidence(text, PATTERNS) if found.kind == "time"]
+    return [(found.text, found.value) for found in find_evidence(text, PATTERNS.details) if found.kind == "time"]
 
 
 @pytest.mark.parametrize(
