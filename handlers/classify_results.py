@@ -11,16 +11,16 @@ from functools import cached_property
 
 from pydantic import Field
 
-from handlers.page.links import canonical_url
-from handlers.page.reading import PageReadingSection
-from handlers.page.refusals import PageRefusalsSection
+from handlers.html.links import canonical_url
+from handlers.html.reading import PageReadingSection
+from handlers.html.refusals import PageRefusalsSection
 from handlers.results.classifier import ResultClassifier
 from handlers.results.distinct import distinct_results
 from handlers.results.extraction import ExtractionSection, share_details
-from handlers.results.patterns import Patterns
 from handlers.results.sections import ClassificationSection, RetrievalEvaluationSection
 from handlers.results.trained import ResultTrees
 from handlers.results.verdict import Verdict, judge_batch
+from handlers.text.patterns import Patterns
 from schemas.event import derive_id
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.outcome import Emit, Outcome

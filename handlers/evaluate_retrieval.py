@@ -10,16 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from handlers.html.links import canonical_url
 from handlers.indexing.rules import TrustLabelsSection
 from handlers.indexing.sources import SourceRulesSection, SourcesSection, SourceTiersSection, source_at, source_rules_of
-from handlers.page.links import canonical_url
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Block, Prompts, render
 from handlers.relevance.sections import RelevanceGateSection
-from handlers.results.facets import QueryReader, answers, met, share_of, with_missing_weighed
-from handlers.results.judge_reply import REPLY_SCHEMA, RetrievalReply, read_retrieval_reply
-from handlers.results.patterns import Patterns
 from handlers.results.sections import RetrievalEvaluationSection
+from handlers.retrieval.facets import QueryReader, answers, met, share_of, with_missing_weighed
+from handlers.retrieval.judge_reply import REPLY_SCHEMA, RetrievalReply, read_retrieval_reply
+from handlers.text.patterns import Patterns
 from handlers.trust.forgery import fit_to_show
 from handlers.trust.labels import label_of
 from handlers.trust.tiers import SourceRules

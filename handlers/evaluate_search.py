@@ -12,19 +12,19 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 
-from handlers.page.reading import PageReadingSection
-from handlers.page.refusals import PageRefusalsSection, Refusals
+from handlers.html.reading import PageReadingSection
+from handlers.html.refusals import PageRefusalsSection, Refusals
+from handlers.listings.page_text import page_of, with_page
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts, cleaned, render
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.distinct import distinct_results
-from handlers.results.facets import QueryReader
-from handlers.results.page_text import page_of, with_page
-from handlers.results.patterns import Patterns
-from handlers.search.reply import REPLY_SCHEMA, SearchReply, read_search_reply
-from handlers.search.rubric import Assessment, assess
-from handlers.search.sections import Bands, SearchEvaluationSection
-from handlers.search.wording import gaps_of, refinements_of
+from handlers.retrieval.facets import QueryReader
+from handlers.retrieval.search_reply import REPLY_SCHEMA, SearchReply, read_search_reply
+from handlers.retrieval.search_rubric import Assessment, assess
+from handlers.retrieval.search_wording import gaps_of, refinements_of
+from handlers.retrieval.sections import Bands, SearchEvaluationSection
+from handlers.text.patterns import Patterns
 from schemas.llm import LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit, Outcome, Retry, RetryReason

@@ -13,15 +13,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from handlers.page.detail import Detail, DetailReader
-from handlers.page.html import page_bytes
-from handlers.page.links import canonical_url, host_of, registrable_domain
-from handlers.page.listing import ItemLink, Listing, ListingSection, follow_listing
-from handlers.page.reading import PageReadingSection
-from handlers.page.refusals import PageRefusalsSection
+from handlers.html.detail import Detail, DetailReader
+from handlers.html.encoding import page_bytes
+from handlers.html.links import canonical_url, host_of, registrable_domain
+from handlers.html.reading import PageReadingSection
+from handlers.html.refusals import PageRefusalsSection
+from handlers.listings.listing import ItemLink, Listing, ListingSection, follow_listing
 from handlers.relevance.fetched import to_be_judged, without_source
 from handlers.results.extraction import ExtractionSection
-from handlers.results.patterns import Patterns
+from handlers.text.patterns import Patterns
 from schemas.event import Event, derive_id
 from schemas.extraction import (
     ExtractionCompleted,

@@ -11,15 +11,15 @@ from __future__ import annotations
 import hashlib
 from functools import cached_property
 
+from handlers.html.reading import PageReadingSection
+from handlers.html.snippet import SourcePage, begin, extract_snippet
 from handlers.offline.judge_relevance import UNDECIDED
-from handlers.page.reading import PageReadingSection
-from handlers.page.snippet import SourcePage, begin, extract_snippet
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts, cleaned, render
 from handlers.relevance.passages import Passage, Passages
 from handlers.relevance.progress import go_on, settled
 from handlers.relevance.sections import RelevanceGateSection
-from handlers.results.patterns import Patterns, joined_words
+from handlers.text.patterns import Patterns, joined_words
 from schemas.event import Event, derive_id
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel, Message

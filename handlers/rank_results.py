@@ -19,7 +19,6 @@ from handlers.indexing.sources import (
     source_at,
     source_rules_of,
 )
-from handlers.page.moments import MomentReader
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
 from handlers.ranking.candidate import Candidate
@@ -28,13 +27,14 @@ from handlers.ranking.judge import TASK, ask_judge
 from handlers.ranking.manifest import VERSION_PHASE_C
 from handlers.ranking.retrieval import merge_hits, search_for, take_given
 from handlers.ranking.sections import RankingSection
-from handlers.ranking.tokens import fold
 from handlers.ranking.trees import RankingModel
 from handlers.ranking.underway import Begun, Underway
 from handlers.reasoning.context import context_of, language_of, order_sources, source_blocks
 from handlers.reasoning.sections import ReasoningSection
-from handlers.results.details import compile_details
-from handlers.results.patterns import Patterns, joined_words
+from handlers.text.details import compile_details
+from handlers.text.moments import MomentReader
+from handlers.text.patterns import Patterns, joined_words
+from handlers.text.tokens import fold
 from handlers.trust.labels import Thresholds, TrustJudgment, label_for
 from handlers.trust.tiers import SourceRules
 from schemas.needs import Ask

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from handlers.relevance.progress import completed, go_on, sources_of
 from handlers.relevance.sections import Domains, RelevanceGateSection
-from handlers.results.coverage import coverage, query_terms
-from handlers.results.patterns import Patterns, joined_words
+from handlers.text.coverage import coverage, query_terms
+from handlers.text.patterns import Patterns, joined_words
 from schemas.outcome import Emit
 from schemas.relevance import MAX_QUERY_CHARACTERS, MAX_SOURCES, RequestFailure, SnippetsRequested
 from schemas.rules import Rules

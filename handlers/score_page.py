@@ -13,6 +13,14 @@ from typing import Self
 
 from pydantic import model_validator
 
+from handlers.html.content import PageReader
+from handlers.html.encoding import page_bytes, parse_bytes
+from handlers.html.extracted import ExtractedReader
+from handlers.html.facts import PageFacts, clean, facts_of
+from handlers.html.limits import admitted
+from handlers.html.reading import PageReadingSection
+from handlers.html.refusals import PageRefusalsSection, Refusal, Refusals
+from handlers.html.sniff import not_a_page
 from handlers.indexing.rules import TieredIndexingSection, TrustLabelsSection, TrustPointsSection
 from handlers.indexing.sources import (
     SourceRulesSection,
@@ -21,16 +29,8 @@ from handlers.indexing.sources import (
     source_at,
     source_rules_of,
 )
-from handlers.page.content import PageReader
-from handlers.page.extracted import ExtractedReader
-from handlers.page.facts import PageFacts, clean, facts_of
-from handlers.page.html import page_bytes, parse_bytes
-from handlers.page.limits import admitted
-from handlers.page.reading import PageReadingSection
-from handlers.page.refusals import PageRefusalsSection, Refusal, Refusals
-from handlers.page.sniff import not_a_page
-from handlers.results.details import compile_details
-from handlers.results.patterns import Patterns
+from handlers.text.details import compile_details
+from handlers.text.patterns import Patterns
 from handlers.trust.labels import Thresholds, label_of, tier_of, without_score
 from handlers.trust.score import Component, Observations, ScorePoints, score_trust
 from handlers.trust.tiers import Source, SourceRules

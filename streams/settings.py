@@ -18,6 +18,8 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings import SettingsError as UnreadableVariableError
 
 from handlers.claims.sections import ClaimsSection, ModelSection, ThresholdSection, ToolsSection
+from handlers.html.reading import PageReadingSection
+from handlers.html.refusals import PageRefusalsSection
 from handlers.indexing.rules import (
     IndexPointsSection,
     TieredIndexingSection,
@@ -25,21 +27,19 @@ from handlers.indexing.rules import (
     TrustPointsSection,
 )
 from handlers.indexing.sources import SourceRulesSection, SourcesSection, SourceTiersSection
-from handlers.page.listing import ListingSection
-from handlers.page.reading import PageReadingSection
-from handlers.page.refusals import PageRefusalsSection
+from handlers.listings.listing import ListingSection
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
 from handlers.ranking.sections import RankingSection
-from handlers.ranking.training.sections import TrainingSection
 from handlers.ranking.trees import ModelMismatchError, RankingModel
 from handlers.reasoning.sections import ReasoningSection
 from handlers.relevance.sections import Domains, RelevanceGateSection
 from handlers.results.extraction import ExtractionSection
-from handlers.results.patterns import Patterns
 from handlers.results.sections import ClassificationSection, RetrievalEvaluationSection
 from handlers.results.trained import ResultTrees
-from handlers.search.sections import SearchEvaluationSection
+from handlers.retrieval.sections import SearchEvaluationSection
+from handlers.text.patterns import Patterns
+from handlers.training.sections import TrainingSection
 from schemas.rules import Rules, Section
 from streams.fetch.settings import FetchSettings
 from streams.index.settings import IndexSettings

@@ -15,10 +15,10 @@ from handlers.decontextualize_claim import MOST_ASKS, DecontextualizeClaimRules,
 from handlers.evaluate_retrieval import EvaluateRetrievalRules, evaluate_retrieval, read_retrieval
 from handlers.evaluate_search import EvaluateSearchRules, evaluate_search, read_search
 from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
+from handlers.html.links import host_of, registrable_domain
 from handlers.index_page import IndexPageRules, index_page, read_index
 from handlers.index_utterance import IndexUtteranceRules, index_utterance, read_utterance
 from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance, read_relevance
-from handlers.page.links import host_of, registrable_domain
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.request_snippets import RequestSnippetsRules, request_snippets
 from handlers.score_page import ScorePageRules, score_page

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from handlers.page.text import count_words
+from handlers.html.main_text import count_words
 
 ChunkUnit = Literal["characters", "words"]
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from handlers.page.links import host_of, registered_domain
+from handlers.html.links import host_of, registered_domain
 from handlers.trust.tiers import (
     SELF_PUBLISHED,
     ListedSource,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handlers.claims.wording import cut
-from handlers.page.text import count_words
+from handlers.html.main_text import count_words
 from handlers.trust.labels import LABELS
 
 _ENDS_IN_DAY = re.compile(r"(?<!\d)\d{1,2}\.$")
@@ -83,7 +83,7 @@ def writer(facts: Mapping[str, Any]) -> str:
 
 def _quoted(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     # Its dictionary takes a quarter of a second to load, and other tasks are judged without it.
-    from handlers.ranking.tokens import fold, forms_of, keywords_of
+    from handlers.text.tokens import fold, forms_of, keywords_of
 
     limits = facts["quotes"]
     terms = [frozenset(forms_of(term)) for term in keywords_of(fold(facts["query"]), frozenset(facts["ignored"]))]
@@ -100,7 +100,7 @@ def _best(
     source: Mapping[str, Any], terms: Sequence[frozenset[str]], longest: int, limits: Mapping[str, Any]
 ) -> list[_Quote]:
     """The best sentences of one source that may answer, in the order of the text."""
-    from handlers.ranking.tokens import tokenize
+    from handlers.text.tokens import tokenize
 
     if not terms:
         return []

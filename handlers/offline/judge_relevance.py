@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from handlers.results.word_match import WordText, share_met, units_of
+from handlers.text.word_match import WordText, share_met, units_of
 
 _LONGEST_QUERY = 2000
 _ROUNDING = 1e-9

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from handlers.ranking.candidate import Candidate
 from handlers.ranking.sections import Bm25Section
-from handlers.ranking.tokens import divide, fold, forms_of, is_undivided
+from handlers.text.tokens import divide, fold, forms_of, is_undivided
 
 _TINY = 1e-12
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from handlers.page.links import host_of, is_public_suffix, registrable_domain
+from handlers.html.links import host_of, is_public_suffix, registrable_domain
 from handlers.ranking.candidate import Candidate
 from handlers.trust.labels import Thresholds, tier_of
 from schemas.needs import SearchFilters

@@ -20,7 +20,7 @@ from handlers.ranking.bm25 import Corpus
 from handlers.ranking.candidate import Candidate
 from handlers.ranking.intent import ReadQuery
 from handlers.ranking.sections import Bm25Section
-from handlers.ranking.tokens import fold
+from handlers.text.tokens import fold
 
 # White space before a sign is matched from the beginning of its run only: otherwise a run takes quadratic time.
 _SEPARATOR = re.compile(r"(?<!\s)\s++[-–—:·•»/]++\s+|(?:(?<!\s)\s++)?(?:[|｜]|::)\s*|_{1,3}")

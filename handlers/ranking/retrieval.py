@@ -14,14 +14,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from handlers.html.links import canonical_url
 from handlers.indexing.points import SUMMARY
-from handlers.page.links import canonical_url
-from handlers.page.moments import MomentReader, iso_text, stated_moment
 from handlers.ranking.candidate import Candidate
 from handlers.ranking.filters import BadFilter, fits, read_filters
 from handlers.ranking.judge import excerpt
 from handlers.ranking.sections import RetrievalSection
-from handlers.results.day_order import origin_of
+from handlers.text.day_order import origin_of
+from handlers.text.moments import MomentReader, iso_text, stated_moment
 from schemas.needs import SearchVectors
 from schemas.queries import CandidateTrust, RankingCandidate, RankingRequested, cts_score_of
 from schemas.replies import VectorHit

@@ -21,7 +21,7 @@ from handlers.reasoning.context import Source, language_of
 from handlers.reasoning.replies import CitedText, plain, read_findings, read_sentences, read_verdicts
 from handlers.reasoning.roles import Finding, Role, ask_role, seen_by
 from handlers.reasoning.sections import ReasoningSection
-from handlers.results.patterns import Patterns, joined_words
+from handlers.text.patterns import Patterns, joined_words
 from handlers.trust.labels import LABELS, Language
 from schemas.llm import LlmCall
 from schemas.needs import Ask, AskModel

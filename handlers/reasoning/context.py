@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from handlers.page.links import host_of
+from handlers.html.links import host_of
 from handlers.prompts.template import Block, cleaned, in_blocks, nonce_over
 from handlers.reasoning.sections import ReasoningSection, RoleSection
 from handlers.trust.forgery import fit_to_show

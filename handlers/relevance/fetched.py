@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from handlers.page.detail import Detail
-from handlers.page.html import page_bytes
+from handlers.html.detail import Detail
+from handlers.html.encoding import page_bytes
 from handlers.prompts.template import cleaned
 from handlers.relevance.progress import go_on, settled
 from schemas.extraction import ExtractionNeeded

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from handlers.page.links import canonical_url
+from handlers.html.links import canonical_url
 from schemas.event import derive_id
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.relevance import (

@@ -6,8 +6,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from handlers.page.links import canonical_url
-from handlers.page.snippet import SnippetLimits
+from handlers.html.links import canonical_url
+from handlers.html.snippet import SnippetLimits
 from schemas.relevance import MAX_SOURCES
 from schemas.rules import Section
 

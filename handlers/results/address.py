@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from handlers.results.patterns import CompiledPatterns
+from handlers.text.patterns import CompiledPatterns
 
 _WORD = re.compile(r"[^\W_]+")
 _EXTENSION = re.compile(r"\.(?:s?html?|php\d?|aspx?|jsp|cfm)$")

@@ -6,26 +6,26 @@ a batch.
 
 from __future__ import annotations
 
-from handlers.page.language import find_language
-from handlers.page.reading import PageReadingSection
-from handlers.page.refusals import PageRefusalsSection, Refusals
+from handlers.html.reading import PageReadingSection
+from handlers.html.refusals import PageRefusalsSection, Refusals
+from handlers.listings.page_shape import PageShape
+from handlers.listings.page_text import page_of, with_page
+from handlers.listings.rows import find_rows
 from handlers.results.actionable import actionable_score
 from handlers.results.address import read_address
-from handlers.results.day_order import origin_of
-from handlers.results.evidence import find_evidence
 from handlers.results.measures import page_measures, text_measures
-from handlers.results.names import is_defined, languages_of, plural_of
 from handlers.results.offers import find_offers
-from handlers.results.page_shape import PageShape
-from handlers.results.page_text import page_of, with_page
 from handlers.results.page_type import Cue, Observed, cue_sums, find_cues, weigh
-from handlers.results.patterns import Patterns, compile_patterns, split_words
-from handlers.results.rows import find_rows
 from handlers.results.sections import ClassificationSection
-from handlers.results.spans import fold
 from handlers.results.text_shape import measure_text
 from handlers.results.titles import read_title
 from handlers.results.trained import Forest, ResultTrees
+from handlers.text.day_order import origin_of
+from handlers.text.evidence import find_evidence
+from handlers.text.language import find_language
+from handlers.text.names import is_defined, languages_of, plural_of
+from handlers.text.patterns import Patterns, compile_patterns, split_words
+from handlers.text.spans import fold
 from schemas.retrieval import ClassifiedResult, ResultType, RetrievedContent
 
 _TITLE_CHARACTERS = 500

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from handlers.page.links import canonical_url
+from handlers.html.links import canonical_url
 from schemas.retrieval import RetrievedContent
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from urllib.parse import unquote, urlsplit
 
-from handlers.results.page_head import CONTROLS
-from handlers.results.page_shape import PageShape
+from handlers.listings.page_head import CONTROLS
+from handlers.listings.page_shape import PageShape
 from handlers.results.page_type import Observed
-from handlers.results.patterns import CompiledPatterns
+from handlers.text.patterns import CompiledPatterns
 from schemas.retrieval import Evidence
 
 _KINDS = ("date", "time", "price")

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from handlers.results.patterns import CompiledPatterns, split_words
 from handlers.results.titles import Title
+from handlers.text.patterns import CompiledPatterns, split_words
 
 _NUMBER = re.compile(r"\d[\d.,]{0,12}")
 _YEAR = re.compile(r"(?:19|20)\d\d")

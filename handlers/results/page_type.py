@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from handlers.page.refusals import Refusal
+from handlers.html.refusals import Refusal
+from handlers.listings.page_shape import PageShape
+from handlers.listings.rows import Rows
 from handlers.results.address import Address
 from handlers.results.offers import Offers
-from handlers.results.page_shape import PageShape
-from handlers.results.rows import Rows
 from handlers.results.sections import ClassificationSection, CueWeight
 from handlers.results.text_shape import TextShape
 from handlers.results.titles import Title

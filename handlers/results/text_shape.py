@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import compress, pairwise
 from itertools import count as count_up
 
-from handlers.results.patterns import CompiledPatterns, split_words
-from handlers.results.spans import fold
+from handlers.text.patterns import CompiledPatterns, split_words
+from handlers.text.spans import fold
 
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]{3,200}")
 # One class of characters to begin with: the engine then looks for it in one go. A full stop ends nothing inside a word.

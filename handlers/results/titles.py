@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from handlers.results.patterns import CompiledPatterns, split_words
-from handlers.results.spans import fold
+from handlers.text.patterns import CompiledPatterns, split_words
+from handlers.text.spans import fold
 
 _PART = re.compile(r"\s[|·•—–»-]\s|[|:]")
 _NAMED_PART = re.compile(r"\s[|·•—–»-]\s|[|｜丨_]")

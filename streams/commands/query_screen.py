@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from handlers.page.links import host_of
+from handlers.html.links import host_of
 from schemas.ranking import RankedResult, RankingCompleted, StageName, StageOutcome
 from streams.commands.tables import text_console
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import yaml
 
+from handlers.html.links import host_of, is_public_suffix
 from handlers.indexing.sources import SourcesSection, source_at
-from handlers.page.links import host_of, is_public_suffix
 from handlers.score_page import ScorePageRules
 from handlers.trust.tiers import SELF_PUBLISHED
 from streams.settings import Settings, SettingsError

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from handlers.page.html import page_bytes
-from handlers.page.listing import follow_listing
-from handlers.page.snippet import SourcePage, begin, extract_snippet
+from handlers.html.encoding import page_bytes
+from handlers.html.snippet import SourcePage, begin, extract_snippet
+from handlers.listings.listing import follow_listing
 from schemas.outcome import Dead, DeadReason
 from schemas.pages import Body
 from schemas.relevance import SnippetFailure

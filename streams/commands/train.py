@@ -15,11 +15,11 @@ from typing import Any
 
 from handlers.ranking.manifest import OBJECTIVES
 from handlers.ranking.sections import features_config
-from handlers.ranking.training.card import MEASURE_NAMES, figures, mixed, rows_of, told_of, write_card
-from handlers.ranking.training.growing import XgboostMissingError
-from handlers.ranking.training.joining import MEANINGS
-from handlers.ranking.training.train import Refusal, Trained, train
 from handlers.ranking.trees import ModelMismatchError, RankingModel
+from handlers.training.card import MEASURE_NAMES, figures, mixed, rows_of, told_of, write_card
+from handlers.training.growing import XgboostMissingError
+from handlers.training.joining import MEANINGS
+from handlers.training.train import Refusal, Trained, train
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.commands.offsets_progress import offsets_progress
 from streams.commands.progress import with_progress

@@ -14,7 +14,7 @@ from itertools import count
 from types import TracebackType
 from typing import Self, TypeVar
 
-from handlers.page.links import canonical_url, host_of, registrable_domain
+from handlers.html.links import canonical_url, host_of, registrable_domain
 from schemas.needs import FetchPages
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
 from streams.fetch.cache import FetchCache, Versioned

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from qdrant_client import models
 
-from handlers.page.links import registrable_domain
+from handlers.html.links import registrable_domain
 from schemas.needs import SearchFilters
 
 TIER, DOMAIN, TAGS, DATE = "tier", "domain", "trust_features.domain_tags", "date"

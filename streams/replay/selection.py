@@ -12,7 +12,7 @@ from typing import Any
 
 from aiokafka import ConsumerRecord
 
-from handlers.page.links import host_of
+from handlers.html.links import host_of
 from schemas.event import Event
 from schemas.outcome import Dead
 from schemas.replays import ReplaySelection, TopicRanges

@@ -6,9 +6,9 @@ from unittest.mock import Mock
 
 import pytest
 
+from handlers.html.walk import walk_page
 from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance, read_relevance, read_word
 from handlers.offline.judge_relevance import UNDECIDED, answer
-from handlers.page.walk import walk_page
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
 from schemas.llm import CallOutcome, LlmCall
@@ -139,7 +139,7 @@ def test_what_a_source_said_is_remembered_and_another_query_is_judged_anew() -> 
 
 def test_a_page_is_parsed_once_for_each_look_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
     walked = Mock(wraps=walk_page)
-    monkeypatch.setattr("handlers.page.snippet.walk_page", walked)
+    monkeypatch.setattr("handlers.html.snippet.walk_page", walked)
     rules = shipped_rules(JudgeRelevanceRules)
     assert isinstance(judge_relevance(source(), rules), Ask)
     assert walked.call_count == 1

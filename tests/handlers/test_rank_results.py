@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.ranking.sections import RankingSection
-from handlers.ranking.tokens import fold
+from handlers.text.tokens import fold
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel, SearchVectors
 from schemas.outcome import Emit, Outcome, Retry, RetryReason, Steps, finished

@@ -18,7 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from handlers.page.html import page_bytes
+from handlers.html.encoding import page_bytes
 from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Dead, Emit
 from schemas.pages import CrawledPage, ScoredPage

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.results.evidence import find_evidence
-from handlers.results.patterns import CompiledPatterns, compile_patterns
+from handlers.text.evidence import find_evidence
+from handlers.text.patterns import CompiledPatterns, compile_patterns
 from schemas.retrieval import Evidence
 from tests.rules import shipped_rules
 from tools import labelled

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from handlers.page.html import parse_page
+from handlers.html.encoding import parse_page
 from schemas.retrieval import Evidence
 from tools import labelled
 from tools.accuracy.written_moments import Expected, moments, numbers

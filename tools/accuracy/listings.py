@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from handlers.fetch_page import FetchPageRules
-from handlers.page.html import parse_page
-from handlers.page.links import absolute_url, canonical_url
-from handlers.page.listing import Listing, follow_listing
-from handlers.page.paging import page_number
+from handlers.html.encoding import parse_page
+from handlers.html.links import absolute_url, canonical_url
+from handlers.listings.listing import Listing, follow_listing
+from handlers.listings.paging import page_number
 from tests.rules import shipped_rules
 from tools import labelled
 from tools.accuracy.goals import Goal

@@ -16,8 +16,8 @@ from typing import Any
 from handlers.classify_results import ClassifyResultsRules, classify_results
 from handlers.evaluate_retrieval import EvaluateRetrievalRules, evaluate_retrieval, read_retrieval
 from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
-from handlers.page.html import parse_page
-from handlers.page.links import canonical_url
+from handlers.html.encoding import parse_page
+from handlers.html.links import canonical_url
 from schemas.extraction import ExtractionNeeded
 from schemas.needs import Ask, AskModel, FetchPages
 from schemas.outcome import Emit, Outcome

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, TypeVar
 
-from handlers.page.links import host_of, registrable_domain
+from handlers.html.links import host_of, registrable_domain
 from tools import labelled
 from tools.accuracy.labels import LabelledPage, pages
 

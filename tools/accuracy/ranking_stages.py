@@ -15,7 +15,7 @@ from statistics import fmean
 from time import process_time
 from typing import Any
 
-from handlers.page.links import host_of, registrable_domain
+from handlers.html.links import host_of, registrable_domain
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.ranking.metrics import ndcg_at, reciprocal_rank
 from schemas.needs import Ask, AskModel, SearchVectors

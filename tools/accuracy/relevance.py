@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance, read_relevance
-from handlers.results.coverage import coverage, query_terms
+from handlers.text.coverage import coverage, query_terms
 from schemas.outcome import Emit
 from schemas.relevance import RelevanceJudged, RelevanceRequested
 from tests.rules import shipped_rules

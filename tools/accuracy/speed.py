@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from handlers.page.html import page_bytes, parse_bytes
-from handlers.page.limits import admitted
+from handlers.html.encoding import page_bytes, parse_bytes
+from handlers.html.limits import admitted
 from handlers.score_page import ScorePageRules, score_page
 from schemas.pages import CrawledPage
 from tests.rules import shipped_rules

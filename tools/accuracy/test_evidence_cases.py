@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.results.patterns import compile_patterns
+from handlers.text.patterns import compile_patterns
 from tests.rules import shipped_rules
 from tools.accuracy.evidence import f1, half_of, judge
 from tools.accuracy.evidence_cases import Case, overlaps, squeeze

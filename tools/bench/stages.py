@@ -12,7 +12,7 @@ import pstats
 Function = tuple[str, int, str]
 
 _STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("parse", ("handlers/page/html.py",)),
+    ("parse", ("handlers/html/encoding.py",)),
     ("features and score", ("handlers/",)),
     ("decode and encode events", ("streams/codec.py", "schemas/", "/pydantic/", "/uuid.py", "/json/", "bench/events")),
     ("metrics", ("/prometheus_client/", "streams/pipeline/observer.py", "faststream/prometheus", "kafka/prometheus")),

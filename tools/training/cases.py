@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.page.html import parse_page
-from handlers.page.links import host_of, registrable_domain
+from handlers.html.encoding import parse_page
+from handlers.html.links import host_of, registrable_domain
 from handlers.results.page_type import cue_sums, find_cues
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules

@@ -11,8 +11,8 @@ from __future__ import annotations
 from hashlib import sha256
 from urllib.parse import urlsplit
 
-from handlers.page.links import host_of, registrable_domain
-from handlers.ranking.training.grading import is_held_out
+from handlers.html.links import host_of, registrable_domain
+from handlers.training.grading import is_held_out
 from tools.accuracy.ranking_sets import Document, Query, RankingSet
 
 HELD_OUT = 0.5

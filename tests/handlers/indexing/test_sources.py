@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from handlers.html.links import is_public_suffix
 from handlers.indexing.sources import OwnSource, SourcesSection, SourceTiersSection, source_at, source_rules_of
-from handlers.page.links import is_public_suffix
 from handlers.score_page import ScorePageRules
 from tests.rules import CONFIG, shipped_rules
 from tests.tables import tables

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from handlers.classify_results import ClassifyResultsRules
+from handlers.listings.page_shape import PageShape
 from handlers.results.actionable import actionable_score
 from handlers.results.address import Address
-from handlers.results.page_shape import PageShape
 from handlers.results.page_type import Observed
 from handlers.results.text_shape import TextShape
 from handlers.results.titles import Title

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from handlers.classify_results import ClassifyResultsRules
 from handlers.results.address import Address, read_address
-from handlers.results.patterns import compile_patterns
+from handlers.text.patterns import compile_patterns
 from tests.rules import shipped_rules
 
 PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.results.patterns import compile_patterns
 from handlers.results.text_shape import TextShape, measure_text
+from handlers.text.patterns import compile_patterns
 from tests.rules import shipped_rules
 
 PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)

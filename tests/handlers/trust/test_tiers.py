@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.page.links import registered_domain
+from handlers.html.links import registered_domain
 from handlers.score_page import ScorePageRules
 from handlers.trust.tiers import ListedSource, Source, SourceRules, source_of
 from tests.rules import shipped_rules

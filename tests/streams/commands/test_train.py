@@ -13,7 +13,7 @@ from handlers.ranking.manifest import Manifest
 from streams.commands.train import TrainOptions, run_train
 from streams.ranking_model import read_ranking_model
 from streams.settings import load_settings
-from tests.handlers.ranking.training.feedback import completed, row, world
+from tests.handlers.training.feedback import completed, row, world
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from handlers.ranking.training.joining import LeftOut
+from handlers.training.joining import LeftOut
 from schemas.event import Event
 from schemas.outcome import Dead
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
 from streams.train.reading import Reading, read_file
-from tests.handlers.ranking.training.feedback import address, completed, row
+from tests.handlers.training.feedback import address, completed, row
 
 FILE = Path("some.jsonl")
 ANSWER = completed("r", [row(0.5), row(0.25)]).to_wire()

@@ -1,0 +1,1 @@
+"""Reads a page: HTML in, observations out, over one selectolax (Lexbor) parse."""

@@ -1,0 +1,248 @@
+"""Places that say by their markup that they hold an author or a date: microdata, rel=author, times, class names, links.
+
+An outline and the place where the main text begins go in, marks come out. Class names and links are read around that
+place and the page's heading only: bylines and datelines stand there, and further away they are those of other stories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+
+from selectolax.lexbor import LexborNode
+
+from handlers.html.hints import BYLINE, DATE
+from handlers.html.outline import Mark, Outline
+from handlers.html.tags import NAME_OF, TEXT
+from handlers.html.walk import MARK_CHARACTERS, short_text
+
+_TEXTS_BEFORE = 16
+_TEXTS_AFTER = 12
+_TEXTS_BEFORE_HEADING = 4
+_TEXTS_AFTER_HEADING = 20
+_TEXTS_IN_HEAD = 14
+_TEXTS_TO_HEADING = 60
+_LONG_TEXT = 250
+_MAX_STATED = 400
+_MAX_ABOVE = 12
+_CHANGED = ("modified", "updated")
+_MAX_HEADINGS = 30
+_MIN_HEADING = 5
+_MAX_NODES = 40
+_PROPERTIES = frozenset(("datepublished", "datecreated", "author"))
+_OTHERS = ("/comment", "/answer", "/review", "/usercomments", "/imageobject", "/videoobject")
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Where the byline and the dateline of the page's own story are looked for.
+
+    Attributes:
+        first: Index of the text with which the main text begins.
+        heading: Index of the text with which the page's heading begins; -1 where there is none.
+        body: Index of the first long text below the heading; what is between the two is the story's own, whatever
+            the elements around it are called.
+        places: Stretches of texts around the two.
+        named: What calls itself a byline or a date there, the nearest first, boilerplate last.
+    """
+
+    first: int
+    heading: int
+    body: int
+    places: tuple[range, ...]
+    named: tuple[Mark, ...]
+
+    def is_head(self, index: int) -> bool:
+        """Whether a text stands between the heading and the story."""
+        return 0 <= self.heading < index < self.body
+
+    def distance(self, index: int) -> int:
+        """How many texts away from the heading or the main text a text is."""
+        away = abs(index - self.first)
+        return away if self.heading < 0 else min(away, abs(index - self.heading))
+
+
+def look_near(outline: Outline, content_first: int) -> Near:
+    """Finds the page's heading and what stands around it and the beginning of the main text."""
+    heading = _heading(outline, content_first)
+    places = _places(len(outline.texts), content_first, heading)
+    body = heading + _TEXTS_IN_HEAD if heading >= 0 else -1
+    length = 0
+    for index in range(heading + 1, min(body, len(outline.texts))):
+        # One that is not too long may be the story in a nutshell, with the byline below.
+        length += len(outline.texts[index])
+        if length >= _LONG_TEXT:
+            body = index
+            break
+    near = Near(content_first, heading, body, places, ())
+    found: list[Mark] = []
+    seen: set[int] = set()
+    for place in places:
+        _collect(outline, place, near, seen, found)
+    found.sort(key=lambda mark: (mark.boilerplate, mark.distance))
+    return Near(content_first, heading, body, places, tuple(found))
+
+
+def _no_others(_element: int, _at: object) -> bool:
+    return False
+
+
+def stated_marks(outline: Outline, is_others: Callable[[int, LexborNode], bool] = _no_others) -> list[Mark]:
+    """Microdata and rel=author anywhere on the page, in page order.
+
+    Args:
+        outline: The page.
+        is_others: Whether a block element, or an element in it, is in a part that others wrote.
+    """
+    found: list[Mark] = []
+    for node in outline.stated[:_MAX_STATED]:
+        attributes = node.attributes
+        names = [
+            f"itemprop:{name}" for name in (attributes.get("itemprop") or "").lower().split() if name in _PROPERTIES
+        ]
+        if "author" in (attributes.get("rel") or "").lower().split():
+            names.append("rel:author")
+        if names and not _is_others(node):
+            # What was taken out with its paragraph or footer has no place any more; an author stated there is meant.
+            place = outline.place(node)
+            if place >= 0 and is_others(place >> 1, node):
+                continue
+            hidden = place >= 0 and outline.is_boilerplate(place >> 1)
+            value = _value(attributes)
+            text = short_text(node)
+            if "itemprop:author" in names and not value:
+                value = _name_in(node)
+            found += [Mark(name, value, text, 0, hidden) for name in names]
+    return found
+
+
+def times(outline: Outline, near: Near, is_others: Callable[[int, int], bool] = _no_others) -> list[Mark]:
+    """Elements ``time``, and those that call themselves one of a change, the nearest to the main text first.
+
+    Args:
+        outline: The page.
+        near: Where its heading and its main text are.
+        is_others: Whether a block element, or a text in it, is in a part that others wrote.
+    """
+    found = []
+    for index, node in outline.times[:_MAX_STATED]:
+        attributes = node.attributes
+        if value := _value(attributes) or short_text(node):
+            names = f"{attributes.get('class') or ''} {attributes.get('itemprop') or ''}".lower()
+            element = outline.place(node) >> 1
+            if is_others(element, index):
+                continue
+            hidden = outline.is_boilerplate(element) and not near.is_head(index)
+            name = "time:changed" if any(word in names for word in _CHANGED) else "time"
+            found.append(Mark(name, value, short_text(node), near.distance(index), hidden, element, index))
+    return sorted(found, key=lambda mark: (mark.boilerplate, mark.distance))
+
+
+def _heading(outline: Outline, first: int) -> int:
+    """Where the heading begins that the title repeats, else the first of the highest level."""
+    titles = [title.casefold() for title in (outline.title, *outline.meta.get("og:title", ())[:1]) if title]
+    repeated = (
+        text
+        for _, text in outline.headings[:_MAX_HEADINGS]
+        if len(text) > _MIN_HEADING and any(text.casefold() in title for title in titles)
+    )
+    text = max(repeated, key=len, default="") or next((text for level, text in outline.headings if level == 1), "")
+    word = text.partition(" ")[0]
+    if not word:
+        return -1
+    # Menus and crumbs may repeat it: the one that is near the text is meant.
+    near = range(max(0, first - _TEXTS_TO_HEADING), min(first + _TEXTS_TO_HEADING, len(outline.texts)))
+    found = _find(outline.texts, near, text, word, first)
+    return found if found >= 0 else _find(outline.texts, range(len(outline.texts)), text, word, first)
+
+
+def _find(texts: list[str], places: range, text: str, word: str, first: int) -> int:
+    """Where a heading stands as a whole, next to the main text, else where a large part of it does; -1 for nowhere."""
+    begins = -1
+    whole: list[int] = []
+    for index in places:
+        piece = texts[index]
+        if word in piece and piece.lstrip().startswith(word):
+            line = " ".join(piece[:MARK_CHARACTERS].split())
+            if line == text:
+                whole.append(index)
+            elif begins < 0 and len(line) * 2 > len(text) and text.startswith(line):
+                begins = index
+    return min(whole, key=lambda index: abs(index - first), default=begins)
+
+
+def _places(end: int, first: int, heading: int) -> tuple[range, ...]:
+    around = range(max(0, first - _TEXTS_BEFORE), min(first + _TEXTS_AFTER, end))
+    if heading < 0:
+        return (around,)
+    below = range(max(0, heading - _TEXTS_BEFORE_HEADING), min(heading + _TEXTS_AFTER_HEADING, end))
+    if around.start <= below.stop and below.start <= around.stop:
+        start = below.start if heading <= first else min(around.start, below.start)
+        return (range(start, max(around.stop, below.stop)),)
+    return below, around
+
+
+def _collect(outline: Outline, place: range, near: Near, seen: set[int], found: list[Mark]) -> None:
+    """Elements that call themselves a byline or a date, the inner ones before those around them."""
+    for index in place:
+        begins = place.start and index == place.start
+        if len(outline.texts[index]) > _LONG_TEXT and not begins:
+            continue
+        element = outline.element_of(index)
+        if begins:
+            # These began before, and are too large for what is looked for.
+            seen.update(outline.around(element))
+        nodes: list[tuple[LexborNode, int]] = []
+        node = outline.nodes[index].parent
+        while node is not None and node.tag_id not in NAME_OF and node.mem_id not in seen:
+            seen.add(node.mem_id)
+            nodes.append((node, outline.hints.of_node(node)))
+            node = node.parent
+        for around in outline.around(element):
+            if around in seen:
+                break
+            seen.add(around)
+            nodes.append((outline.elements[around], outline.hint(around)))
+        for node, hint in nodes:
+            if hint & (BYLINE | DATE):
+                hidden = outline.is_boilerplate(element) and not near.is_head(index)
+                value, distance = _value(node.attributes), near.distance(index)
+                if hint & BYLINE:
+                    found.append(Mark("hint:byline", value, _apart(node), distance, hidden, element, index))
+                if hint & DATE:
+                    value = value or (node.attributes.get("title") or "")[:MARK_CHARACTERS]
+                    found.append(Mark("hint:date", value, short_text(node), distance, hidden, element, index))
+
+
+def _name_in(author: LexborNode) -> str:
+    """The name among the properties of an author; "" where there is none near its beginning."""
+    for node in islice(author.traverse(include_text=False), _MAX_NODES):
+        attributes = node.attributes
+        if "name" in (attributes.get("itemprop") or "").lower().split():
+            return _value(attributes) or short_text(node)
+    return ""
+
+
+def _is_others(node: LexborNode) -> bool:
+    """Whether microdata is of a comment, an answer, a review or a picture, not of the page's own thing."""
+    above = node.parent
+    for _ in range(_MAX_ABOVE):
+        if above is None:
+            return False
+        kind = above.attributes.get("itemtype")
+        if kind:
+            return kind.lower().rstrip("/").endswith(_OTHERS)
+        above = above.parent
+    return False
+
+
+def _apart(node: LexborNode) -> str:
+    """The beginning of an element's text, a line for each text in it: names stand in elements of their own."""
+    texts = islice(node.traverse(include_text=True, skip_empty=True), _MAX_NODES)
+    lines = (" ".join((part.text_content or "")[:MARK_CHARACTERS].split()) for part in texts if part.tag_id == TEXT)
+    return "\n".join(line for line in lines if line)[:MARK_CHARACTERS]
+
+
+def _value(attributes: dict[str, str | None]) -> str:
+    return (attributes.get("content") or attributes.get("datetime") or "").strip()[:MARK_CHARACTERS]

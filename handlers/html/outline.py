@@ -1,0 +1,242 @@
+"""What is collected of a page in one walk: its texts in order, links, headings, metadata, and what is around a text.
+
+``handlers.html.walk`` fills an ``Outline``; the readers of dates, bylines, text and citations work on it alone. A page
+has hundreds of texts and elements, of which few matter. So the texts are kept as they came, and the rest is made where
+somebody asks: the elements around a text, what their class names say, the blocks of a stretch of texts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from selectolax.lexbor import LexborNode
+
+from handlers.html.hints import Hints
+from handlers.html.lines import Block, lines_of
+from handlers.html.regions import Regions
+from handlers.html.tags import LEAVES, NAME_OF, A
+
+_FEW = 8
+"""Elements within a line that are around a text, mostly fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place that says by its markup what it is.
+
+    Attributes:
+        name: ``itemprop:…``, ``rel:author``, ``time``, ``hint:byline`` or ``hint:date``.
+        value: The attribute that states it, "" where there is none.
+        text: Its text.
+        distance: Texts between it and the beginning of the main text.
+        boilerplate: Whether it stands in a sidebar, among comments or the like.
+        place: Index of the block element around it; -1 where that is not known.
+        index: Index of its first text, or of the one after it.
+    """
+
+    name: str
+    value: str
+    text: str
+    distance: int
+    boilerplate: bool
+    place: int = -1
+    index: int = -1
+
+
+@dataclass(slots=True)
+class Outline:
+    """What one walk found.
+
+    Attributes:
+        texts: Texts in page order, as they stand in the page; those of blanks only are left out.
+        nodes: The text node of each.
+        starts: Whether a block element or a line break begins between a text and the one before it.
+        links: Whether a link begins there.
+        headings: Level and text of h1 to h3.
+        headings_count: Headings h2 and h3 with text (R-194).
+        hrefs: Addresses of links.
+        stated: Elements with microdata or ``rel=author``.
+        rows: Rows of tables.
+        times: Elements ``time``, each with the index of the text after it.
+        meta: Contents by lower-case name.
+        meta_read: Elements meta that were read.
+        item_types: Types of items in microdata and RDFa.
+        part_types: Types of those that are properties of others.
+        json_ld: Texts of JSON-LD scripts.
+        title: The window's title.
+        language: As declared.
+    """
+
+    hints: Hints
+    texts: list[str] = field(default_factory=list)
+    nodes: list[LexborNode] = field(default_factory=list)
+    starts: list[bool] = field(default_factory=list)
+    links: list[bool] = field(default_factory=list)
+    headings: list[tuple[int, str]] = field(default_factory=list)
+    headings_count: int = 0
+    hrefs: list[str] = field(default_factory=list)
+    stated: list[LexborNode] = field(default_factory=list)
+    rows: list[LexborNode] = field(default_factory=list)
+    times: list[tuple[int, LexborNode]] = field(default_factory=list)
+    meta: dict[str, list[str]] = field(default_factory=dict)
+    meta_read: int = 0
+    item_types: list[str] = field(default_factory=list)
+    part_types: list[str] = field(default_factory=list)
+    json_ld: list[str] = field(default_factory=list)
+    title: str = ""
+    language: str = ""
+    elements: list[LexborNode] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    outer: list[int] = field(default_factory=list)
+    entered: dict[int, int] = field(default_factory=dict)
+    _holders: dict[int, tuple[int, int, bool]] = field(default_factory=dict)
+    _lines: list[Block] | None = None
+    _firsts: list[int] = field(default_factory=list)
+    _regions: Regions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._regions = Regions(self.tags, self.outer, self.elements, self.hints)
+
+    def place(self, node: LexborNode | None) -> int:
+        """Where a node is: twice the index of the block element around it, plus one inside a link; -2 for nowhere.
+
+        An element gets its index when somebody asks for it or for what is in it, after those around it.
+        """
+        if node is None:
+            return -2
+        entered = self.entered
+        place = entered.get(node.mem_id)
+        if place is not None:
+            return place
+        passed: list[LexborNode] = [node]
+        place = -2
+        while (node := node.parent) is not None:
+            found = entered.get(node.mem_id)
+            if found is not None:
+                place = found
+                break
+            passed.append(node)
+        tags, elements, outer = self.tags, self.elements, self.outer
+        for node in reversed(passed):
+            tag = node.tag_id
+            name = NAME_OF.get(tag)
+            if name is not None:
+                outer.append(place >> 1)
+                place = len(tags) << 1 | place & 1
+                tags.append(name)
+                elements.append(node)
+            elif tag == A:
+                place |= 1
+            entered[node.mem_id] = place
+        return place
+
+    def holder(self, text: LexborNode) -> tuple[int, int, bool]:
+        """What a text stands in.
+
+        Lines are many, and mostly have a paragraph or a list item to themselves: these get no index for it.
+
+        Returns:
+            Tag number of the block element around it (0 for none), the place of this element, or of the one around it
+            where it is a mere leaf, and whether there is a link between it and the text.
+        """
+        node = text.parent
+        is_linked = False
+        steps = _FEW
+        while node is not None:
+            tag = node.tag_id
+            if tag in NAME_OF:
+                if tag in LEAVES and (above := node.parent) is not None:
+                    node = above
+                place = self.entered.get(node.mem_id)
+                return tag, self.place(node) if place is None else place, is_linked
+            if not steps:
+                tag, place, is_above = self._far_holder(node)
+                return tag, place, is_linked or is_above
+            steps -= 1
+            is_linked |= tag == A
+            node = node.parent
+        return 0, -2, is_linked
+
+    def _far_holder(self, inline: LexborNode) -> tuple[int, int, bool]:
+        """The same for an element within a line, it included; remembered, for thousands can be inside each other."""
+        passed: list[LexborNode] = []
+        found: tuple[int, int, bool] | None = None
+        node: LexborNode | None = inline
+        while node is not None and (found := self._holders.get(node.mem_id)) is None:
+            passed.append(node)
+            node = node.parent
+            if node is not None and node.tag_id in NAME_OF:
+                found = self.holder(passed[-1])
+                break
+        tag, place, is_linked = found or (0, -2, False)
+        for element in reversed(passed):
+            is_linked |= element.tag_id == A
+            self._holders[element.mem_id] = (tag, place, is_linked)
+        return tag, place, is_linked
+
+    def element_of(self, index: int) -> int:
+        """The block element that a text stands in; -1 for nowhere."""
+        return self.place_of(index) >> 1
+
+    def place_of(self, index: int) -> int:
+        """Where a text is, as ``place`` says."""
+        return self.place(self.nodes[index].parent)
+
+    def around(self, element: int) -> Iterator[int]:
+        """A block element and those around it, the innermost first."""
+        while element >= 0:
+            yield element
+            element = self.outer[element]
+
+    def inside(self, element: int) -> Callable[[int], bool]:
+        """Whether a text is inside of a block element, as a function of the text."""
+        known = {element: True, -1: False}
+        outer, nodes, holder = self.outer, self.nodes, self.holder
+
+        def is_inside(index: int) -> bool:
+            around = holder(nodes[index])[1] >> 1
+            passed = []
+            while (found := known.get(around)) is None:
+                passed.append(around)
+                around = outer[around]
+            known.update(dict.fromkeys(passed, found))
+            return found
+
+        return is_inside
+
+    def blocks(self, start: int = 0, end: int | None = None) -> list[Block]:
+        """The blocks that begin at the texts from ``start`` to before ``end``; those of the page are made once."""
+        if self._lines is None:
+            self._lines = lines_of(self)
+            self._firsts = [block.start for block in self._lines]
+        if end is None:
+            return self._lines[bisect_left(self._firsts, start) :]
+        return self._lines[bisect_left(self._firsts, start) : bisect_left(self._firsts, end)]
+
+    def line_at(self, index: int) -> Block | None:
+        """The block that a text is in; None where it is in none."""
+        blocks = self.blocks()
+        place = bisect_right(self._firsts, index) - 1
+        return blocks[place] if place >= 0 and index < blocks[place].end else None
+
+    def hint(self, element: int) -> int:
+        """What the class names and the id of a block element say (``handlers.html.hints``)."""
+        return self._regions.hint(element)
+
+    def hide_boilerplate(self, running: list[tuple[int, int]]) -> None:
+        """Decides which elements that call themselves navigation, comments and the like are believed.
+
+        Args:
+            running: Block elements with running text and its length; an element may come often.
+        """
+        self._regions.believe(running)
+
+    def is_boilerplate(self, element: int) -> bool:
+        """Whether an element is inside of what is hidden."""
+        return self._regions.hides(element)
+
+    def is_beside(self, element: int) -> bool:
+        """Whether an element is no part of the text: boilerplate, a credit, a caption or the like."""
+        return self._regions.is_beside(element)

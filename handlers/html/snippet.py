@@ -1,0 +1,254 @@
+"""What a page is about in a few words, and afterwards what it says: the two looks of the relevance gate.
+
+HTML or text goes in. ``begin`` gives title and summary, on which a source is judged; ``extract_snippet`` gives the
+paragraphs that carry content, cut to size. They are two calls since most sources are judged and never read (R-111); who
+wants both of one source parses its page once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from typing import Annotated
+
+from pydantic import Field
+
+from handlers.html.encoding import PageBytes, page_bytes, parse_bytes
+from handlers.html.hints import Hints
+from handlers.html.limits import admitted
+from handlers.html.lines import Block
+from handlers.html.main_text import count_words, has_cjk, leading_sentences, main_text
+from handlers.html.outline import Outline
+from handlers.html.reading import PageReadingSection
+from handlers.html.walk import walk_page
+from schemas.pages import MAX_PAGE_BYTES
+from schemas.relevance import MAX_SNIPPET_CHARACTERS
+from schemas.rules import Section
+
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_ITEMS = frozenset(("li", "dt", "dd"))
+_CELLS = frozenset(("td", "th"))
+_ROW = "tr"
+_LONGEST_CELL = 100
+_MOST_CELLS = 12
+_ENDS = ".!?。！？"
+_UNFINISHED = ("..", "…")
+_NOSCRIPT = re.compile("(</?)noscript", re.IGNORECASE)
+
+
+class SnippetLimits(Section):
+    """Sizes of summaries and snippets. A CJK character counts as a word."""
+
+    summary_words: int = Field(ge=1, description="Words of text that stand for a missing description.")
+    paragraph_words: int = Field(ge=1, description="Words of a paragraph; a shorter one is no content.")
+    sentence_words: int = Field(ge=1, description="Words of a sentence that may be all that a short page says.")
+    least_words: int = Field(ge=1, description="Words of all paragraphs; with fewer, sentences and rows alone count.")
+    max_characters: int = Field(
+        ge=50, le=MAX_SNIPPET_CHARACTERS, description="What a snippet is cut to, at a sentence's end."
+    )
+    boilerplate: tuple[Annotated[str, Field(min_length=2, pattern=r"^[^A-Z]*$")], ...] = Field(
+        default=(), description="Phrases, lower case, of paragraphs about the site and not about its subject."
+    )
+    boilerplate_characters: int = Field(default=400, ge=0, description="A longer paragraph is content whatever it has.")
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a source is judged by; "" where there is none."""
+
+    title: str
+    summary: str
+
+
+class SourcePage:
+    """A source as it came; its page is parsed when something of it is first wanted, and then once."""
+
+    def __init__(self, html: str | None, text: str | None, title: str, reading: PageReadingSection) -> None:
+        """Takes what there is of it.
+
+        Args:
+            html: The page.
+            text: Its text, used where the HTML has none.
+            title: Used where the page has none.
+            reading: How pages are read.
+        """
+        self.html = html
+        self.text = text or ""
+        self.title = title
+        self.reading = reading
+
+    @property
+    def unreadable(self) -> str | None:
+        """Why it has no summary of its own: its page is too large or too deep to be read; None where it can be read."""
+        return self._body if isinstance(self._body, str) else None
+
+    @cached_property
+    def outline(self) -> Outline | None:
+        """The page's outline; None where there is none that may be read."""
+        return None if self._body is None or isinstance(self._body, str) else _outline(self._body, self.reading)
+
+    @cached_property
+    def _body(self) -> PageBytes | str | None:
+        return _body(self.html, self.reading) if self.html else None
+
+
+def begin(source: SourcePage, limits: SnippetLimits) -> Beginning:
+    """Title and summary of a source (R-114). Never raises: a page that can't be read has an empty summary (R-115)."""
+    reading, page = source.reading, source.outline
+    if page is None:
+        return Beginning(_line(source.title), _first_words(source.text, limits.summary_words))
+    stated = _first(page, reading.title_names) or page.title or next((text for _, text in page.headings), "")
+    described = _first(page, reading.description_names)
+    words = main_text(page, reading.max_content_characters).text if not described else ""
+    return Beginning(
+        _line(stated or source.title),
+        leading_sentences(described, reading.max_content_characters)
+        or _first_words(words or source.text, limits.summary_words),
+    )
+
+
+def extract_snippet(source: SourcePage, limits: SnippetLimits) -> str:
+    """The paragraphs of a source that carry content, one a line, each once, cut at a sentence (R-123, R-125).
+
+    A page that scripts make is read as those see it who run none, where it says nothing otherwise; then comes the
+    text beside it.
+
+    Returns:
+        "" where there is no meaningful content (R-124).
+    """
+    html, reading = source.html, source.reading
+    said = _snippet(_paragraphs(source.outline, reading), limits)
+    if not said and html and (opened := _NOSCRIPT.sub(r"\1div", html)) != html:
+        said = _snippet(_paragraphs(SourcePage(opened, None, "", reading).outline, reading), limits)
+    lines = source.text[: reading.max_content_characters].splitlines()
+    return said or _snippet([("", line) for line in lines], limits)
+
+
+def _snippet(paragraphs: Iterable[tuple[str, str]], limits: SnippetLimits) -> str:
+    paragraphs = list(paragraphs)
+    kept = tuple(dict.fromkeys(_meaningful(paragraphs, limits)))
+    if sum(map(count_words, kept)) < limits.least_words:
+        # A page may be short: its sentences and the rows of its tables are all that it says, and menus have neither.
+        lines = [(tag, " ".join(text.split())) for tag, text in paragraphs]
+        kept = tuple(dict.fromkeys(line for tag, line in lines if tag == _ROW or _is_sentence(line, limits)))
+    return _cut(kept, limits)
+
+
+def _meaningful(paragraphs: Iterable[tuple[str, str]], limits: SnippetLimits) -> Iterator[str]:
+    """Paragraphs, by tag and text, that say something: long ones, rows of tables, and items after such a one.
+
+    >>> sizes = {"paragraph_words": 3, "sentence_words": 2, "least_words": 1, "summary_words": 9, "max_characters": 99}
+    >>> limits = SnippetLimits(**sizes, boilerplate=("log in",))
+    >>> list(_meaningful([("p", "You need all of:"), ("li", "a lamp"), ("p", "Share"), ("p", "Please log in")], limits))
+    ['You need all of:', 'a lamp']
+    """
+    introduced = False
+    for tag, text in paragraphs:
+        line = " ".join(text.split())
+        listed = introduced and tag in _ITEMS and bool(line)
+        if _is_boilerplate(line, limits):
+            continue
+        if listed or tag == _ROW or count_words(line) >= limits.paragraph_words:
+            yield line
+            introduced = listed or line.endswith((":", "："))
+        else:
+            introduced = False
+
+
+def _is_sentence(line: str, limits: SnippetLimits) -> bool:
+    ends = line.endswith(tuple(_ENDS)) and not line.endswith(_UNFINISHED)
+    return ends and count_words(line) >= limits.sentence_words and not _is_boilerplate(line, limits)
+
+
+def _is_boilerplate(line: str, limits: SnippetLimits) -> bool:
+    """Whether a paragraph is about the site and not about its subject; a long one is believed to be content."""
+    if len(line) > limits.boilerplate_characters:
+        return False
+    folded = line.casefold()
+    return any(phrase in folded for phrase in limits.boilerplate)
+
+
+def _outline(body: PageBytes, reading: PageReadingSection) -> Outline:
+    return walk_page(parse_bytes(body).tree, Hints(reading), reading.max_nodes)
+
+
+def _body(html: str, reading: PageReadingSection) -> PageBytes | str:
+    """The page as it is parsed, or why it is not."""
+    body = page_bytes(html)
+    if len(body.utf8) > MAX_PAGE_BYTES:
+        return "the page is too large"
+    utf8 = admitted(body.utf8, reading)
+    return utf8 if isinstance(utf8, str) else replace(body, utf8=utf8)
+
+
+def _paragraphs(page: Outline | None, reading: PageReadingSection) -> list[tuple[str, str]]:
+    if page is None:
+        return []
+    blocks = main_text(page, reading.max_content_characters).blocks
+    found: list[tuple[str, str]] = []
+    for row, group in groupby(blocks, key=lambda block: _row_of(block, page)):
+        cells = list(group)
+        short = row is not None and 1 < len(cells) <= _MOST_CELLS
+        if short and all(len(cell.text) <= _LONGEST_CELL for cell in cells):
+            if any(sign.isdigit() for cell in cells for sign in cell.text):
+                found.append((_ROW, " | ".join(cell.text for cell in cells)))
+            continue
+        found += [(block.tag, block.text) for block in cells if block.tag not in _HEADINGS]
+    return found
+
+
+def _row_of(block: Block, page: Outline) -> int | None:
+    """The element of the row that a cell is in; None for another block."""
+    if block.tag not in _CELLS:
+        return None
+    return next((element for element in page.around(block.element) if page.tags[element] == _ROW), None)
+
+
+def _first(page: Outline, names: tuple[str, ...]) -> str:
+    return next((line for name in names if name in page.meta and (line := _line(page.meta[name][0]))), "")
+
+
+def _first_words(text: str, most: int) -> str:
+    """So many words from the beginning of a text.
+
+    >>> _first_words("one two three", 2), _first_words("字數很多", 2)
+    ('one two', '字數')
+    """
+    # No word that tells anything is longer than this, and a text without blanks must not be split as a whole.
+    words = text[: 40 * most].split()[:most]
+    line = " ".join(words)
+    if not has_cjk(line):
+        return line
+    low, high = 0, len(line)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if count_words(line[:middle]) <= most else (low, middle - 1)
+    return line[:low].rstrip()
+
+
+def _cut(lines: Iterable[str], limits: SnippetLimits) -> str:
+    r"""Whole lines while they fit, then the sentences of the next one that still do.
+
+    >>> limits = SnippetLimits(summary_words=9, paragraph_words=1, sentence_words=1, least_words=1, max_characters=50)
+    >>> _cut(["Rain falls.", "It is wet. It is cold. It goes on like this all day."], limits)
+    'Rain falls.\nIt is wet. It is cold.'
+    """
+    kept: list[str] = []
+    room = limits.max_characters
+    for line in lines:
+        if len(line) > room:
+            part = leading_sentences(line, room) if room > 0 else ""
+            # A sentence that was cut is better than nothing, and only than that.
+            if part and (not kept or line[len(part) - 1] in _ENDS):
+                kept.append(part)
+            break
+        kept.append(line)
+        room -= len(line) + 1
+    return "\n".join(kept)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,247 @@
+"""What a page says of itself in schema.org terms: JSON-LD in all its shapes, and microdata types.
+
+Script texts and item types go in; the best type and its date, authors and names come out. Broken JSON is mended where a
+comma or a comment broke it, else its telling properties are still picked out; nothing here raises (R-199).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from handlers.html.reading import PageReadingSection
+
+_MAX_NODES = 20_000
+_MAX_AUTHORS = 30
+_COMMENT = re.compile(r"<!--|-->|//<!\[CDATA\[|//\]\]>|<!\[CDATA\[|\]\]>")
+_TRAILING_COMMA = re.compile(r",(?=\s{0,200}[}\]])")
+_LOOSE = re.compile(r'"(@type|datePublished|dateCreated|dateModified|headline)"\s{0,20}:\s{0,20}"([^"\\]{1,300})"')
+_LOOSE_AUTHOR = re.compile(
+    r'"author"\s{0,20}:\s{0,20}\[?\s{0,20}\{[^{}]{0,300}?"name"\s{0,20}:\s{0,20}"([^"\\]{1,200})"'
+)
+_ORGANIZATIONS = ("Organization", "Corporation", "Brand")
+_UNRELATED = frozenset(
+    ("comment", "comments", "review", "reviews", "potentialAction", "hasPart", "mentions", "citation", "isBasedOn",
+     "video", "itemListElement")
+)  # fmt: skip
+_MAIN = frozenset(("@graph", "mainEntity", "mainEntityOfPage"))
+_THING, _PART, _CONTAINER = 10_000, 20_000, 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredData:
+    """What structured data says of the page's main thing.
+
+    Attributes:
+        type: The best schema.org type, None where there is none.
+        is_article: Whether the type is of the article family.
+        is_thing: Whether the type is of a thing with a day of publication of its own.
+        published: Publication date as stated, "" where there is none.
+        created: Date of creation as stated.
+        modified: Date of change as stated.
+        authors: Names given as authors, of persons as far as it is said.
+        organizations: Names of organisations given as authors.
+        headline: Its headline or name.
+        publisher: Name of its publisher, else of the website.
+        description: Its description.
+        language: Its language.
+    """
+
+    type: str | None = None
+    is_article: bool = False
+    is_thing: bool = False
+    published: str = ""
+    created: str = ""
+    modified: str = ""
+    authors: tuple[str, ...] = ()
+    organizations: tuple[str, ...] = ()
+    headline: str = ""
+    publisher: str = ""
+    description: str = ""
+    language: str = ""
+
+
+class SchemaTypes:
+    """The configured types in order of how telling they are."""
+
+    def __init__(self, reading: PageReadingSection) -> None:
+        self._article = {name.lower(): rank for rank, name in enumerate(reading.article_types)}
+        self._things = frozenset(name.lower() for name in reading.thing_types)
+        self._container = frozenset(name.lower() for name in reading.container_types)
+
+    def is_thing(self, name: str | None) -> bool:
+        """Whether a type is of a thing that has a day of publication of its own: a book, a film."""
+        return name is not None and name.lower() in self._things
+
+    def is_article(self, name: str) -> bool:
+        """Whether a type is of the article family."""
+        return name.lower() in self._article
+
+    def rank(self, name: str, *, is_part: bool = False) -> int:
+        """Lower is more telling: the article family in its order, then other things, their parts, and containers.
+
+        What another thing has as a property is not the page's: it counts where the other is only a container.
+        """
+        lower = name.lower()
+        if lower in self._container:
+            return _CONTAINER + is_part
+        return self._article.get(lower, _THING) + is_part * _PART
+
+
+def read_structured_data(
+    scripts: list[str], item_types: list[str], part_types: list[str], types: SchemaTypes, max_characters: int
+) -> StructuredData:
+    """The page's main thing as its structured data has it; an empty answer where there is none.
+
+    Args:
+        scripts: Texts of the JSON-LD scripts, in page order.
+        item_types: Types of items in microdata and RDFa, in page order.
+        part_types: Types of those that are properties of others.
+        types: Which types weigh most.
+        max_characters: JSON-LD that is read in all.
+    """
+    found: list[tuple[dict[str, Any], bool]] = []
+    for script in scripts:
+        if len(script) > max_characters:
+            break
+        max_characters -= len(script)
+        found += _objects(_load(script))
+    objects = [item for item, _ in found]
+    typed = [
+        (types.rank(name, is_part=is_part), place, order, name)
+        for place, (item, is_part) in enumerate(found)
+        for order, name in enumerate(_type_names(item))
+    ]
+    micro = [
+        (types.rank(name, is_part=is_part), len(objects), order, name)
+        for is_part, values in ((False, item_types), (True, part_types))
+        for order, value in enumerate(values)
+        if (name := _local_name(value))
+    ]
+    candidates = typed + micro
+    best = min(candidates, default=None)
+    best_name = best[3] if best else None
+    is_article = best_name is not None and types.is_article(best_name)
+    if not typed:
+        return StructuredData(type=best_name, is_article=is_article, is_thing=types.is_thing(best_name))
+    by_id = {item["@id"]: item for item in objects if isinstance(item.get("@id"), str) and len(item) > 1}
+    main = objects[min(typed)[1]]
+    published = _text(main.get("datePublished")) or _first_text(objects, "datePublished")
+    credited = main.get("author") or main.get("creator")
+    authors = _names(credited, by_id)
+    organizations = _names(credited, by_id, organizations=True)
+    return StructuredData(
+        type=best_name,
+        is_article=is_article,
+        is_thing=types.is_thing(best_name),
+        published=published,
+        created=_text(main.get("dateCreated")) or _text(main.get("uploadDate")),
+        modified=_text(main.get("dateModified")),
+        authors=tuple(name for name in authors if name not in organizations),
+        organizations=organizations,
+        headline=_text(main.get("headline")) or _text(main.get("name")),
+        publisher=next(iter(_names(main.get("publisher"), by_id)), "") or _website(objects),
+        description=_text(main.get("description")),
+        language=_text(main.get("inLanguage")),
+    )
+
+
+def _load(script: str) -> Any:
+    text = script.strip().rstrip(";")
+    for attempt in (0, 1):
+        if attempt:
+            text = _TRAILING_COMMA.sub("", _COMMENT.sub("", text)).strip().rstrip(";")
+        try:
+            return json.loads(text, strict=False)
+        except (ValueError, RecursionError):
+            continue
+    loose: dict[str, Any] = {}
+    for key, value in _LOOSE.findall(text):
+        loose.setdefault(key, value)
+    if match := _LOOSE_AUTHOR.search(text):
+        loose["author"] = match[1]
+    return loose
+
+
+def _objects(data: Any) -> list[tuple[dict[str, Any], bool]]:
+    """Objects of a document in document order, and whether each is a part of another; without recursion.
+
+    What belongs to others (comments) is left out.
+    """
+    found: list[tuple[dict[str, Any], bool]] = []
+    stack = [(data, False)]
+    for _ in range(_MAX_NODES):
+        if not stack:
+            break
+        item, is_part = stack.pop()
+        if isinstance(item, list):
+            stack.extend((one, is_part) for one in reversed(item))
+        elif isinstance(item, dict):
+            found.append((item, is_part))
+            stack.extend(
+                (value, is_part or key not in _MAIN)
+                for key, value in reversed(item.items())
+                if isinstance(value, dict | list) and key not in _UNRELATED
+            )
+    return found
+
+
+def _type_names(item: dict[str, Any]) -> list[str]:
+    value = item.get("@type")
+    values = value if isinstance(value, list) else [value]
+    return [name for one in values[:20] if isinstance(one, str) and (name := _local_name(one))]
+
+
+def _local_name(value: str) -> str:
+    """The type's name without its vocabulary: ``https://schema.org/NewsArticle`` and ``schema:NewsArticle``.
+
+    Only schema.org's own names count; another vocabulary's type says nothing here.
+    """
+    first = (value.split() or [""])[0].rstrip("/")
+    vocabulary, _, name = first.rpartition("/")
+    if vocabulary and "schema.org" not in vocabulary.lower():
+        return ""
+    name = name.rpartition(":")[2].rpartition("#")[2]
+    return name if name.isalnum() and name[0].isalpha() and len(name) <= 60 else ""
+
+
+def _first_text(objects: list[dict[str, Any]], key: str) -> str:
+    """The property of another object, where the main one lacks it: often the page's own WebPage object."""
+    return next((text for item in objects if (text := _text(item.get(key)))), "")
+
+
+def _website(objects: list[dict[str, Any]]) -> str:
+    return next((_text(item.get("name")) for item in objects if "WebSite" in _type_names(item)), "")
+
+
+def _names(value: Any, by_id: dict[str, dict[str, Any]], *, organizations: bool = False) -> tuple[str, ...]:
+    found: list[str] = []
+    for one in (value if isinstance(value, list) else [value])[:_MAX_AUTHORS]:
+        item = one
+        if isinstance(item, dict) and "name" not in item and isinstance(item.get("@id"), str):
+            item = by_id.get(item["@id"], item)
+        if organizations and not (isinstance(item, dict) and _is_organization(item)):
+            continue
+        if isinstance(item, str) and item.startswith("{"):
+            # Some put the object in as a text.
+            item = _load(item)
+        name = item.get("name") if isinstance(item, dict) else item
+        found += [text for part in (name if isinstance(name, list) else [name])[:_MAX_AUTHORS] if (text := _text(part))]
+    return tuple(dict.fromkeys(found))
+
+
+def _is_organization(item: dict[str, Any]) -> bool:
+    names = _type_names(item)
+    return "Person" not in names and any(name.endswith(_ORGANIZATIONS) for name in names)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if isinstance(value, dict):
+        value = value.get("@value")
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**13:
+        return str(value)
+    return " ".join(value.split())[:2000] if isinstance(value, str) else ""

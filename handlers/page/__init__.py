@@ -1,1 +1,0 @@
-"""Reading a page: HTML in, observations out, over one selectolax (Lexbor) parse."""

@@ -1,0 +1,1 @@
+"""Evaluates a batch of results: coverage of the query, rubric, a model's reply."""

@@ -1,0 +1,233 @@
+"""What a query asks for, facet by facet, and how far a result answers it: the judgement of handlers without a model.
+
+In: a query. Out: its facets. The subject is looked up word by word. A kind of thing (events, offers, restaurants) is
+also met by an item that is built like one: an event's page has a date and a place, and often not the word "event". What
+is asked of it (when, how much, where) is met by a detail of that kind in the text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from handlers.text.evidence import find_evidence
+from handlers.text.patterns import CompiledPatterns, Patterns, compile_patterns
+from handlers.text.spans import Kind, fold
+from handlers.text.word_match import Unit, WordText, fold_words, share_met, units_of
+from handlers.text.words import alternatives, is_ideographic
+from schemas.retrieval import Evidence
+
+_LONGEST_QUERY = 2000
+_LONGEST_TITLE = 500
+_ROUNDING = 1e-9
+_WORD = re.compile(r"[^\W\d_]+")
+_NAMED_ONLY = 0.5
+"""What a text has of a price, place or time that it only speaks of: "price on request"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """One thing that a query asks for.
+
+    Attributes:
+        words: What it is asked with: alternatives, each a word or phrase.
+        weight: What it counts among the others.
+        is_subject: Whether only words can meet it; anything else needs an item and not a listing.
+        details: Alternatives; a text that has details of all kinds of one of them meets it.
+        dates: Dates of which a text must have one, as evidence has them; empty where any date will do.
+        month: The month that a text must have a date in, from 1.
+        named_is_enough: Whether the words alone meet it too.
+    """
+
+    words: tuple[tuple[Unit, ...], ...] = ()
+    weight: float = 1.0
+    is_subject: bool = False
+    details: tuple[frozenset[Kind], ...] = ()
+    dates: tuple[str, ...] = ()
+    month: int = 0
+    named_is_enough: bool = True
+
+
+class SeenResult:
+    """A result as facets are looked up in it. Its details are looked for when a facet first asks for them."""
+
+    def __init__(self, text: str, details: Callable[[], Iterable[Evidence]], *, is_listing: bool) -> None:
+        """Reads the words.
+
+        Args:
+            text: Title and text.
+            details: Finds the details of both.
+            is_listing: Whether it only leads to items.
+        """
+        self.words = WordText(text)
+        self.is_listing = is_listing
+        self._details = details
+
+    @cached_property
+    def dates(self) -> tuple[str, ...]:
+        """Its days, as evidence has them."""
+        return tuple(detail.value for detail in self._evidence if detail.kind == "date" and detail.value)
+
+    @cached_property
+    def kinds(self) -> frozenset[Kind]:
+        """The kinds of its details."""
+        return frozenset(detail.kind for detail in self._evidence)
+
+    @cached_property
+    def _evidence(self) -> tuple[Evidence, ...]:
+        return tuple(self._details())
+
+
+class QueryReader:
+    """Reads queries and results under one configuration; its word lists are compiled when it is made."""
+
+    def __init__(
+        self,
+        patterns: Patterns,
+        ignored: Iterable[str] = (),
+        plain_words: Iterable[str] = (),
+        same_words: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """Compiles the packs.
+
+        Args:
+            patterns: How details are written, stop words, and the words that kinds of things are asked with.
+            ignored: Words that say nothing of a query's subject, beside the stop words.
+            plain_words: Words that say little of it.
+            same_words: By a word or phrase of a query, the others that meet it.
+        """
+        self.patterns: CompiledPatterns = compile_patterns(patterns)
+        self._ignored: Set[str] = {*self.patterns.stop_words, *ignored}
+        self._plain = frozenset(plain_words)
+        self._same = same_words or {}
+        self._asked: dict[str, Facet] = {}
+        packs = patterns.values()
+        sets = {name: alternatives for pack in packs for name, alternatives in pack.thing_details.items()}
+        for pack in packs:
+            for thing, words in pack.asked_things.items():
+                details = tuple(frozenset(kinds) for kinds in sets.get(thing, ()))
+                self._asked |= {fold_words(word): Facet(details=details) for word in words}
+            for kind, words in pack.asked_details.items():
+                facet = Facet(details=(frozenset((kind,)),), named_is_enough=kind == "date")
+                self._asked |= {fold_words(word): facet for word in words}
+        ideographic = [word for word in self._asked if any(map(is_ideographic, word))]
+        others = alternatives(word for word in self._asked if word not in ideographic)
+        self._phrases = re.compile(rf"(?<!\w)(?:{others})(?!\w)|{alternatives(ideographic)}")
+
+    def read(self, query: str) -> tuple[Facet, ...]:
+        """The facets of a query: those of a kind first, then its subject in the order of its words."""
+        text = query[:_LONGEST_QUERY]
+        found: list[Facet] = []
+        for detail in find_evidence(text, self.patterns.details):
+            if detail.kind == "date":
+                dates = (detail.value,) if detail.value else ()
+                found.append(Facet((self._units(detail.text),), details=(frozenset(("date",)),), dates=dates))
+            elif detail.kind == "price":
+                found.append(Facet(details=(frozenset(("price",)),), named_is_enough=False))
+            if detail.kind in ("date", "price"):
+                text = _without(text, detail.start, detail.end)
+        for start, end, month in self._months(text):
+            found.append(Facet((self._units(text[start:end]),), details=(frozenset(("date",)),), month=month))
+            text = _without(text, start, end)
+        folded = fold_words(text)
+        by_meaning: dict[Facet, tuple[tuple[Unit, ...], ...]] = {}
+        for match in self._phrases.finditer(folded):
+            facet = self._asked[match.group()]
+            by_meaning[facet] = (*by_meaning.get(facet, ()), self._units(match.group()))
+            folded = _without(folded, *match.span())
+        # One facet for words of one meaning: "concerts and festivals" are both met by an event.
+        found += [replace(facet, words=words) for facet, words in by_meaning.items()]
+        subject = units_of(folded, self._ignored, self._plain, self._same)
+        return (*found, *(Facet(((unit,),), unit.weight, is_subject=True) for unit in subject))
+
+    def see(
+        self, title: str | None, text: str, evidence: Iterable[Evidence] | None = None, *, is_listing: bool = False
+    ) -> SeenResult:
+        """A result to look facets up in.
+
+        Args:
+            title: Its title; details in it count too.
+            text: Its text.
+            evidence: Details of the text where they are known, otherwise they are looked for.
+            is_listing: Whether it only leads to items.
+        """
+        name = (title or "")[:_LONGEST_TITLE]
+
+        def details() -> Iterator[Evidence]:
+            yield from find_evidence(name, self.patterns.details)
+            yield from find_evidence(text, self.patterns.details) if evidence is None else evidence
+
+        return SeenResult(f"{name}\n{text}", details, is_listing=is_listing)
+
+    def _units(self, text: str) -> tuple[Unit, ...]:
+        return units_of(text, frozenset(), frozenset(), {})
+
+    def _months(self, text: str) -> Iterator[tuple[int, int, int]]:
+        folded, months = fold(text), self.patterns.details.months
+        for word in _WORD.finditer(text):
+            if name := months.after(folded, text, word.start()):
+                yield word.start(), word.start() + len(name), months[name]
+
+
+def met(facet: Facet, seen: SeenResult) -> float:
+    """How far a result meets a facet, in [0, 1]; a listing meets the words of the subject only."""
+    named = any(share_met(words, seen.words) > 1.0 - _ROUNDING for words in facet.words)
+    if facet.is_subject:
+        return float(named)
+    if seen.is_listing:
+        return 0.0
+    if named and facet.named_is_enough:
+        return 1.0
+    if any(kinds <= seen.kinds for kinds in facet.details) and _is_then(facet, seen):
+        return 1.0
+    return _NAMED_ONLY * named
+
+
+def share_of(facets: Sequence[Facet], scores: Sequence[float]) -> float:
+    """The weighted mean of what is met of the facets; 0 where there are none."""
+    total = sum(facet.weight for facet in facets)
+    return sum(facet.weight * score for facet, score in zip(facets, scores, strict=True)) / total if total else 0.0
+
+
+def with_missing_weighed(facets: Sequence[Facet], scores: Sequence[Sequence[float]]) -> tuple[Facet, ...]:
+    """Facets in which a word of the subject that no result has weighs more, the more results there are.
+
+    In "used piano Berlin" the word "piano" says what is wanted where all results are other used things in Berlin.
+
+    Args:
+        facets: The facets of a query.
+        scores: How far each result meets each facet.
+    """
+    missed = 1 + math.log(len(scores) + 1)
+    return tuple(
+        replace(facet, weight=facet.weight * missed) if facet.is_subject and not any(of_results) else facet
+        for facet, of_results in zip(facets, zip(*scores, strict=True), strict=True)
+    )
+
+
+def answers(facets: Sequence[Facet], scores: Sequence[float], least: float) -> bool:
+    """Whether a result meets enough of a query: of all of it, and of its subject, which no detail can stand for."""
+    pairs = [(facet, score) for facet, score in zip(facets, scores, strict=True) if facet.is_subject]
+    subject = share_of([facet for facet, _ in pairs], [score for _, score in pairs])
+    enough = least - _ROUNDING
+    return bool(facets) and share_of(facets, scores) >= enough and (not pairs or subject >= enough)
+
+
+def _is_then(facet: Facet, seen: SeenResult) -> bool:
+    """Whether a result has one of the days, or the month, that the facet names."""
+    if not facet.dates and not facet.month:
+        return True
+    if facet.month:
+        return any(int(value[-5:-3]) == facet.month for value in seen.dates)
+    return any(_same_day(value, wanted) for value in seen.dates for wanted in facet.dates)
+
+
+def _same_day(one: str, other: str) -> bool:
+    return one[-5:] == other[-5:] and ("--" in (one[:2], other[:2]) or one == other)
+
+
+def _without(text: str, start: int, end: int) -> str:
+    return text[:start] + " " * (end - start) + text[end:]

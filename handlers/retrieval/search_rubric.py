@@ -1,0 +1,227 @@
+"""What can be counted of a search's results: how many, with which fields, from where, and how much to the point.
+
+In: a batch and the configured points. Out: an ``Assessment``: the rubric, and which weaknesses took points. It needs no
+model, so it is evidence for one, stands in for one, and shows when one drifts away (R-102).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from handlers.html.links import host_of, registrable_domain
+from handlers.retrieval.facets import QueryReader, answers, met, with_missing_weighed
+from handlers.retrieval.sections import CountPoints, FieldRule, SearchEvaluationSection
+from schemas.retrieval import RetrievalBatch, RetrievedContent
+from schemas.search import Rubric
+
+_WORDS = re.compile(r"[^\W_]+")
+_STROKE = re.compile(r"[/|／]")
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """The rubric of a batch and what it came from.
+
+    Attributes:
+        lacking: Required fields that no result has, as the request calls them, and their rules.
+        unchecked: Required fields without a rule; only a model can judge them, so none is counted as found (C-14).
+        results: How many results there are.
+        few: Whether there are fewer results than are acceptable.
+        off_goal: Whether too few results are about the goal, or most are beside the point; False of no results.
+        narrow: Whether they come from fewer domains than give points.
+        shopping: Whether the goal is to buy something.
+    """
+
+    rubric: Rubric
+    lacking: tuple[tuple[str, FieldRule], ...]
+    unchecked: tuple[str, ...]
+    results: int
+    few: bool
+    off_goal: bool
+    narrow: bool
+    shopping: bool
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Required fields that no result has."""
+        return tuple(name for name, _ in self.lacking)
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """A result as the rubric looks at it: in lower case, and its words apart."""
+
+    title: str
+    text: str
+    words: frozenset[str]
+    host: str
+    domain: str
+    has_url: bool
+
+
+def assess(batch: RetrievalBatch, section: SearchEvaluationSection, reader: QueryReader) -> Assessment:
+    """The rubric of a batch (R-084 to R-088).
+
+    The parts are as configured, at most 0.2, 0.4, 0.2 and 0.2; the total is their sum kept within [0, 1], and 0 where
+    there is no result. A goal that has nothing to do with buying can reach 0.8, the upper band, without any shop. Where
+    too few results are about the goal, the total is at most ``relevance.most_off_goal``: number, fields and sites are
+    worth nothing then.
+
+    Args:
+        batch: Goal (else the query stands for it), required fields and distinct results.
+        section: Points, words and hosts.
+        reader: Reads what the goal asks for.
+    """
+    goal = (batch.goal or "").strip() or batch.query
+    results = [_look_at(content, section.max_text_characters) for content in batch.retrieved_content]
+    wanted = _fields(batch.required_fields or (), section)
+    checked = [(name, rule) for name, rule in wanted.items() if rule is not None]
+    lacking = tuple((name, rule) for name, rule in checked if not any(_has(result, rule) for result in results))
+    covered = (len(checked) - len(lacking)) / len(wanted) if wanted else 1.0
+    on_goal = _on_goal(goal, batch.retrieved_content, section, reader)
+    beside = _beside(goal, results, section)
+    points = section.relevance
+    diversity, narrow = _diversity(results, section)
+    parts = {
+        "count": _count(len(results), section.count),
+        "coverage": round(section.coverage * covered, 4) if results else 0.0,
+        "diversity": diversity,
+        "relevance": round(
+            points.keywords * on_goal
+            + points.transactional * any(_mentions(r.text, section.transactional_words, r.words) for r in results)
+            + points.irrelevant * beside,
+            4,
+        ),
+    }
+    most = 1.0 if on_goal else points.most_off_goal
+    total = round(min(most, max(0.0, sum(parts.values()))), 4) if results else 0.0
+    return Assessment(
+        rubric=Rubric(**parts, total=total),
+        lacking=lacking,
+        unchecked=tuple(name for name, rule in wanted.items() if rule is None),
+        results=len(results),
+        few=len(results) < section.count.acceptable_from,
+        off_goal=bool(results) and (beside or not on_goal),
+        narrow=narrow,
+        shopping=_mentions(goal.lower(), section.shopping_goal_words) or any(rule.offer for _, rule in checked),
+    )
+
+
+def _look_at(content: RetrievedContent, max_characters: int) -> _Result:
+    title = (content.title or "").strip().lower()[:max_characters]
+    text = f"{title}\n{content.content[:max_characters].lower()}"
+    host = host_of(content.url)
+    return _Result(
+        title=title,
+        text=text,
+        words=frozenset(_WORDS.findall(text)),
+        host=host,
+        domain=registrable_domain(host),
+        has_url=bool(content.url.strip()),
+    )
+
+
+def _count(results: int, points: CountPoints) -> float:
+    if results == 0:
+        return points.none
+    if results < points.acceptable_from:
+        return points.few
+    return points.acceptable if results < points.many_from else points.many
+
+
+def _fields(required: Sequence[str], section: SearchEvaluationSection) -> dict[str, FieldRule | None]:
+    """Each required field once, with the rule for it; None where there is none."""
+    rules = {name: rule for rule in section.fields.values() for name in rule.names}
+    wanted: dict[str, FieldRule | None] = {}
+    seen = set()
+    for field in required:
+        name = " ".join(field.split())
+        key = name.lower().replace("_", " ")
+        rule = _rule_of(key, rules)
+        meant = id(rule) if rule else key
+        if key and meant not in seen:
+            seen.add(meant)
+            wanted[name] = rule
+    return wanted
+
+
+def _rule_of(name: str, rules: Mapping[str, FieldRule]) -> FieldRule | None:
+    """The rule for a field's name; for names divided by strokes, such as URL/Link, where all known ones mean one."""
+    if name in rules:
+        return rules[name]
+    known = [rules[part] for part in map(str.strip, _STROKE.split(name)) if part in rules]
+    return known[0] if known and all(rule is known[0] for rule in known) else None
+
+
+def _has(result: _Result, rule: FieldRule) -> bool:
+    match rule.part:
+        case "title":
+            return bool(result.title)
+        case "url":
+            return result.has_url
+        case _:
+            return _mentions(result.text, rule.words, result.words)
+
+
+def _diversity(results: Sequence[_Result], section: SearchEvaluationSection) -> tuple[float, bool]:
+    """Points for domains and kinds of shops, and whether there are fewer domains than give points.
+
+    A result without an address is from nowhere that is known; it adds no domain and takes no points.
+    """
+    points = section.diversity
+    domains = {result.domain for result in results if result.domain}
+    kinds = {kind for result in results for kind, hosts in section.retailer_types.items() if _is_of(result.host, hosts)}
+    earned = points.retailer_types * (len(kinds) > 1)
+    enough = len(domains) >= points.domains_from
+    if enough:
+        earned += points.domains
+    elif len(domains) == 1 and all(result.domain for result in results):
+        earned += points.one_domain
+    return round(earned, 4), not enough
+
+
+def _on_goal(
+    goal: str, contents: Sequence[RetrievedContent], section: SearchEvaluationSection, reader: QueryReader
+) -> bool:
+    """Whether enough results are about the goal."""
+    for word in section.goal_words:
+        # Where no spaces divide words, the next and the last character of a pair would be of different words.
+        goal = goal if word.isascii() else goal.replace(word, " ")
+    facets, points = reader.read(goal), section.relevance
+    if not facets or not contents:
+        return False
+    scores = []
+    for content in contents:
+        seen = reader.see(content.title, content.content[: section.max_text_characters])
+        scores.append([met(facet, seen) for facet in facets])
+    weighed = with_missing_weighed(facets, scores)
+    having = sum(answers(weighed, found, points.keywords_coverage) for found in scores)
+    return having > 0 and having >= points.keywords_share * len(contents)
+
+
+def _beside(goal: str, results: Sequence[_Result], section: SearchEvaluationSection) -> bool:
+    """Whether more than half are reviews, forums or general knowledge, and the goal isn't after just these."""
+    if _mentions(goal.lower(), section.beside_words):
+        return False
+    beside = sum(
+        _is_of(result.host, section.beside_hosts) or _mentions(result.title, section.beside_words) for result in results
+    )
+    return 2 * beside > len(results)
+
+
+def _is_of(host: str, hosts: Sequence[str]) -> bool:
+    """Whether a host is one of these, or below one. A name without a dot is that of a domain under any suffix."""
+    label = registrable_domain(host).partition(".")[0]
+    return any(host == name or host.endswith(f".{name}") or label == name for name in hosts)
+
+
+def _mentions(text: str, words: Sequence[str], its_words: frozenset[str] | None = None) -> bool:
+    """Whether one of the words is in a text: a single word as a whole word, a sign, phrase or ideograph anywhere.
+
+    >>> _mentions("from $849", ("$",)), _mentions("shopping", ("shop",)), _mentions("特價 三百元", ("元",))
+    (True, False, True)
+    """
+    known = frozenset(_WORDS.findall(text)) if its_words is None else its_words
+    return any(word in known if word.isascii() and word.isalnum() else word in text for word in words)

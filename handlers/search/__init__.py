@@ -1,1 +1,0 @@
-"""Is a search done? The rubric that counts, what to try next, and a judge's reply."""

@@ -1,0 +1,1 @@
+"""Reads text: tokens, sentences, language, dates, times, numbers, prices, places."""

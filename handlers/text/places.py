@@ -1,0 +1,171 @@
+"""Places in a text: street addresses, post office boxes, postal towns, and what follows a label (R-034).
+
+In: a text and a number in it. Out: the address that the number belongs to, which may begin before the number (as in
+``Hauptstraße 5``) or with it (as in ``123 N Main St``). Labelled places are looked for by their colon.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from handlers.text.details import DetailPatterns
+from handlers.text.spans import Detail, Reading
+from handlers.text.words import is_ideographic
+
+_REACH = 48
+_BOX_MARKS = 3
+_AFTER_COLON = re.compile(r"\s{0,3}([^\s,，;；|·•。、:：][^\n\r,，;；|·•。、:：]{0,79})")
+# Behind a word, not behind an abbreviation such as "St."; what follows begins anew.
+_SENTENCE_END = re.compile(r"(?<=[^\W\d_]{4})[.!?](?=\s+[^\W\d_a-zà-ÿ])")
+_HOUSE = re.compile(r"\d{1,4}(?:\s?[-/]\s?\d{1,4})?(?:\s?[a-z](?![^\W_]))?(?![:%,.]*+\d)")
+_LONG_NUMBER = re.compile(r"[\d -]{1,20}\d|\d")
+# What may stand between a street word and its house number: a day (Straße des 17. Juni), up to four words, then a comma
+# or a sign for number.
+_NAME = re.compile(
+    r"(?:[ .]{1,2}|(?<=[./]))(?:\d{1,2}\.? )?(?![a-zß-ÿ]{4})"
+    r"(?:[^\W\d_][\w'’-]{0,24}[ .]{1,2}){0,4}[^\W\d_][\w'’-]{0,24}"
+    r" ?,? ?(?:[nN][º°.] ?)?"
+)
+_NAME_BEFORE = re.compile(r"(?:[^\W\d_][\w.'’-]{0,30}[ \xa0]){0,2}[^\W\d_][\w.'’-]{0,40}$")
+_IDEOGRAPHS_BEFORE = re.compile(r"[\u3040-\u9fff\d]{0,16}$")
+_AFTER_HOUSE = frozenset(" \xa0,-–|#") | frozenset("abcdefghABCDEFGH号號丁番巷弄")
+_NO_HOUSE = frozenset(":/$€£")
+_STREET_SIGNS = frozenset(",.°º")
+_HOUSE_DIGITS = 6
+_POSTAL_DIGITS = 5
+_LONGEST_SHORT_WORD = 5
+_POSTAL_CODE = re.compile(r"\d{5}(?:-\d{4})?(?!\d)")
+
+
+def find_addresses(reading: Reading, numbers: Iterable[tuple[int, int]], patterns: DetailPatterns) -> Iterator[Detail]:
+    """The addresses that some number of a text belongs to, in order. The value of each is its words.
+
+    Args:
+        reading: The text.
+        numbers: Where its numbers begin and end.
+        patterns: How addresses are written.
+    """
+    text, folded = reading.text, reading.folded
+    floor = 0
+    for start, number_end in numbers:
+        before = text[start - 1] if start else " "
+        if start < floor or before in _NO_HOUSE or (before in ".," and text[start - 2 : start - 1].isdecimal()):
+            continue
+        detail = None
+        may_go_on = text[number_end : number_end + 1] in _AFTER_HOUSE or is_ideographic(before)
+        if may_go_on and number_end - start <= _HOUSE_DIGITS and (found := patterns.places.match(text, start)):
+            detail = _detail(reading, _first(reading, start, floor), found[0])
+        else:
+            end = start - before.isspace() if start else 0
+            if patterns.place_leads.may_end(folded, end):
+                detail = _after_street(reading, start, floor, patterns) or _box(reading, start, floor, patterns)
+            # A name has a capital, or a sign stands between it and the number.
+            if not detail and (text[end - 1 : end] in _STREET_SIGNS or text[text.rfind(" ", floor, end) + 1].isupper()):
+                detail = _after_word(reading, start, floor, patterns)
+            if not detail and number_end - start == _POSTAL_DIGITS:
+                detail = _town(reading, start, floor, patterns)
+        if detail:
+            floor = detail.end
+            yield detail
+
+
+def labelled_places(reading: Reading, patterns: DetailPatterns) -> Iterator[Detail]:
+    """What stands after a word such as "Venue" and its colon, up to a comma, a sentence's end, or the next label."""
+    colon = reading.folded.find(":")
+    while colon >= 0:
+        end = reading.skip_blanks_back(colon)
+        label = patterns.place_labels.before(reading.folded, reading.text, end)
+        if label and (place := _AFTER_COLON.match(reading.text, colon + 1)):
+            value = _up_to_next_label(reading, *place.span(1), patterns)
+            if any(map(str.isalnum, value)) and not _is_open(reading, place.start(1), len(value), patterns):
+                yield Detail("place", end - len(label), place.start(1) + len(value), " ".join(value.split()))
+        colon = reading.folded.find(":", colon + 1)
+
+
+def _is_open(reading: Reading, start: int, length: int, patterns: DetailPatterns) -> bool:
+    """Whether a value says that no place is named, or not here: "TBA" alone, "see below" also before other words."""
+    words = patterns.no_places.after(reading.folded, reading.text, start)
+    rest = reading.text[start + len(words) : start + length]
+    return bool(words) and (" " in words or not any(map(str.isalnum, rest)))
+
+
+def _up_to_next_label(reading: Reading, start: int, end: int, patterns: DetailPatterns) -> str:
+    """A label's value without the sentence or the label behind it; "" where there is a label only, as in a form."""
+    value = reading.text[start:end].rstrip()
+    if sentence := _SENTENCE_END.search(value):
+        return value[: sentence.start()]
+    if reading.folded[end : end + 1] != ":":
+        return value
+    stop = start + len(value)
+    known = (
+        words.before(reading.folded, reading.text, stop) for words in (patterns.price_labels, patterns.place_labels)
+    )
+    label = max(known, key=len)
+    return value[: -len(label) if label else max(0, value.rfind(" "))].rstrip()
+
+
+def _first(reading: Reading, start: int, floor: int) -> int:
+    # An address in ideographs begins before its number, with town and street.
+    end = reading.skip_blanks_back(start, 1)
+    if (
+        end
+        and is_ideographic(reading.text[end - 1])
+        and (lead := _IDEOGRAPHS_BEFORE.search(reading.text, max(floor, end - 16), end))
+    ):
+        return lead.start()
+    return start
+
+
+def _after_street(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+    end = reading.skip_blanks_back(start, 1)
+    if end == start or not reading.folded.endswith(patterns.street_endings, max(0, end - 16), end):
+        return None
+    house = _HOUSE.match(reading.folded, start)
+    name = _NAME_BEFORE.search(reading.text, max(floor, end - _REACH), end)
+    if not house or not name:
+        return None
+    words = re.split(r"(?<=\s)", name.group())
+    # The name goes back as long as its words have capitals; the last one must, or be the kind of street alone.
+    kept = len(words)
+    while kept and (words[kept - 1][0].isupper() or kept == len(words) > 1):
+        kept -= 1
+    if kept == len(words) or not any(word[0].isupper() for word in words[kept:]):
+        return None
+    return _detail(reading, name.end() - sum(map(len, words[kept:])), house.end())
+
+
+def _after_word(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+    """A street with a word such as "rua" before its name and the number behind it."""
+    if patterns.street_openers.isdisjoint(reading.folded[max(floor, start - _REACH) : start].split()):
+        return None
+    for word in patterns.street_words.finditer(reading.text, max(floor, start - _REACH), start):
+        if word.start() and reading.text[word.start() - 1].isalpha():
+            continue
+        if _NAME.fullmatch(reading.text, word.end(), start) and (house := _HOUSE.match(reading.folded, start)):
+            return _detail(reading, word.start(), house.end())
+    return None
+
+
+def _box(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+    end = start
+    while end > floor and start - end < _BOX_MARKS and reading.folded[end - 1] in " #:.\n":
+        end -= 1
+    word = patterns.box_words.before(reading.folded, reading.text, end)
+    if not word or end - len(word) < floor or not (number := _LONG_NUMBER.match(reading.folded, start)):
+        return None
+    return _detail(reading, end - len(word), number.end())
+
+
+def _town(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+    code = _POSTAL_CODE.match(reading.folded, start)
+    if not code or not (town := patterns.towns.search(reading.text, max(floor, start - _REACH), start)):
+        return None
+    return _detail(reading, town.start(), code.end())
+
+
+def _detail(reading: Reading, start: int, end: int) -> Detail:
+    value = " ".join(reading.text[start:end].split())
+    # A full stop ends the sentence, or a short word: St.
+    is_sentence = value.endswith(".") and len(value.rpartition(" ")[2]) > _LONGEST_SHORT_WORD
+    return Detail("place", start, end, value.removesuffix(".") if is_sentence else value)

@@ -1,0 +1,1 @@
+"""Grows the trees of the ranking from judged and used results."""

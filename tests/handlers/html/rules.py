@@ -1,0 +1,26 @@
+"""The shipped ``page_reading`` section and an outline of a piece of HTML, for the readers' tests."""
+
+from __future__ import annotations
+
+from handlers.html.encoding import parse_page
+from handlers.html.hints import Hints
+from handlers.html.marks import Near
+from handlers.html.others import Others, OthersWords
+from handlers.html.outline import Outline
+from handlers.html.walk import walk_page
+from handlers.score_page import ScorePageRules
+from handlers.text.patterns import compile_patterns
+from tests.rules import shipped_rules
+
+RULES = shipped_rules(ScorePageRules)
+READING = RULES.page_reading
+PATTERNS = compile_patterns(RULES.patterns).details
+HINTS = Hints(READING)
+
+
+def outline_of(html: str, max_nodes: int = 10_000) -> Outline:
+    return walk_page(parse_page(html).tree, HINTS, max_nodes)
+
+
+def others_of(page: Outline, near: Near) -> Others:
+    return Others(page, near, OthersWords(READING))

@@ -1,0 +1,101 @@
+"""Fetched pages as details: content, or why there is none."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from handlers.fetch_page import FetchPageRules
+from handlers.html.detail import Detail
+from schemas.replies import FetchedPage, FetchFailure, FetchRefused
+from tests.rules import shipped_rules
+
+READER = shipped_rules(FetchPageRules).reader
+URL = "https://harbour.example/walks/lantern"
+STORY = "The walk follows the river to the old mill, with songs on the way, and ends with soup for everybody. " * 4
+
+
+def page(html: str | bytes, final_url: str = URL, content_type: str = "text/html; charset=utf-8") -> FetchedPage:
+    body = html.encode() if isinstance(html, str) else html
+    return FetchedPage(URL, final_url, 200, content_type, body, datetime(2026, 1, 2, tzinfo=UTC))
+
+
+def reason(fetched: FetchedPage) -> FetchFailure | None:
+    found = READER.detail(fetched)
+    return found.reason if isinstance(found, FetchRefused) else None
+
+
+def test_a_page_is_read_with_its_titles() -> None:
+    found = READER.detail(page(f"<title>Lantern walk | Harbour</title><h1>The lantern walk</h1><p>{STORY}</p>"))
+    assert isinstance(found, Detail)
+    assert found.titles[1:] == ("Lantern walk | Harbour", "The lantern walk")
+    assert "old mill" in found.content.text
+
+
+def test_the_window_s_title_counts_beside_a_heading_that_says_nothing() -> None:
+    assert reason(page("<title>Just a moment...</title><h1>harbour.example</h1><p>Wait.</p>")) is FetchFailure.CHALLENGE
+    html = f"<title>Harbour</title><h1>Page not found</h1><p>{STORY}</p>"
+    assert reason(page(html)) is FetchFailure.SOFT_404
+
+
+def test_a_page_that_scripts_make_may_say_it_to_those_who_have_none() -> None:
+    html = f"<title>Lantern walk</title><div id=app></div><NOSCRIPT><h1>Lantern walk</h1><p>{STORY}</p></NOSCRIPT>"
+    found = READER.detail(page(html))
+    assert isinstance(found, Detail)
+    assert "old mill" in found.content.text
+    assert found.page.body == html.encode(), "the page goes out as it came"
+    wanting = "<title>App</title><div id=root></div><noscript>You need to enable JavaScript to run this app.</noscript>"
+    assert reason(page(wanting)) is FetchFailure.NO_CONTENT
+
+
+@pytest.mark.parametrize(
+    ("fetched", "expected"),
+    [
+        (page("<title>Lantern walk</title><p>Soon"), FetchFailure.NO_CONTENT),
+        (page(b""), FetchFailure.NOT_HTML),
+        (page(b"%PDF-1.7 \x00"), FetchFailure.NOT_HTML),
+        (page("<div>" * 50_000), FetchFailure.NO_CONTENT),
+        (page(f"<h1>Welcome</h1><p>{STORY}</p>", "https://harbour.example/"), FetchFailure.SOFT_404),
+        (page(f"<h1>Welcome</h1><p>{STORY}</p>", "https://harbour.example/login"), FetchFailure.CHALLENGE),
+    ],
+)
+def test_what_is_no_detail(fetched: FetchedPage, expected: FetchFailure) -> None:
+    assert reason(fetched) is expected
+
+
+WAIT = "<title>Lantern walk</title>{}<p>The lantern walk is over there, one moment."
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("0;url=/walks/lantern-2", FetchFailure.NO_CONTENT),
+        ("5; URL='https://elsewhere.example/walk'", FetchFailure.NO_CONTENT),
+        ("0;url=/login?next=walk", FetchFailure.CHALLENGE),
+        ("1, /", FetchFailure.SOFT_404),
+        ("300;url=/walks/lantern-2", None),
+        ("0;url=/walks/lantern#top", None),
+        ("0;url=javascript:again()", None),
+        ("0;url=http://[", None),
+        ("0", None),
+        ("", None),
+        ("soon; url=/walks/lantern-2", None),
+    ],
+)
+def test_a_page_that_sends_its_reader_on_is_not_what_was_asked_for(content: str, expected: FetchFailure | None) -> None:
+    tag = f'<META HTTP-EQUIV="Refresh" CONTENT="{content}">'
+    assert reason(page(WAIT.format(tag))) is expected
+    assert reason(page(f"{tag}<h1>Lantern walk</h1><p>{STORY * 3}</p>")) is None, "that is a text of its own"
+    assert reason(page(WAIT.format(f"<noscript>{tag}</noscript>"))) is None
+    stated = READER.no_listing(page(WAIT.format(tag)), has_items=True)
+    assert (stated.reason if stated else None) in (expected, None)
+    assert (stated is None) == (expected is None)
+
+
+def test_a_listing_behind_a_wall_is_none() -> None:
+    html = "<ul>" + "".join(f"<li><a href=/walks/{n}>Walk {n}</a></li>" for n in range(5)) + "</ul>"
+    walled = READER.no_listing(page(html, "https://harbour.example/consent"), has_items=True)
+    assert walled is not None
+    assert walled.reason is FetchFailure.CHALLENGE
+    assert READER.no_listing(page(html, "https://harbour.example/"), has_items=True) is None

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
+
+
+@pytest.mark.parametrize(
+    ("url", "canonical"),
+    [
+        ("https://example.com:443/a#b", "https://example.com/a"),
+        ("https://example.com:8443/a", "https://example.com:8443/a"),
+        ("http://[::1]:80/", "http://[::1]/"),
+        ("https://example.com/?utm_source=x&b=1&a=2", "https://example.com/?a=2&b=1"),
+        ("ftp://example.com/", None),
+        ("https:///a", None),
+        ("https://example.com:99999/", None),
+        ("http://[::1", None),
+        ("", None),
+        ("https://example.com/" + "a" * 8172, "https://example.com/" + "a" * 8172),
+        ("https://example.com/" + "a" * 8173, None),
+        ("https://example.com/\x00", None),
+    ],
+)
+def test_canonical_url(url: str, canonical: str | None) -> None:
+    assert canonical_url(url) == canonical
+
+
+def test_absolute_url() -> None:
+    assert absolute_url("https://example.com/a/", " b ") == "https://example.com/a/b"
+    assert absolute_url("https://example.com/", "//other.org/x") == "https://other.org/x"
+    assert absolute_url("https://example.com/", "mailto:a@b.c") is None
+    assert absolute_url("https://example.com/", "http://[::1") is None
+    assert absolute_url("https://example.com/", "a" * 9000) is None
+
+
+def test_hosts_and_domains() -> None:
+    assert host_of("https://A.Example.com.:8443/x") == "a.example.com"
+    assert host_of("not an address") == ""
+    assert registrable_domain("a.b.gov.tw") == "b.gov.tw"
+    assert registrable_domain("com") == "com"
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_nothing_raises(base: str, href: str) -> None:
+    absolute_url(base, href)
+    canonical_url("http://" + base)
+    host_of(base)

@@ -1,0 +1,212 @@
+"""The two looks at a source: title and summary, on which it is judged, and the snippet of one that is relevant."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.html.snippet import SnippetLimits, SourcePage, begin, extract_snippet
+from handlers.judge_relevance import JudgeRelevanceRules
+from tests.rules import shipped_rules
+
+RULES = shipped_rules(JudgeRelevanceRules)
+READING, LIMITS = RULES.page_reading, RULES.relevance_gate.snippet
+SAID = "The tram depot opens at seven, and the first car leaves for the harbour a quarter of an hour later."
+MORE = "On Sundays everything happens an hour later, and no car leaves before the bells of the harbour church."
+ZH = "電車總站早上七點開門，第一班車在七點一刻開往港口，星期日則晚一個小時出發。"
+
+
+def snippet(html: str | None = None, text: str | None = None, **limits: int) -> str:
+    return extract_snippet(SourcePage(html, text, "", READING), LIMITS.model_copy(update=limits))
+
+
+def seen(html: str | None = None, text: str | None = None, title: str = "") -> tuple[str, str]:
+    found = begin(SourcePage(html, text, title, READING), LIMITS)
+    return found.title, found.summary
+
+
+def unreadable(html: str | None) -> str | None:
+    return SourcePage(html, None, "", READING).unreadable
+
+
+def page(body: str, head: str = "<title>The depot</title>") -> str:
+    return f"<html><head>{head}</head><body>{body}</body></html>"
+
+
+# --- title and summary -----------------------------------------------------------------------------------------------
+
+
+def test_the_summary_is_the_description() -> None:
+    described = page(
+        f"<p>{SAID}</p>", "<title>The depot</title><meta name='description' content=' When\ntrams leave. '>"
+    )
+    assert seen(described) == ("The depot", "When trams leave.")
+
+
+def test_without_a_description_the_summary_is_the_first_words() -> None:
+    title, summary = seen(page(f"<nav>Home</nav><p>{SAID}</p>" * 20))
+    assert title == "The depot"
+    assert len(summary.split()) == LIMITS.summary_words
+    assert summary.startswith("The tram depot opens")
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "title"),
+    [
+        ("<title>Window</title><meta property='og:title' content='Shared'>", "", "Shared"),
+        ("<title>Window</title>", "<h1>Heading</h1>", "Window"),
+        ("", "<h1>Heading</h1>", "Heading"),
+        ("", "", "Given"),
+    ],
+)
+def test_a_title_is_looked_for_where_it_is_most_likely(head: str, body: str, title: str) -> None:
+    assert seen(page(f"{body}<p>{SAID}</p>", head), title="Given")[0] == title
+
+
+def test_a_text_without_html_has_the_title_that_it_was_given() -> None:
+    assert seen(text=f"{SAID}\n{MORE}", title=" A\ttitle ") == ("A title", f"{SAID} {MORE}")
+
+
+def test_chinese_characters_count_as_words() -> None:
+    assert len(seen(text="字" * 500)[1]) == LIMITS.summary_words
+    assert seen(page(f"<p>{ZH}</p>", "<title>總站</title>")) == ("總站", ZH)
+
+
+# --- the snippet -----------------------------------------------------------------------------------------------------
+
+
+def test_paragraphs_are_kept_and_what_is_around_them_is_not() -> None:
+    html = page(
+        f"<header><a href=/>Home</a></header><nav><a href=/a>News</a></nav><main><h1>The depot</h1><p>{SAID}</p>"
+        f"<p>Share</p><p>{MORE}</p><p>{SAID}</p></main><footer>City of Harbour Town, 12 Quay Street</footer>"
+    )
+    assert snippet(html) == f"{SAID}\n{MORE}"
+
+
+@pytest.mark.parametrize(
+    "about_the_site",
+    [
+        "We use cookies to give you the best experience on our pages, and you may change that.",
+        "Please log in to read what others have written about the depot and its trams.",
+        "© 2026 City of Harbour Town and its tram company. All rights reserved.",
+        "版權所有 © 港口市電車公司，未經授權請勿轉載本網站的任何內容。",
+    ],
+)
+def test_a_paragraph_about_the_site_is_no_content(about_the_site: str) -> None:
+    assert snippet(page(f"<main><p>{SAID}</p><p>{about_the_site}</p></main>")) == SAID
+    assert snippet(text=f"{about_the_site}\n{SAID}") == SAID
+
+
+def test_a_long_paragraph_may_speak_of_such_things() -> None:
+    long = f"{SAID} The depot's own site says that it uses cookies. " * 5
+    assert len(long) > LIMITS.boilerplate_characters
+    assert "uses cookies" in snippet(text=long)
+
+
+def test_the_items_of_a_list_stay_with_what_introduces_them() -> None:
+    items = "<ul><li>a ticket</li><li>a lamp</li></ul>"
+    html = page(
+        f"<main><p>{SAID}</p><p>Who visits the depot at night has to bring two things:</p>{items}<p>Bye</p></main>"
+    )
+    assert snippet(html).splitlines()[1:] == [
+        "Who visits the depot at night has to bring two things:",
+        "a ticket",
+        "a lamp",
+    ]
+    assert snippet(page(f"<main><p>{SAID}</p>{items}</main>")) == SAID
+
+
+TABLE = "<table><tr><th>Opening hours</th><td>Mon-Fri 9-17</td></tr><tr><th>Price</th><td>12 euros</td></tr></table>"
+
+
+def test_rows_of_a_table_with_figures_are_content() -> None:
+    rows = "Opening hours | Mon-Fri 9-17\nPrice | 12 euros"
+    assert snippet(page(f"<main><p>{SAID}</p>{TABLE}<p>{MORE}</p></main>")) == f"{SAID}\n{rows}\n{MORE}"
+    assert snippet(page(TABLE)) == rows, "they may be all that a page says"
+    assert snippet(page("<table><tr><td>Home</td><td>News</td></tr></table>")) == ""
+    assert snippet(page(f"<main><table><tr><td>{SAID}</td><td>{MORE}</td></tr></table></main>")) == f"{SAID}\n{MORE}"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Short answer: no.", "Short answer: no."),
+        ("不可以退費。", "不可以退費。"),
+        ("Loading the page…", ""),
+        ("Please wait...", ""),
+        ("Share", ""),
+        ("We use cookies.", ""),
+    ],
+)
+def test_a_sentence_may_be_all_that_a_page_says(said: str, expected: str) -> None:
+    assert snippet(page(f"<main><p>{said}</p></main>")) == expected
+    assert snippet(text=f"Home\n{said}") == expected
+
+
+def test_a_page_that_scripts_make_is_read_as_those_see_it_who_run_none() -> None:
+    assert snippet(page(f"<div id=app></div><noscript><p>{SAID}</p></noscript>")) == SAID
+    assert MORE not in snippet(page(f"<main><p>{SAID}</p></main><noscript><p>{MORE}</p></noscript>"))
+
+
+def test_the_text_counts_where_the_page_says_nothing() -> None:
+    for html in ("<div>" * 50_000, page("<p>Loading")):
+        assert snippet(html, SAID) == SAID
+    assert snippet(page(f"<p>{SAID}</p>"), MORE) == SAID
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        (None, None),
+        ("", ""),
+        (None, "Home\nNews\nContact"),
+        (page(""), None),
+        (page("<p>Loading the page, please wait"), None),
+        (page("<div>" * 50_000), None),
+    ],
+)
+def test_a_source_without_content_has_no_snippet(html: str | None, text: str | None) -> None:
+    assert snippet(html, text) == ""
+
+
+def test_a_snippet_is_cut_at_the_end_of_a_sentence() -> None:
+    text = f"{SAID} {MORE}"
+    assert snippet(text=text, max_characters=len(text)) == text
+    assert snippet(text=text, max_characters=len(text) - 1) == SAID
+    assert snippet(text=f"{SAID}\n{text}", max_characters=2 * len(SAID) + 20) == f"{SAID}\n{SAID}"
+    assert snippet(text=ZH + ZH, max_characters=len(ZH) + 10) == ZH
+
+
+def test_no_sentence_is_cut_where_another_stands() -> None:
+    assert snippet(text=f"{SAID}\n{'word ' * 100}", max_characters=200) == SAID
+
+
+def test_a_first_sentence_longer_than_a_snippet_is_cut_at_a_word() -> None:
+    cut = snippet(text="word " * 100, max_characters=52)
+    assert cut == ("word " * 10).strip()
+
+
+def test_why_a_page_can_not_be_read() -> None:
+    assert unreadable(None) is None
+    assert unreadable(page(f"<p>{SAID}</p>")) is None
+    assert unreadable("<div>" * 50_000)
+    assert unreadable("x" * (8 * 1024 * 1024 + 1)) == "the page is too large"
+
+
+TAGS = ["<p>", "</p>", "<li>", "<ul>", "<noscript>", "</noscript", "<title>"]
+PIECES = st.sampled_from([*TAGS, SAID, ZH, "cookies", ":", "\x00", "\ud800", "\n"])
+
+
+@given(st.lists(PIECES, max_size=30).map("".join), st.integers(50, 300))
+def test_nothing_raises_and_nothing_is_longer_than_it_may_be(text: str, most: int) -> None:
+    for html, content in ((text, None), (None, text)):
+        begin(SourcePage(html, content, text, READING), LIMITS)
+        said = snippet(html, content, max_characters=most)
+        assert len(said) <= most
+        assert said == said.strip()
+
+
+def test_phrases_are_written_in_lower_case() -> None:
+    with pytest.raises(ValueError, match="boilerplate"):
+        SnippetLimits.model_validate(LIMITS.model_dump() | {"boilerplate": ["Cookies"]})

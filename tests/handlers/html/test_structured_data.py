@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from handlers.html.structured_data import SchemaTypes, StructuredData, read_structured_data
+from tests.handlers.html.rules import READING
+
+TYPES = SchemaTypes(READING)
+ARTICLE = {
+    "@type": "NewsArticle",
+    "headline": "Rain",
+    "datePublished": "2024-05-03",
+    "author": {"name": "Ada Lovelace"},
+}
+
+
+def read(*scripts: Any, item_types: tuple[str, ...] = (), part_types: tuple[str, ...] = ()) -> StructuredData:
+    texts = [script if isinstance(script, str) else json.dumps(script) for script in scripts]
+    return read_structured_data(texts, list(item_types), list(part_types), TYPES, 100_000)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        ARTICLE,
+        [ARTICLE],
+        {"@graph": [{"@type": "WebSite", "name": "Site"}, ARTICLE]},
+        {"@type": "WebPage", "mainEntity": ARTICLE},
+        ARTICLE | {"@type": ["Thing", "NewsArticle"]},
+        ARTICLE | {"@type": "https://schema.org/NewsArticle"},
+        ARTICLE | {"author": [{"@id": "#ada"}], "about": {"@id": "#ada", "name": "Ada Lovelace"}},
+        ARTICLE | {"author": "Ada Lovelace"},
+        "<!-- " + json.dumps(ARTICLE) + " -->",
+        json.dumps(ARTICLE)[:-1] + ",}",
+        json.dumps(ARTICLE) + ";",
+        json.dumps(ARTICLE).replace("Rain", "Ra\nin").replace("Ra\nin", "Rain"),
+    ],
+)
+def test_shapes(script: Any) -> None:
+    data = read(script)
+
+    assert (data.type, data.is_article) == ("NewsArticle", True)
+    assert (data.published, data.headline, data.authors) == ("2024-05-03", "Rain", ("Ada Lovelace",))
+
+
+def test_the_best_type_of_several_scripts_wins() -> None:
+    assert read({"@type": "Organization"}, {"@type": "Product"}, {"@type": "Article"}).type == "Article"
+    assert read({"@type": "Organization"}, {"@type": "Product"}).type == "Product"
+    assert read({"@type": "Organization"}).type == "Organization"
+
+
+@pytest.mark.parametrize(
+    ("script", "name"),
+    [
+        ({"@type": "AssessAction", "object": {"@type": "ScholarlyArticle"}}, "AssessAction"),
+        ({"@type": "WebPage", "about": {"@type": "NewsArticle"}}, "NewsArticle"),
+        ({"@type": "WebPage", "publisher": {"@type": "Organization"}}, "WebPage"),
+        ({"@type": "WebPage", "mainEntity": {"@type": "Product"}}, "Product"),
+        ({"@type": "ItemList", "itemListElement": [{"@type": "ListItem", "item": {"@type": "Movie"}}]}, "ItemList"),
+    ],
+)
+def test_the_parts_of_a_thing_are_not_the_page(script: dict[str, Any], name: str) -> None:
+    assert read(script).type == name
+
+
+def test_authors_are_told_from_organisations() -> None:
+    person, agency = {"@type": "Person", "name": "Ada Lovelace"}, {"@type": "NewsMediaOrganization", "name": "Agency"}
+
+    data = read(ARTICLE | {"author": [agency, person]})
+
+    assert (data.authors, data.organizations) == (("Ada Lovelace",), ("Agency",))
+
+
+def test_an_author_may_be_an_object_in_a_text() -> None:
+    assert read(ARTICLE | {"author": json.dumps({"name": "Ada Lovelace"})}).authors == ("Ada Lovelace",)
+
+
+def test_microdata_types_count_and_other_vocabularies_do_not() -> None:
+    assert read(item_types=("https://schema.org/BlogPosting",)).type == "BlogPosting"
+    assert read(item_types=("https://data-vocabulary.org/Review",)).type is None
+
+
+def test_the_parts_of_an_item_are_not_the_page() -> None:
+    product, review = ("https://schema.org/Product",), ("https://schema.org/Review", "https://schema.org/Person")
+
+    assert read(item_types=product, part_types=review).type == "Product"
+    assert read(item_types=("https://schema.org/WebPage",), part_types=review).type == "Review"
+    assert read(part_types=("https://schema.org/Person",)).type == "Person"
+
+
+def test_the_first_of_several_types_wins() -> None:
+    assert read({"@type": ["VideoGame", "MobileApplication"]}).type == "VideoGame"
+
+
+def test_broken_json_still_tells_something() -> None:
+    said = '{"@type": "NewsArticle", "datePublished": "2024-05-03", "headline": "a "quoted" word", '
+
+    data = read(said + '"author": {"name": "Ada"}}')
+
+    assert (data.type, data.published, data.authors) == ("NewsArticle", "2024-05-03", ("Ada",))
+
+
+def test_comments_have_other_authors() -> None:
+    data = read({"@type": "WebPage", "comment": [{"@type": "Article", "author": "Somebody"}]})
+
+    assert data.type == "WebPage"
+
+
+@pytest.mark.parametrize(
+    "script", ["", "null", "7", "[[[", "[" * 5000, '{"a":' * 5000 + "1" + "}" * 5000, '{"@type": 3}']
+)
+def test_nothing_raises(script: str) -> None:
+    assert read(script).type is None
+
+
+def test_what_is_too_long_is_not_read() -> None:
+    assert read(ARTICLE | {"articleBody": "x" * 200_000}).type is None

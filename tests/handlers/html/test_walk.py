@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.html.main_text import main_text
+from tests.handlers.html.rules import outline_of
+
+PARAGRAPH = "<p>Three days of heavy rain have ended the longest drought in forty years, the weather office said.</p>"
+
+
+def test_blocks_know_their_tag_links_and_place() -> None:
+    page = outline_of("<h1>Rain</h1><div>a <a href=/x>link</a><p>b</p>c</div><nav>d <a href=/y>e</a></nav>")
+
+    assert [(block.text, block.tag, block.linked) for block in page.blocks()] == [
+        ("Rain", "h1", 0),
+        ("a link", "div", 4),
+        ("b", "p", 0),
+        ("c", "div", 0),
+    ]
+    assert page.hrefs == ["/x", "/y"]
+
+
+def test_a_paragraph_is_one_line_with_its_links() -> None:
+    page = outline_of(f"<p>{PARAGRAPH[3:-4]} <a href=/x>It is <b>over</b></a>.</p>")
+
+    (block,) = page.blocks()
+    assert block.text.endswith("said. It is over.")
+    assert block.linked == len("It is over")
+
+
+def test_scripts_styles_and_hidden_content_are_no_text() -> None:
+    html = "<script>a</script><style>b</style><svg>c</svg><template>d</template><!-- e --><select>f</select>"
+
+    assert outline_of(html).texts == []
+
+
+def hidden(html: str) -> list[bool]:
+    page = outline_of(html)
+    main_text(page, 10_000)
+    return [page.is_boilerplate(block.element) for block in page.blocks()]
+
+
+def test_what_calls_itself_boilerplate_is_believed_in_moderation() -> None:
+    small = hidden(f"<div>{PARAGRAPH * 3}</div><div class=related-stories>{PARAGRAPH}</div>")
+    large = hidden(f"<div class=comments-page>{PARAGRAPH * 3}</div><div>{PARAGRAPH}</div>")
+    all_of_it = hidden(f"<div class=comment>{PARAGRAPH}</div>" * 4)
+
+    assert small == [False] * 3 + [True]
+    assert not any(large)
+    assert not any(all_of_it)
+
+
+def test_meta_is_kept_under_each_of_its_names() -> None:
+    page = outline_of(
+        '<meta property="og:title dc.title" content=" a "><meta name="OG:TITLE" content="b"><meta name=x>'
+    )
+
+    assert page.meta == {"og:title": ["a", "b"], "dc.title": ["a"]}
+
+
+def test_the_walk_is_bounded() -> None:
+    assert len(outline_of("<p>x" * 100, max_nodes=20).texts) < 20
+
+
+@pytest.mark.parametrize("html", ["", "<frameset><frame></frameset>", "<p>\u00a0</p>"])
+def test_a_page_without_text_has_no_blocks(html: str) -> None:
+    assert outline_of(html).blocks() == []
+
+
+@pytest.mark.parametrize(
+    ("html", "lines"),
+    [
+        ("<p>a<b>b</b> <i>c</i></p>", ["ab c"]),
+        ("<p>a<br>b</p>", ["a", "b"]),
+        ("<div>a<div class=clear></div>b</div>", ["a", "b"]),
+        ("<div>see <a href=/x>this</a>, too</div>", ["see this, too"]),
+        ("<ul><li><a href=/x>x</a></li><li>words</li></ul>", ["words"]),
+        ("<h2><a href=/x>Title</a></h2>", ["Title"]),
+        ("<a href=/x><div>card</div></a>", ["card"]),
+        ("<h2>" + "<b>" * 30 + "x<i>y</i></h2>z", ["xy", "z"]),
+    ],
+)
+def test_lines(html: str, lines: list[str]) -> None:
+    assert [block.text for block in outline_of(html).blocks()] == lines
+
+
+def test_depth_does_not_matter() -> None:
+    page = outline_of("<div class=menu>" * 3000 + PARAGRAPH + "</div>" * 3000 + PARAGRAPH, max_nodes=100_000)
+
+    assert main_text(page, 10_000).text
+
+
+def test_many_lines_in_deep_formatting_are_read_in_one_climb() -> None:
+    page = outline_of("<p>" + "<b>" * 3000 + "x<br>" * 20_000 + "<a href=/x>y</a> z", max_nodes=100_000)
+
+    lines = page.blocks()
+    assert (len(lines), lines[-1].text, lines[-1].linked) == (20_001, "y z", 1)
+
+
+@pytest.mark.parametrize("depth", range(1, 20))
+def test_the_block_element_is_found_from_any_depth(depth: int) -> None:
+    page = outline_of("<ul><li>" + "<b>" * depth + "x<br>" + "<a href=/x>y</a> and z</ul>")
+
+    assert [(block.text, block.tag, block.linked) for block in page.blocks()] == [("x", "li", 0), ("y and z", "li", 1)]
+    assert {page.tags[block.element] for block in page.blocks()} == {"ul"}
+
+
+def test_text_for_those_without_scripts_counts_where_it_is_a_page() -> None:
+    assert outline_of(f"<body><noscript>{PARAGRAPH * 20}</noscript>").blocks()
+    assert not outline_of("<body><noscript><p>Please switch scripts on.</p></noscript>").blocks()
+
+
+def test_a_picture_may_hold_links() -> None:
+    assert outline_of("<svg><a xlink:href=/x>y</a></svg><a href=/z>z</a>").hrefs == ["/z"]
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<p>", "</p>", "<a href=/x>", "</a>", "<li>", "<h2>", "text ", "w", "<table><tr><th>", "<form>", "<br>"]
+        )
+    )
+)
+def test_any_page_has_an_outline(parts: list[str]) -> None:
+    page = outline_of("".join(parts))
+
+    for block in page.blocks():
+        assert block.text == " ".join(block.text.split()) != ""
+        assert 0 <= block.linked <= len(block.text)
+        assert 0 <= block.start < block.end <= len(page.texts)
+
+
+@pytest.mark.parametrize(
+    ("html", "types"),
+    [
+        ("<div vocab=https://schema.org/ typeof=Article><p property=author typeof=Person>Ada</div>", ["Article"]),
+        ("<div typeof='schema:Article sioc:Item'>Rain</div>", ["schema:Article"]),
+        ("<div vocab=https://example.com/ typeof=Article>Rain</div>", []),
+        ("<div typeof=Article>Rain</div>", []),
+    ],
+)
+def test_rdfa_types_are_those_of_schema_org(html: str, types: list[str]) -> None:
+    assert outline_of(html).item_types == types
+
+
+def test_metadata_may_stand_in_a_value() -> None:
+    assert outline_of("<meta name=author value=Ada>").meta == {"author": ["Ada"]}
+
+
+def test_items_are_told_from_their_parts() -> None:
+    page = outline_of(
+        "<div itemscope itemtype=Product><p itemprop=review itemscope itemtype=Review>Good"
+        "<p itemprop=mainEntity itemscope itemtype=Article>Rain"
+    )
+
+    assert (page.item_types, page.part_types) == (["Product", "Article"], ["Review"])

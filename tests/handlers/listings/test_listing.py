@@ -1,0 +1,254 @@
+"""Items of listings and their next pages."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.fetch_page import FetchPageRules
+from handlers.listings.listing import Listing, follow_listing
+from tests.rules import shipped_rules
+
+URL = "https://kalender.example/aarhus/events"
+
+
+def follow(html: str | bytes, query: str = "", most: int = 50, url: str = URL) -> Listing:
+    rules = shipped_rules(FetchPageRules)
+    return follow_listing(html, url, query, most, rules.listing, rules.page_reading)
+
+
+def listing(items: int = 4, extra: str = "") -> str:
+    cards = "".join(
+        f'<li class="card"><a href="/event/{n}"><img src="x{n}.jpg" alt=""></a>'
+        f'<h3><a href="/event/{n}">Concert number {n} in the town hall</a></h3>'
+        f'<a class="more" href="/event/{n}">Read more</a></li>'
+        for n in range(items)
+    )
+    menu = '<nav><ul><li><a href="/news/a">News</a></li><li><a href="/news/b">About</a></li></ul></nav>'
+    footer = '<footer><a href="/privacy">Privacy</a><a href="https://social.example/share?u=1">Share</a></footer>'
+    return f"<body>{menu}<h1>All events</h1><ul>{cards}</ul>{extra}{footer}</body>"
+
+
+def urls(found: Listing) -> list[str]:
+    return [link.url for link in found.links]
+
+
+def test_items_come_in_page_order_once_each_and_menus_not_at_all() -> None:
+    found = follow(listing())
+    assert urls(found) == [f"https://kalender.example/event/{n}" for n in range(4)]
+    assert found.links[0].text == "Concert number 0 in the town hall"
+    assert "same make" in found.links[0].because
+
+
+def test_where_there_are_too_many_the_query_chooses() -> None:
+    html = listing(3).replace("Concert number 2", "Jazz evening number 2")
+    found = follow(html, "jazz in town", most=1)
+    assert urls(found) == ["https://kalender.example/event/2"]
+    assert "query" in found.links[0].because
+
+
+def test_a_single_item_is_found_where_it_stands_in_a_list() -> None:
+    assert urls(follow(listing(1))) == ["https://kalender.example/event/0"]
+    assert urls(follow('<article><p>A text with <a href="/event/1">a link</a> inside.</p></article>', "")) == []
+
+
+def test_links_that_show_the_list_in_another_way_are_no_items() -> None:
+    extra = "".join(f'<li class="card"><a href="?sort={way}">Sorted by {way} of entry</a></li>' for way in ("a", "b"))
+    more = '<ul><li><a href="/category/jazz">Jazz and related music</a></li><li><a href="/tag/x">Tagged</a></li></ul>'
+    assert urls(follow(listing(3, extra + more))) == [f"https://kalender.example/event/{n}" for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    "href",
+    ["https://kalender.example/", "/events/7", "/events/login", "/events/x?tag=jazz", "/events?page=9", "/tag/x"],
+)
+def test_links_in_the_items_blocks_that_lead_elsewhere_are_no_items(href: str) -> None:
+    text = "7" if href.endswith("7") else "Somewhere else"
+    extra = f'<ul><li class="card"><h3><a href="{href}">{text}</a></h3></li></ul>'
+    assert urls(follow(listing(3, extra))) == [f"https://kalender.example/event/{n}" for n in range(3)]
+
+
+def test_links_that_all_say_the_same_beside_the_items_are_left_out() -> None:
+    title = '<a href="https://{0}.example/about-{0}">About {0} and more</a>'
+    hit = f'<div class="hit">{title}<a href="/kept?u={{0}}">Kept</a></div>'
+    names = ("jazz", "blues", "folk", "opera")
+    assert urls(follow("<body>" + "".join(map(hit.format, names)))) == [f"https://{n}.example/about-{n}" for n in names]
+    plain = '<tr><td>Jazz, number {0}</td><td><a href="/event/{0}">View event</a></td></tr>'
+    found = follow(f"<body><table>{''.join(map(plain.format, range(4)))}</table>")
+    assert urls(found) == [f"https://kalender.example/event/{n}" for n in range(4)]
+
+
+def test_links_to_other_sites_beside_the_items_are_left_out() -> None:
+    cards = "".join(f'<div class="box"><h3><a href="/story-{n}">Story number {n}</a></h3></div>' for n in range(5))
+    badge = '<div class="box"><h3><a href="https://social.example/us">Follow us there</a></h3></div>'
+    assert urls(follow(cards + badge)) == [f"https://kalender.example/story-{n}" for n in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("pager", "expected"),
+    [
+        ('<a rel="next" href="?page=2">Older</a>', "https://kalender.example/aarhus/events?page=2"),
+        ('<div><a href="?page=1">1</a><a href="?page=2">2</a></div>', "https://kalender.example/aarhus/events?page=2"),
+        ('<a href="/aarhus/events/p2">Næste</a>', "https://kalender.example/aarhus/events/p2"),
+        ('<a href="?p=2">下一頁</a>', "https://kalender.example/aarhus/events?p=2"),
+        ('<a href="#">Next</a>', None),
+        ("", None),
+    ],
+)
+def test_the_next_page(pager: str, expected: str | None) -> None:
+    found = follow(listing(extra=pager))
+    assert found.next_page == expected
+    assert len(found.links) == 4
+
+
+def test_a_base_element_is_minded() -> None:
+    html = '<head><base href="https://other.example/x/"></head>' + listing().replace('href="/event/', 'href="event/')
+    assert urls(follow(html))[0] == "https://other.example/x/event/0"
+
+
+@pytest.mark.parametrize(
+    "html", ["", "<p>nothing", "<a href='javascript:x'>x</a>", b"\xff\xfe\x00", "<a href='http://['>"]
+)
+def test_a_page_without_items_gives_none(html: str | bytes) -> None:
+    assert follow(html) == Listing((), None)
+
+
+def test_a_page_too_deep_to_parse_gives_none() -> None:
+    assert follow("<div>" * 50_000 + listing()) == Listing((), None)
+
+
+TITLES = ("Cats", "Hamlet", "Messiah", "Carmen", "Tosca")
+SHOWS = [f"https://kalender.example/shows/{n}-x" for n in range(5)]
+HALL = "The old hall beside the harbour of the city"
+
+
+HALL_LINK = '<a href="/halls/{n}">HALL {n}</a>'
+DATE_LINK = '<a href="/dates/{n}">More dates of {title}</a>'
+SHOW_LINK = '<a href="/shows/{n}-x">{title}</a>'
+
+
+def page(block: str) -> str:
+    """A page of five blocks, in which ``{n}`` is the number of a show and ``{title}`` its title."""
+    named = block.replace("HALL", HALL)
+    return "<body>" + "".join(named.format(n=n, title=title) for n, title in enumerate(TITLES))
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        '<li><a class="title" href="/shows/{n}-x">{title}</a> <a class="hall" href="/halls/{n}">Hall {n}</a>'
+        '<a class="buy" href="/tickets/{n}">Buy tickets</a></li>',
+        '<li><a class="name" href="/shows/{n}-x">{title}</a> <a class="hall" href="/halls/{n}">HALL {n}</a></li>',
+        f'<section class="ev"><h2>{SHOW_LINK}</h2><p>At {HALL_LINK}</p></section>',
+        f'<section class="ev"><p>{HALL_LINK}</p><h2>{SHOW_LINK}</h2></section>',
+        f'<div class="c">{HALL_LINK}<a class="show-title" href="/shows/{{n}}-x">{{title}}</a></div>',
+        f"<h2>{SHOW_LINK}</h2><p>At {HALL_LINK}</p>",
+        f'<ul><li><a href="/days/{{n}}">0{{n}}.12.2026</a></li><li class="t">{SHOW_LINK}</li></ul>',
+    ],
+    ids=["tickets", "first", "heading", "heading_last", "title_last", "flat", "day_first"],
+)
+def test_the_item_is_the_heading_or_the_first_link_that_is_a_name(block: str) -> None:
+    assert urls(follow(page(block))) == SHOWS
+
+
+def test_a_link_that_only_some_blocks_have_is_not_the_item() -> None:
+    item = '<li><a class="s" href="/shows/{0}-x">{1}</a>{2}</li>'
+    hall = '<a class="h" href="/halls/{0}">' + HALL + ", back entrance {0}</a>"
+    html = "".join(item.format(n, title, hall.format(n) if n % 2 else "") for n, title in enumerate(TITLES))
+    assert urls(follow(f"<ul>{html}</ul>")) == SHOWS
+
+
+def test_a_genre_that_many_items_share_is_not_the_item() -> None:
+    item = '<div class="c"><a class="g" href="/genres/{0}">A genre of music and theatre {0}</a>{1}</div>'
+    show = '<a class="s" href="/shows/{0}-x">{1}</a>'
+    assert urls(follow("".join(item.format(n % 3, show.format(n, t)) for n, t in enumerate(TITLES)))) == SHOWS
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        f"<tr><td>{SHOW_LINK}</td><td>{HALL_LINK}</td><td>{DATE_LINK}</td></tr>",
+        f'<tr><td>{SHOW_LINK}</td><td><a href="/halls/only">HALL</a></td><td>{DATE_LINK}</td></tr>',
+        f'<tr><td>Fri</td><td>{SHOW_LINK}</td><td>{HALL_LINK}</td><td><a href="/tickets/{{n}}">Tickets</a></td></tr>',
+        f'<tr><td><a href="/shows/{{n}}-x"><img alt=""></a>{HALL_LINK}{DATE_LINK}'
+        f'<a href="/compare?id={{n}}">Compare</a><a href="/later/{{n}}">Later</a>{SHOW_LINK}</td></tr>',
+    ],
+    ids=["halls", "one_hall", "tickets", "brands"],
+)
+def test_links_of_the_same_make_beside_the_items_are_left_out(block: str) -> None:
+    assert urls(follow(f"<table>{page(block)}</table>")) == SHOWS
+
+
+def test_scripts_that_show_items_and_people_by_number_are_told_apart() -> None:
+    block = '<div class="row"><a href="view.php?id={n}">{title}</a> <a href="SCRIPT?id={n}">From {title}</a></div>'
+    expected = [f"https://kalender.example/view.php?id={n}" for n in range(5)]
+    for script in ("seller.php", "user.php"):
+        found = follow(page(block.replace("SCRIPT", script)), url="https://kalender.example/list.php?cat=3")
+        assert urls(found) == expected
+    first = '<li><a href="/user?id={n}">rose {n}</a> <a href="/thread?id={n}">{title}</a></li>'
+    assert urls(follow(page(first))) == [f"https://kalender.example/thread?id={n}" for n in range(5)]
+
+
+def test_items_of_two_kinds_are_all_items() -> None:
+    kinds = ("plays", "films", "plays", "talks", "walks")
+    rows = "".join(f'<li><a href="/{kind}/{n}-x">{TITLES[n]}</a></li>' for n, kind in enumerate(kinds))
+    assert len(urls(follow(f"<ul>{rows}</ul>"))) == 5
+
+
+def test_one_title_on_many_days_is_still_a_title() -> None:
+    day = '<div class="day"><h3><a href="/days/{0}">Friday, week {0}</a></h3>{1}</div>'
+    show = '<p><a href="/shows/{0}-x">{1}</a></p>'
+    days = (day.format(w, "".join(show.format(5 * w + n, title) for n, title in enumerate(TITLES))) for w in range(4))
+    assert urls(follow("".join(days))) == [f"https://kalender.example/shows/{n}-x" for n in range(20)]
+
+
+SOUPS = [f"https://kalender.example/soups/{title.lower()}" for title in TITLES]
+CARDS = "".join(f'<div class="card"><h2><a href="/soups/{t.lower()}">{t}</a></h2></div>' for t in TITLES)
+READ = "".join(
+    f'<div class="pop"><h4><a href="/magazine/2026/{n}-knives">How to choose a good knife, part {n}</a></h4></div>'
+    for n in range(8)
+)
+
+
+@pytest.mark.parametrize(
+    "heading",
+    ["Popular articles", "Most read", "Meistgelesen", "Beliebte Artikel:", "Mest læste", "Læs også", "熱門文章"],
+)
+def test_boxes_of_popular_articles_are_no_listing(heading: str) -> None:
+    url = "https://kalender.example/kitchen"
+    assert urls(follow(f"{CARDS}<div><h3>{heading}</h3>{READ}</div>", url=url)) == SOUPS
+    assert urls(follow(f"<h1>Soups</h1><div><h3>{heading}</h3>{READ}</div>{CARDS}", url=url)) == SOUPS
+
+
+def test_what_stands_below_the_pages_path_or_in_its_main_part_is_preferred() -> None:
+    some = READ[: READ.index('<div class="pop"><h4><a href="/magazine/2026/4')]
+    assert urls(follow(f"{CARDS}<div>{some}</div>", url="https://kalender.example/soups")) == SOUPS
+    assert urls(follow(f"<main>{CARDS}</main><div>{READ}</div>", url="https://kalender.example/kitchen")) == SOUPS
+
+
+def test_a_page_of_popular_things_is_a_listing() -> None:
+    assert urls(follow(f"<h2>Popular soups</h2>{CARDS}")) == SOUPS
+    assert urls(follow(f"<h1>Soups</h1><h2>Popular soups</h2>{CARDS}")) == SOUPS
+
+
+@pytest.mark.parametrize("url", ["https://kalender.example/2026/story", "https://kalender.example/"])
+def test_an_article_has_no_next_page(url: str) -> None:
+    text = "<article><h1>Story</h1><p>Words of the story.</p></article>"
+    links = '<a rel="next" href="/2026/next-story">Next article</a><a rel="prev" href="/2026/story-before">Before</a>'
+    assert follow(text + links, url=url) == Listing((), None)
+    plain = '<a href="/2026/next-story">Next</a>'
+    assert follow(text + plain, url=url) == Listing((), None)
+
+
+def test_a_page_without_items_leads_on_where_the_address_is_numbered() -> None:
+    for href in ("?page=2", "?offset=20"):
+        found = follow(f'<p>Nothing here.</p><a href="{href}">Next</a>')
+        assert found == Listing((), URL + href)
+
+
+@given(st.text(max_size=300), st.text(max_size=30), st.integers(1, 5))
+def test_anything_gives_a_listing_within_its_bound(html: str, query: str, most: int) -> None:
+    found = follow(f"<ul><li><a href='/a/1'>{html}</a><li><a href='/a/2'>{html}</a></ul>", query, most)
+    assert len(found.links) <= most
+    assert found == follow(f"<ul><li><a href='/a/1'>{html}</a><li><a href='/a/2'>{html}</a></ul>", query, most)

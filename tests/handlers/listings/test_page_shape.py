@@ -1,0 +1,91 @@
+"""Pages: alike blocks, running text, link density, what markup declares; and hostile ones."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.classify_results import ClassifyResultsRules
+from handlers.listings.page_shape import PageShape, measure_page
+from handlers.text.patterns import compile_patterns
+from tests.rules import shipped_rules
+
+PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
+CARD = '<div class="card c{0}"><h3><a href="/event/{0}">Concert number {0}</a></h3><p>A short teaser.</p></div>'
+LISTING = (
+    "<title>Concerts</title><body><nav><a href=/>Home</a><a href=/about>About</a></nav><div id=results>"
+    + "".join(CARD.format(number) for number in range(12))
+    + '</div><a rel="next" href="?page=2">Next</a></body>'
+)
+PARAGRAPH = "<p>The band played for two hours, and nobody left the hall before the last of many encores had ended.</p>"
+ARTICLE = (
+    '<head><title>The opening</title><meta property="og:type" content="article"></head>'
+    f"<body><article><h1>The opening</h1>{PARAGRAPH * 12}</article>"
+    f"<footer>{'<a href=/x>imprint</a>' * 30}</footer></body>"
+)
+
+
+def measure(html: str) -> PageShape:
+    return measure_page(html, PATTERNS)
+
+
+def test_a_listing_repeats_a_block_with_a_link() -> None:
+    page = measure(LISTING)
+    assert page.items == 12
+    assert page.item_share > 0.8
+    assert page.linked_headings == 12
+    assert page.paged
+    assert page.longest_prose == 0
+    assert page.title == "Concerts"
+
+
+def test_an_article_runs_on() -> None:
+    page = measure(ARTICLE)
+    assert page.items == 0
+    assert page.longest_prose > 1000
+    assert page.link_density == 0.0
+    assert page.declared_item == "og:article"
+    assert page.articles == 1
+
+
+def test_markup_that_declares_one_thing_or_many() -> None:
+    product = '{"@context": "https://schema.org", "@type": "Product", "name": "Chair"}'
+    one = f'<body><script type="application/ld+json">{product}</script>'
+    assert measure(one).declared_item == "product"
+    assert measure(f'<body><script type="application/ld+json">[{product}, {product}]</script>').declared_item == ""
+    listed = '<body class="archive"><script type="application/ld+json">{"@type": "ItemList"}</script>'
+    assert measure(listed).declared_listing == "itemlist"
+    assert measure('<body class="archive category">').declared_listing == "archive"
+
+
+def test_menus_are_not_counted_unless_they_hold_the_main_part() -> None:
+    assert measure('<body><div class="menu"><a href=/a>one</a></div><p>Text</p>').links == 0
+    assert measure('<body><div class="menu-page"><main><a href=/a>one</a></main></div>').links == 1
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "",
+        "<",
+        "<body>",
+        "no markup",
+        "<frameset><frame></frameset>",
+        "\x00<a href>",
+        "<a href=x>" * 2000,
+        "<div>" * 500,
+    ],
+)
+def test_hostile_pages(html: str) -> None:
+    page = measure(html)
+    assert 0.0 <= page.link_density <= 1.0
+    assert 0.0 <= page.item_share <= 1.0
+
+
+@given(
+    st.lists(st.sampled_from(["<a href=/x>", "</a>", "<li>", "<p>", "text ", "<div class='a b'>", "</div>", "<h2>"]))
+)
+def test_any_page(parts: list[str]) -> None:
+    html = "".join(parts)
+    assert measure(html) == measure(html)

@@ -1,0 +1,261 @@
+"""What is counted of a search, part by part (R-084 to R-088, C-12 to C-14)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from handlers.evaluate_search import EvaluateSearchRules
+from handlers.retrieval.search_rubric import Assessment, assess
+from handlers.retrieval.sections import Bands, CountPoints, DiversityPoints, RelevancePoints
+from schemas.retrieval import RetrievalBatch, RetrievedContent
+from tests.rules import CONFIG, shipped_rules
+
+RULES = shipped_rules(EvaluateSearchRules)
+
+
+def result(url: str = "", title: str = "", content: str = "") -> RetrievedContent:
+    return RetrievedContent(url=url, title=title, content=content)
+
+
+def assessed(
+    *results: RetrievedContent, goal: str = "jazz", fields: tuple[str, ...] | None = None, **section: Any
+) -> Assessment:
+    batch = RetrievalBatch(batch_id="b", query=goal, required_fields=fields, retrieved_content=results)
+    return assess(batch, RULES.search_evaluation.model_copy(update=section), RULES.reader)
+
+
+@pytest.mark.parametrize(
+    ("count", "points"), [(0, -0.4), (1, -0.2), (2, -0.2), (3, 0.1), (4, 0.1), (5, 0.2), (6, 0.2), (50, 0.2)]
+)
+def test_points_for_the_number_of_results(count: int, points: float) -> None:
+    """C-12: five are many."""
+    assert assessed(*[result()] * count).rubric.count == points
+
+
+@pytest.mark.parametrize(
+    ("content", "fields", "points", "missing"),
+    [
+        (result(), None, 0.4, ()),
+        (result(), (), 0.4, ()),
+        (result(title="Jazz"), ("Title",), 0.4, ()),
+        (result(title=" "), ("title",), 0.0, ("title",)),
+        (RetrievedContent(title=None, content="x"), ("title",), 0.0, ("title",)),
+        (result(title="T"), ("title", "price", "Preis"), 0.2, ("price",)),
+        (result(content="In stock"), ("in_stock",), 0.4, ()),
+        (result(content="x" * 4990 + " for $12"), ("price",), 0.4, ()),
+        (result(content="x" * 5000 + " for $12"), ("price",), 0.0, ("price",)),
+        (result("https://a.example/"), ("link", "URL"), 0.4, ()),
+        (result(content="for $12"), ("price",), 0.4, ()),
+        (result(content="The cost is high"), ("Price",), 0.4, ()),
+        (result(content="priceless costume"), ("price",), 0.0, ("price",)),
+        (result(content="只要三百元"), ("price",), 0.4, ()),
+        (result(title="In stock"), ("availability",), 0.4, ()),
+        (result(content="Free shipping"), ("availability",), 0.4, ()),
+        (result(title="T", content="$1"), ("title", "url", "price", "availability"), 0.2, ("url", "availability")),
+        (result(title="T", content="$1"), ("title", "price", "horse power", "colour"), 0.2, ()),
+        (result(title="T"), ("title", "horse power"), 0.2, ()),
+        (result(content="Auf Lager, 12 €"), ("Preis", "Lager"), 0.4, ()),
+        (result(content="Varen er på lager"), ("pris", "lager"), 0.2, ("pris",)),
+        (result(content="售價 300 元"), ("價格", "库存"), 0.2, ("库存",)),
+    ],
+)
+def test_points_for_required_fields(
+    content: RetrievedContent, fields: tuple[str, ...] | None, points: float, missing: tuple[str, ...]
+) -> None:
+    found = assessed(content, fields=fields)
+    assert found.rubric.coverage == pytest.approx(points)
+    assert found.missing == missing
+
+
+def test_a_field_without_a_rule_is_left_to_a_model() -> None:
+    """C-14."""
+    found = assessed(result(), fields=("horse power", " horse  power ", "Horse_Power", ""))
+    assert found.unchecked == ("horse power",)
+    assert found.rubric.coverage == 0.0
+
+
+@pytest.mark.parametrize(
+    ("hosts", "points"),
+    [
+        (("a.example.com", "b.example.com"), -0.1),
+        (("example.com", "example.org"), 0.0),
+        (("example.com", "example.org", "example.net"), 0.1),
+        (("www.walmart.com", "www.newegg.com"), 0.1),
+        (("www.walmart.com", "www.newegg.com", "www.dell.com"), 0.2),
+        (("www.amazon.com", "www.amazon.co.uk"), 0.0),
+        (("amazon.example.com", "newegg.example.org"), 0.0),
+        (("www.amazon.co.uk", "www.newegg.com"), 0.1),
+        (("books.com.tw", "www.newegg.com"), 0.1),
+        (("www.books.com.tw", "www.newegg.com"), 0.1),
+        (("not-books.com.tw", "www.newegg.com"), 0.0),
+    ],
+)
+def test_points_for_where_results_come_from(hosts: tuple[str, ...], points: float) -> None:
+    assert assessed(*[result(f"https://{host}/x") for host in hosts]).rubric.diversity == pytest.approx(points)
+
+
+def test_results_from_nowhere_take_no_points() -> None:
+    assert assessed(result(), result("not an address")).rubric.diversity == 0.0
+
+
+@pytest.mark.parametrize(
+    ("goal", "titles", "points"),
+    [
+        ("blue jazz records", ("Blue jazz", "Weather", "Records"), 0.0),
+        ("blue jazz records", ("Blue jazz", "Jazz records"), 0.1),
+        ("find the best jazz", ("Jazz",), 0.1),
+        ("jazz", ("Jazz", "Weather"), 0.1),
+        ("jazz", ("Shop jazz",), 0.2),
+        ("jazz", ("Review: jazz",), 0.0),
+        ("jazz", ("Review: jazz", "Jazz"), 0.1),
+        ("jazz reviews", ("Review: jazz",), 0.1),
+        ("", ("Jazz",), 0.0),
+        ("the", ("the",), 0.0),
+    ],
+)
+def test_points_for_what_results_say(goal: str, titles: tuple[str, ...], points: float) -> None:
+    found = assessed(*[result(title=title, content="x") for title in titles], goal=goal)
+    assert found.rubric.relevance == pytest.approx(points)
+
+
+@pytest.mark.parametrize(("goal", "title"), [("找11月北京的爵士音乐会", "北京爵士音乐会 11月29日"), ("找猫", "猫")])
+def test_a_sentence_in_chinese_is_met_by_its_words(goal: str, title: str) -> None:
+    assert not assessed(result(title=title), goal=goal).off_goal
+
+
+@pytest.mark.parametrize(
+    ("count", "few"),
+    [(0, True), (2, True), (3, False), (4, False)],
+)
+def test_few_results_are_less_than_acceptable(count: int, few: bool) -> None:
+    assert assessed(*[result()] * count).few is few
+
+
+@pytest.mark.parametrize(
+    ("hosts", "narrow"),
+    [
+        ((), True),
+        (("a.example.com", "b.example.com", "c.example.com"), True),
+        (("example.com", "example.org"), True),
+        (("example.com", "example.org", "example.net"), False),
+    ],
+)
+def test_results_from_less_domains_than_give_points_are_narrow(hosts: tuple[str, ...], narrow: bool) -> None:
+    assert assessed(*[result(f"https://{host}/x") for host in hosts]).narrow is narrow
+
+
+@pytest.mark.parametrize(
+    ("titles", "off_goal"),
+    [((), False), (("Jazz",), False), (("Weather",), True), (("Review: jazz",), True), (("Review: weather",), True)],
+)
+def test_results_miss_the_goal_by_their_words_or_by_what_they_are(titles: tuple[str, ...], off_goal: bool) -> None:
+    assert assessed(*[result(title=title) for title in titles]).off_goal is off_goal
+
+
+@pytest.mark.parametrize(
+    ("goal", "fields", "shopping"),
+    [
+        ("jazz", ("title",), False),
+        ("Buy jazz", ("title",), True),
+        ("jazz", ("price",), True),
+        ("cheap jazz", ("price",), True),
+        ("jazz", ("colour",), False),
+    ],
+)
+def test_a_goal_is_to_buy_by_its_words_or_by_a_required_field(
+    goal: str, fields: tuple[str, ...], shopping: bool
+) -> None:
+    assert assessed(result(), goal=goal, fields=fields).shopping is shopping
+
+
+def test_results_beside_the_point_are_known_by_their_hosts() -> None:
+    """Two of three are: 0.1 for the goal's word, less 0.1."""
+    hosts = ("ptt.cc", "www.reddit.com", "notptt.cc")
+    assert assessed(*[result(f"https://{host}/x", "Jazz") for host in hosts]).rubric.relevance == 0.0
+    hosts = ("ptt.cc", "www.example.com", "notptt.cc")
+    assert assessed(*[result(f"https://{host}/x", "Jazz") for host in hosts]).rubric.relevance == 0.1
+
+
+def test_without_results_nothing_is_covered_whatever_is_configured() -> None:
+    rubric = assessed(count=CountPoints(none=0.5)).rubric
+    assert (rubric.count, rubric.coverage, rubric.total) == (0.5, 0.0, 0.0)
+
+
+def test_a_total_is_at_most_one() -> None:
+    assert assessed(*[result(title="Jazz")] * 5, count=CountPoints(many=5.0)).rubric.total == 1.0
+
+
+def test_a_goal_without_words_of_its_own_is_not_met() -> None:
+    relevance = RelevancePoints(keywords_coverage=0.0)
+    assert assessed(result(title="the"), goal="the", relevance=relevance).off_goal
+    assert not assessed(result(title="the"), goal="jazz", relevance=relevance).off_goal
+
+
+def test_kinds_of_shops_count_beside_a_single_domain() -> None:
+    kinds = {"general": ("amazon",), "books": ("amazon",)}
+    assert assessed(result("https://www.amazon.com/"), retailer_types=kinds).rubric.diversity == 0.0
+
+
+def test_points_have_four_digits() -> None:
+    results = [result(f"https://{n}.example/", "Jazz") for n in ("a", "b", "c")]
+    rubric = assessed(
+        *results,
+        fields=("title", "url", "price"),
+        count=CountPoints(acceptable=0.11116),
+        relevance=RelevancePoints(keywords=0.12346),
+        diversity=DiversityPoints(domains=0.12346),
+    ).rubric
+    assert (rubric.coverage, rubric.relevance, rubric.diversity) == (0.2667, 0.1235, 0.1235)
+    assert rubric.total == 0.6249
+
+
+def test_a_goal_that_buys_nothing_reaches_the_upper_band() -> None:
+    results = [result(f"https://{n}.example.com/", f"Tide table of Aarhus {n}") for n in range(3)]
+    results += [result("https://tides.example/", "Tides in Aarhus"), result("https://a.example/", "Aarhus tide")]
+    found = assessed(*results, goal="tide table Aarhus", fields=("title", "url"))
+    assert found.rubric.total >= RULES.search_evaluation.bands.high
+    assert not found.shopping
+
+
+@pytest.mark.parametrize(
+    ("stem", "total"), [("laptop_offers", 0.9), ("hamster_breeders", 0.3), ("gaming_headset", 0.1)]
+)
+def test_the_worked_examples_count_up_to_this(stem: str, total: float) -> None:
+    """C-16: with all four fields required."""
+    path = CONFIG.parent / "schemas" / "examples" / "retrieval.batches.v1" / f"{stem}.json"
+    batch = RetrievalBatch.model_validate_json(path.read_bytes())
+    assert assess(batch, RULES.search_evaluation, RULES.reader).rubric.total == total
+
+
+def test_bands_out_of_order_are_refused() -> None:
+    with pytest.raises(ValidationError, match="not in order"):
+        Bands(high=0.5, acceptable=0.6)
+
+
+@pytest.mark.parametrize(
+    ("titles", "most"), [(("Pizza",) * 5, 0.3), (("Jazz", "Pizza", "Pizza"), 0.3), (("Jazz",) * 5, 1.0)]
+)
+def test_results_beside_the_goal_are_never_acceptable(titles: tuple[str, ...], most: float) -> None:
+    results = [result(f"https://{n}.example/", title, "buy now for $9") for n, title in enumerate(titles)]
+    found = assessed(*results, fields=("title", "price", "url"))
+    assert (found.rubric.total <= most) is True
+    assert (found.rubric.total < RULES.search_evaluation.bands.acceptable) is (most < 1.0)
+
+
+def test_a_section_that_accepts_results_beside_the_goal_is_refused() -> None:
+    section = RULES.search_evaluation.model_dump()
+    section["relevance"]["most_off_goal"] = section["bands"]["acceptable"]
+    with pytest.raises(ValidationError):
+        shipped_rules(EvaluateSearchRules, search_evaluation=section)
+
+
+@pytest.mark.parametrize(
+    ("field", "known"),
+    [("URL/Link", True), ("url / link", True), ("Title|Name", True), ("title/price", False), ("Colour/Size", False)],
+)
+def test_a_field_with_a_stroke_is_one_where_its_names_mean_one(field: str, *, known: bool) -> None:
+    found = assessed(result("https://a.example/", "Jazz"), fields=(field,))
+    assert (found.unchecked == ()) is known

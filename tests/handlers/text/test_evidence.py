@@ -1,0 +1,176 @@
+"""Dates, times, places and prices: what counts, with which value, and what only looks alike."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.classify_results import ClassifyResultsRules
+from handlers.text.evidence import find_evidence
+from handlers.text.patterns import compile_patterns
+from handlers.text.spans import fold
+from tests.rules import shipped_rules
+
+PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
+PIECES = st.sampled_from(
+    ["29", "11", "/", ".", "-", ":", " ", "2024", "nov", "November ", "pm", "$", "€", "kr", "年", "月", "日", "十",
+     "号", "Venue: ", "Main Street", "İ", "ß", "\n", "１２", "²", "٣", "\ud7ff", "free entry", "uhr", "路", "~"]
+)  # fmt: skip
+
+
+def details(text: str, kind: str) -> list[tuple[str, str | None]]:
+    return [(found.text, found.value) for found in find_evidence(text, PATTERNS.details) if found.kind == kind]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("29/11/2024", "2024-11-29"),
+        ("11/29/2024", "2024-11-29"),
+        ("29.11.2024", "2024-11-29"),
+        ("29-11-24", "2024-11-29"),
+        ("2024-11-29T20:00", "2024-11-29"),
+        ("Nov 29", "--11-29"),
+        ("29 Nov", "--11-29"),
+        ("November 29, 2024", "2024-11-29"),
+        ("the 29th of November 2024", "2024-11-29"),
+        ("29. november 2024", "2024-11-29"),
+        ("d. 29/11 i byen", "--11-29"),
+        ("am 29.11. beginnt es", "--11-29"),
+        ("3. Dezember", "--12-03"),
+        ("2024年11月29日", "2024-11-29"),
+        ("11月29號", "--11-29"),
+        ("十一月二十九日", "--11-29"),
+        ("民國113年11月29日", "2024-11-29"),
+        ("３月５日", "--03-05"),
+        ("29/02/2024", "2024-02-29"),
+        ("05/06/2024", None),
+    ],
+)
+def test_dates(text: str, value: str | None) -> None:
+    assert [found for _, found in details(text, "date")] == [value]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "version 1.2.34", "v1.12.24", "1.2.34", "10.20.30.40", "192.168.10.12", "tel 12-34-5678", "+45 12 34 56 78",
+        "31/02/2024", "40/11/2024", "29/02/2023", "13月40日", "12 Maybe", "0/0/2024", "29/11/3024",
+        "part no. A29-11-24", "release 12.11.2024",
+    ],
+)  # fmt: skip
+def test_no_dates(text: str) -> None:
+    assert details(text, "date") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("8:00 PM", "20:00"),
+        ("7:30pm", "19:30"),
+        ("12 a.m.", "00:00"),
+        ("8 PM", "20:00"),
+        ("19:30", "19:30"),
+        ("20 Uhr", "20:00"),
+        ("19.30 Uhr", "19:30"),
+        ("kl. 19.30", "19:30"),
+        ("下午3:30", "15:30"),
+        ("晚上八点", "20:00"),
+        ("10点30分", "10:30"),
+    ],
+)
+def test_times(text: str, value: str) -> None:
+    assert [found for _, found in details(f"begins {text} sharp", "time")] == [value]
+
+
+@pytest.mark.parametrize("text", ["25:00", "10:75", "3小时", "192.168.0.1:8080", "16:9"])
+def test_no_times(text: str) -> None:
+    assert details(text, "time") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("$25", "25 $"),
+        ("Price: $25", "25 $"),
+        ("Price: 25", "25"),
+        ("$1,299.00", "1299.00 $"),
+        ("1.299,00 €", "1299.00 EUR"),
+        ("£ 12.50", "12.50 GBP"),
+        ("199 kr.", "199 kr"),
+        ("149,- kr", "149 kr"),
+        ("NT$ 1,200", "1200 TWD"),
+        ("500元", "500 元"),
+        ("3万元", "30000 元"),
+        ("票價：500", "500"),
+        ("Free admission", "0"),
+        ("Eintritt frei", "0"),
+        ("gratis entré", "0"),
+        ("免费入场", "0"),
+    ],
+)
+def test_prices(text: str, value: str) -> None:
+    assert [found for _, found in details(text, "price")] == [value]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Venue: Blue Note, Price: $25", "Blue Note"),
+        ("Location: 123 Street", "123 Street"),
+        ("at 7:30pm Location: 123 Street", "123 Street"),
+        ("come to 123 N Main St. tonight", "123 N Main St."),
+        ("Austin, TX 78701", "Austin, TX 78701"),
+        ("in der Hauptstraße 5", "Hauptstraße 5"),
+        ("på Klostergade 34", "Klostergade 34"),
+        ("地点：北京大剧院，欢迎", "北京大剧院"),
+        ("信義路五段7號", "信義路五段7號"),
+    ],
+)
+def test_places(text: str, value: str) -> None:
+    assert [found for _, found in details(text, "place")] == [value]
+
+
+def test_a_detail_is_one_kind_only() -> None:
+    assert [(found.kind, found.text) for found in find_evidence("29.11.2024 kl. 20.00, 150 kr", PATTERNS.details)] == [
+        ("date", "29.11.2024"),
+        ("time", "kl. 20.00"),
+        ("price", "150 kr"),
+    ]
+
+
+def test_each_kind_is_limited() -> None:
+    assert len(find_evidence("$1 and $2 and $3 at 10:00", PATTERNS.details, limit=2)) == 3
+
+
+@given(st.one_of(st.text(max_size=300), st.lists(PIECES, max_size=30).map("".join)))
+def test_offsets_hold_for_any_text(text: str) -> None:
+    found = find_evidence(text, PATTERNS.details)
+    assert all(text[detail.start : detail.end] == detail.text for detail in found)
+    assert found == find_evidence(text, PATTERNS.details)
+    assert len(fold(text)) == len(text)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "1 ",
+        "1,111",
+        "$1",
+        "1 Aa Aa Aa ",
+        "rua a.a.a.a.a 1 ",
+        "路1",
+        "年1月",
+        "1:",
+        "Venue: ",
+        "Nov 1 ",
+        "P.O. Box 1 ",
+        "1-",
+        "kr kr 1",
+    ],
+)
+def test_a_long_text_of_one_kind_comes_to_an_end(piece: str) -> None:
+    text = piece * (20_000 // len(piece))
+    found = find_evidence(text, PATTERNS.details)
+    assert all(text[detail.start : detail.end] == detail.text for detail in found)

@@ -1,0 +1,124 @@
+"""Words of any script, the same in a query and in a text; no text makes it slow or makes it fail."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handlers.text.tokens import MAX_CHARACTERS, divide, fold, forms_of, is_undivided, tokenize, words_of
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Café Zürich", "cafe\u0301 zu\u0308rich"),
+        ("ＡＢＣ１２３", "abc123"),
+        ("臺北", "台北"),
+        ("Israel's coast", "Israel’s coast"),
+        ("STRASSE", "straße"),
+        ("snake_case", "snake case"),
+        ("ｶﾀｶﾅ", "カタカナ"),
+    ],
+)
+def test_ways_to_write_the_same_are_the_same(one: str, other: str) -> None:
+    assert tokenize(one) == tokenize(other) != []
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("The U.S. has 3.5 million, don't", ["the", "u", "s", "has", "3", "5", "million", "don", "t"]),
+        ("中央社", ["中央", "中央社"]),
+        ("人工智慧", ["人工", "智慧", "人工智慧"]),
+        ("iPhone手機 2024年", ["iphone", "手機", "2024", "年"]),
+        ("颱風假宜蘭", ["颱風", "風假", "假宜", "宜蘭"]),
+        ("東京都のニュース", ["東", "京都", "の", "ニュース"]),
+        ("한국어", ["한국", "국어"]),
+        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
+        ("Новости дня", ["новости", "дня"]),
+        ("", []),
+        ("… !? —", []),
+    ],
+)
+def test_words_are_told_in_every_script(text: str, tokens: list[str]) -> None:
+    assert tokenize(text) == tokens
+
+
+@pytest.mark.parametrize("part", ["立法", "法院", "立法院", "卓榮", "榮泰", "通過"])
+def test_part_of_a_chinese_word_or_name_is_found(part: str) -> None:
+    assert set(tokenize(part)) <= set(tokenize("昨天立法院的卓榮泰說三讀通過了"))
+
+
+def test_words_to_be_counted_do_not_overlap() -> None:
+    words = words_of("立法院三讀 the bill")
+    assert "".join(words) == "立法院三讀thebill"
+
+
+def test_other_numbers_of_a_noun() -> None:
+    assert "city" in forms_of("cities")
+    assert "cities" in forms_of("city")
+    assert "dogs" in forms_of("dog")
+    assert "dog" in forms_of("dogs")
+    assert "box" in forms_of("boxes")
+    assert forms_of("was") == ("was",)
+    assert forms_of("立法院") == ("立法院",)
+    assert forms_of("2024") == ("2024",)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("close", "closed"),
+        ("closing", "close"),
+        ("stop", "stopped"),
+        ("stopped", "stop"),
+        ("visit", "visited"),
+        ("entkalke", "entkalken"),
+        ("öffnen", "öffne"),
+    ],
+)
+def test_other_forms_of_a_verb(one: str, other: str) -> None:
+    assert other in forms_of(one)
+
+
+@pytest.mark.parametrize("token", ["dams", "glass", "ring", "red", "c3ed"])
+def test_what_is_no_verb_has_no_forms_of_one(token: str) -> None:
+    assert not any(form.endswith(("eding", "inging", "seding")) or len(form) < 3 for form in forms_of(token))
+
+
+@settings(deadline=None)  # the first Chinese text loads the dictionary
+@given(st.text())
+def test_nothing_fails_and_nothing_is_empty(text: str) -> None:
+    tokens = tokenize(text)
+    assert all(tokens)
+    assert all(forms_of(token)[0] == token for token in tokens)
+    assert divide(fold(text)) == tokens
+    assert bool(words_of(text)) == bool(tokens)
+
+
+@settings(deadline=None)  # the first Chinese text loads the dictionary
+@given(st.text(alphabet=st.characters(whitelist_categories=("Lo", "Mn", "Mc", "Lm")), max_size=80))
+def test_words_without_overlaps_are_the_text(text: str) -> None:
+    assert "".join(words_of(text)) == fold(text).replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    "unit", ["中", "a", "\u0301\u0316", "a\u0301\u0316", "’s", "\u0e33", "\ufdfa", "か", "\U0001f600"]
+)
+def test_hostile_text_is_cut_and_read(unit: str) -> None:
+    """A million of one thing; composing as many marks at once would take minutes."""
+    tokens = tokenize(unit * 1_000_000)
+    assert sum(map(len, tokens)) <= 20 * MAX_CHARACTERS
+
+
+def test_composing_is_done_in_pieces() -> None:
+    marks = "a" + "\u0316\u0301" * 30
+    assert unicodedata.is_normalized("NFKC", fold(marks))
+
+
+def test_scripts_without_spaces_are_told() -> None:
+    assert is_undivided("台北 weather")
+    assert not is_undivided("weather")
