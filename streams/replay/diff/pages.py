@@ -1,8 +1,4 @@
-"""Scored pages under two configurations: which tier each is in now and would be in then, and why.
-
-Pairs of outcomes of ``score_page`` for the same page go in. A tier migration matrix, changes of labels and the first
-pages that move come out. It knows outcomes alone, so it compares a trial as well as what two topics hold.
-"""
+"""Compares scored pages under two configurations: a tier migration matrix, label changes and the first moved pages."""
 
 from __future__ import annotations
 
@@ -10,9 +6,9 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any, get_args
 
-from handlers.differences.tally import DeadTally, FirstFew, emitted, migration, no_decision
 from schemas.outcome import Dead, Outcome
 from schemas.pages import ScoredPage, Tier, TrustLabel
+from streams.replay.diff.tally import DeadTally, FirstFew, emitted, migration, no_decision
 
 _TIERS, _LABELS = get_args(Tier), get_args(TrustLabel)
 """Best first."""
@@ -20,7 +16,7 @@ _TIERS, _LABELS = get_args(Tier), get_args(TrustLabel)
 
 @dataclass(frozen=True, slots=True)
 class ComponentChange:
-    """A component of the score that gives other points. One that is not there has none and says nothing."""
+    """A component of the score that gives other points; a missing one has 0 points and no reason."""
 
     component: str
     points_now: int
@@ -54,11 +50,10 @@ class PageMove:
 
 
 def page_move(now: Outcome, then: Outcome) -> PageMove | None:
-    """How a page moves, or None where tier and label stay, or it is dead under both."""
+    """How a page moves; None where tier and label stay, or it is dead under both configurations."""
     page, other = emitted(now, ScoredPage), emitted(then, ScoredPage)
-    if (known := page or other) is None or (
-        page and other and (page.tier, page.trust_label) == (other.tier, other.trust_label)
-    ):
+    known = page or other
+    if known is None or (page and other and (page.tier, page.trust_label) == (other.tier, other.trust_label)):
         return None
     return PageMove(
         url=known.url,
@@ -91,17 +86,15 @@ def component_changes(now: ScoredPage, then: ScoredPage) -> tuple[ComponentChang
 
 @dataclass(slots=True)
 class PageDifferences:
-    """What pairs of outcomes come to. Of the pages that move, the first ``limit`` are kept.
+    """Counts of pairs of outcomes. Of the moved pages, the first ``limit`` are kept.
 
     Attributes:
-        inputs: Pairs seen.
         tiers: Pages by tier now and tier then.
         labels: Pages by label now and label then, where they differ.
         moved: Pages with another tier or label.
         rescored: Pages with another score, in the same tier and with the same label.
-        reread: Pages with the same score of which something else differs: text, date, author, a reason.
-        unchanged: Pages that are the same but for ``config_version``, and those that are dead under both.
-        dead: Dead letters by reason.
+        reread: Pages with the same score that differ in text, date, author or a reason.
+        unchanged: Pages that differ in ``config_version`` only, and those that are dead under both.
     """
 
     limit: int
@@ -115,7 +108,7 @@ class PageDifferences:
     dead: DeadTally = field(default_factory=DeadTally)
 
     def __post_init__(self) -> None:
-        """Makes room for the first pages."""
+        """Applies the limit."""
         self.moved = FirstFew(self.limit)
 
     def add(self, now: Outcome, then: Outcome) -> None:
@@ -128,7 +121,7 @@ class PageDifferences:
             self.labels[page.trust_label, other.trust_label] += 1
         if move := page_move(now, then):
             self.moved.add(move)
-        elif page is None or other is None or page == _under_version_of(page, other):
+        elif page is None or other is None or page == other.model_copy(update={"config_version": page.config_version}):
             self.unchanged += 1
         elif page.cts_score != other.cts_score:
             self.rescored += 1
@@ -136,7 +129,7 @@ class PageDifferences:
             self.reread += 1
 
     def to_wire(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """The counts and the kept pages, as plain JSON types."""
         return {
             "pages": self.inputs,
             "matrix": migration(self.tiers, _TIERS),
@@ -162,10 +155,6 @@ def _against_the_score(now: ScoredPage, then: ScoredPage) -> bool:
     tier = _TIERS.index(now.tier) - _TIERS.index(then.tier)
     label = _LABELS.index(now.trust_label) - _LABELS.index(then.trust_label)
     return any(step and step * risen <= 0 for step in (tier, label))
-
-
-def _under_version_of(page: ScoredPage, other: ScoredPage) -> ScoredPage:
-    return other.model_copy(update={"config_version": page.config_version})
 
 
 def _tier(outcome: Outcome) -> str:

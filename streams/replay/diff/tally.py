@@ -1,25 +1,39 @@
-"""What every comparison counts: the first few of many differences, and outcomes that are no decision."""
+"""What the comparisons share: the first few of many differences, dead letters by reason, a migration matrix."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from schemas.event import Event
-from schemas.outcome import Dead, Drop, Emit, Outcome, Retry
+from schemas.outcome import Dead, Emit, Outcome, Retry
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Event)
 
 NO_DECISION = ("dead", "drop", "retry")
-"""What stands in the place of a decision where there is none."""
+"""The name of an outcome that is no decision."""
+
+
+class Comparison(Protocol):
+    """Counts what differs between outcomes of the same inputs, in bounded memory."""
+
+    inputs: int
+
+    def add(self, now: Outcome, then: Outcome) -> None:
+        """Counts the outcomes of one input under the configuration now and under the other one."""
+        ...
+
+    def to_wire(self) -> dict[str, Any]:
+        """The counts and the kept differences, as plain JSON types."""
+        ...
 
 
 @dataclass(slots=True)
 class FirstFew(Generic[T]):
-    """The first items of many, and how many there were: memory is bounded whatever comes."""
+    """The first ``limit`` items of many, and how many there were."""
 
     limit: int
     items: list[T] = field(default_factory=list)
@@ -45,18 +59,18 @@ class DeadTally:
     then: Counter[str] = field(default_factory=Counter)
 
     def add(self, now: Outcome, then: Outcome) -> None:
-        """Counts a pair of outcomes, as far as they are dead."""
+        """Counts the dead ones of a pair of outcomes."""
         for outcome, counts in ((now, self.now), (then, self.then)):
             if isinstance(outcome, Dead):
                 counts[outcome.reason.value] += 1
 
     @property
     def any(self) -> bool:
-        """Whether there is one."""
+        """Whether an outcome was dead."""
         return bool(self.now or self.then)
 
     def to_wire(self) -> dict[str, dict[str, int]]:
-        """Plain JSON types."""
+        """Both sides, as plain JSON types."""
         return {"now": dict(self.now), "then": dict(self.then)}
 
 
@@ -67,18 +81,12 @@ def emitted(outcome: Outcome, kind: type[E]) -> E | None:
 
 
 def no_decision(outcome: Outcome) -> str:
-    """The name in ``NO_DECISION`` of an outcome without the event that was looked for."""
-    match outcome:
-        case Dead():
-            return "dead"
-        case Retry():
-            return "retry"
-        case Drop() | Emit():
-            return "drop"
+    """The name in ``NO_DECISION`` of an outcome without the wanted event."""
+    return "dead" if isinstance(outcome, Dead) else "retry" if isinstance(outcome, Retry) else "drop"
 
 
 def migration(counts: Counter[tuple[str, str]], names: Iterable[str]) -> dict[str, dict[str, int]]:
-    """A matrix as JSON: rows are what is now, columns what is then. Every name and ``dead`` has a row and a column.
+    """A matrix as JSON: a row for each decision now, a column for each decision then, ``dead`` included.
 
     >>> migration(Counter({("A", "B"): 2}), "AB")["A"]
     {'A': 0, 'B': 2, 'dead': 0}

@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from handlers.differences.tally import DeadTally, FirstFew, emitted, migration, no_decision
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.pages import ScoredPage
+from streams.replay.diff.tally import DeadTally, FirstFew, emitted, migration, no_decision
 
 
 def test_the_first_few_are_kept() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.differences.pages import PageDifferences, component_changes, page_move
 from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome
 from schemas.pages import CrawledPage, ScoreComponent, ScoredPage, Tier, TrustFeatures, TrustLabel
+from streams.replay.diff.pages import PageDifferences, component_changes, page_move
 from tests.rules import shipped_rules
 
 DEAD = Dead(DeadReason.UNREADABLE_PAGE, "no HTML")

@@ -1,8 +1,4 @@
-"""Classified batches under two configurations: which results are of another type, and what is fetched more or less.
-
-Pairs of outcomes of ``classify_results`` for the same batch go in; a migration matrix of result types, the first
-results that flip and the first batches with other extractions come out.
-"""
+"""Compares classified batches under two configurations: results of another type, and listings fetched more or less."""
 
 from __future__ import annotations
 
@@ -11,15 +7,15 @@ from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from handlers.differences.tally import DeadTally, FirstFew, emitted, migration, no_decision
 from schemas.extraction import ExtractionNeeded
 from schemas.outcome import Emit, Outcome
 from schemas.retrieval import ClassifiedResult, ResultsClassified, ResultType
+from streams.replay.diff.tally import DeadTally, FirstFew, emitted, migration, no_decision
 
 
 @dataclass(frozen=True, slots=True)
 class ResultFlip:
-    """A result that is of another type; ``dead`` stands for the type where its batch is a dead letter."""
+    """A result of another type; the type is ``dead`` where its batch is a dead letter."""
 
     batch_id: str
     url: str
@@ -43,17 +39,14 @@ class ExtractionChange:
 
 @dataclass(slots=True)
 class ResultsDifferences:
-    """What pairs of outcomes come to. Of flips and of changed extractions, the first ``limit`` are kept.
+    """Counts of pairs of outcomes. Of flips and of changed extractions, the first ``limit`` are kept.
 
     Attributes:
-        inputs: Pairs seen.
         types: Results by type now and type then; a batch that is a dead letter counts once, as ``dead``.
-        moved: Results that flip: they are of another type.
+        moved: Results of another type.
         rescored: Results of the same type with another actionable score.
-        unchanged: Batches that are the same but for ``config_version``, and those that are dead under both.
-        extractions_now: Listings that are fetched now; ``extractions_then`` alike.
+        unchanged: Batches that differ in ``config_version`` only, and those that are dead under both.
         extractions: Batches for which other listings are fetched.
-        dead: Dead letters by reason.
     """
 
     limit: int
@@ -68,7 +61,7 @@ class ResultsDifferences:
     dead: DeadTally = field(default_factory=DeadTally)
 
     def __post_init__(self) -> None:
-        """Makes room for the first differences."""
+        """Applies the limit."""
         self.moved = FirstFew(self.limit)
         self.extractions = FirstFew(self.limit)
 
@@ -84,7 +77,8 @@ class ResultsDifferences:
         for result, new in zip_longest(batch.results if batch else (), other.results if other else ()):
             self._compare(known.batch_id, result, new, (no_decision(now), no_decision(then)))
         self._compare_extractions(known, _targets(now), _targets(then))
-        self.unchanged += batch is not None and other is not None and batch == _under_version_of(batch, other)
+        if batch and other:
+            self.unchanged += batch == other.model_copy(update={"config_version": batch.config_version})
 
     def _compare(
         self, batch_id: str, now: ClassifiedResult | None, then: ClassifiedResult | None, absent: tuple[str, str]
@@ -120,7 +114,7 @@ class ResultsDifferences:
             self.extractions.add(ExtractionChange(batch.batch_id, batch.query, more, fewer))
 
     def to_wire(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """The counts and the kept differences, as plain JSON types."""
         return {
             "batches": self.inputs,
             "matrix": migration(self.types, [kind.value for kind in ResultType]),
@@ -144,7 +138,3 @@ def _targets(outcome: Outcome) -> tuple[str, ...]:
     """The listings that an outcome wants fetched."""
     events = outcome.events if isinstance(outcome, Emit) else ()
     return tuple(event.target_url for event in events if isinstance(event, ExtractionNeeded))
-
-
-def _under_version_of(batch: ResultsClassified, other: ResultsClassified) -> ResultsClassified:
-    return other.model_copy(update={"config_version": batch.config_version})

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import json
 
-from handlers.differences.results import ResultsDifferences
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.outcome import Dead, DeadReason, Emit, Outcome
 from schemas.retrieval import ClassifiedResult, ResultCounts, ResultsClassified, ResultType
+from streams.replay.diff.results import ResultsDifferences
 
 ITEM, LISTING, ELSEWHERE = ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION
 DEAD = Dead(DeadReason.HANDLER_BUG, "ValueError: no")

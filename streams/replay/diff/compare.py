@@ -1,7 +1,6 @@
-"""What another configuration would change, found by deciding anew on what stands on a topic; nothing is written.
+"""Decides anew on the selected records of a topic, under two configurations, and counts what differs.
 
-Records go in, in offset ranges and as far as a selection means them; each is decided under both configurations. What
-differs is counted, with the first differences in full, by the comparison that fits the handler's decisions.
+Nothing is written.
 """
 
 from __future__ import annotations
@@ -10,13 +9,13 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from handlers.differences.comparison import Comparison
 from schemas.event import Event
 from schemas.needs import Ask
 from schemas.outcome import Dead, DeadReason, Outcome, finished
 from schemas.replays import ReplaySelection, ReplayStage
 from schemas.rules import Rules
 from streams.codec import decode, timestamp
+from streams.replay.diff.tally import Comparison
 from streams.replay.plan import ReplayError, handler_of
 from streams.replay.selection import make_selector
 from streams.replay.source import read_range
