@@ -11,8 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from handlers.html.links import canonical_url
-from handlers.indexing.rules import TrustLabelsSection
-from handlers.indexing.sources import SourceRulesSection, SourcesSection, SourceTiersSection, source_at, source_rules_of
+from handlers.indexing.config import (
+    SourceRulesSection,
+    SourcesSection,
+    SourceTiersSection,
+    TrustLabelsSection,
+    source_at,
+    source_rules_of,
+)
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Block, Prompts, render
 from handlers.relevance.sections import RelevanceGateSection

@@ -7,8 +7,8 @@ either.
 
 from __future__ import annotations
 
+from handlers.indexing.config import IndexPointsSection, TieredIndexingSection
 from handlers.indexing.points import document_id_of, points_of
-from handlers.indexing.rules import IndexPointsSection, TieredIndexingSection
 from handlers.trust.labels import tier_of
 from schemas.documents import DocumentIndexed, IndexChange
 from schemas.needs import Ask, IndexDocument

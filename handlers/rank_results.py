@@ -11,11 +11,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from handlers.indexing.rules import TieredIndexingSection, TrustLabelsSection
-from handlers.indexing.sources import (
+from handlers.indexing.config import (
     SourceRulesSection,
     SourcesSection,
     SourceTiersSection,
+    TieredIndexingSection,
+    TrustLabelsSection,
     source_at,
     source_rules_of,
 )

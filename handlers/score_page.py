@@ -21,11 +21,13 @@ from handlers.html.limits import admitted
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusal, Refusals
 from handlers.html.sniff import not_a_page
-from handlers.indexing.rules import TieredIndexingSection, TrustLabelsSection, TrustPointsSection
-from handlers.indexing.sources import (
+from handlers.indexing.config import (
     SourceRulesSection,
     SourcesSection,
     SourceTiersSection,
+    TieredIndexingSection,
+    TrustLabelsSection,
+    TrustPointsSection,
     source_at,
     source_rules_of,
 )

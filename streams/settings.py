@@ -20,13 +20,15 @@ from pydantic_settings import SettingsError as UnreadableVariableError
 from handlers.claims.sections import ClaimsSection, ModelSection, ThresholdSection, ToolsSection
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection
-from handlers.indexing.rules import (
+from handlers.indexing.config import (
     IndexPointsSection,
+    SourceRulesSection,
+    SourcesSection,
+    SourceTiersSection,
     TieredIndexingSection,
     TrustLabelsSection,
     TrustPointsSection,
 )
-from handlers.indexing.sources import SourceRulesSection, SourcesSection, SourceTiersSection
 from handlers.listings.listing import ListingSection
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from handlers.html.links import host_of, registered_domain
-from handlers.indexing.sources import source_at
+from handlers.indexing.config import source_at
 from handlers.score_page import ScorePageRules
 from handlers.trust.labels import label_of
 from handlers.trust.tiers import ListedSource, Source, SourceRules, host_suffixes, suffix_forms

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from handlers.indexing.sources import source_at
+from handlers.indexing.config import source_at
 from handlers.score_page import ScorePageRules
 from streams import settings_files
 from streams.cli_commands import run_command_line

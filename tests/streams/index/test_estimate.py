@@ -1,24 +1,20 @@
 from __future__ import annotations
 
-from fractions import Fraction
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.index_page import IndexPageRules
-from handlers.indexing.estimate import (
+from handlers.indexing.points import points_of
+from schemas.pages import ScoredPage, Tier
+from streams.index.estimate import (
     TIERS,
     IndexEstimate,
     SampledPages,
-    TierProfile,
-    assumed_profiles,
     estimate_documents,
     estimate_points,
     parse_mix,
 )
-from handlers.indexing.points import points_of
-from schemas.pages import ScoredPage, Tier
 from tests.rules import shipped_rules
 from tests.samples import scored
 
@@ -28,7 +24,7 @@ SENTENCE = "The council met on Monday and put the plan off once more. "
 
 
 def assumed(articles: int, mix: str, chunks: float) -> IndexEstimate:
-    return estimate_points(articles, assumed_profiles(parse_mix(mix), Fraction(str(chunks)), TIERED))
+    return estimate_points(articles, parse_mix(mix), chunks, TIERED)
 
 
 def page(tier: Tier, content: str = "", summary: str = "", number: int = 0) -> ScoredPage:
@@ -78,22 +74,20 @@ def test_other_mixes(articles: int, mix: str, chunks: float, points: int, with_a
 
 def test_a_tier_that_the_configuration_cuts_otherwise_is_counted_so() -> None:
     rough = TIERED.model_copy(update={"tier_a": TIERED.tier_a.model_copy(update={"chunking": "rough"})})
-    estimate = estimate_points(100, assumed_profiles(parse_mix("10/50/40"), Fraction(10), rough))
+    estimate = estimate_points(100, parse_mix("10/50/40"), 10, rough)
     assert (estimate.points, estimate.points_with_articles) == (10 * 2 + 50 * 2 + 40, 160)
 
 
 @given(
     st.integers(1, 10**12),
-    st.tuples(*[st.fractions(0, 1000)] * 3).filter(any),
-    st.fractions(1, 1000),
+    st.tuples(*[st.integers(0, 1000)] * 3).filter(any),
+    st.floats(1, 1000),
 )
-def test_every_article_is_in_one_tier_and_has_a_point(
-    articles: int, mix: tuple[Fraction, Fraction, Fraction], chunks: Fraction
-) -> None:
-    estimate = estimate_points(articles, assumed_profiles(mix, chunks, TIERED))
+def test_every_article_is_in_one_tier_and_has_a_point(articles: int, mix: tuple[int, int, int], chunks: float) -> None:
+    estimate = estimate_points(articles, mix, chunks, TIERED)
     assert estimate.articles == articles
     for tier, weight in zip(estimate.tiers, mix, strict=True):
-        assert abs(tier.articles - articles * weight / sum(mix)) < 1
+        assert abs(tier.articles - articles * weight / sum(mix)) <= 1
         assert tier.points >= tier.articles
     assert estimate.points <= estimate.points_with_articles <= estimate.points + articles
 
@@ -110,33 +104,32 @@ def test_documents_that_are_there_are_estimated_by_their_tiers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    "text",
     [
-        ("10/50/30", "sums to 90, not to 100"),
-        ("10/50/40.001", "sums to 100.001, not to 100"),
-        ("-10/60/50", "share below 0"),
-        ("10/90", "such as 10/50/40, not '10/90'"),
-        ("10/20/30/40", "not '10/20/30/40'"),
-        ("a/b/c", "not 'a/b/c'"),
-        ("nan/50/50", "not 'nan/50/50'"),
-        ("1e99999999/0/0", "not '1e99999999/0/0'"),
-        ("１０/５０/４０", "three percentages"),
-        ("//", "three percentages"),
-        ("", "three percentages"),
-        ("9" * 100_000 + "/0/0", "three percentages"),
+        "10/50/30",
+        "10/50/40.001",
+        "-10/60/50",
+        "10/90",
+        "1/2/3/4",
+        "a/b/c",
+        "nan/50/50",
+        "inf/0/0",
+        "//",
+        "",
+        "9" * 9999,
     ],
 )
-def test_a_wrong_mix_says_what_is_wanted(text: str, says: str) -> None:
+def test_a_wrong_mix_says_what_is_wanted(text: str) -> None:
     with pytest.raises(ValueError, match="three percentages") as refused:
         parse_mix(text)
     message = str(refused.value)
-    assert says in message
+    assert f"such as 10/50/40, not '{text[:90]}" in message
     assert len(message) < 300
     assert "\n" not in message
 
 
 def test_a_mix_may_have_spaces_and_decimals() -> None:
-    assert parse_mix(" 33.3 / 33.3/33.4") == (Fraction(333, 10), Fraction(333, 10), Fraction(334, 10))
+    assert parse_mix(" 33.3 / 33.3/33.4") == (33.3, 33.3, 33.4)
 
 
 # --- scored pages ----------------------------------------------------------------------------------------------------
@@ -158,7 +151,7 @@ def test_a_sample_of_its_own_size_is_counted_exactly() -> None:
     made = dict.fromkeys(TIERS, 0)
     for one in PAGES:
         made[one.tier] += len(points_of(one, TIERED, RULES.index_points))
-    estimate = estimate_points(len(PAGES), sampled(*PAGES).profiles())
+    estimate = sampled(*PAGES).estimate(len(PAGES))
     assert {tier.tier: tier.points_with_articles for tier in estimate.tiers} == made
     assert [tier.articles for tier in estimate.tiers] == [3, 4, 2]
     a, b, c = estimate.tiers
@@ -170,19 +163,13 @@ def test_a_sample_of_its_own_size_is_counted_exactly() -> None:
 
 
 def test_a_sample_is_scaled() -> None:
-    small = estimate_points(len(PAGES), sampled(*PAGES).profiles())
-    large = estimate_points(1000 * len(PAGES), sampled(*PAGES).profiles())
+    small = sampled(*PAGES).estimate(len(PAGES))
+    large = sampled(*PAGES).estimate(1000 * len(PAGES))
     assert large.points == 1000 * small.points
     assert large.full_chunks == 1000 * small.full_chunks
 
 
 def test_a_tier_that_no_page_is_in_stays_empty() -> None:
-    estimate = estimate_points(1000, sampled(page("C")).profiles())
+    estimate = sampled(page("C")).estimate(1000)
     assert [(tier.articles, tier.points) for tier in estimate.tiers] == [(0, 0), (0, 0), (1000, 1000)]
     assert estimate.saved(estimate.points) is None  # nothing to chunk, so there is no share of it
-
-
-def test_profiles_of_any_unit_will_do() -> None:
-    half = TierProfile("A", "full", Fraction(1, 7), Fraction(3), Fraction(3), Fraction(1))
-    other = TierProfile("C", "none", Fraction(1, 7), Fraction(3), Fraction(1), Fraction(0))
-    assert [tier.articles for tier in estimate_points(11, (half, other)).tiers] == [6, 5]

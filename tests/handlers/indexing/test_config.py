@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from handlers.html.links import is_public_suffix
-from handlers.indexing.sources import OwnSource, SourcesSection, SourceTiersSection, source_at, source_rules_of
+from handlers.indexing.config import OwnSource, SourcesSection, SourceTiersSection, source_at, source_rules_of
 from handlers.score_page import ScorePageRules
 from tests.rules import CONFIG, shipped_rules
 from tests.tables import tables

@@ -1,6 +1,6 @@
-"""The sections of the configuration on sources: lists by kind, the user's own entries, tiers and suffixes.
+"""The sections of ``config/config_indexing.yaml``: sources, points of the trust score, tiers, labels, points.
 
-``source_rules_of`` turns them into the plain values that ``handlers.trust.tiers`` reads.
+They are pydantic models; ``handlers.trust``, which needs the standard library only, reads the plain values made here.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from handlers.html.links import host_of, registered_domain
+from handlers.indexing.chunks import ChunkUnit
+from handlers.trust.labels import LABELS, TIERS, Label, Thresholds, Tier
 from handlers.trust.tiers import (
     SELF_PUBLISHED,
     ListedSource,
@@ -23,6 +25,7 @@ from handlers.trust.tiers import (
 from schemas.rules import Section
 
 Country = Annotated[str, Field(pattern="^([a-z]{2}|int)$")]
+Score = Annotated[int, Field(ge=0, le=100)]
 
 
 class SourceTiersSection(Section):
@@ -36,9 +39,9 @@ class SourceTiersSection(Section):
 class BaseScores(Section):
     """Base points by tier (R-171)."""
 
-    tier_1: int = Field(ge=0, le=100, description="Points for tier 1.")
-    tier_2: int = Field(ge=0, le=100, description="Points for tier 2.")
-    tier_3: int = Field(ge=0, le=100, description="Points for tier 3 and for unknown sources.")
+    tier_1: Score = Field(description="Points for tier 1.")
+    tier_2: Score = Field(description="Points for tier 2.")
+    tier_3: Score = Field(description="Points for tier 3 and for unknown sources.")
 
 
 class SourceRulesSection(Section):
@@ -54,7 +57,7 @@ class SourceRulesSection(Section):
 
 
 class KindSection(Section):
-    """One kind of source."""
+    """A kind of source."""
 
     tier: int = Field(ge=1, le=3, description="The tier of its sources.")
     tag: Literal["", "government", "academic", "news", "blog"] = Field(
@@ -125,6 +128,137 @@ class SourcesSection(Section):
             for country, domains in countries.items():
                 for domain, entry in domains.items():
                     yield domain, kind, country, entry
+
+
+class CitationPoints(Section):
+    """Points for citations (R-172)."""
+
+    doi_or_citation: int = Field(ge=0, description="A DOI or enough citations.")
+    external_links: int = Field(ge=0, description="Enough links to other registrable domains.")
+    references_section: int = Field(ge=0, description="A references section.")
+
+
+class StructurePoints(Section):
+    """Points for structure (R-173)."""
+
+    headings: int = Field(ge=0, description="Enough h2 and h3 headings.")
+    statistics: int = Field(ge=0, description="A data table or enough figures.")
+    schema_: int = Field(ge=0, alias="schema", description="A schema.org type of the article family.")
+    author: int = Field(ge=0, description="An author or a byline.")
+    date: int = Field(ge=0, description="A publication date.")
+
+
+class Minimum(Section):
+    """How much of an observation its points take."""
+
+    citations: int = Field(ge=1, description="Citations without a DOI.")
+    external_links: int = Field(ge=1, description="Different links to other registrable domains.")
+    headings: int = Field(ge=1, description="Headings h2 and h3.")
+
+
+class TrustPointsSection(Section):
+    """The ``trust_points`` section: the formula's points and minimums."""
+
+    citation: CitationPoints = Field(description="Citation points.")
+    structure: StructurePoints = Field(description="Structure points.")
+    minimum: Minimum = Field(description="How much of an observation its points take.")
+
+    @property
+    def most(self) -> int:
+        """The points of a page that has everything."""
+        return sum((*self.citation.model_dump().values(), *self.structure.model_dump().values()))
+
+
+class IndexTier(Section):
+    """How the pages of an index tier are indexed."""
+
+    min_cts: Score = Field(description="The tier begins at this score.")
+    chunking: Literal["full", "rough", "none"] = Field(description="How the text is cut: full, rough or none.")
+
+
+class TierA(IndexTier):
+    """Full chunks."""
+
+    max_chunk_size: int = Field(ge=1, description="Characters of a chunk.")
+
+
+class TierB(IndexTier):
+    """The beginning and the summary."""
+
+    max_chars: int = Field(ge=1, description="Characters from the beginning that are indexed.")
+
+
+class MaxTier(Section):
+    """The deepest index tier by source tier."""
+
+    tier_1: Tier = Field(description="Of government and academic sources.")
+    tier_2: Tier = Field(description="Of mainstream media.")
+    tier_3: Tier = Field(description="Of all other sources.")
+
+
+class TieredIndexingSection(Section):
+    """The ``tiered_indexing`` section (R-215)."""
+
+    tier_a: TierA = Field(description="Deep reports, academic work, government documents.")
+    tier_b: TierB = Field(description="Ordinary news.")
+    tier_c: IndexTier = Field(description="The rest.")
+    max_tier: MaxTier = Field(
+        default=MaxTier(tier_1="A", tier_2="A", tier_3="A"),
+        description="The deepest index tier that a source tier can reach; A for all is no limit.",
+    )
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The section as plain values."""
+        most = self.max_tier
+        best = (TIERS.index(most.tier_1), TIERS.index(most.tier_2), TIERS.index(most.tier_3))
+        return Thresholds(self.tier_a.min_cts, self.tier_b.min_cts, best)
+
+    @model_validator(mode="after")
+    def _descend(self) -> Self:
+        if not self.tier_a.min_cts > self.tier_b.min_cts > self.tier_c.min_cts == 0:
+            raise ValueError("min_cts has to fall from tier_a over tier_b to tier_c, which begins at 0")
+        return self
+
+
+class IndexPointsSection(Section):
+    """The ``index_points`` section: what the plan leaves open about points."""
+
+    chunk_unit: ChunkUnit = Field(description="What max_chunk_size counts: characters, or words (and CJK characters).")
+    article_characters: int = Field(ge=1, description="Of the main text that an article embedding is made of.")
+
+
+class MaxLabel(Section):
+    """The best trust label by source tier (C-36)."""
+
+    tier_1: Label = Field(description="Of government and academic sources.")
+    tier_2: Label = Field(description="Of mainstream media.")
+    tier_3: Label = Field(description="Of all other sources, which only their own markup speaks for.")
+
+
+class TrustLabelsSection(Section):
+    """The ``trust_labels`` section (R-216): the score from which each label holds, and the best by source tier."""
+
+    high: Score = Field(description="HIGH begins at this score.")
+    medium: Score = Field(description="MEDIUM begins at this score.")
+    low: Score = Field(description="Always 0: every page has a label.")
+    max_label: MaxLabel = Field(
+        default=MaxLabel(tier_1="HIGH", tier_2="HIGH", tier_3="MEDIUM"),
+        description="The best label that a source tier can reach, whatever the score.",
+    )
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The section as plain values."""
+        most = self.max_label
+        best = (LABELS.index(most.tier_1), LABELS.index(most.tier_2), LABELS.index(most.tier_3))
+        return Thresholds(self.high, self.medium, best)
+
+    @model_validator(mode="after")
+    def _descend(self) -> Self:
+        if not self.high > self.medium > self.low == 0:
+            raise ValueError("labels have to fall from high over medium to low, which begins at 0")
+        return self
 
 
 def source_rules_of(sources: SourcesSection, tiers: SourceTiersSection, rules: SourceRulesSection) -> SourceRules:
