@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from handlers.ranking.manifest import FEATURES_OF, VERSION_PHASE_A, VERSION_PHASE_C, Feature, Phase
-from handlers.training.card import mixed, write_card
-from handlers.training.grading import split_groups
-from handlers.training.joining import Joined, LeftOut
-from handlers.training.judging import compare, judged, measure, ordered_grades
+from handlers.training.grade import compare, judged, measure, ordered_grades, split_groups
+from handlers.training.join import Joined, LeftOut
+from handlers.training.report import mixed, write_card
 from handlers.training.train import NotTrained, Refusal, Trained, train
 from streams.settings import load_settings
 from tests.handlers.training.feedback import SIGNAL, completed, joined, row, world

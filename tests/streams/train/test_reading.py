@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from handlers.training.joining import LeftOut
+from handlers.training.join import LeftOut
 from schemas.event import Event
 from schemas.outcome import Dead
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
@@ -46,7 +46,7 @@ def test_events_may_come_in_every_form_that_assay_writes(line: dict[str, Any]) -
     assert reading.unreadable == []
     [request] = reading.joined().requests
     assert request.features[:, 19].tolist() == [0.5, 0.25]
-    assert request.labelled == 1
+    assert reading.joined().labelled == 1
 
 
 def test_the_same_event_counts_once_by_its_id_else_by_its_content() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from handlers.ranking.manifest import VERSION_PHASE_A
-from handlers.training.joining import FeedbackLog, LeftOut, ServedLog
+from handlers.training.join import FeedbackLog, LeftOut, ServedLog
 from schemas.ranking import RankingFeedback
 from tests.handlers.training.feedback import address, completed, row
 
@@ -35,7 +35,7 @@ def test_features_are_those_that_were_served_and_belong_to_their_result() -> Non
     assert np.isnan(request.features).sum() == 1
     assert request.features[:, 19].tolist() == [0.25, 0.5, 0.75]
     assert [signals is not None for signals in request.signals] == [False, True, False]
-    assert (request.at, request.ranks, request.labelled) == (AT, (1, 2, 3), 1)
+    assert (request.at, request.ranks) == (AT, (1, 2, 3))
 
 
 def test_a_number_too_large_for_trees_is_the_largest_they_know() -> None:

@@ -1,15 +1,13 @@
-"""What was served, joined with what people did with it.
+"""Joins served answers with the feedback on them.
 
-In: ``RankingFeedback`` and ``RankingCompleted`` events, each with its identity, in the order in which they were
-written; feedback first, for of all that was served only what somebody answered to is kept. Out: for each request the
-features as they were served (never computed again: point in time) with what was done with each result, and a count of
-everything that was left out, with the reason.
+Feedback is read first, because only answers with feedback are kept. Features are those that were served, never computed
+again (point in time). Everything that is left out is counted by reason.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -48,7 +46,7 @@ MEANINGS: Mapping[LeftOut, str] = {
 
 @dataclass(slots=True)
 class Signals:
-    """What was done with one result: clicks and stays add up, the last grade wins."""
+    """The feedback on one result: clicks and stays add up, the last grade wins."""
 
     events: int = 0
     clicked: bool = False
@@ -57,7 +55,7 @@ class Signals:
     graded_at: datetime | None = None
 
     def add(self, feedback: RankingFeedback) -> None:
-        """Takes in one event more."""
+        """Adds one event."""
         self.events += 1
         self.clicked = self.clicked or bool(feedback.clicked)
         if feedback.dwell_ms is not None:
@@ -70,13 +68,13 @@ class Signals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedRequest:
-    """One request that somebody gave feedback on, as it was answered.
+    """One request with feedback, as it was answered.
 
     Attributes:
         at: When it was asked, else answered; None where neither is known.
         ranks: Of the results, from 1, ascending.
         features: A row for each result, as wide as the served version; NaN is a missing value.
-        signals: For each result what was done with it; None where nothing is known.
+        signals: The feedback on each result; None without any.
         config_version: The configuration it was answered under.
     """
 
@@ -88,76 +86,58 @@ class ServedRequest:
     signals: tuple[Signals | None, ...]
     config_version: str = ""
 
-    @property
-    def labelled(self) -> int:
-        """Results with feedback."""
-        return sum(signals is not None for signals in self.signals)
-
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What there is to train on, and what was left out."""
+    """The requests to train on, and the counts of what was left out."""
 
     requests: tuple[ServedRequest, ...]
     left_out: Mapping[LeftOut, int]
     other_versions: Mapping[str, int]
 
     @property
+    def signals(self) -> list[Signals]:
+        """The feedback on each result that has any."""
+        return [signals for request in self.requests for signals in request.signals if signals is not None]
+
+    @property
     def labelled(self) -> int:
         """Results with feedback."""
-        return sum(request.labelled for request in self.requests)
+        return len(self.signals)
 
 
 @dataclass(slots=True)
 class FeedbackLog:
-    """Feedback as it is read: one entry for each result of a request."""
+    """Feedback as it is read, by request and address."""
 
     events: int = 0
     left_out: Counter[LeftOut] = field(default_factory=Counter)
+    by_request: dict[str, dict[str, Signals]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
-    _signals: dict[str, dict[str, Signals]] = field(default_factory=dict)
 
     def add(self, feedback: RankingFeedback, identity: str) -> None:
-        """Takes in one event.
-
-        Args:
-            feedback: What was done.
-            identity: Of the event; one that was read already counts no second time.
-        """
+        """Adds one event, unless its identity was read already."""
         if identity in self._seen:
             self.left_out[LeftOut.DUPLICATE_FEEDBACK] += 1
             return
         self._seen.add(identity)
         self.events += 1
-        self._signals.setdefault(feedback.request_id, {}).setdefault(feedback.url, Signals()).add(feedback)
-
-    def of(self, request_id: str) -> Mapping[str, Signals]:
-        """What was done with the results of a request, by address."""
-        return self._signals.get(request_id, {})
-
-    def beyond(self, request_ids: Iterable[str]) -> int:
-        """Events about any other request."""
-        known = set(request_ids)
-        others = (signals for request, signals in self._signals.items() if request not in known)
-        return sum(its.events for signals in others for its in signals.values())
+        self.by_request.setdefault(feedback.request_id, {}).setdefault(feedback.url, Signals()).add(feedback)
 
 
 @dataclass(slots=True)
 class ServedLog:
-    """Answers as they are read; of those nobody gave feedback on, nothing is kept."""
+    """Answers as they are read; those without feedback are not kept."""
 
     feedback: FeedbackLog
     events: int = 0
     left_out: Counter[LeftOut] = field(default_factory=Counter)
     _other_versions: Counter[str] = field(default_factory=Counter)
     _answered: dict[str, str] = field(default_factory=dict)
-    _seen: set[str] = field(default_factory=set)
     _requests: list[ServedRequest] = field(default_factory=list)
 
     def add(self, completed: RankingCompleted, identity: str, at: datetime | None = None) -> None:
-        """Takes in one event.
-
-        The first answer to a request is what its reader saw; a later one, of a replay for instance, is left out.
+        """Adds one event. The first answer to a request is the one its reader saw; a replay's comes later.
 
         Args:
             completed: The answer.
@@ -165,21 +145,21 @@ class ServedLog:
             at: When it was written, where the request does not say when it was made.
         """
         self.events += 1
-        signals = self.feedback.of(completed.request_id)
+        signals = self.feedback.by_request.get(completed.request_id)
         if not signals:
             return
-        if (first := self._answered.setdefault(completed.request_id, identity)) != identity:
-            self.left_out[LeftOut.LATER_ANSWER] += 1
-        elif identity in self._seen:
-            self.left_out[LeftOut.DUPLICATE_ANSWER] += 1
-        else:
-            self._seen.add(first)
+        first = self._answered.get(completed.request_id)
+        if first is None:
+            self._answered[completed.request_id] = identity
             self._take(completed, signals, at)
+        else:
+            self.left_out[LeftOut.DUPLICATE_ANSWER if first == identity else LeftOut.LATER_ANSWER] += 1
 
     def joined(self) -> Joined:
-        """Everything so far, by query and request, so that the order of reading decides nothing."""
+        """Everything so far, by query and request: the order of reading has no influence."""
         left_out = self.feedback.left_out + self.left_out
-        if unanswered := self.feedback.beyond(self._answered):
+        others = (its for request, its in self.feedback.by_request.items() if request not in self._answered)
+        if unanswered := sum(signals.events for its in others for signals in its.values()):
             left_out[LeftOut.UNKNOWN_REQUEST] = unanswered
         requests = tuple(sorted(self._requests, key=lambda request: (request.query, request.request_id)))
         return Joined(requests, dict(sorted(left_out.items())), dict(sorted(self._other_versions.items())))
@@ -196,26 +176,25 @@ class ServedLog:
         if names is None or any(len(result.features or ()) != len(names) for result in served):
             self.left_out[LeftOut.OTHER_VERSION] += 1
             self._other_versions[version] += 1
-        else:
-            served.sort(key=lambda result: result.rank)
-            request = ServedRequest(
-                request_id=completed.request_id,
-                query=completed.query,
-                at=_in_utc(completed.requested_at or at),
-                ranks=tuple(result.rank for result in served),
-                features=as_floats([result.features or () for result in served]),
-                signals=tuple(signals.get(result.url) for result in served),
-                config_version=completed.config_version,
-            )
-            if request.labelled:
-                self._requests.append(request)
+            return
+        served.sort(key=lambda result: result.rank)
+        request = ServedRequest(
+            request_id=completed.request_id,
+            query=completed.query,
+            at=_in_utc(completed.requested_at or at),
+            ranks=tuple(result.rank for result in served),
+            features=as_floats([result.features or () for result in served]),
+            signals=tuple(signals.get(result.url) for result in served),
+            config_version=completed.config_version,
+        )
+        if any(request.signals):
+            self._requests.append(request)
 
 
 def as_floats(rows: Sequence[Sequence[float | None]]) -> NDArray[np.float32]:
-    """Features as they travel, as a matrix in the 32 bits in which trees compare; what is missing is NaN."""
+    """Features as a matrix in the 32 bits in which trees compare; a missing value is NaN."""
     largest = np.finfo(np.float32).max
-    table = np.array([[np.nan if value is None else value for value in row] for row in rows], dtype=np.float64)
-    return np.clip(table, -largest, largest).astype(np.float32)
+    return np.clip(np.array(rows, dtype=np.float64), -largest, largest).astype(np.float32)
 
 
 def _in_utc(instant: datetime | None) -> datetime | None:
