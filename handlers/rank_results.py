@@ -1,9 +1,8 @@
-"""Which results answer a query best, why, and what may a model read of them?
+"""Ranks results by how well they answer a query, with reasons, and puts together what a model may read of them.
 
-In: ``RankingRequested``. Candidates come along, or the index is asked for them; then words, a judge, trees and
-diversity decide one after another, each of which may be switched off. Out: ``RankingCompleted``, with results, what
-every stage did, whether nothing is relevant, and a context of passages under trust labels. A result's score is its
-relevance. No judge sees trust (C-39): it decides between results of like relevance, and trees may weigh it.
+In: ``RankingRequested``. Candidates come along, or the index is searched; then words, a judge, trees and diversity
+decide one after another, each of which may be switched off. Out: ``RankingCompleted``, with results, a note of every
+stage, whether nothing is relevant, and a context of passages under trust labels. No judge sees trust (C-39).
 """
 
 from __future__ import annotations
@@ -22,13 +21,11 @@ from handlers.indexing.config import (
 )
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
-from handlers.ranking.candidate import Candidate
-from handlers.ranking.filters import BadFilter, fits, read_filters
+from handlers.ranking.candidates import Candidate, merge_hits, take_given
+from handlers.ranking.config import RankingSection
+from handlers.ranking.filters import BadFilter, fits, read_filters, search_for
 from handlers.ranking.judge import TASK, ask_judge
-from handlers.ranking.manifest import VERSION_PHASE_C
-from handlers.ranking.retrieval import merge_hits, search_for, take_given
-from handlers.ranking.sections import RankingSection
-from handlers.ranking.trees import RankingModel
+from handlers.ranking.model import VERSION_PHASE_C, RankingModel
 from handlers.ranking.underway import Begun, Underway
 from handlers.reasoning.context import context_of, language_of, order_sources, source_blocks
 from handlers.reasoning.sections import ReasoningSection
@@ -68,7 +65,7 @@ class RankResultsRules(Rules):
 
     @cached_property
     def stop_words(self) -> frozenset[str]:
-        """Words of a query that say nothing of its subject, in all languages."""
+        """Words without meaning for the subject of a query, in all languages."""
         return joined_words(self.patterns, "stop_words") | joined_words(self.patterns, "question_fillers")
 
     @cached_property
@@ -83,7 +80,7 @@ class RankResultsRules(Rules):
 
     @cached_property
     def compiled_sources(self) -> SourceRules:
-        """Lists, kinds and suffixes of sources, for the labels of candidates without a score."""
+        """The sources, for the labels of candidates without a score."""
         return source_rules_of(self.sources, self.source_tiers, self.source_rules)
 
     @cached_property
@@ -98,10 +95,10 @@ class RankResultsRules(Rules):
 
 
 def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome | Ask | Steps:
-    """Asks the index for candidates; where some came along, goes on with those that fit the filters (R-230, R-232).
+    """Searches the index; candidates that came along are filtered instead (R-230, R-232).
 
-    Filters that can't be meant, and a query without a word, are told in the note on the retrieval, with no results:
-    who asked waits for an answer, and would not see a dead letter.
+    Bad filters and a query without a word give no results and a note on the retrieval: the caller waits for an answer
+    and would not see a dead letter.
     """
     if request.candidates is None and fold(request.query):
         search = search_for(request, rules.ranking.retrieval)
@@ -113,10 +110,7 @@ def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome 
 def read_ranking(
     request: RankingRequested, replies: tuple[Reply, ...], rules: RankResultsRules
 ) -> Outcome | Ask | Steps:
-    """Goes on with what the index found, and then with what the judge said.
-
-    Who can't be asked now is asked again later; a judge's answer that failed is noted, and the order before it stands.
-    """
+    """Continues with the points of the index, and then with the judge's reply, which may have failed."""
     last = replies[-1]
     if isinstance(last, VectorsUnavailable):
         return Retry(RetryReason.UNAVAILABLE, last.detail)
@@ -129,7 +123,7 @@ def read_ranking(
 
 
 def _begin(request: RankingRequested, found: VectorsReply | None, rules: RankResultsRules) -> Begun:
-    # What counts words takes half a second to load, which no other handler's process should have to wait for.
+    # The dictionary of the tokenizer takes half a second to load: not for the processes of other handlers.
     from handlers.ranking.stages import weigh
 
     candidates, outcome, because = _candidates(request, found, rules)
@@ -141,10 +135,9 @@ def _begin(request: RankingRequested, found: VectorsReply | None, rules: RankRes
 def _candidates(
     request: RankingRequested, found: VectorsReply | None, rules: RankResultsRules
 ) -> tuple[tuple[Candidate, ...], StageOutcome, str]:
-    """What is to be ranked, and what the retrieval did; the filters hold for candidates that came along too."""
+    """The candidates, and the outcome of the retrieval with its reason."""
     section = rules.ranking.retrieval
     if not fold(request.query):
-        # Signs alone are like nothing, and so are all documents equally like them: their order would be chance.
         return (), StageOutcome.FAILED, "the query has no words"
     if found is not None:
         merged = merge_hits(found.hits, section)
@@ -152,7 +145,7 @@ def _candidates(
     filters = read_filters(request.filters)
     if isinstance(filters, BadFilter):
         return (), StageOutcome.FAILED, filters.detail
-    from handlers.ranking.intent import read_query
+    from handlers.ranking.query import read_query
 
     words = read_query(request.query, rules.ranking.intent, rules.stop_words).keywords
     came = request.candidates or ()
@@ -205,7 +198,7 @@ def _note(stage: StageName, outcome: StageOutcome, because: str) -> StageNote:
 
 
 def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Steps:
-    """The event; other work gets a turn between the sources of its context."""
+    """The event; yields to other work between the sources of its context."""
     from handlers.ranking import stages
 
     request, weighed = begun.request, begun.weighed
@@ -233,7 +226,7 @@ def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Ste
 def _context(
     query: str, results: tuple[RankedResult, ...], section: ReasoningSection
 ) -> Generator[None, None, tuple[str, StageNote]]:
-    """What a model may read of the results: passages under labels, the most trusted first (R-253, R-255)."""
+    """The passages for a model, under labels, the most trusted first (R-253, R-255)."""
     if not section.enabled:
         return "", _note(StageName.REASONING, StageOutcome.OFF, "reasoning.enabled is false")
     if not results:
@@ -251,7 +244,7 @@ def _context(
 
 
 def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsRules) -> RankedResult:
-    from handlers.ranking.explain import explain
+    from handlers.ranking.stages import explain
 
     place = standing.order[rank - 1]
     candidate = weighed.candidates[place]
@@ -276,7 +269,7 @@ def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsR
 
 
 def _label(candidate: Candidate, rules: RankResultsRules) -> TrustJudgment:
-    """The label of the score and of the source's tier, which is known or looked up by the host (C-36, C-41)."""
+    """The label by score and source tier, which is known or looked up by host (C-36, C-41)."""
     tier: int | None = candidate.trust.source_tier if candidate.trust is not None else None
     if tier is None:
         tier = source_at(candidate.url, None, candidate.site_name or "", rules.compiled_sources).tier
@@ -288,5 +281,5 @@ def _rounded(score: float | None) -> float | None:
 
 
 def _served(row: list[float]) -> tuple[float | None, ...]:
-    """What the trees were shown of a candidate, to the last bit; JSON knows no NaN, there it is null."""
+    """The features of a candidate, null for NaN."""
     return tuple(None if value != value else value for value in row)

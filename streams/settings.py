@@ -32,8 +32,8 @@ from handlers.indexing.config import (
 from handlers.listings.listing import ListingSection
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
-from handlers.ranking.sections import RankingSection
-from handlers.ranking.trees import ModelMismatchError, RankingModel
+from handlers.ranking.config import RankingSection
+from handlers.ranking.model import ModelMismatchError, RankingModel
 from handlers.reasoning.sections import ReasoningSection
 from handlers.relevance.sections import Domains, RelevanceGateSection
 from handlers.results.extraction import ExtractionSection

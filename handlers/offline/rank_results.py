@@ -21,8 +21,8 @@ def answer(facts: Mapping[str, Any]) -> str:
     """
     # Its dictionary takes a quarter of a second to load, and other tasks are judged without it.
     from handlers.ranking.bm25 import Corpus
-    from handlers.ranking.candidate import Candidate
-    from handlers.ranking.sections import Bm25Section
+    from handlers.ranking.candidates import Candidate
+    from handlers.ranking.config import Bm25Section
 
     passages = [
         Candidate(url="", title=passage["title"], text=passage["text"], passage="", position=place)

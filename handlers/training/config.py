@@ -7,7 +7,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from handlers.ranking.manifest import Phase
+from handlers.ranking.model import Phase
 from schemas.ranking import MAX_GRADE
 from schemas.rules import Section
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from handlers.ranking.manifest import FEATURES_OF
+from handlers.ranking.model import FEATURES_OF
 from schemas.ranking import RankingCompleted, RankingFeedback
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from handlers.ranking.manifest import OBJECTIVES, TOTAL_FEATURES_PHASE_C
+from handlers.ranking.model import OBJECTIVES, TOTAL_FEATURES_PHASE_C
 from handlers.training.config import TrainingSection
 from handlers.training.grade import Measures
 from handlers.training.join import MEANINGS

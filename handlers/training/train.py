@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from handlers.ranking.manifest import (
+from handlers.ranking.model import (
     FEATURES_OF,
     OBJECTIVES,
     TOTAL_FEATURES_PHASE_A,
@@ -26,8 +26,9 @@ from handlers.ranking.manifest import (
     VERSION_PHASE_C,
     Manifest,
     Phase,
+    RankingModel,
+    confidence_of,
 )
-from handlers.ranking.trees import RankingModel, confidence_of
 from handlers.training.config import TrainingSection
 from handlers.training.grade import (
     Difference,

@@ -13,9 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from handlers.ranking.manifest import OBJECTIVES
-from handlers.ranking.sections import features_config
-from handlers.ranking.trees import ModelMismatchError, RankingModel
+from handlers.ranking.config import features_config
+from handlers.ranking.model import OBJECTIVES, ModelMismatchError, RankingModel
 from handlers.training.join import MEANINGS
 from handlers.training.report import MEASURE_NAMES, figures, mixed, rows_of, told_of, write_card
 from handlers.training.train import Refusal, Trained, XgboostMissingError, train

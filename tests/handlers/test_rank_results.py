@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
-from handlers.ranking.sections import RankingSection
+from handlers.ranking.config import RankingSection
 from handlers.text.tokens import fold
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel, SearchVectors

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from handlers.ranking.manifest import VERSION_PHASE_C, Feature
+from handlers.ranking.model import VERSION_PHASE_C, Feature
 from schemas.ranking import RankingCompleted
 from streams.topology import HANDLERS, RANKING_COMPLETED, RANKING_FEEDBACK, RANKING_REQUESTED
 from tests.kafka.installation import Installation, Installing, install, installed, ran

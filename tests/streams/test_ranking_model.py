@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from handlers.ranking.manifest import NAMES
-from handlers.ranking.trees import ModelMismatchError, RankingModel
+from handlers.ranking.model import NAMES, ModelMismatchError, RankingModel
 from schemas.rules import Rules
 from streams.commands.doctor import check_trees
 from streams.commands.trial import HandlerTrial

@@ -19,9 +19,8 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from handlers.ranking.manifest import FEATURES_OF, OBJECTIVES, VERSION_PHASE_C, Feature, Manifest, Phase
-from handlers.ranking.sections import features_config
-from handlers.ranking.trees import RankingModel
+from handlers.ranking.config import features_config
+from handlers.ranking.model import FEATURES_OF, OBJECTIVES, VERSION_PHASE_C, Feature, Manifest, Phase, RankingModel
 from handlers.training.config import TrainingSection
 from handlers.training.grade import ndcg_at, reciprocal_rank
 from handlers.training.train import Grown, grow

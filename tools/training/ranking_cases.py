@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from handlers.ranking.manifest import TOTAL_FEATURES_PHASE_A, Feature
+from handlers.ranking.model import TOTAL_FEATURES_PHASE_A, Feature
 from handlers.training.grade import Group, normalized
 from handlers.training.join import as_floats
 from schemas.ranking import RankedResult, RankingCompleted

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.offline.rank_results import answer
+from handlers.ranking.config import RankingSection
 from handlers.ranking.judge import read_ranking_reply
-from handlers.ranking.sections import RankingSection
 from schemas.rules import Rules
 from tests.rules import shipped_rules
 

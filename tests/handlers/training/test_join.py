@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from handlers.ranking.manifest import VERSION_PHASE_A
+from handlers.ranking.model import VERSION_PHASE_A
 from handlers.training.join import FeedbackLog, LeftOut, ServedLog
 from schemas.ranking import RankingFeedback
 from tests.handlers.training.feedback import address, completed, row

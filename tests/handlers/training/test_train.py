@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from handlers.ranking.manifest import FEATURES_OF, VERSION_PHASE_A, VERSION_PHASE_C, Feature, Phase
+from handlers.ranking.model import FEATURES_OF, VERSION_PHASE_A, VERSION_PHASE_C, Feature, Phase
 from handlers.training.grade import compare, judged, measure, ordered_grades, split_groups
 from handlers.training.join import Joined, LeftOut
 from handlers.training.report import mixed, write_card

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handlers.ranking.manifest import Manifest
+from handlers.ranking.model import Manifest
 from streams.commands.train import TrainOptions, run_train
 from streams.ranking_model import read_ranking_model
 from streams.settings import load_settings

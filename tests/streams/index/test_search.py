@@ -13,9 +13,9 @@ import pytest
 
 from handlers.index_page import IndexPageRules
 from handlers.indexing.points import document_id_of, points_of
+from handlers.ranking.candidates import merge_hits
+from handlers.ranking.config import RetrievalSection
 from handlers.ranking.filters import read_filters
-from handlers.ranking.retrieval import merge_hits
-from handlers.ranking.sections import RetrievalSection
 from schemas.needs import IndexDocument, SearchFilters, SearchVectors
 from schemas.pages import ScoredPage, TrustFeatures
 from schemas.queries import RankingFilters

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from handlers.ranking.candidate import Candidate
-from handlers.ranking.manifest import TOTAL_FEATURES_PHASE_A
-from handlers.ranking.sections import RankingSection
+from handlers.ranking.candidates import Candidate
+from handlers.ranking.config import RankingSection
+from handlers.ranking.model import TOTAL_FEATURES_PHASE_A
 from handlers.ranking.stages import after_judge, after_trees, skip_judge, weigh
 from schemas.llm import LlmCall
 from schemas.ranking import StageOutcome

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from handlers.rank_results import RankResultsRules
-from handlers.ranking.candidate import Candidate
-from handlers.ranking.explain import explain
-from handlers.ranking.sections import RankingSection
-from handlers.ranking.stages import Standing, Weighed, after_diversity, after_judge, after_trees, weigh
+from handlers.ranking.candidates import Candidate
+from handlers.ranking.config import RankingSection
+from handlers.ranking.stages import Standing, Weighed, after_diversity, after_judge, after_trees, explain, weigh
 from schemas.llm import LlmCall
 from schemas.replies import ModelReply
 from tests.handlers.ranking.models import generated_model

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from handlers.index_page import IndexPageRules
 from handlers.indexing.points import points_of
 from handlers.rank_results import RankResultsRules
-from handlers.ranking.retrieval import BadFilter, merge_hits, search_for, take_given
-from handlers.ranking.sections import RetrievalSection
+from handlers.ranking.candidates import excerpt, merge_hits, take_given
+from handlers.ranking.config import RetrievalSection
+from handlers.ranking.filters import BadFilter, search_for
 from schemas.needs import SearchFilters, SearchVectors
 from schemas.queries import CandidateTrust, RankingCandidate, RankingRequested
 from schemas.replies import VectorHit
@@ -242,3 +243,25 @@ def test_a_given_result_without_text_shows_its_summary() -> None:
 
 def test_no_given_result_is_left_out() -> None:
     assert len(take_given([given_one(f"https://a.example/{n}") for n in range(200)], SECTION)) == 200
+
+
+def test_a_short_text_is_shown_whole_and_one_without_the_words_from_its_beginning() -> None:
+    assert excerpt("Short.", ("long",), 100) == "Short."
+    text = "".join(f"Sentence {number}. " for number in range(100))
+    assert excerpt(text, ("absent",), 50) == text[:50]
+    assert excerpt(text, (), 50) == text[:50]
+
+
+def test_the_part_with_the_most_of_the_words_is_shown_and_the_first_of_such() -> None:
+    filler = "Nothing is said of it here. " * 20
+    text = f"{filler}A boat. {filler}The boat race starts. {filler}A boat race again."
+    assert excerpt(text, ("boat", "race"), 60).startswith("The boat race starts.")
+    chinese = "今天天氣晴朗適合出門。" * 30 + "立法院今天通過預算案。" + "明天有雨。" * 30
+    assert "立法院今天通過預算案" in excerpt(chinese, ("立法院", "預算"), 40)
+
+
+@given(text=st.text(max_size=300), words=st.lists(st.text(min_size=1, max_size=3), max_size=5), most=st.integers(1, 80))
+def test_an_excerpt_is_a_part_of_its_text(text: str, words: list[str], most: int) -> None:
+    part = excerpt(text, words, most)
+    assert part in text
+    assert len(part) <= most

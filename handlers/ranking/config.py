@@ -1,4 +1,4 @@
-"""The section ``ranking`` of ``config/ranking.yaml``: which stages a query goes through, and by which numbers."""
+"""The section ``ranking`` of ``config/ranking.yaml``."""
 
 from __future__ import annotations
 
@@ -16,18 +16,12 @@ MOST_CANDIDATES = 200
 
 
 class RetrievalSection(Section):
-    """How candidates are brought home."""
+    """How candidates are retrieved."""
 
     points: int = Field(ge=1, le=2000, description="Points of the index that are asked for, several of a document.")
-    documents: int = Field(
-        ge=0, le=MOST_CANDIDATES, description="Documents that they have to be of, or more points are asked for."
-    )
-    most_points: int = Field(
-        ge=1, le=10_000, description="Points that are asked for at most, where they are of too few documents."
-    )
-    candidates: int = Field(
-        ge=1, le=MOST_CANDIDATES, description="Documents that are left of them, whose words are counted."
-    )
+    documents: int = Field(ge=0, le=MOST_CANDIDATES, description="Documents below which more points are asked for.")
+    most_points: int = Field(ge=1, le=10_000, description="Points that are asked for at most.")
+    candidates: int = Field(ge=1, le=MOST_CANDIDATES, description="Documents of these points that are ranked.")
     passages: int = Field(ge=1, le=20, description="Best points of a document whose texts are ranked together.")
     max_characters: int = Field(ge=100, le=50_000, description="Of a candidate's text that is ranked.")
 
@@ -39,9 +33,9 @@ class Bm25Section(Section):
     candidates: int = Field(
         ge=1, le=MOST_CANDIDATES, description="Documents that go on to the later stages, the best of both scores."
     )
-    k1: float = Field(gt=0, le=5, description="How soon more of the same word stops counting.")
-    b: float = Field(ge=0, le=1, description="How much long texts are held against themselves.")
-    floor: float = Field(ge=0, le=1, description="What one occurrence of a word counts at least, of at most 1.")
+    k1: float = Field(gt=0, le=5, description="How fast further occurrences of a word count less.")
+    b: float = Field(ge=0, le=1, description="How much the length of a text lowers its score.")
+    floor: float = Field(ge=0, le=1, description="What one occurrence of a word counts at least; 1 is the most.")
     others: int = Field(
         ge=0, le=100_000, description="Documents without any of the words that are assumed beside the candidates."
     )
@@ -49,46 +43,27 @@ class Bm25Section(Section):
     weight: float = Field(ge=0, le=1, description="Of BM25 in the fused score; the retriever's scores have the rest.")
     keyword_boost: float = Field(ge=0, le=1, description="Added for all of the query's keywords in the title.")
     neighbour_boost: float = Field(
-        ge=0, le=1, description="Added where all neighbouring words of a query without quotes stand together."
+        ge=0, le=1, description="Added where all neighbouring words of a query without quotes are adjacent."
     )
-    phrase_boost: float = Field(ge=0, le=1, description="Added where all quoted phrases stand word for word.")
+    phrase_boost: float = Field(ge=0, le=1, description="Added where all quoted phrases occur word for word.")
     exact_title_boost: float = Field(ge=0, le=2, description="Added where the title is what was asked for.")
     temporal_boost: float = Field(ge=0, le=1, description="Added for a document of today where the query wants news.")
     half_life_days: float = Field(gt=0, description="After which half of it is left.")
-    repetition_least: float = Field(
-        ge=0, le=1, description="Share of a text that repeats words of the query, from which it costs."
-    )
-    repetition_full: float = Field(ge=0, le=1, description="Share from which it costs all of repetition_cost.")
-    repetition_cost: float = Field(
-        ge=0, le=1, description="Share of its score that a text loses at most that repeats the query."
-    )
-
-
-class IntentPoints(Section):
-    """What each sign of an intent counts; the greater sum decides, and of equal ones neither."""
-
-    quoted: int = Field(ge=0, le=10, description="For one thing: a phrase in quotation marks.")
-    number: int = Field(ge=0, le=10, description="For one thing: a number.")
-    name: int = Field(ge=0, le=10, description="For one thing: a name.")
-    title: int = Field(ge=0, le=10, description="For one thing: written as a title.")
-    specific_word: int = Field(ge=0, le=10, description="For one thing: one of specific_words.")
-    long: int = Field(ge=0, le=10, description="For one thing: long_words words or more.")
-    very_long: int = Field(ge=0, le=10, description="For one thing: very_long_words words or more, instead of long.")
-    exploratory_word: int = Field(ge=0, le=10, description="For an overview: one of exploratory_words.")
-    short: int = Field(ge=0, le=10, description="For an overview: short_words words or less, and no other sign.")
+    repetition_least: float = Field(ge=0, le=1, description="Share of repeated query words from which a text loses.")
+    repetition_full: float = Field(ge=0, le=1, description="Share from which it loses all of repetition_cost.")
+    repetition_cost: float = Field(ge=0, le=1, description="Share of its score that such a text loses at most.")
 
 
 class IntentSection(Section):
-    """What tells one intent from the other; words in all languages at once."""
+    """Word lists and lengths that tell the intent of a query, in all languages at once."""
 
-    specific_words: tuple[str, ...] = Field(description="Words of who wants one thing.")
-    exploratory_words: tuple[str, ...] = Field(description="Words of who wants an overview.")
-    temporal_words: tuple[str, ...] = Field(description="Words of who wants what is new.")
+    specific_words: tuple[str, ...] = Field(description="Words that ask for one thing.")
+    exploratory_words: tuple[str, ...] = Field(description="Words that ask for an overview.")
+    temporal_words: tuple[str, ...] = Field(description="Words that ask for news.")
     question_words: tuple[str, ...] = Field(description="Words that begin a question.")
     long_words: int = Field(ge=1, description="Words from which a query is long, and so specific.")
-    very_long_words: int = Field(ge=1, description="Words from which a query is very long.")
     short_words: int = Field(ge=1, description="Words up to which a query is short, and so exploratory.")
-    points: IntentPoints = Field(description="What each sign counts.")
+    outweighs: int = Field(ge=0, description="Signs of a specific query that one of exploratory_words outweighs.")
 
 
 class ModelRankingSection(Section):
@@ -120,7 +95,7 @@ class TreesSection(Section):
 
 
 class MmrSection(Section):
-    """Maximal marginal relevance: how much likeness to what stands above costs (Carbonell and Goldstein 1998)."""
+    """Maximal marginal relevance: how much likeness to results above costs (Carbonell and Goldstein 1998)."""
 
     enabled: bool = Field(description="Whether results are diversified (R-257).")
     specific: float = Field(ge=0, le=1, description="Weight of relevance for SPECIFIC queries; likeness has the rest.")
@@ -132,12 +107,12 @@ class MmrSection(Section):
 
 
 class RankingSection(Section):
-    """The whole of it."""
+    """The ``ranking`` section."""
 
     limit: int = Field(ge=1, le=MAX_RESULTS, description="Results where the request names no number.")
-    retrieval: RetrievalSection = Field(description="How candidates are brought home.")
+    retrieval: RetrievalSection = Field(description="How candidates are retrieved.")
     bm25: Bm25Section = Field(description="BM25 and fusion.")
-    intent: IntentSection = Field(description="What tells intents apart.")
+    intent: IntentSection = Field(description="Signs of the intent of a query.")
     model_ranking: ModelRankingSection = Field(description="Ranking by a language model.")
     trees: TreesSection = Field(description="Re-ranking by trees.")
     trust: TrustSection = Field(description="Trust between results of like relevance.")
@@ -152,19 +127,12 @@ class RankingSection(Section):
             raise ValueError("retrieval.points has to be at most retrieval.most_points")
         if self.bm25.repetition_least >= self.bm25.repetition_full:
             raise ValueError("bm25.repetition_least has to be less than bm25.repetition_full")
-        intent = self.intent
-        if not intent.short_words < intent.long_words <= intent.very_long_words:
-            raise ValueError(
-                "intent.short_words has to be less than long_words, and that not more than very_long_words"
-            )
+        if self.intent.short_words >= self.intent.long_words:
+            raise ValueError("intent.short_words has to be less than intent.long_words")
         return self
 
 
 def features_config(ranking: RankingSection) -> str:
-    """Hash of what features are made by: a model that was trained under another one sees other numbers.
-
-    Args:
-        ranking: The configuration; of it ``bm25``, ``intent`` and ``mmr`` count.
-    """
+    """Hash of the sections that features depend on: ``bm25``, ``intent`` and ``mmr``."""
     parts = ranking.model_dump(mode="json", include={"bm25", "intent", "mmr"})
     return sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:12]

@@ -16,9 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from handlers.ranking.manifest import FEATURES_OF, NAMES, VERSION_PHASE_A, Manifest, Phase
-from handlers.ranking.sections import features_config
-from handlers.ranking.trees import ModelMismatchError, RankingModel, confidence_of
+from handlers.ranking.config import features_config
+from handlers.ranking.model import (
+    FEATURES_OF,
+    NAMES,
+    VERSION_PHASE_A,
+    Manifest,
+    ModelMismatchError,
+    Phase,
+    RankingModel,
+    confidence_of,
+)
 from schemas.rules import Rules
 from streams.settings import load_settings
 from tests.handlers.ranking.models import generated_model, generated_rows, grown_text, manifest_of
@@ -156,43 +164,6 @@ def trees_of(learner: dict[str, Any]) -> Any:
     return learner["gradient_booster"]["model"]["trees"]
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (lambda it: it.pop("gradient_booster"), "is not whole"),
-        (lambda it: it["gradient_booster"]["model"].pop("trees"), "is not whole"),
-        (lambda it: it["gradient_booster"].update(model=None), "is not whole"),
-        (lambda it: trees_of(it).pop(), "holds 19 trees and says that it has 20"),
-        (lambda it: it["gradient_booster"]["model"].update(tree_info=[0] * 3), "deals its trees"),
-        (lambda it: it["gradient_booster"]["model"].update(iteration_indptr=[0, 7]), "counts its rounds"),
-        (lambda it: it["gradient_booster"].update(name="dart"), "holds 'dart', and only gbtree is read"),
-        (lambda it: it["learner_model_param"].update(num_class="3"), "gives a result several scores"),
-        (lambda it: trees_of(it)[2].update(id=99), "damaged tree 2"),
-        (
-            lambda it: trees_of(it)[2]["left_children"].__setitem__(0, 99_999),
-            "tree 2: node 0 of .* has the child 99999",
-        ),
-        (lambda it: trees_of(it)[2]["right_children"].__setitem__(0, 0), "has the child 0"),
-        (lambda it: trees_of(it)[2]["right_children"].__setitem__(0, -1), "has the child -1"),
-        (lambda it: trees_of(it)[2]["left_children"].__setitem__(0, 1.5), "has the child 1.5"),
-        (lambda it: trees_of(it)[2]["split_indices"].__setitem__(0, 41), "splits on feature 41 of 41"),
-        (lambda it: trees_of(it)[2]["split_indices"].__setitem__(0, -1), "splits on feature -1 of 41"),
-        (lambda it: trees_of(it)[2]["split_type"].__setitem__(0, 1), "splits on categories"),
-        (lambda it: trees_of(it)[2].update(base_weights=["x"]), "base_weights has 1 entries"),
-        (lambda it: trees_of(it)[2]["base_weights"].__setitem__(0, "x"), "base_weights holds what is no number"),
-        (lambda it: trees_of(it)[2]["split_conditions"].__setitem__(0, float("nan")), "split_conditions holds what is"),
-        (lambda it: trees_of(it)[2]["tree_param"].update(num_nodes="0"), "damaged tree 2"),
-    ],
-)
-def test_damaged_trees_are_refused_before_xgboost_sees_them(
-    change: Callable[[dict[str, Any]], object], told: str
-) -> None:
-    """It would end the process, go round for ever, or say nothing until the first query."""
-    text = damaged(change)
-    with pytest.raises(ModelMismatchError, match=told):
-        RankingModel(manifest=manifest_of(text), model=text)
-
-
 def test_json_that_is_nested_too_deeply_is_refused() -> None:
     text = "[" * 100_000
     with pytest.raises(ModelMismatchError, match="is not the JSON that XGBoost's save_model writes"):
@@ -233,7 +204,7 @@ def test_other_numbers_of_what_features_are_made_of_are_told() -> None:
 
 def test_a_model_is_read_without_numpy_and_xgboost() -> None:
     """Settings hold a model; most commands never ask it, and their start must not cost what these two cost."""
-    program = "import sys, handlers.ranking.trees; sys.exit(bool({'numpy', 'xgboost'} & sys.modules.keys()))"
+    program = "import sys, handlers.ranking.model; sys.exit(bool({'numpy', 'xgboost'} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handlers.ranking.intent import detect_intent, read_query
-from handlers.ranking.sections import RankingSection
+from handlers.ranking.config import RankingSection
+from handlers.ranking.query import detect_intent, read_query
 from schemas.ranking import Intent
 from schemas.rules import Rules
 from tests.rules import shipped_rules
@@ -107,8 +107,7 @@ def test_any_query_can_be_read(text: str) -> None:
     assert bool(query.keywords) == bool(query.tokens)
 
 
-def test_what_signs_count_is_configured() -> None:
+def test_how_much_an_overview_outweighs_is_configured() -> None:
     asked = 'overview of "copper mines"'
     assert detect_intent(asked, SECTION).intent is Intent.EXPLORATORY
-    counted = SECTION.points.model_copy(update={"exploratory_word": 1})
-    assert detect_intent(asked, SECTION.model_copy(update={"points": counted})).intent is Intent.SPECIFIC
+    assert detect_intent(asked, SECTION.model_copy(update={"outweighs": 0})).intent is Intent.SPECIFIC
