@@ -15,7 +15,8 @@ from handlers.html.reading import PageReadingSection
 from handlers.html.snippet import SourcePage, begin, extract_snippet
 from handlers.offline.judge_relevance import UNDECIDED
 from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts, cleaned, render
+from handlers.prompts.template import Prompts, render
+from handlers.prompts.untrusted import cleaned
 from handlers.relevance.passages import Passage, Passages
 from handlers.relevance.progress import go_on, settled
 from handlers.relevance.sections import RelevanceGateSection

@@ -34,7 +34,7 @@ from handlers.text.moments import MomentReader
 from handlers.text.patterns import Patterns, joined_words
 from handlers.text.tokens import fold
 from handlers.trust.labels import Thresholds, TrustJudgment, label_for
-from handlers.trust.tiers import SourceRules
+from handlers.trust.sources import SourceRules
 from schemas.needs import Ask
 from schemas.outcome import Emit, Outcome, Retry, RetryReason, Steps
 from schemas.queries import RankingRequested

@@ -27,7 +27,7 @@ from handlers.claims.wording import (
     ready,
     sentences_of,
 )
-from handlers.prompts.template import cleaned
+from handlers.prompts.untrusted import cleaned
 from schemas.rules import Section
 
 _MOST_CHARACTERS = 20_000

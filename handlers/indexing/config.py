@@ -1,6 +1,6 @@
 """The sections of ``config/config_indexing.yaml``: sources, points of the trust score, tiers, labels, points.
 
-They are pydantic models; ``handlers.trust``, which needs the standard library only, reads the plain values made here.
+They are pydantic models; ``source_rules_of`` makes the plain values that ``handlers.trust.sources`` reads.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from handlers.html.links import host_of, registered_domain
 from handlers.indexing.chunks import ChunkUnit
 from handlers.trust.labels import LABELS, TIERS, Label, Thresholds, Tier
-from handlers.trust.tiers import (
+from handlers.trust.sources import (
     SELF_PUBLISHED,
     ListedSource,
     Source,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handlers.html.detail import Detail
 from handlers.html.encoding import page_bytes
-from handlers.prompts.template import cleaned
+from handlers.prompts.untrusted import cleaned
 from handlers.relevance.progress import go_on, settled
 from schemas.extraction import ExtractionNeeded
 from schemas.relevance import (

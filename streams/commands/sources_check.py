@@ -12,7 +12,7 @@ from handlers.html.links import host_of, registered_domain
 from handlers.indexing.config import source_at
 from handlers.score_page import ScorePageRules
 from handlers.trust.labels import label_of
-from handlers.trust.tiers import ListedSource, Source, SourceRules, host_suffixes, suffix_forms
+from handlers.trust.sources import ListedSource, Source, SourceRules, host_suffixes, suffix_forms
 from streams.commands.tables import plain_table, table_console
 from streams.settings import Settings
 
