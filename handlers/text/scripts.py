@@ -1,6 +1,6 @@
-"""Scripts that put no blanks between words, by their Unicode properties: the one definition for all handlers.
+r"""Scripts that put no blanks between words, by their Unicode properties: the one definition for all handlers.
 
-The names in capitals are insides of a character class for expressions of the ``regex`` library, which knows ``\\p``.
+The names in capitals are insides of a character class for expressions of the ``regex`` library, which knows ``\p``.
 """
 
 from __future__ import annotations

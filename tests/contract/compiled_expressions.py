@@ -1,9 +1,9 @@
 """Prints the regular expressions that Assay compiles, one JSON object a line.
 
-It runs as a program (``python -m tests.contract.compiled_expressions``), because it hooks ``re`` and ``regex`` before it
-imports the first module. It imports all modules, lets the handlers decide on the golden examples, and calls the functions that
-compile an expression when it is first needed. A call of them with a computed pattern that was not reached is printed
-without its pattern.
+It runs as a program (``python -m tests.contract.compiled_expressions``), because it hooks ``re`` and ``regex`` before
+it imports the first module. It imports all modules, lets the handlers decide on the golden examples, and calls the
+functions that compile an expression when it is first needed. A call of them with a computed pattern that was not
+reached is printed without its pattern.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _call_cached() -> None:
 
 
 def _calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
-    """The calls of functions of ``re`` and ``regex`` that take an expression, each with the name of what it is assigned to or in."""
+    """The calls that take an expression, each with the name of what it is assigned to or in."""
 
     def within(node: ast.AST, name: str) -> Iterator[tuple[str, ast.Call]]:
         for child in ast.iter_child_nodes(node):
