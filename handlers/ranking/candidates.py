@@ -18,11 +18,10 @@ from handlers.indexing.points import SUMMARY
 from handlers.ranking.config import RetrievalSection
 from handlers.text.day_order import origin_of
 from handlers.text.moments import MomentReader, iso_text, stated_moment
+from handlers.text.sentences import sentence_ends, sentences
 from schemas.queries import CandidateTrust, RankingCandidate, cts_score_of
 from schemas.replies import VectorHit
 
-_SENTENCE_END = re.compile(r"(?<=[。！？；])|(?<=[.!?…])\s+|\n+")
-_EXCERPT_START = re.compile(r"[.!?]\s+|[。！？]|\n+")
 _WIDE_SPACE = re.compile(r"\s{2,}|[^\S \n]")
 """White space that is not yet one blank or one line break: most of it is, and a text has some of it at every word."""
 _NO_SPACE = ("。", "！", "？", "；")
@@ -176,9 +175,8 @@ def excerpt(text: str, words: Sequence[str], most: int) -> str:
             start, best, first = begin, met, places[left][0]
     if start:
         # From the beginning of a sentence on, where one begins before the first of the words.
-        ends = [found.end() for found in _EXCERPT_START.finditer(text, start, first)]
-        start = ends[-1] if ends else start
-    return text[start : start + most]
+        start += max(sentence_ends(text[start:first]), default=0)
+    return text[start : start + most].lstrip()
 
 
 def _places(folded: str, words: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -244,8 +242,8 @@ def _distinct(passages: Iterable[str], section: RetrievalSection) -> list[str]:
     seen: set[str] = set()
     distinct: list[str] = []
     for passage in passages:
-        sentences = (" ".join(part.split()) for part in _SENTENCE_END.split(passage[: section.max_characters]))
-        fresh = [sentence for sentence in sentences if sentence and sentence not in seen]
+        cut = (" ".join(found.split()) for found in sentences(passage[: section.max_characters]))
+        fresh = [sentence for sentence in cut if sentence not in seen]
         if fresh:
             # Chinese sentences have no space between them.
             spaced = (sentence if sentence.endswith(_NO_SPACE) else sentence + " " for sentence in fresh)
