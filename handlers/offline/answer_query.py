@@ -8,16 +8,14 @@ page of less trust silences it. Every quoted sentence occurs in its source word 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from handlers.claims.wording import cut
 from handlers.html.main_text import count_words
+from handlers.text.sentences import sentences
 from handlers.trust.labels import LABELS
 
-_ENDS_IN_DAY = re.compile(r"(?<!\d)\d{1,2}\.$")
 _QUESTION_MARKS = ("?", "？")
 
 
@@ -133,22 +131,10 @@ def _without_heading(passage: str, title: str) -> str:
 
 def _sentences(passage: str, longest: int, least_words: int) -> Iterator[str]:
     """Sentences of a passage that can be shown whole. A question answers nothing."""
-    for raw in _whole(cut(passage)):
+    for raw in sentences(passage):
         text = _on_one_line(raw)
         if len(text) <= longest and count_words(text) >= least_words and not text.endswith(_QUESTION_MARKS):
             yield text
-
-
-def _whole(parts: Iterable[str]) -> Iterator[str]:
-    """Sentences that were cut behind the number of a day, as in "am 1. Mai", are joined."""
-    held = ""
-    for part in parts:
-        held += part
-        if not _ENDS_IN_DAY.search(part):
-            yield held
-            held = ""
-    if held:
-        yield held
 
 
 def _on_one_line(text: str) -> str:
