@@ -174,7 +174,7 @@ def _contestants(some: Sequence[Judge], pairs: list[Pair]) -> list[tuple[str, Sc
 
 def _pronouns(claim: str, source: str, section: ClaimWording) -> float:
     features = features_of(claim, source, section)
-    return 0.0 if features is None else features.gaps.count("pronoun") + features.counts["resolved_pronoun"]
+    return 0.0 if features is None else features.gaps.count("pronoun") + features.counts.get("resolved_pronoun", 0.0)
 
 
 def _cells(scores: Sequence[tuple[float, float]], asked: int) -> list[str]:
