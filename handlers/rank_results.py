@@ -8,6 +8,7 @@ relevance. No judge sees trust (C-39): it decides between results of like releva
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,6 @@ from handlers.ranking.manifest import VERSION_PHASE_C
 from handlers.ranking.retrieval import merge_hits, search_for, take_given
 from handlers.ranking.sections import RankingSection
 from handlers.ranking.trees import RankingModel
-from handlers.ranking.underway import Begun, Underway
 from handlers.reasoning.context import context_of, language_of, order_sources, source_blocks
 from handlers.reasoning.sections import ReasoningSection
 from handlers.text.details import compile_details
@@ -90,10 +90,14 @@ class RankResultsRules(Rules):
         """Reads the dates of candidates that come along."""
         return MomentReader(compile_details(tuple(self.patterns.values())))
 
-    @cached_property
-    def underway(self) -> Underway:
-        """Queries that wait for a judge."""
-        return Underway()
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A query before the judge is asked: the note of the retrieval, and the candidates with their words and vectors."""
+
+    request: RankingRequested
+    retrieved: StageNote
+    weighed: Weighed
 
 
 def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome | Ask | Steps:
@@ -110,7 +114,7 @@ def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome 
 
 
 def read_ranking(
-    request: RankingRequested, replies: tuple[Reply, ...], rules: RankResultsRules
+    request: RankingRequested, replies: tuple[Reply, ...], rules: RankResultsRules, begun: Begun | None = None
 ) -> Outcome | Ask | Steps:
     """Goes on with what the index found, and then with what the judge said.
 
@@ -123,8 +127,7 @@ def read_ranking(
         return Retry(RetryReason.UNAVAILABLE, last.detail, last.after_seconds)
     reply = last if isinstance(last, ModelReply | ModelFailed) else None
     found = next((reply for reply in replies if isinstance(reply, VectorsReply)), None)
-    begun = rules.underway.take(request, found) or _begin(request, found, rules)
-    return _go_on(begun, reply, rules)
+    return _go_on(begun or _begin(request, found, rules), reply, rules)
 
 
 def _begin(request: RankingRequested, found: VectorsReply | None, rules: RankResultsRules) -> Begun:
@@ -134,7 +137,7 @@ def _begin(request: RankingRequested, found: VectorsReply | None, rules: RankRes
     candidates, outcome, because = _candidates(request, found, rules)
     limit = request.limit or rules.ranking.limit
     weighed = weigh(request.query, candidates, request.requested_at, rules.ranking, rules.stop_words, limit)
-    return Begun(request, found, _note(StageName.RETRIEVAL, outcome, because), weighed)
+    return Begun(request, _note(StageName.RETRIEVAL, outcome, because), weighed)
 
 
 def _candidates(
@@ -182,12 +185,12 @@ def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResu
             standing, StageOutcome.SKIPPED, f"the trees are sure without it, their confidence is {sure:.3g}"
         )
     else:
-        rules.underway.keep(begun)
         shown = [weighed.candidates[place] for place in standing.order[: section.model_ranking.candidates]]
         return Ask(
             ask_judge(
                 shown, weighed.query, rules.prompts[TASK], rules.model_tasks[TASK], section.model_ranking, section.bm25
-            )
+            ),
+            begun,
         )
     standing = stages.after_trees(weighed, standing, section.trees, model)
     standing = stages.after_trust(weighed, standing, section.trust)
