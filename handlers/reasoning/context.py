@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from handlers.html.links import host_of
 from handlers.prompts.template import Block, cleaned, in_blocks, nonce_over
 from handlers.reasoning.sections import ReasoningSection, RoleSection
+from handlers.text.scripts import is_chinese
 from handlers.trust.forgery import fit_to_show
 from handlers.trust.labels import LABELS, Label, Language, plain_name, source_line, source_name
 from handlers.trust.lookalikes import seen
 from schemas.ranking import RankedResult
 
 _MAX_LINE_CHARACTERS = 300
-_HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
-_KANA_OR_HANGUL = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
 _HOST = re.compile(r"[\w.:\[\]-]+")
 _FIELDS = {
     "zh": ("網站：", "標題：", "日期：", "內容："),
@@ -85,7 +84,7 @@ def language_of(query: str, section: ReasoningSection) -> Language:
     """
     if section.language != "auto":
         return section.language
-    return "zh" if _HAN.search(query) and not _KANA_OR_HANGUL.search(query) else "en"
+    return "zh" if is_chinese(query) else "en"
 
 
 def write_context(sources: Sequence[Source], language: Language, section: ReasoningSection) -> str:

@@ -12,8 +12,8 @@ KANA = r"\p{InHiragana}\p{InKatakana}"
 HANGUL = r"\p{Hangul}"
 CJK = HAN + KANA + HANGUL
 
-HAN_SIGN = regex.compile(f"[{HAN}]")
-KANA_SIGN = regex.compile(f"[{KANA}]")
+HAN_RUN = regex.compile(f"[{HAN}]+")
+_KANA_OR_HANGUL = regex.compile(f"[{KANA}{HANGUL}]")
 CJK_SIGN = regex.compile(f"[{CJK}]")
 CJK_RUN = regex.compile(f"[{CJK}]+")
 
@@ -24,7 +24,16 @@ def has_han(text: str) -> bool:
     >>> has_han("Tokyo 東京"), has_han("ひらがな")
     (True, False)
     """
-    return not text.isascii() and HAN_SIGN.search(text) is not None
+    return not text.isascii() and HAN_RUN.search(text) is not None
+
+
+def is_chinese(text: str) -> bool:
+    """Whether a text has Chinese characters and none of Japanese or Korean only.
+
+    >>> is_chinese("東京 2024"), is_chinese("東京の雨")
+    (True, False)
+    """
+    return has_han(text) and _KANA_OR_HANGUL.search(text) is None
 
 
 def has_cjk(text: str) -> bool:
