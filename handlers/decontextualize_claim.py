@@ -9,7 +9,6 @@ of our own.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 from handlers.claims.judgment import TASK, Setting, Verdict, converse, utterance_id_of
 from handlers.claims.quality import band_of, exclusion_of, quality_of
@@ -43,14 +42,13 @@ class DecontextualizeClaimRules(Rules):
     @cached_property
     def setting(self) -> Setting:
         """What the conversation with the judge is held under."""
-        signs: dict[str, Any] = self.claims.signs.model_dump(mode="json")
         return Setting(
             template=self.prompts[TASK],
             task=self.model_tasks[TASK],
             tools=self.tools.agent_tool_mappings.get(ROLE, ()),
             section=self.claims,
             most_tries=self.processing.retries.max_attempts,
-            signs=signs,
+            wording=self.claims.wording.model_dump(mode="json"),
         )
 
 

@@ -69,15 +69,23 @@ class _Opinion:
     refinements: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Assessed:
+    """A batch with its distinct results, their rubric, and what follows from it without a judge."""
+
+    batch: RetrievalBatch
+    found: Assessment
+    own: _Opinion
+
+
 def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcome | Ask:
     """Asks a judge how good the results are; no results are 0 and worth no call (R-103).
 
     The judge sees the goal, the required fields, the distinct results and the rubric, in this order (R-082, R-102).
     Results that are no content, such as "not found", are left out.
     """
-    batch = _read(batch, rules)
-    found = assess(batch, rules.search_evaluation, rules.reader)
-    own = _opinion_of(found, rules.search_evaluation)
+    assessed = _assess(batch, rules)
+    batch, found, own = assessed.batch, assessed.found, assessed.own
     if not batch.retrieved_content:
         return _verdict(batch, rules, found, own, SearchScoreSource.RUBRIC, SearchOutcome.NO_RESULTS)
     template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
@@ -102,21 +110,24 @@ def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcom
         ),
     }
     return Ask(
-        AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA)
+        AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA),
+        assessed,
     )
 
 
 def read_search(
-    batch: RetrievalBatch, replies: tuple[ModelReply | ModelFailed | ModelUnavailable, ...], rules: EvaluateSearchRules
+    batch: RetrievalBatch,
+    replies: tuple[ModelReply | ModelFailed | ModelUnavailable, ...],
+    rules: EvaluateSearchRules,
+    assessed: _Assessed | None = None,
 ) -> Outcome:
     """Goes on with what the judge said. An outage decides nothing; a failed or malformed answer leaves the rubric."""
     reply = replies[-1]
     if isinstance(reply, ModelUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
     section = rules.search_evaluation
-    batch = _read(batch, rules)
-    found = assess(batch, section, rules.reader)
-    own = _opinion_of(found, section)
+    assessed = assessed or _assess(batch, rules)
+    batch, found, own = assessed.batch, assessed.found, assessed.own
     rubric, model = SearchScoreSource.RUBRIC, SearchScoreSource.MODEL
     if isinstance(reply, ModelFailed):
         return _verdict(batch, rules, found, own, rubric, SearchOutcome.FAILED, reply.call)
@@ -154,6 +165,12 @@ def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
         if rules.refusals.why_no_content((found.title or "",), found.content, found.url) is None:
             read.append(found)
     return batch.model_copy(update={"retrieved_content": tuple(read)})
+
+
+def _assess(batch: RetrievalBatch, rules: EvaluateSearchRules) -> _Assessed:
+    batch = _read(batch, rules)
+    found = assess(batch, rules.search_evaluation, rules.reader)
+    return _Assessed(batch, found, _opinion_of(found, rules.search_evaluation))
 
 
 def _opinion_of(found: Assessment, section: SearchEvaluationSection) -> _Opinion:

@@ -17,7 +17,6 @@ from handlers.offline.judge_relevance import UNDECIDED
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts, render
 from handlers.prompts.untrusted import cleaned
-from handlers.relevance.passages import Passage, Passages
 from handlers.relevance.progress import go_on, settled
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.text.patterns import Patterns, joined_words
@@ -56,11 +55,6 @@ class JudgeRelevanceRules(Rules):
     def stop_words(self) -> frozenset[str]:
         """Words of a query that say nothing of its subject, in all languages."""
         return joined_words(self.patterns, "stop_words")
-
-    @cached_property
-    def read_before(self) -> Passages:
-        """What sources said that were read already."""
-        return Passages(self.relevance_gate.remembered)
 
 
 def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> Outcome | Ask:
@@ -175,19 +169,14 @@ def _verdict(
 
 def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRules) -> SnippetExtracted:
     gate = rules.relevance_gate
-    content_hash = _content_hash(source)
-    place = (source.url, source.title, content_hash)
-    if (passage := rules.read_before.get(place)) is None:
-        seen, text = begin(page, gate.snippet), extract_snippet(page, gate.snippet)
-        passage = Passage(cleaned(seen.title, gate.max_title_characters), cleaned(text, gate.snippet.max_characters))
-        rules.read_before.keep(place, passage)
+    text = cleaned(extract_snippet(page, gate.snippet), gate.snippet.max_characters)
     return SnippetExtracted(
         request_id=source.request_id,
         url=source.url,
-        title=passage.title,
-        snippet=passage.text or None,
-        failure=None if passage.text else SnippetFailure.NO_MEANINGFUL_CONTENT,
-        content_hash=content_hash,
+        title=cleaned(begin(page, gate.snippet).title, gate.max_title_characters),
+        snippet=text or None,
+        failure=None if text else SnippetFailure.NO_MEANINGFUL_CONTENT,
+        content_hash=_content_hash(source),
         config_version=rules.config_version,
     )
 

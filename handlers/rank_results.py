@@ -7,6 +7,7 @@ stage, whether nothing is relevant, and a context of passages under trust labels
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,6 @@ from handlers.ranking.config import RankingSection
 from handlers.ranking.filters import BadFilter, fits, read_filters, search_for
 from handlers.ranking.judge import TASK, ask_judge
 from handlers.ranking.model import VERSION_PHASE_C, RankingModel
-from handlers.ranking.underway import Begun, Underway
 from handlers.reasoning.context import context_of, language_of, order_sources, source_blocks
 from handlers.reasoning.sections import ReasoningSection
 from handlers.text.details import compile_details
@@ -88,10 +88,14 @@ class RankResultsRules(Rules):
         """Reads the dates of candidates that come along."""
         return MomentReader(compile_details(tuple(self.patterns.values())))
 
-    @cached_property
-    def underway(self) -> Underway:
-        """Queries that wait for a judge."""
-        return Underway()
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A query before the judge is asked: the note of the retrieval, and the candidates with their words and vectors."""
+
+    request: RankingRequested
+    retrieved: StageNote
+    weighed: Weighed
 
 
 def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome | Ask | Steps:
@@ -108,7 +112,7 @@ def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome 
 
 
 def read_ranking(
-    request: RankingRequested, replies: tuple[Reply, ...], rules: RankResultsRules
+    request: RankingRequested, replies: tuple[Reply, ...], rules: RankResultsRules, begun: Begun | None = None
 ) -> Outcome | Ask | Steps:
     """Continues with the points of the index, and then with the judge's reply, which may have failed."""
     last = replies[-1]
@@ -118,8 +122,7 @@ def read_ranking(
         return Retry(RetryReason.UNAVAILABLE, last.detail, last.after_seconds)
     reply = last if isinstance(last, ModelReply | ModelFailed) else None
     found = next((reply for reply in replies if isinstance(reply, VectorsReply)), None)
-    begun = rules.underway.take(request, found) or _begin(request, found, rules)
-    return _go_on(begun, reply, rules)
+    return _go_on(begun or _begin(request, found, rules), reply, rules)
 
 
 def _begin(request: RankingRequested, found: VectorsReply | None, rules: RankResultsRules) -> Begun:
@@ -129,7 +132,7 @@ def _begin(request: RankingRequested, found: VectorsReply | None, rules: RankRes
     candidates, outcome, because = _candidates(request, found, rules)
     limit = request.limit or rules.ranking.limit
     weighed = weigh(request.query, candidates, request.requested_at, rules.ranking, rules.stop_words, limit)
-    return Begun(request, found, _note(StageName.RETRIEVAL, outcome, because), weighed)
+    return Begun(request, _note(StageName.RETRIEVAL, outcome, because), weighed)
 
 
 def _candidates(
@@ -176,12 +179,12 @@ def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResu
             standing, StageOutcome.SKIPPED, f"the trees are sure without it, their confidence is {sure:.3g}"
         )
     else:
-        rules.underway.keep(begun)
         shown = [weighed.candidates[place] for place in standing.order[: section.model_ranking.candidates]]
         return Ask(
             ask_judge(
                 shown, weighed.query, rules.prompts[TASK], rules.model_tasks[TASK], section.model_ranking, section.bm25
-            )
+            ),
+            begun,
         )
     standing = stages.after_trees(weighed, standing, section.trees, model)
     standing = stages.after_trust(weighed, standing, section.trust)

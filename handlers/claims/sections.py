@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from handlers.claims.signs import ClaimSigns
+from handlers.claims.wording import ClaimWording
 from schemas.rules import Section
 
 
@@ -73,4 +73,4 @@ class ClaimsSection(Section):
         default=True,
         description="Whether each judged claim is recorded as an utterance, so that later claims find it in a search.",
     )
-    signs: ClaimSigns = Field(description="What the offline judge looks at.")
+    wording: ClaimWording = Field(description="What the offline judge looks at.")

@@ -33,7 +33,6 @@ class RelevanceGateSection(Section):
     same_words: dict[str, tuple[str, ...]] = Field(
         description="Words and phrases that meet one of a query beyond itself, for the offline judge."
     )
-    remembered: int = Field(ge=0, le=100_000, description="Sources whose snippet, or the lack of one, is remembered.")
     snippet: SnippetLimits = Field(description="Sizes of summaries and snippets.")
 
     @model_validator(mode="after")

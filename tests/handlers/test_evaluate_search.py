@@ -41,6 +41,9 @@ def asked(batch: RetrievalBatch) -> AskModel:
 
 def read(batch: RetrievalBatch, reply: ModelReply | ModelFailed) -> SearchEvaluated:
     outcome = read_search(batch, (reply,), RULES)
+    answered = evaluate_search(batch, RULES)
+    if isinstance(answered, Ask):
+        assert read_search(batch, (reply,), RULES, answered.state) == outcome, "the state saves work only"
     assert isinstance(outcome, Emit)
     (evaluated,) = outcome.events
     assert isinstance(evaluated, SearchEvaluated)

@@ -77,7 +77,7 @@ def rules(**changes: dict[str, Any]) -> RankResultsRules:
 
 
 def with_sections(under: RankResultsRules = RULES, **sections: Any) -> RankResultsRules:
-    """Rules with whole sections replaced; made anew, so that nothing is remembered from the others."""
+    """Rules with whole sections replaced; made anew."""
     return RankResultsRules.model_validate({name: getattr(under, name) for name in type(under).model_fields} | sections)
 
 
@@ -483,15 +483,15 @@ def test_the_request_says_how_many_results_it_wants() -> None:
     assert len(completed(run(request(limit=50))).results) == 4
 
 
-def test_what_was_reckoned_before_the_judge_was_asked_is_taken_up_and_changes_nothing() -> None:
+def test_the_state_of_an_ask_saves_work_and_changes_nothing() -> None:
     under, asked = rules(), request()
     answer = rank_results(asked, under)
     assert isinstance(answer, Ask)
     assert isinstance(answer.need, AskModel)
     reply = replied(scored(0.2, 0.9))
-    first = completed(read_ranking(asked, (reply,), under))
-    assert completed(read_ranking(asked, (reply,), under)) == first
-    assert completed(read_ranking(request(), (reply,), rules())) == first
+    assert completed(read_ranking(asked, (reply,), under, answer.state)) == completed(
+        read_ranking(asked, (reply,), under)
+    )
 
 
 def test_a_context_is_made_one_source_after_another() -> None:

@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import pytest
@@ -91,6 +92,21 @@ async def test_a_handler_that_raises_has_a_bug_and_its_input_is_kept() -> None:
 async def test_a_reader_that_raises_has_a_bug_too() -> None:
     handler = handler_of(lambda *_: ask(), lambda *_: fail("oops"), rounds=1)
     assert await come_to_an_end(handler) == Dead(DeadReason.HANDLER_BUG, "KeyError: 'oops'")
+
+
+async def test_a_reader_gets_the_state_of_the_ask_that_was_answered_and_none_of_an_earlier_try() -> None:
+    tries = count(1)
+    seen = []
+
+    def read(event: Event, replies: tuple[Reply, ...], rules: Any, state: str) -> Outcome | Ask:
+        seen.append((state, len(replies)))
+        if len(replies) == 1:
+            return Ask(ask().need, f"{state}, later")
+        return Retry(RetryReason.UNAVAILABLE) if state.startswith("try 1") else Emit(())
+
+    handler = handler_of(lambda *_: Ask(ask().need, f"try {next(tries)}"), read, rounds=2)
+    assert await come_to_an_end(handler) == Emit(())
+    assert seen == [("try 1", 1), ("try 1, later", 2), ("try 2", 1), ("try 2, later", 2)]
 
 
 async def test_a_recursion_without_end_is_a_bug_like_any_other() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from handlers.claims.quality import exclusion_of, quality_of
-from handlers.claims.signs import score_of, signs_of
+from handlers.claims.wording import features_of, score_of
 from handlers.decontextualize_claim import DecontextualizeClaimRules
 from handlers.offline.decontextualize_claim import answer
 from tests.rules import shipped_rules
 
-SECTION = shipped_rules(DecontextualizeClaimRules).claims.signs
+SECTION = shipped_rules(DecontextualizeClaimRules).claims.wording
 GOOD, POOR = 0.7, 0.4
 
 DEPENDENT = (
@@ -43,8 +43,8 @@ STEERING = (
 
 
 def score(claim: str, source: str = "") -> float | None:
-    signs = signs_of(claim, source, SECTION)
-    return None if signs is None else score_of(signs, SECTION)
+    features = features_of(claim, source, SECTION)
+    return None if features is None else score_of(features, SECTION)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def score(claim: str, source: str = "") -> float | None:
         ("role", "Virksomheden voksede i 1911."),
         ("role", "警方表示尚無傷亡"),
         ("unplaced", "Exports dropped 8 percent."),
-        ("unplaced", "Sales fell 3 percent in 2023."),
+        ("role", "Sales fell 3 percent in 2023."),
         ("unplaced", "Two firefighters were injured."),
         ("unplaced", "Die Mieten stiegen um 4 Prozent."),
         ("unplaced", "Huslejen steg 4 procent."),
@@ -85,10 +85,10 @@ def score(claim: str, source: str = "") -> float | None:
     ],
 )
 def test_a_gap_is_found_and_no_other_score_makes_the_claim_promotable(gap: str, claim: str) -> None:
-    signs = signs_of(claim, "", SECTION)
-    assert signs is not None
-    assert gap in signs.gaps
-    value = score_of(signs, SECTION)
+    features = features_of(claim, "", SECTION)
+    assert features is not None
+    assert gap in features.gaps
+    value = score_of(features, SECTION)
     assert value is not None
     assert value < POOR
     assert exclusion_of(value, quality_of(1.0, 1.0, value), 0.7) is not None
@@ -101,7 +101,6 @@ def test_a_gap_is_found_and_no_other_score_makes_the_claim_promotable(gap: str, 
         "The film They Were Five was shown in Lyon.",
         "The album This Is Later was recorded by Clara Voss.",
         "Otters hold hands when they sleep.",
-        "When she was nine, Clara Voss built a radio.",
         "Es gibt in Bremen zwei Häfen.",
         "Ærø er en ø i Danmark.",
         "魯迅留學日本，他在仙台學醫",
@@ -121,44 +120,44 @@ def test_a_gap_is_found_and_no_other_score_makes_the_claim_promotable(gap: str, 
 )
 def test_a_claim_without_a_gap_is_good_with_and_without_its_source(claim: str) -> None:
     for source in ("", claim):
-        signs = signs_of(claim, source, SECTION)
-        assert signs is not None
-        assert signs.gaps == ()
-        value = score_of(signs, SECTION)
+        features = features_of(claim, source, SECTION)
+        assert features is not None
+        assert features.gaps == ()
+        value = score_of(features, SECTION)
         assert value is not None
         assert value >= GOOD
 
 
 @pytest.mark.parametrize(
     "claim",
-    ["Mozart composed 41 symphonies.", "The human body has 206 bones.", "Inflation is rising.", "水在攝氏100度沸騰。"],
+    ["Mozart composed 41 symphonies.", "The human body has 206 bones.", "水在攝氏100度沸騰。"],
 )
 def test_the_wording_may_not_show_it(claim: str) -> None:
     assert score(claim) is None
-    facts = {"claim_text": claim, "source_text": "", "signs": SECTION.model_dump(mode="json")}
+    facts = {"claim_text": claim, "source_text": "", "wording": SECTION.model_dump(mode="json")}
     assert answer(facts) == "undecided"
 
 
 @pytest.mark.parametrize(
-    ("sign", "claim"),
+    ("feature", "claim"),
     [
         ("resolved_pronoun", "The Royal Opera says that it opened in 1911."),
         ("definite", "Clara Voss polished the lens."),
-        ("stand_in", "Zink ist billiger."),
+        ("comparison", "Zink ist billiger."),
         ("connective", "Deshalb stieg der Preis."),
         ("connective", "但挪威加入"),
     ],
 )
-def test_weaker_signs_are_counted(sign: str, claim: str) -> None:
-    signs = signs_of(claim, "", SECTION)
-    assert signs is not None
-    assert signs.counts[sign] >= 1
+def test_weaker_features_are_counted(feature: str, claim: str) -> None:
+    features = features_of(claim, "", SECTION)
+    assert features is not None
+    assert features.counts[feature] >= 1
 
 
 def test_a_question_has_no_event_and_its_speaker_is_idle() -> None:
-    signs = signs_of("What can I do when prices rose by 12 percent?", "", SECTION)
-    assert signs is not None
-    assert signs.gaps == ()
+    features = features_of("What can I do when prices rose by 12 percent?", "", SECTION)
+    assert features is not None
+    assert features.gaps == ()
 
 
 @pytest.mark.parametrize(
@@ -202,11 +201,75 @@ def test_no_source_talks_the_judge_out_of_a_good_score(steering: str) -> None:
 )  # fmt: skip
 def test_any_text_is_read(hostile: str) -> None:
     for claim, source in ((hostile, ""), ("It is so.", hostile), (hostile, hostile)):
-        signs = signs_of(claim, source, SECTION)
-        value = None if signs is None else score_of(signs, SECTION)
+        features = features_of(claim, source, SECTION)
+        value = None if features is None else score_of(features, SECTION)
         assert value is None or 0 <= value <= 1
 
 
 def test_the_offline_judge_keeps_to_the_protocol() -> None:
-    facts = {"claim_text": "It opened.", "source_text": "", "signs": SECTION.model_dump(mode="json")}
+    facts = {"claim_text": "It opened.", "source_text": "", "wording": SECTION.model_dump(mode="json")}
     assert answer(facts) == answer(facts) == str(score("It opened."))
+
+
+def is_readable(claim: str, source: str = "") -> bool:
+    return features_of(claim, source, SECTION) is not None
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Le président a démissionné hier.",
+        "Il a gagné la course l'année dernière.",
+        "Ella ganó el premio ayer.",
+        "Lei ha vinto di nuovo.",
+        "Ele ganhou ontem.",
+        "Hij heeft dat gisteren gezegd.",
+        "Hon vann priset igår.",
+        "Hän voitti sen eilen.",
+        "O bunu dün söyledi.",
+        "Hún vann það aftur.",
+        "Kupił to wczoraj.",
+        "Saya pergi kemarin.",
+        "Он сказал это вчера.",
+        "그는 어제 그것을 말했다.",
+        "彼女はそれを買った。",
+        "هو قال ذلك أمس",
+        "The bridge was opened in 1911. Ella ganó el premio ayer.",
+        "Mona Lisa",
+        "Up 20%",
+    ],
+)
+def test_without_lists_there_is_no_opinion(claim: str) -> None:
+    assert not is_readable(claim)
+    facts = {"claim_text": claim, "source_text": "", "wording": SECTION.model_dump(mode="json")}
+    assert answer(facts) == "unknown language"
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Water boils at 100 °C",
+        "Smoking causes cancer.",
+        "Sales doubled.",
+        "Beethoven died in Vienna.",
+        "The Russian word перестройка means restructuring.",
+        "São Paulo is in Brazil.",
+        "Los Angeles and La Paz are cities.",
+        "António de Oliveira Salazar was Portuguese.",
+        "MAYOR RESIGNED",
+        "Sie gewann.",
+        "München wächst.",
+        "Hun vandt.",
+        "Teatret solgte alle billetter.",
+        "他當時反對。",
+        "玉山有 3952 公尺",
+    ],
+)
+def test_with_lists_there_is_one(claim: str) -> None:
+    assert is_readable(claim)
+
+
+def test_where_a_claim_has_no_small_word_its_source_tells_the_language() -> None:
+    assert not is_readable("Cats purr.")
+    assert is_readable("Cats purr.", "This is what is known of the cat.")
+    assert not is_readable("Cats purr.", "Lei ha vinto di nuovo.")
