@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from handlers.html.names import NameWords
+from handlers.html.bylines import NameWords
 from handlers.html.reading import PageReadingSection
 from handlers.text.day_order import Origin
 from handlers.text.moments import Moment, MomentReader, Span, instant_at
