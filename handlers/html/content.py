@@ -24,7 +24,7 @@ from handlers.html.citations import (
     has_prices,
     is_wire_report,
 )
-from handlers.html.dates import DatedPage, DateWords, FoundDate, find_date
+from handlers.html.published_date import DatedPage, DateWords, FoundDate, find_date
 from handlers.html.hints import Hints
 from handlers.html.links import host_of, registrable_domain
 from handlers.html.main_text import MainText, count_words, leading_sentences, main_text

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from handlers.html.dates import DatedPage, DateWords, FoundDate, find_date
+from handlers.html.published_date import DatedPage, DateWords, FoundDate, find_date
 from handlers.html.marks import look_near
-from handlers.html.names import NameWords
+from handlers.html.bylines import NameWords
 from handlers.html.others import OthersWords, is_event
 from handlers.html.structured_data import StructuredData
 from handlers.text.day_order import Origin
@@ -138,7 +138,6 @@ def test_an_announcement_is_dated_by_what_it_states_only(data: StructuredData, u
         ("5 min read · 3 May 2024", "2024-05-03"),
         ("الجمعة 3 مايو 2024", "2024-05-03"),
         ("2024-05-03 10:20:00　来源：新华网　作者：张三", "2024-05-03T10:20:00"),
-        ("Posted in General Discussion on February 24, 2006 02:01am", "2006-02-24"),
     ],
 )
 def test_a_short_line_beside_the_heading_may_have_dates_and_names_only(line: str, iso: str) -> None:
