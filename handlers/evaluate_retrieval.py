@@ -25,7 +25,7 @@ from handlers.prompts.untrusted import Block
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.sections import RetrievalEvaluationSection
 from handlers.retrieval.facets import QueryReader, answers, met, share_of, with_missing_weighed
-from handlers.retrieval.judge_reply import REPLY_SCHEMA, RetrievalReply, read_retrieval_reply
+from handlers.retrieval.replies import BATCH_SCHEMA, RetrievalReply, read_retrieval_reply
 from handlers.text.patterns import Patterns
 from handlers.trust.labels import label_mark, label_of
 from handlers.trust.sources import SourceRules
@@ -141,7 +141,7 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> AskMod
     query = batch.query[: section.maxSourceCharacters]
     messages = render(template, {}, {"sources": sources, "query": query})
     facts = {**_fallback(batch, rules).to_wire(), "sourcesShown": len(shown)}
-    return AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA)
+    return AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=BATCH_SCHEMA)
 
 
 def _shown(number: int, content: RetrievedContent, rules: EvaluateRetrievalRules) -> Block:

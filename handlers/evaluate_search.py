@@ -21,9 +21,8 @@ from handlers.prompts.untrusted import Block, cleaned
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.distinct import distinct_results
 from handlers.retrieval.facets import QueryReader
-from handlers.retrieval.search_reply import REPLY_SCHEMA, SearchReply, read_search_reply
-from handlers.retrieval.search_rubric import Assessment, assess
-from handlers.retrieval.search_wording import gaps_of, refinements_of
+from handlers.retrieval.replies import SEARCH_SCHEMA, SearchReply, read_search_reply
+from handlers.retrieval.search_rubric import Assessment, assess, gaps_of, refinements_of
 from handlers.retrieval.sections import Bands, SearchEvaluationSection
 from handlers.text.patterns import Patterns
 from schemas.llm import LlmCall
@@ -110,7 +109,7 @@ def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcom
         ),
     }
     return Ask(
-        AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA),
+        AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=SEARCH_SCHEMA),
         assessed,
     )
 

@@ -12,11 +12,11 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from handlers.prompts.untrusted import cleaned
 from handlers.text.sentences import sentences
@@ -98,41 +98,46 @@ class LanguageWords(Section):
     past_endings: tuple[str, ...] = Field(default=(), description="Endings of such verbs.")
     roles: tuple[str, ...] = Field(default=(), description="Offices, bodies, works and quantities: of whom, or where?")
 
-    _kinds: dict[str, frozenset[str]] = PrivateAttr()
-    _token: re.Pattern[str] = PrivateAttr()
-
-    def model_post_init(self, _context: object) -> None:
-        """Indexes the lists by word."""
-        self._kinds = {mark: frozenset({"clause_starts"}) for mark in _CLAUSE_MARKS}
-        for name, words in self:
-            for word in words if isinstance(words, tuple) and not name.endswith("endings") else ():
-                self._kinds[word] = self._kinds.get(word, frozenset()) | {name}
-        known = alternatives(word for word in self._kinds if not self.spaced or " " in word)
-        if self.spaced:
-            self._token = re.compile(rf"(?i:(?<!\w)(?:{known})(?!\w))|{_WORD_FORM}|[{_CLAUSE_MARKS}]")
-        else:
-            self._token = re.compile(rf"{known}|[a-zA-Z0-9.]{{1,40}}|(?:(?!{known})[{_HAN}]){{1,60}}|[^\W_]")
-
     def shows(self, word: str) -> int:
         """How far a word shows the language."""
-        return (plain(word) in self._kinds) + (not set(self.letters).isdisjoint(word.lower()))
+        return (plain(word) in _lists_by_word(self)) + (not set(self.letters).isdisjoint(word.lower()))
 
     def parts(self, text: str) -> list[str]:
         """A text, cut where a pronoun or the like with a capital begins a sentence: "score 1.0 She resigned"."""
-        places = [match.start() for match in self._token.finditer(text)]
+        places = [match.start() for match in _token_of(self).finditer(text)]
         words = zip(places[1:], self.words(text)[1:], strict=True)
         starts = [place for place, word in words if word.text[0].isupper() and not word.kinds.isdisjoint(_STARTS)]
         return [text[start:end] for start, end in pairwise([0, *starts, len(text)])]
 
     def words(self, text: str) -> list[_Word]:
         """The words of a sentence in order, with the marks between its clauses; words of titles are in no list."""
-        found = self._token.findall(text)
+        found = _token_of(self).findall(text)
+        lists = _lists_by_word(self)
         capital = [word[0].isupper() and not self.capital_nouns for word in found]
         words = []
         for place, word in enumerate(found):
             in_title = place > 0 and capital[place] and (capital[place - 1] or any(capital[place + 1 : place + 3]))
-            words.append(_Word(word, frozenset() if in_title else self._kinds.get(plain(word), frozenset())))
+            words.append(_Word(word, frozenset() if in_title else lists.get(plain(word), frozenset())))
         return words
+
+
+@lru_cache(maxsize=16)
+def _lists_by_word(language: LanguageWords) -> Mapping[str, frozenset[str]]:
+    """The names of the lists that have a word. Marks begin clauses."""
+    found = {mark: frozenset({"clause_starts"}) for mark in _CLAUSE_MARKS}
+    for name, words in language:
+        for word in words if isinstance(words, tuple) and not name.endswith("endings") else ():
+            found[word] = found.get(word, frozenset()) | {name}
+    return found
+
+
+@lru_cache(maxsize=16)
+def _token_of(language: LanguageWords) -> re.Pattern[str]:
+    """An expression for words, listed phrases and the marks between clauses."""
+    known = alternatives(word for word in _lists_by_word(language) if not language.spaced or " " in word)
+    if language.spaced:
+        return re.compile(rf"(?i:(?<!\w)(?:{known})(?!\w))|{_WORD_FORM}|[{_CLAUSE_MARKS}]")
+    return re.compile(rf"{known}|[a-zA-Z0-9.]{{1,40}}|(?:(?!{known})[{_HAN}]){{1,60}}|[^\W_]")
 
 
 class ClaimWording(Section):

@@ -1,18 +1,24 @@
-"""A snippet request on its way through its sources, one after the other, without a place where it is kept.
+"""A snippet request and its sources, which are fetched and judged one after the other.
 
-The events carry the request: all sources, with what became of those that had their turn. Whoever finishes a source
-(the fetch that failed, the judgment) notes how it ended and sends the next one on, or completes the request. So each
-step is a pure function of one record, and a request ends exactly once because each record is answered exactly once.
+The events carry the request: all its sources, with the outcome of those that are done. The handler that finishes a
+source (the fetch that failed, the judgment) sets its outcome and asks for the next one, or completes the request. Each
+step is a pure function of one record, so a request ends exactly once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from handlers.html.detail import Detail
+from handlers.html.encoding import page_bytes
 from handlers.html.links import canonical_url
+from handlers.prompts.untrusted import cleaned
 from schemas.event import derive_id
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.relevance import (
+    MAX_ID_CHARACTERS,
+    MAX_QUERY_CHARACTERS,
+    RelevanceRequested,
     RequestFailure,
     SnippetFailure,
     SnippetsCompleted,
@@ -82,6 +88,43 @@ def completed(
     return SnippetsCompleted(
         request_id=request_id, query=query, sources=sources, failure=failure, config_version=config_version
     )
+
+
+def to_be_judged(event: ExtractionNeeded, detail: Detail, max_html_characters: int) -> RelevanceRequested:
+    """A source that came, to be judged for the query it was fetched for.
+
+    Args:
+        event: What asked for the source.
+        detail: The page.
+        max_html_characters: A longer page goes on as its text, so that the event stays small enough for its topic.
+    """
+    html = page_bytes(detail.page.body, detail.page.content_type).utf8.decode("utf-8", "replace")
+    fits = len(html) <= max_html_characters
+    return RelevanceRequested(
+        request_id=_request_of(event),
+        query=event.query[:MAX_QUERY_CHARACTERS],
+        url=event.target_url,
+        title=cleaned(detail.content.title, MAX_QUERY_CHARACTERS),
+        html=html if fits else None,
+        content=None if fits else detail.content.text[:max_html_characters],
+        sources=event.sources,
+    )
+
+
+def without_source(
+    event: ExtractionNeeded, failure: FetchFailure, config_version: str
+) -> tuple[ExtractionNeeded | SnippetsCompleted, ...]:
+    """What a request goes on with after a source that did not come; nothing where no request waits for it."""
+    if not event.sources:
+        return ()
+    sources = settled(event.sources, event.target_url, SourceOutcome.NOT_FETCHED, failure=failure)
+    return (go_on(_request_of(event), event.query, sources, config_version),)
+
+
+def _request_of(event: ExtractionNeeded) -> str:
+    """The request's id; the extraction's own where somebody asked for a source outside of a request."""
+    given = event.request_id or ""
+    return given if 0 < len(given) <= MAX_ID_CHARACTERS and "\x00" not in given else event.extraction_id
 
 
 def _source(url: str, has_a_turn: bool) -> SnippetSource:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.evaluate_search import EvaluateSearchRules, evaluate_search, read_search, recommend
-from handlers.offline.evaluate_search import answer
+from handlers.offline.judges import judge_search as answer
 from handlers.retrieval.sections import Bands
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel

@@ -8,7 +8,8 @@ import pytest
 
 from handlers.html.walk import walk_page
 from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance, read_relevance, read_word
-from handlers.offline.judge_relevance import UNDECIDED, answer
+from handlers.offline.judges import UNDECIDED
+from handlers.offline.judges import judge_relevance as answer
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
 from schemas.llm import CallOutcome, LlmCall

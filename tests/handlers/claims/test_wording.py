@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from handlers.claims.quality import exclusion_of, quality_of
-from handlers.claims.wording import features_of, score_of
+from handlers.claims.wording import Feature, features_of, score_of
 from handlers.decontextualize_claim import DecontextualizeClaimRules
-from handlers.offline.decontextualize_claim import answer
+from handlers.offline.judges import judge_claim as answer
 from tests.rules import shipped_rules
 
 SECTION = shipped_rules(DecontextualizeClaimRules).claims.wording
@@ -148,7 +148,7 @@ def test_the_wording_may_not_show_it(claim: str) -> None:
         ("connective", "但挪威加入"),
     ],
 )
-def test_weaker_features_are_counted(feature: str, claim: str) -> None:
+def test_weaker_features_are_counted(feature: Feature, claim: str) -> None:
     features = features_of(claim, "", SECTION)
     assert features is not None
     assert features.counts[feature] >= 1
