@@ -7,6 +7,7 @@ stage, whether nothing is relevant, and a context of passages under trust labels
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -33,7 +34,7 @@ from handlers.text.details import compile_details
 from handlers.text.moments import MomentReader
 from handlers.text.patterns import Patterns, joined_words
 from handlers.text.tokens import fold
-from handlers.trust.labels import Thresholds, TrustJudgment, label_for
+from handlers.trust.labels import label_for
 from handlers.trust.sources import SourceRules
 from schemas.needs import Ask
 from schemas.outcome import Emit, Outcome, Retry, RetryReason, Steps
@@ -67,16 +68,6 @@ class RankResultsRules(Rules):
     def stop_words(self) -> frozenset[str]:
         """Words without meaning for the subject of a query, in all languages."""
         return joined_words(self.patterns, "stop_words") | joined_words(self.patterns, "question_fillers")
-
-    @cached_property
-    def labels(self) -> Thresholds:
-        """Scores from which labels hold, and the best label by source tier."""
-        return self.trust_labels.thresholds
-
-    @cached_property
-    def tiers(self) -> Thresholds:
-        """Scores from which index tiers hold, for filters on candidates that come along."""
-        return self.tiered_indexing.thresholds
 
     @cached_property
     def compiled_sources(self) -> SourceRules:
@@ -151,9 +142,9 @@ def _candidates(
     from handlers.ranking.query import read_query
 
     words = read_query(request.query, rules.ranking.intent, rules.stop_words).keywords
-    came = request.candidates or ()
+    came, tiers = request.candidates or (), rules.tiered_indexing.thresholds
     given = take_given(came, section, words, rules.reasoning.max_characters, rules.moments)
-    fitting = tuple(candidate for candidate in given if fits(candidate, filters, rules.tiers))
+    fitting = tuple(candidate for candidate in given if fits(candidate, filters, tiers))
     because = f"{_many(len(came), 'candidate')} came along"
     if len(given) < len(came):
         because += f", of {_many(len(given), 'document')}"
@@ -173,19 +164,14 @@ def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResu
     if reply is not None:
         standing = stages.after_judge(standing, reply, section.model_ranking)
     elif not section.model_ranking.enabled:
-        standing = stages.skip_judge(standing, StageOutcome.OFF, "model_ranking.enabled is false")
+        standing = standing.noted(StageName.RANKING, StageOutcome.OFF, "model_ranking.enabled is false")
     elif (sure := stages.sure_without_judge(weighed, section, model)) is not None:
-        standing = stages.skip_judge(
-            standing, StageOutcome.SKIPPED, f"the trees are sure without it, their confidence is {sure:.3g}"
-        )
+        because = f"the trees are sure without it, their confidence is {sure:.3g}"
+        standing = standing.noted(StageName.RANKING, StageOutcome.SKIPPED, because)
     else:
         shown = [weighed.candidates[place] for place in standing.order[: section.model_ranking.candidates]]
-        return Ask(
-            ask_judge(
-                shown, weighed.query, rules.prompts[TASK], rules.model_tasks[TASK], section.model_ranking, section.bm25
-            ),
-            begun,
-        )
+        prompt, task = rules.prompts[TASK], rules.model_tasks[TASK]
+        return Ask(ask_judge(shown, weighed.query, prompt, task, section.model_ranking, section.bm25), begun)
     standing = stages.after_trees(weighed, standing, section.trees, model)
     standing = stages.after_trust(weighed, standing, section.trust)
     standing = stages.after_diversity(weighed, standing, section, begun.request.limit or section.limit)
@@ -251,14 +237,19 @@ def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsR
 
     place = standing.order[rank - 1]
     candidate = weighed.candidates[place]
-    judgment = _label(candidate, rules)
-    label = ReasoningMetadata(trust_label=judgment.label, label_source=judgment.label_source)
+    # Where the source tier is not known, it is looked up by the host (C-36, C-41).
+    tier: int | None = candidate.trust.source_tier if candidate.trust is not None else None
+    if tier is None:
+        tier = source_at(candidate.url, None, candidate.site_name or "", rules.compiled_sources).tier
+    judgment = label_for(candidate.cts_score, tier, rules.trust_labels.thresholds)
+    scores = {stage: scores[place] for stage, scores in standing.stage_scores.items()}
+    features = None if standing.features is None else standing.features[place].tolist()
     return RankedResult(
         rank=rank,
         url=candidate.url,
         title=candidate.title,
         score=round(standing.relevance[place], 6),
-        stage_scores={stage: _rounded(scores[place]) for stage, scores in standing.stage_scores.items()},
+        stage_scores={stage: None if score is None else round(score, 6) for stage, score in scores.items()},
         because=explain(weighed, standing, place),
         passage=candidate.passage,
         date=candidate.date,
@@ -266,23 +257,6 @@ def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsR
         cts_score=candidate.cts_score,
         trust_features=candidate.trust,
         trust_label=judgment.label,
-        features=None if standing.features is None else _served(standing.features[place].tolist()),
-        reasoning_metadata=label,
+        features=features and tuple(None if math.isnan(value) else value for value in features),
+        reasoning_metadata=ReasoningMetadata(trust_label=judgment.label, label_source=judgment.label_source),
     )
-
-
-def _label(candidate: Candidate, rules: RankResultsRules) -> TrustJudgment:
-    """The label by score and source tier, which is known or looked up by host (C-36, C-41)."""
-    tier: int | None = candidate.trust.source_tier if candidate.trust is not None else None
-    if tier is None:
-        tier = source_at(candidate.url, None, candidate.site_name or "", rules.compiled_sources).tier
-    return label_for(candidate.cts_score, tier, rules.labels)
-
-
-def _rounded(score: float | None) -> float | None:
-    return None if score is None else round(score, 6)
-
-
-def _served(row: list[float]) -> tuple[float | None, ...]:
-    """The features of a candidate, null for NaN."""
-    return tuple(None if value != value else value for value in row)

@@ -144,11 +144,6 @@ def nothing_to_rank(standing: Standing) -> Standing:
     return standing
 
 
-def skip_judge(standing: Standing, outcome: StageOutcome, because: str) -> Standing:
-    """Skips the judge; order and scores stay."""
-    return standing.noted(StageName.RANKING, outcome, because)
-
-
 def after_judge(standing: Standing, reply: ModelReply | ModelFailed, ranking: ModelRankingSection) -> Standing:
     """The second stage: the judge's scores combined with the fused ones.
 

@@ -1,4 +1,4 @@
-"""The section ``training`` of ``config/ranking.yaml``: how feedback becomes grades, and grades become trees."""
+"""The section ``training`` of ``config/ranking.yaml``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from schemas.rules import Section
 
 
 class PhaseSection(Section):
-    """From how many labelled results on which question is put to the trees."""
+    """Labelled results from which each phase begins."""
 
-    binary: int = Field(ge=1, description="Labelled results from which a model is trained at all: good or not.")
+    binary: int = Field(ge=1, description="Labelled results from which a model learns good or not; none below.")
     pairwise: int = Field(ge=1, description="From which it learns which of two is better.")
     listwise: int = Field(ge=1, description="From which it learns the order of the whole list (NDCG).")
 
@@ -26,23 +26,20 @@ class PhaseSection(Section):
         return self
 
     def phase_of(self, labelled: int) -> Phase | None:
-        """The phase that so many labelled results allow for; None where they are too few for any."""
-        if labelled < self.binary:
-            return None
-        if labelled < self.pairwise:
-            return Phase.BINARY
-        return Phase.PAIRWISE if labelled < self.listwise else Phase.LISTWISE
+        """The phase of so many labelled results; None where they are too few for any."""
+        begins = ((self.listwise, Phase.LISTWISE), (self.pairwise, Phase.PAIRWISE), (self.binary, Phase.BINARY))
+        return next((phase for least, phase in begins if labelled >= least), None)
 
 
 class DwellGrade(Section):
-    """What a stay of some length is worth."""
+    """The grade of a length of stay."""
 
     seconds: float = Field(ge=0, description="Of looking at the result, from which on the grade holds.")
     grade: int = Field(ge=0, le=MAX_GRADE, description="0 (useless) to 4 (exactly this).")
 
 
 class GradeSection(Section):
-    """What an act of the reader says of a result. A grade that somebody gave counts before all of it."""
+    """How feedback becomes grades; a given grade takes precedence."""
 
     click: int = Field(ge=0, le=MAX_GRADE, description="Grade of a result that was opened, and nothing else known.")
     dwell: tuple[DwellGrade, ...] = Field(description="Grades by length of stay, ascending; shorter is a click.")
@@ -50,8 +47,7 @@ class GradeSection(Section):
     passed_over: int = Field(
         ge=0,
         le=100,
-        description="Results below the last one with feedback that were seen as well. Those seen and left alone have "
-        "grade 0; of those further down nothing is known, and they are left out (Joachims 2002).",
+        description="Results below the last one with feedback that count as seen, with grade 0 (Joachims 2002).",
     )
 
     @model_validator(mode="after")
@@ -75,19 +71,13 @@ class GrowthSection(Section):
 
 
 class TrainingSection(Section):
-    """The whole of it."""
+    """The ``training`` section."""
 
-    phases: PhaseSection = Field(description="Which question is put to the trees as data grows.")
-    least_good: int = Field(
-        ge=1,
-        description="Labelled results that have to be good (grades.relevant) for a model to be trained at all: what "
-        "was shown and left alone is quickly much, and says little.",
-    )
+    phases: PhaseSection = Field(description="What the trees learn as data grows.")
+    least_good: int = Field(ge=1, description="Labelled results that have to be good (grades.relevant) for a model.")
     grades: GradeSection = Field(description="How feedback becomes grades.")
     held_out: float = Field(gt=0, lt=1, description="Share of the queries that the model is judged by and never sees.")
-    least_judged: int = Field(
-        ge=1, description="Different queries held out from which on two orders can be told apart; below, no verdict."
-    )
+    least_judged: int = Field(ge=1, description="Different held-out queries that a verdict takes.")
     position_bias: float = Field(
         ge=0,
         le=2,
@@ -95,4 +85,3 @@ class TrainingSection(Section):
         "phase, and the other phases let XGBoost estimate it (lambdarank_unbiased). 0 corrects nothing.",
     )
     growth: GrowthSection = Field(description="How trees are grown.")
-    bootstrap: int = Field(ge=100, le=100_000, description="Draws for the intervals of a comparison.")

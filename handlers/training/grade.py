@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from handlers.training.config import GradeSection
 from handlers.training.join import ServedRequest, Signals
 
+_DRAWS = 1000
 RELEVANT = 1
 """Grade from which a result is relevant, unless a caller says otherwise."""
 
@@ -165,7 +166,7 @@ def measure(orders: Sequence[Sequence[int]], queries: Sequence[str], relevant: i
 
 
 def compare(
-    one: Sequence[float], other: Sequence[float], queries: Sequence[str], draws: int, seed: int, least: int = 1
+    one: Sequence[float], other: Sequence[float], queries: Sequence[str], seed: int, least: int = 1
 ) -> Difference:
     """The difference of two orders on the same queries, with its interval.
 
@@ -173,14 +174,13 @@ def compare(
         one: A figure for each request.
         other: The same of the order to compare with.
         queries: The query of each request.
-        draws: How often queries are drawn anew.
-        seed: Of the draws.
+        seed: Of the bootstrap's draws.
         least: Different queries that a verdict takes.
     """
     differences = _by_query(np.asarray(one) - np.asarray(other), queries)
     count = len(differences)
     generator = np.random.default_rng(seed)
-    means = np.array([differences[generator.integers(0, count, count)].mean() for _ in range(draws)])
+    means = np.array([differences[generator.integers(0, count, count)].mean() for _ in range(_DRAWS)])
     low, high = np.percentile(means, [2.5, 97.5])
     return Difference(
         ndcg_at_10=float(differences.mean()), low=float(low), high=float(high), queries=count, least=least

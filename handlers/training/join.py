@@ -20,28 +20,25 @@ from schemas.ranking import RankingCompleted, RankingFeedback
 
 
 class LeftOut(StrEnum):
-    """Why something read is not trained on."""
+    """Why something read is not trained on, with its meaning for people."""
 
-    DUPLICATE_FEEDBACK = "duplicate_feedback"
-    UNKNOWN_REQUEST = "unknown_request"
-    NOT_SHOWN = "not_shown"
-    DUPLICATE_ANSWER = "duplicate_answer"
-    LATER_ANSWER = "later_answer"
-    OTHER_VERSION = "other_version"
-    TOO_FEW_FEATURES = "too_few_features"
-    WITHOUT_FEATURES = "without_features"
+    meaning: str
 
+    def __new__(cls, value: str, meaning: str) -> LeftOut:
+        """A reason with its meaning."""
+        reason = str.__new__(cls, value)
+        reason._value_ = value
+        reason.meaning = meaning
+        return reason
 
-MEANINGS: Mapping[LeftOut, str] = {
-    LeftOut.DUPLICATE_FEEDBACK: "feedback events that came twice",
-    LeftOut.UNKNOWN_REQUEST: "feedback events whose request was not answered",
-    LeftOut.NOT_SHOWN: "feedback events for results that were not shown",
-    LeftOut.DUPLICATE_ANSWER: "answers that came twice",
-    LeftOut.LATER_ANSWER: "later answers to a request that had one",
-    LeftOut.OTHER_VERSION: "answers whose features follow a version that is not known",
-    LeftOut.TOO_FEW_FEATURES: "answers with fewer features than the model takes",
-    LeftOut.WITHOUT_FEATURES: "results that were shown without features",
-}
+    DUPLICATE_FEEDBACK = "duplicate_feedback", "feedback events that came twice"
+    UNKNOWN_REQUEST = "unknown_request", "feedback events whose request was not answered"
+    NOT_SHOWN = "not_shown", "feedback events for results that were not shown"
+    DUPLICATE_ANSWER = "duplicate_answer", "answers that came twice"
+    LATER_ANSWER = "later_answer", "later answers to a request that had one"
+    OTHER_VERSION = "other_version", "answers whose features follow a version that is not known"
+    TOO_FEW_FEATURES = "too_few_features", "answers with fewer features than the model takes"
+    WITHOUT_FEATURES = "without_features", "results that were shown without features"
 
 
 @dataclass(slots=True)
@@ -75,7 +72,6 @@ class ServedRequest:
         ranks: Of the results, from 1, ascending.
         features: A row for each result, as wide as the served version; NaN is a missing value.
         signals: The feedback on each result; None without any.
-        config_version: The configuration it was answered under.
     """
 
     request_id: str

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from handlers.ranking.model import OBJECTIVES, TOTAL_FEATURES_PHASE_C
 from handlers.training.config import TrainingSection
 from handlers.training.grade import Measures
-from handlers.training.join import MEANINGS
 from handlers.training.train import Trained, TrainingReport
 
 MEASURE_NAMES = ("NDCG@10", "precision@5", "MAP", "MRR")
@@ -127,7 +126,7 @@ def _data(report: TrainingReport) -> list[tuple[str, str]]:
         ("trained on", told_of(report.trained)),
         ("held out", told_of(report.held_out)),
         ("grades 0 to 4", ", ".join(f"{count:,}" for count in report.grades)),
-        *((MEANINGS[reason] + ", left out", f"{count:,}") for reason, count in report.left_out.items() if count),
+        *((f"{reason.meaning}, left out", f"{count:,}") for reason, count in report.left_out.items() if count),
     ]
 
 

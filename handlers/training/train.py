@@ -205,7 +205,7 @@ def train(
         Rival(
             name,
             measure(theirs, queries, relevant),
-            compare(own_ndcg, [*map(ndcg_at, theirs)], queries, section.bootstrap, seed, section.least_judged),
+            compare(own_ndcg, [*map(ndcg_at, theirs)], queries, seed, section.least_judged),
         )
         for name, theirs in orders.items()
     ]

@@ -15,7 +15,6 @@ from typing import Any
 
 from handlers.ranking.config import features_config
 from handlers.ranking.model import OBJECTIVES, ModelMismatchError, RankingModel
-from handlers.training.join import MEANINGS
 from handlers.training.report import MEASURE_NAMES, figures, mixed, rows_of, told_of, write_card
 from handlers.training.train import Refusal, Trained, XgboostMissingError, train
 from streams.commands.kafka_trouble import run_with_kafka, tell
@@ -190,7 +189,7 @@ def _show(made: Trained, options: TrainOptions, why: str | None) -> None:
         console.print(said, markup=False)
     for reason, count in report.left_out.items():
         if count:
-            console.print(f"left out: {count:,} {MEANINGS[reason]}")
+            console.print(f"left out: {count:,} {reason.meaning}")
     console.print()
     table = plain_table()
     table.add_column("order")
