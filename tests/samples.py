@@ -1,7 +1,5 @@
 """What test modules of several packages share: places of this checkout, its environment, and its command line."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One broker serves all processes of a test run, whichever of them ends or dies first."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The built wheel in an environment of its own and without a checkout: what ``pip install assay`` gives a user."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The composition under a test's control: ``docker compose`` and ``make`` with a project and ports of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

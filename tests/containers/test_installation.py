@@ -1,7 +1,5 @@
 """The composition as it stands after ``make up``: healthy, sealed, reached from outside, and watched."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

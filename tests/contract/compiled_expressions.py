@@ -6,8 +6,6 @@ compile an expression when it is first needed. A call of ``re`` with a computed 
 without its pattern.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json

@@ -4,8 +4,6 @@ Each repetition of an expression is pumped: a text repeats what the repetition m
 before it, and ends in different ways. CPU time is compared between sizes, so the speed of the machine does not matter.
 """
 
-from __future__ import annotations
-
 import re
 import signal
 from collections.abc import Callable, Iterator, Sequence

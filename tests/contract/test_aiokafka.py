@@ -3,8 +3,6 @@
 Several are traps rather than promises: the product is built around them, and where one is gone a guard can go too.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import sys

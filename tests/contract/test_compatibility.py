@@ -1,7 +1,5 @@
 """Readers of today understand every record that was ever released, and the check that says so finds what it should."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """No regular expression takes more than linear time on a text that others wrote."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

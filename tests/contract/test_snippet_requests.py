@@ -1,7 +1,5 @@
 """A snippet request through its three handlers: whatever becomes of a source, each has one turn, and one end comes."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 

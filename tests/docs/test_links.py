@@ -1,7 +1,5 @@
 """Links between pages of the documentation lead somewhere: files there are, and headings that they have."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The limits that docs/security.md names are those in force by default."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Records that an attacker would write, each with what has to come of it."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A small installation on a real Kafka for tests: own handlers on real topics, fed and read back."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -4,8 +4,6 @@ Every record is accounted for: scored or classified once, or kept once as a dead
 What can be decoded is the codec's to say, so it is asked; what it refuses must be refused for the same reason.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import itertools

@@ -1,7 +1,5 @@
 """The local broker with a broker: it answers, keeps what it was told, comes back, and never stays behind."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Claims and utterances through a real Kafka: every input has its answer, and a model that misbehaves invents none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Topics, publish, tail, run and doctor against a real Kafka."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

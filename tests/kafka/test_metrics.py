@@ -1,7 +1,5 @@
 """What a real run exposes: every declared metric, no other, and no label that an input has chosen."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import Counter

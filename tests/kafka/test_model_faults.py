@@ -3,8 +3,6 @@
 Every input comes to one output, also after an outage; breakers open and close again; nothing dies.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A handler that asks a model, through a real Kafka: outages, limits by partitions, and answers that are paid once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

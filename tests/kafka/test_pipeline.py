@@ -1,7 +1,5 @@
 """The pipeline on a real Kafka: outputs and offsets as one, order, dead letters, back pressure, restarts, fencing."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import os

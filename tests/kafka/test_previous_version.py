@@ -1,7 +1,5 @@
 """A worker of this version beside one of the version before in one group, as during a roll-out or a way back."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """Publish, tail and topics as a user meets them: pipes, signals, large and foreign records, clusters that differ."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

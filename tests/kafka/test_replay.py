@@ -1,7 +1,5 @@
 """Replays on a real Kafka: a bounded part of a topic once more, into topics of their own, beside live traffic."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,7 +1,5 @@
 """``assay replay --config OTHER.yaml --diff``: what another configuration would change on what stands on a topic."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """A replay beside live traffic on a real Kafka: it waits while live records are late, and goes on when they aren't."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

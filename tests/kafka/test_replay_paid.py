@@ -1,7 +1,5 @@
 """Paid replays on a real Kafka and a model server: what was foreseen is what they cost, a second one costs nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,7 +1,5 @@
 """Ranges read back, and records chosen by contents and by earlier decisions, on a real Kafka."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence

@@ -1,7 +1,5 @@
 """Delayed retries, their end, and the circuit breaker, on a real Kafka."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

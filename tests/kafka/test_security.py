@@ -1,7 +1,5 @@
 """Clients, commands and an application on a real Kafka with TLS and SASL, let in and refused."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """Traces over a real Kafka: one from a page to its document, one from a batch to the next, and a collector's view."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """TSV onto a real Kafka, through ``score_page`` and off it again: the same scores, however often it goes round."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

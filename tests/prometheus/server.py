@@ -4,8 +4,6 @@ with Prometheus(folder, {"assay": {"score-page": "127.0.0.1:8080"}}) as server:
     server.query("up", at=time.time())
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import re

@@ -1,7 +1,5 @@
 """Every expression of every dashboard and rule, asked of a real Prometheus that has watched a real installation."""
 
-from __future__ import annotations
-
 import asyncio
 import uuid
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """A model's folder: found by its name, refused with what to do, and in the settings only when it is wanted."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import importlib.util

@@ -1,7 +1,5 @@
 """Certificates and keys that can't be used are named before a client connects."""
 
-from __future__ import annotations
-
 import ssl
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Batches that are too large, damaged, or say the wrong size of themselves, as aiokafka's fetcher reads them."""
 
-from __future__ import annotations
-
 import re
 import struct
 import subprocess

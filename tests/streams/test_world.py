@@ -1,7 +1,5 @@
 """The world as the settings make it: what is opened, when, and once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``assay answer``, from real pages to labelled citations: what a model is shown, and what of its replies is shown."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

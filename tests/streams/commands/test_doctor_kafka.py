@@ -1,7 +1,5 @@
 """What the doctor says of Kafka: where none answers, and of lags, letters and decisions that are known."""
 
-from __future__ import annotations
-
 import socket
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """What the doctor says of language models."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

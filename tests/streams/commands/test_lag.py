@@ -1,7 +1,5 @@
 """What ``assay lag`` tells of lags that are known, and to whom it answers."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``assay run`` where its Kafka does not answer."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

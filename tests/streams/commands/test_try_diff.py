@@ -1,7 +1,5 @@
 """``assay try --diff``: what another configuration would change, counted over lines that may be anything."""
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Inputs held against what became of them."""
 
-from __future__ import annotations
-
 from streams.demo.account import Account, Balance, Trace, faults
 from streams.topology import HANDLERS, handler_named
 

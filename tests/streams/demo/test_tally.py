@@ -1,7 +1,5 @@
 """Counting what a reader of the topics sees."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import pytest

@@ -1,7 +1,5 @@
 """What a dead letter becomes when it is sent again: the record as it came, or a reason why not."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from typing import Any

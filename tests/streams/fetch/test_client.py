@@ -1,7 +1,5 @@
 """The client over TLS: the connection goes to the checked address, the certificate is the name's."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """What is let through to a connection, and what is not. Nothing here opens one."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading

@@ -1,7 +1,5 @@
 """The fetch worker against a real server on loopback, and against addresses it must not touch."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import tracemalloc

@@ -1,7 +1,5 @@
 """Two collections in one place: utterances beside pages, searched by meaning, neither in the other's way."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Searches with filters: embedded and on a server alike, over pages that were indexed and over older points."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import AsyncIterator
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """The worker on a real embedded store: tiers come and go, nothing is left behind, trouble loses nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Sequence

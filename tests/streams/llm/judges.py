@@ -1,7 +1,5 @@
 """Every handler that asks a model: an input for it, a reply that it believes, and its output in one word."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache

@@ -8,8 +8,6 @@
 ``FAULTS`` names every misbehaviour, for tables of task and fault.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

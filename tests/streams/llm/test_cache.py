@@ -1,7 +1,5 @@
 """The journal of answers and costs."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """The gateway against a server that misbehaves: every answer is a value, nothing hangs, nothing is paid twice."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import sqlite3

@@ -1,7 +1,5 @@
 """Attacks on the gateway: servers that lie about themselves, keys that must not be seen, environments that meddle."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

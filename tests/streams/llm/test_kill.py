@@ -1,7 +1,5 @@
 """A process that is killed in the middle of paid calls, and one after it that gets the same questions."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,7 +1,5 @@
 """Limits in virtual time: never over in any minute, however processes come and go, and well used."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import random

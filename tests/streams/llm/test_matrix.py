@@ -5,8 +5,6 @@ score rather than with an invented one, an order that stands without the judge, 
 asked.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A reply outside of its protocol is asked for once more, and a claim's later tries begin after a pause."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Answers and costs in Redis, on a real server."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Reading that has an end, and work that is held up, at any turn of the event loop: what replays ask for."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import random

@@ -1,7 +1,5 @@
 """What a consumer group does with work that moves while what it needs is down."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import Callable

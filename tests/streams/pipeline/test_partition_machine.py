@@ -5,8 +5,6 @@ rebalances, processes that were given up and wake again, a stop at any turn of t
 visible exactly once, in order by key; the committed offset never passes an unfinished record; nothing is left behind.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import random

@@ -1,7 +1,5 @@
 """Which earlier decisions count, and what a selection looks for among them."""
 
-from __future__ import annotations
-
 import re
 import sys
 from typing import Any

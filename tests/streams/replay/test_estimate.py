@@ -1,7 +1,5 @@
 """Estimates over records that are on no Kafka: what is read, what is kept, what is paid, and what holds it up."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Which addresses an event is about, and whose domain they are in."""
 
-from __future__ import annotations
-
 import pytest
 
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
