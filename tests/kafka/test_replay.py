@@ -2,26 +2,24 @@
 
 import asyncio
 import json
-import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaConsumer, ConsumerRecord
+from aiokafka import ConsumerRecord
 
 from schemas.documents import DocumentIndexed
-from schemas.replays import OffsetRange, ReplayPlan, ReplaySelection, ReplayState
+from schemas.replays import ReplayPlan, ReplaySelection, ReplayState
 from streams.clock import SystemClock
 from streams.commands.dlq import run_list, run_show
 from streams.dlq.selection import Selection
-from streams.kafka import connection, make_producer
 from streams.replay.ledger import Ledger
-from streams.replay.plan import ReplayError, Wishes, make_plan
+from streams.replay.plan import ReplayError
 from streams.replay.upkeep import accounts, cancel, drop
 from streams.topology import REPLAYS, Handler, handler_named
-from tests.kafka.installation import CRAWLED, GROUP, SCORED, Installation, Installing, handlers_named, page, until
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, handlers_named, page, until
 from tests.kafka.replays import Watched, carried_out, planned, replayed
 
 SHADOW = f"{SCORED}.replay.again"
@@ -255,41 +253,6 @@ async def test_a_plan_keeps_to_its_configuration_and_its_name(assay: Installatio
     async with Ledger(assay.settings, SystemClock()) as ledger:
         [account] = await accounts(assay.settings, ledger.plans.values())
         assert (account.plan.run, account.remaining) == (plan.run, 0)
-
-
-async def test_it_gives_way_while_live_records_are_late(assay: Installation) -> None:
-    kafka, long_ago = assay.settings.kafka, int((time.time() - 45) * 1000)
-    producer = make_producer(kafka, None, "feed")
-    await producer.start()
-    for key, value in (page(n) for n in range(30)):
-        await producer.send(assay.prefix + CRAWLED, value, key=key, timestamp_ms=long_ago)
-    await producer.stop()
-    # A worker that is there, and has not done any of it.
-    worker = AIOKafkaConsumer(
-        assay.prefix + CRAWLED, **connection(kafka), group_id=assay.prefix + GROUP, enable_auto_commit=False
-    )
-    await worker.start()
-    await planned(assay.settings, "score_page")
-    watched = Watched()
-    running = asyncio.create_task(carried_out(assay.settings, tell=watched))
-    await until(lambda: "gives way to live traffic" in watched.notes and watched.last and watched.last.members)
-    await asyncio.sleep(1.0)
-    assert watched.notes == {"gives way to live traffic"}
-    assert await assay.read(SHADOW) == []
-    await worker.stop()
-    assert (await running).state is ReplayState.FINISHED
-    assert len(await assay.read(SHADOW)) == 30
-
-
-async def test_offsets_that_the_cluster_has_forgotten_are_not_made_up(assay: Installation) -> None:
-    wishes = Wishes(plan="again", handlers=("score_page",))
-    plan = make_plan(wishes, assay.settings, datetime.now(UTC))
-    begun = {"ranges": (OffsetRange(partition=0, start=0, end=1),), "begun": True}
-    plan = plan.model_copy(update={"stages": (plan.stages[0].model_copy(update=begun),)})
-    async with Ledger(assay.settings, SystemClock()) as ledger:
-        await ledger.change("again", lambda _: plan)
-    with pytest.raises(ReplayError, match="forgotten"):
-        await carried_out(assay.settings)
 
 
 async def test_writers_of_the_ledger_don_t_lose_each_other_s_word(assay: Installation) -> None:

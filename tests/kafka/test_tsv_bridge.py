@@ -3,7 +3,6 @@
 import asyncio
 import json
 import signal
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -96,18 +95,6 @@ def test_an_export_begins_and_ends_where_it_is_told(settings: Settings, capsys: 
     for start in ("latest", "99"):
         assert run_export(Export(start=start), settings) == 0
         assert "exported 0, refused 0" in capsys.readouterr().err
-
-
-def test_a_terminal_sees_how_far_it_is(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    example = Path(__file__).parents[2] / "schemas" / "examples" / "pages.scored.v1" / "minimal.json"
-    feed(settings, *[example.read_bytes()] * 20)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-
-    assert run_export(Export(output=tmp_path / "pages.tsv"), settings) == 0
-
-    assert "exported 20" in capsys.readouterr().out
 
 
 def test_a_topic_that_is_not_there_is_told(

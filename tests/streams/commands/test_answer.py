@@ -506,15 +506,6 @@ async def test_a_question_is_needed(answer: Answers, text: str) -> None:
     assert err.startswith("assay answer: ")
 
 
-async def test_a_missing_index_is_told(answer: Answers, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = settings_at(tmp_path / "elsewhere")
-    code = await asyncio.to_thread(run_answer, settings, QueryOptions(text=QUESTION))
-
-    assert code == 1
-    assert "there is no index at" in capsys.readouterr().err
-    assert not (tmp_path / "elsewhere").exists()
-
-
 async def test_candidates_come_from_a_file(answer: Answers, tmp_path: Path) -> None:
     file = tmp_path / "candidates.jsonl"
     rows = [

@@ -14,7 +14,6 @@ import json
 import random
 import socket
 import struct
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -192,22 +191,6 @@ def heavy_tailed(median: float, sigma: float, then: Behaviour, seed: int = 1) ->
     async def behave(wire: Wire) -> None:
         await asyncio.sleep(chance.lognormvariate(0.0, sigma) * median)
         await then(wire)
-
-    return behave
-
-
-def limited(requests: int, seconds: float, then: Behaviour) -> Behaviour:
-    """Behaves for so many requests in any so many seconds, and answers 429 to what is more."""
-    recent: deque[float] = deque()
-
-    async def behave(wire: Wire) -> None:
-        while recent and recent[0] <= wire.asked.at - seconds:
-            recent.popleft()
-        if len(recent) >= requests:
-            await status(429, retry_after=f"{recent[0] + seconds - wire.asked.at:.3f}")(wire)
-        else:
-            recent.append(wire.asked.at)
-            await then(wire)
 
     return behave
 
