@@ -27,6 +27,7 @@ from aiokafka.structs import OffsetAndMetadata
 
 from streams.kafka import opened
 from tests.kafka.batches import CODECS, NoText, batch
+from tests.samples import instance
 
 LIMIT = 20_000
 """Bytes that the topic of these tests takes."""
@@ -156,8 +157,7 @@ async def test_another_transactional_id_commits_stale_offsets_unhindered(kafka: 
 @on_kafka
 async def test_a_send_gives_a_future_that_is_done_when_the_broker_has_answered(kafka: str, topic_prefix: str) -> None:
     async with topic(kafka, topic_prefix) as name, producer(kafka) as sender:
-        future = await sender.send(name, b"value")
-        assert isinstance(future, asyncio.Future)
+        future = instance(asyncio.Future, await sender.send(name, b"value"))
         assert (await future).offset == 0
 
 

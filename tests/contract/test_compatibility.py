@@ -14,8 +14,8 @@ from streams.generate.compatibility import breaks
 from streams.generate.goldens import LIST, RELEASED, goldens, incompatible, lost, release
 from streams.generate.json_schemas import schema_of
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPICS
+from tests.samples import ROOT
 
-ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "schemas/examples").glob("*/*.json"))
 
 TABLES = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))

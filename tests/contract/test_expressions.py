@@ -5,13 +5,11 @@ import re
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from tests.contract.pumping import MOST_TEXTS, Expression, grows_too_fast, pumped
-
-ROOT = Path(__file__).parents[2]
+from tests.samples import ROOT
 
 BOUNDED = {
     "handlers/text/candidates.py:_CLASS": "reads expressions of the configuration",

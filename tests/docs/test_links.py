@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.samples import ROOT
+
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 _LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]+)?\)")
 _FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)

@@ -12,6 +12,7 @@ from schemas.rules import Rules
 from streams.app import Application
 from streams.topology import HANDLERS, Handler
 from tests.kafka.installation import SCORED, Installation, Installing, NoRules, page, scored, until
+from tests.samples import instance
 from tests.streams.llm.model_server import model_server, says, slow
 
 PAGES = 6
@@ -27,8 +28,7 @@ def conclude(event: CrawledPage, replies: tuple[Reply, ...], rules: Rules) -> Ou
     reply = replies[-1]
     if isinstance(reply, ModelUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
-    answer = scored(event, rules)
-    assert isinstance(answer, Emit)
+    answer = instance(Emit, scored(event, rules))
     [output] = answer.events
     text = reply.text if isinstance(reply, ModelReply) else str(isinstance(reply, ModelFailed))
     return Emit((output.model_copy(update={"content": text}),))

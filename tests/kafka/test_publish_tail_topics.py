@@ -5,7 +5,7 @@ import json
 import os
 import signal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from aiokafka.admin import NewPartitions
@@ -166,7 +166,7 @@ def test_topics_are_listed_created_and_compared_for_people(
     settings = install(kafka, topic_prefix)
     name = topic_prefix + PAGES
 
-    def document(action: str, status: int = 0, dry_run: bool = False) -> Any:
+    def document(action: Literal["create", "list", "diff"], status: int = 0, dry_run: bool = False) -> Any:
         assert run_topics(action, settings, as_json=True, dry_run=dry_run) == status
         return json.loads(capsys.readouterr().out)
 

@@ -18,9 +18,10 @@ from streams.dlq.selection import Selection
 from streams.replay.ledger import Ledger
 from streams.replay.plan import ReplayError
 from streams.replay.upkeep import accounts, cancel, drop
-from streams.topology import REPLAYS, Handler, handler_named
+from streams.topology import REPLAYS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, handlers_named, page, until
 from tests.kafka.replays import Watched, carried_out, planned, replayed
+from tests.samples import the_handler
 
 SHADOW = f"{SCORED}.replay.again"
 INDEXED = "documents.indexed.v1"
@@ -30,12 +31,6 @@ LETTERS = f"{CRAWLED}.assay.score_page.replay.again.dlq"
 @pytest.fixture
 async def assay(installing: Installing) -> Installation:
     return await installing(handlers_named("score_page", "index_page", "classify_results"), [REPLAYS])
-
-
-def handler(name: str) -> Handler:
-    found = handler_named(name)
-    assert found is not None
-    return found
 
 
 def header(record: ConsumerRecord, name: str) -> str:
@@ -48,7 +43,7 @@ def ids(records: list[ConsumerRecord]) -> list[str]:
 
 async def test_a_backfill_writes_what_live_traffic_wrote_and_leaves_it_alone(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(60)], transactional=True)
-    await assay.drain(handler("score_page"))
+    await assay.drain(the_handler("score_page"))
     live, committed = await assay.read(SCORED), await assay.committed()
     plan = await replayed(assay.settings, "score_page")
     assert (plan.state, plan.stage) == (ReplayState.FINISHED, 1)
@@ -165,7 +160,7 @@ async def test_live_output_goes_where_readers_dedupe_and_fetches_nothing(assay: 
         ],
     }
     await assay.feed([(b"b1", json.dumps(batch).encode())], topic="retrieval.batches.v1")
-    await assay.drain(handler("classify_results"))
+    await assay.drain(the_handler("classify_results"))
     assert len(await assay.read("extraction.needed.v1")) == 1
     plan = await replayed(assay.settings, "classify_results", live=True, readers_dedupe=True)
     assert plan.state is ReplayState.FINISHED

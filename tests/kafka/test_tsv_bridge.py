@@ -15,6 +15,7 @@ from streams.kafka import make_producer, opened
 from streams.settings import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED
 from tests.kafka.installation import Installation, Installing, assay_command, install, installed, line_of, until
+from tests.samples import EXAMPLES
 
 SCORE_PAGE = HANDLERS[0]
 ROWS = [
@@ -82,7 +83,7 @@ def feed(settings: Settings, *values: bytes | None) -> None:
 
 
 def test_an_export_begins_and_ends_where_it_is_told(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
-    example = Path(__file__).parents[2] / "schemas" / "examples" / "pages.scored.v1"
+    example = EXAMPLES / "pages.scored.v1"
     old, new = (example / "minimal.json").read_bytes(), (example / "without_score_zh.json").read_bytes()
     feed(settings, old, b"no page", None, new)
 
@@ -119,7 +120,7 @@ async def test_an_open_transaction_holds_nothing_up(
 async def test_ctrl_c_leaves_no_file(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     """Of a pipe that stays open: there is no end that it could have come to by itself."""
     settings = install(kafka, topic_prefix)
-    example = Path(__file__).parents[2] / "schemas" / "examples" / "pages.scored.v1" / "minimal.json"
+    example = EXAMPLES / "pages.scored.v1" / "minimal.json"
     line = json.dumps(json.loads(example.read_bytes())).encode() + b"\n"
     async with assay_command(settings, "export", "tsv", "--input", "-", "-o", str(tmp_path / "pages.tsv")) as process:
         assert process.stdin is not None

@@ -21,8 +21,8 @@ import httpx
 import yaml
 
 from streams.generate.prometheus import FOLDER
+from tests.samples import ROOT
 
-ROOT = Path(__file__).parents[2]
 EVERY = "1s"
 SCRAPE = "2s"
 """How often, and for how long at most: on a starved machine a target that asks Kafka takes more than a second."""

@@ -18,8 +18,7 @@ from streams.generate.products import drift, generate, write
 from streams.generate.prometheus import prometheus
 from streams.settings_files import read_document
 from streams.topology import HANDLERS, TOPICS
-
-ROOT = Path(__file__).parents[2]
+from tests.samples import ROOT
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +29,7 @@ from tests.kafka.batches import (
     snappy_announcing,
     zstd_announcing,
 )
+from tests.samples import ROOT
 
 MIB = 1024 * 1024
 CRC, LAST_OFFSET_DELTA = 17, 23
@@ -153,7 +153,6 @@ def test_a_batch_of_too_many_records_is_unreadable_without_being_unpacked() -> N
         assert all(why.startswith(begins) for *_, why in found)
 
 
-ROOT = Path(__file__).parents[2]
 MEMORY = """
 import gc, resource
 from pathlib import Path

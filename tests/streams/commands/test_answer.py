@@ -28,6 +28,7 @@ from streams.query.engine import Queries
 from streams.settings import Settings
 from streams.world import LiveWorld
 from tests.handlers.trust.forgeries import reads_as_label
+from tests.samples import instance
 from tests.streams.llm.model_server import Asked, Behaviour, ModelServer, Wire, hangs, model_server, says, status
 from tests.streams.llm.questions import FREE
 from tests.streams.query.indexes import settings_at
@@ -96,8 +97,7 @@ async def filled(tmp_path: Path) -> Settings:
     settings = settings_at(tmp_path)
     world = LiveWorld(settings)
     for page in _scored(settings).values():
-        asked = index_page(page, settings.rules(IndexPageRules))
-        assert isinstance(asked, Ask)
+        asked = instance(Ask, index_page(page, settings.rules(IndexPageRules)))
         assert isinstance(await world.answer(asked.need, None), IndexReply)
     await world.aclose()
     return settings

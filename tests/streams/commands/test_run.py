@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.samples import ROOT
 
 
 @pytest.mark.parametrize("wished", [signal.SIGINT, signal.SIGTERM])

@@ -13,9 +13,8 @@ from streams.cli import _run
 from streams.commands.progress import with_progress
 from streams.commands.try_diff import comparison_of
 from streams.topology import HANDLERS
-from tests.samples import ROOT, environment
+from tests.samples import EXAMPLES, environment
 
-EXAMPLES = ROOT / "schemas" / "examples"
 HIGHER = "source_rules: {base_scores: {tier_3: 35}}\n"
 
 

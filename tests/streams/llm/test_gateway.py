@@ -20,6 +20,7 @@ from streams.llm.settings import ModelLimits, TaskPolicy
 from streams.llm.store import StoreError
 from streams.telemetry.metrics import Metrics
 from tests.kafka.installation import until
+from tests.samples import instance
 from tests.streams.doubles import VirtualClock
 from tests.streams.llm.model_server import (
     ANSWERED,
@@ -56,8 +57,7 @@ FAILED = {
 
 async def test_an_answer() -> None:
     async with served(says("0.7"), api_key="sesame") as (server, gateway):
-        reply = await gateway.answer(question(temperature=0.1))
-    assert isinstance(reply, ModelReply)
+        reply = instance(ModelReply, await gateway.answer(question(temperature=0.1)))
     assert (reply.text, reply.tool_calls) == ("0.7", ())
     call = reply.call
     assert (call.judged_by, call.model, call.outcome, call.raw) == ("model", MODEL, CallOutcome.OK, "0.7")
@@ -102,8 +102,7 @@ async def test_all_tries_together_have_one_deadline() -> None:
         await status(500)(wire)
 
     async with served(after_long, policy, clock=clock) as (server, gateway):
-        reply = await gateway.answer(question())
-    assert isinstance(reply, ModelFailed)
+        reply = instance(ModelFailed, await gateway.answer(question()))
     assert reply.call.attempts == len(server.asked) == 3, "the third begins within the deadline, and a fourth would not"
 
 
@@ -118,8 +117,7 @@ async def test_a_later_try_has_what_the_others_left_of_the_deadline() -> None:
     async with served(hangs(), policy, clock=clock) as (server, gateway):
         server.script = [after_nearly_all]
         async with asyncio.timeout(40):
-            reply = await gateway.answer(question())
-    assert isinstance(reply, ModelFailed)
+            reply = instance(ModelFailed, await gateway.answer(question()))
     assert (reply.call.attempts, reply.call.outcome) == (2, CallOutcome.TIMEOUT)
 
 
@@ -142,8 +140,7 @@ async def test_a_cancelled_asker_leaves_no_call_and_is_charged_with_the_prompt_a
 async def test_what_may_pass_is_tried_again(first: Behaviour) -> None:
     async with served(says("0.7"), AT_EASE) as (server, gateway):
         server.script = [first]
-        reply = await gateway.answer(question())
-    assert isinstance(reply, ModelReply)
+        reply = instance(ModelReply, await gateway.answer(question()))
     assert reply.call.attempts == len(server.asked) == 2
 
 
@@ -208,8 +205,7 @@ async def test_another_server_under_the_same_name_is_asked_itself(tmp_path: Path
     async with model_server(says("0.1")) as one, model_server(says("0.9")) as other:
         for server in (one, other, one):
             async with gateway_at(server.base_url, cache_path=tmp_path / "llm.sqlite") as gateway:
-                reply = await gateway.answer(question())
-                assert isinstance(reply, ModelReply)
+                reply = instance(ModelReply, await gateway.answer(question()))
                 texts.append(reply.text)
     assert texts == ["0.1", "0.9", "0.1"]
     assert (len(one.asked), len(other.asked)) == (1, 1)
@@ -245,8 +241,7 @@ async def test_a_parameter_that_is_refused_is_left_out_from_then_on(name: str) -
     limits = ModelLimits(**{**FREE.model_dump(), "structured": True})
     async with served(refuses_parameter(name, says("{}")), limits=limits) as (server, gateway):
         for number in range(2):
-            reply = await gateway.answer(question(str(number), schema={"type": "object"}))
-            assert isinstance(reply, ModelReply)
+            assert isinstance(await gateway.answer(question(str(number), schema={"type": "object"})), ModelReply)
     assert [name in asked.body for asked in server.asked] == [True, False, False]
     if name == "max_tokens":
         assert server.asked[1].body["max_completion_tokens"] == 10
@@ -278,8 +273,7 @@ async def test_the_budget_of_a_day(tmp_path: Path) -> None:
         *[ModelUnavailable] * (6 - len(server.asked)),
     ]
     assert 1 <= len(server.asked) < 6
-    refused = reached[-1]
-    assert isinstance(refused, ModelUnavailable)
+    refused = instance(ModelUnavailable, reached[-1])
     assert refused.after_seconds is not None
     assert 0 < refused.after_seconds <= 86_400
 
@@ -287,8 +281,7 @@ async def test_the_budget_of_a_day(tmp_path: Path) -> None:
 async def test_a_budget_needs_prices() -> None:
     limits = ModelLimits(**{**FREE.model_dump(), "price_in": None})
     async with served(limits=limits, budget_usd_per_day=1.0) as (server, gateway):
-        reply = await gateway.answer(question())
-    assert isinstance(reply, ModelUnavailable)
+        reply = instance(ModelUnavailable, await gateway.answer(question()))
     assert "prices" in reply.detail
     assert not server.asked
 
@@ -296,8 +289,7 @@ async def test_a_budget_needs_prices() -> None:
 async def test_without_a_price_the_cost_is_not_known() -> None:
     limits = ModelLimits(**{**FREE.model_dump(), "price_out": None})
     async with served(limits=limits) as (_, gateway):
-        reply = await gateway.answer(question())
-    assert isinstance(reply, ModelReply)
+        reply = instance(ModelReply, await gateway.answer(question()))
     assert reply.call.cost_usd is None
 
 
@@ -334,8 +326,7 @@ async def test_a_journal_that_somebody_else_holds_is_not_waited_for_beyond_the_d
                 other.execute("COMMIT")
             assert isinstance(reply, ModelReply)
         async with gateway_at(server.base_url, cache_path=path) as gateway:
-            again = await gateway.answer(question("paid"))
-    assert isinstance(again, ModelReply)
+            again = instance(ModelReply, await gateway.answer(question("paid")))
     assert (again.text, again.call.cached) == ("0.8", True)
     assert await booked_today(path) == pytest.approx(2 * (reply.call.cost_usd or 0.0), rel=0.1)
 
@@ -447,8 +438,7 @@ async def test_limits_learnt_from_headers() -> None:
 
 async def test_no_model_is_named() -> None:
     async with served(model="") as (_, gateway):
-        reply = await gateway.answer(question())
-    assert isinstance(reply, ModelUnavailable)
+        reply = instance(ModelUnavailable, await gateway.answer(question()))
     assert "ASSAY_LLM__MODEL" in reply.detail
 
 

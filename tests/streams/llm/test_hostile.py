@@ -24,6 +24,7 @@ from streams.telemetry.logs import configure_logs
 from streams.telemetry.metrics import Metrics
 from streams.world import LiveWorld
 from tests.kafka.installation import until
+from tests.samples import instance
 from tests.streams.doubles import START, VirtualClock
 from tests.streams.llm.model_server import Wire, calls_tools, hangs, model_server, raw, resets, says, slow, status
 from tests.streams.llm.questions import FREE, MODEL, TASK, gateway_at, question, served
@@ -48,8 +49,7 @@ async def test_more_tokens_than_there_can_be_are_not_believed(
     reported = says("0.7", usage={"prompt_tokens": prompt, "completion_tokens": completion})
     async with served(reported, limits=limits, budget_usd_per_day=0.01) as (server, gateway):
         for number in range(3):
-            reply = await gateway.answer(question(str(number)))
-            assert isinstance(reply, ModelReply)
+            reply = instance(ModelReply, await gateway.answer(question(str(number))))
             assert reply.call.completion_tokens == charged
             assert (reply.call.cost_usd or 1.0) < 0.002
     assert server.asked[0].body["max_tokens"] == 10 + thinking
@@ -72,8 +72,7 @@ async def test_a_wish_for_thousands_of_years_is_granted_for_an_hour(wish: str, c
     clock = VirtualClock()
     async with served(says("0.7"), clock=clock, max_rest_seconds=3600) as (server, gateway):
         server.script = [status(code, retry_after=wish)]
-        reply = await gateway.answer(question("one"))
-        assert isinstance(reply, ModelUnavailable)
+        reply = instance(ModelUnavailable, await gateway.answer(question("one")))
         assert reply.after_seconds == 3600
         clock.seconds += 3500
         assert isinstance(await gateway.answer(question("two")), ModelUnavailable)
@@ -203,8 +202,7 @@ async def test_a_proxy_of_the_environment_is_used_unless_it_says_otherwise(monke
         for number, spared in enumerate(("", "127.0.0.1")):
             monkeypatch.setenv("NO_PROXY", spared)
             async with gateway_at(server.base_url) as gateway:
-                reply = await gateway.answer(question(str(number)))
-                assert isinstance(reply, ModelReply)
+                reply = instance(ModelReply, await gateway.answer(question(str(number))))
                 texts.append(reply.text)
     assert texts == ["0.1", "0.9"]
 
@@ -264,8 +262,7 @@ async def test_a_question_that_is_no_text_is_asked_as_far_as_it_is_one() -> None
 async def test_a_very_large_question_and_a_storm_of_tools_come_through() -> None:
     storm = calls_tools(*[("search", json.dumps({"query": "x" * 1000}))] * 500)
     async with served(storm, TaskPolicy()) as (server, gateway):
-        reply = await gateway.answer(question("large " * 200_000))
-        assert isinstance(reply, ModelReply)
+        reply = instance(ModelReply, await gateway.answer(question("large " * 200_000)))
         assert len(reply.tool_calls) == 500
         assert reply.call.raw is not None
         assert len(reply.call.raw) == 2000
@@ -304,8 +301,7 @@ async def test_what_has_no_price_is_not_shown_as_free() -> None:
 async def test_calls_that_brought_nothing_are_counted_as_paid() -> None:
     registry = CollectorRegistry()
     async with served(hangs(), metrics=Metrics(registry)) as (_, gateway):
-        reply = await gateway.answer(question("much " * 1000))
-    assert isinstance(reply, ModelFailed)
+        reply = instance(ModelFailed, await gateway.answer(question("much " * 1000)))
     assert reply.call.cost_usd
     assert registry.get_sample_value("assay_llm_cost_usd_total", LABELS) == reply.call.cost_usd
 
@@ -365,8 +361,7 @@ async def test_a_clock_that_jumps_back_and_forth_costs_nothing_twice(tmp_path: P
     ):
         for jump in (0.0, 500.0, -900.0, -10_000_000.0):
             clock.seconds += jump
-            reply = await gateway.answer(question())
-            assert isinstance(reply, ModelReply)
+            assert isinstance(await gateway.answer(question()), ModelReply)
     assert len(server.asked) == 1
 
 

@@ -12,6 +12,7 @@ from streams.query.engine import QueryEngine
 from streams.query.remote import RemoteQueries
 from streams.settings import HttpSettings
 from streams.world import LiveWorld
+from tests.samples import instance
 from tests.streams.index.qdrant_server import QdrantServer
 from tests.streams.query.indexes import GOV, fill, settings_at
 
@@ -101,8 +102,7 @@ async def test_a_server_is_searched_directly(tmp_path: Path) -> None:
         there = settings.model_copy(update={"index": settings.index.model_copy(update={"url": server.url})})
         await fill(there)
         async with open_queries(there) as queries:
-            answer = await queries.answer(REQUEST)
-    assert isinstance(answer, RankingCompleted)
+            answer = instance(RankingCompleted, await queries.answer(REQUEST))
     assert answer.results[0].url == GOV
 
 

@@ -11,6 +11,7 @@ from schemas.replies import ModelUnavailable
 from streams.query.engine import QueryEngine, Refusal
 from streams.telemetry.metrics import Metrics
 from streams.topology import RANKING_COMPLETED, RANKING_REQUESTED
+from tests.samples import instance
 from tests.streams.doubles import START, VirtualClock, handler_of
 from tests.streams.query.toys import Answers, completed, ranked, ranker, settings_with
 
@@ -25,19 +26,16 @@ def engine(decide: Any = None, world: Any = None, metrics: Metrics | None = None
 
 async def test_a_query_is_answered_with_what_the_handler_makes_of_the_worlds_replies() -> None:
     world = Answers()
-    answer = await engine(world=world).answer(REQUEST)
-    assert isinstance(answer, RankingCompleted)
+    answer = instance(RankingCompleted, await engine(world=world).answer(REQUEST))
     assert [result.rank for result in answer.results] == [1, 2]
     assert world.needs == [SearchVectors("documents", "which secret", 5)]
 
 
 async def test_a_request_that_does_not_say_when_it_was_asked_was_asked_now() -> None:
-    answer = await engine().answer(REQUEST)
-    assert isinstance(answer, RankingCompleted)
+    answer = instance(RankingCompleted, await engine().answer(REQUEST))
     assert answer.requested_at == START
     earlier = REQUEST.model_copy(update={"requested_at": START.replace(year=2020)})
-    answer = await engine().answer(earlier)
-    assert isinstance(answer, RankingCompleted)
+    answer = instance(RankingCompleted, await engine().answer(earlier))
     assert answer.requested_at == earlier.requested_at
 
 
@@ -79,8 +77,7 @@ async def test_an_answer_in_steps_that_takes_too_long_is_given_up() -> None:
         while True:
             yield
 
-    answer = await engine(without_end, seconds=0.05).answer(REQUEST)
-    assert isinstance(answer, Refusal)
+    answer = instance(Refusal, await engine(without_end, seconds=0.05).answer(REQUEST))
     assert answer.reason == "timeout"
 
 

@@ -20,6 +20,7 @@ from streams.replay.figures import Estimate, HandlerEstimate, PaidEstimate
 from streams.replay.forecast import Forecast
 from streams.settings import Settings, load_settings
 from streams.topology import CLAIMS_EXTRACTED, PAGES_CRAWLED, RELEVANCE_REQUESTED, RETRIEVAL_BATCHES, Topic
+from tests.samples import instance
 from tests.streams.llm.judges import input_of, judge_of, rules_of
 from tests.streams.llm.questions import FREE, question
 
@@ -54,8 +55,7 @@ def paid(found: Estimate, handler: str) -> PaidEstimate:
 
 def asked_about(number: int) -> AskModel:
     handler = judge_of(TASK)
-    answer = handler.fn(input_of(TASK, number), rules_of(handler.rules))
-    assert isinstance(answer, Ask)
+    answer = instance(Ask, handler.fn(input_of(TASK, number), rules_of(handler.rules)))
     assert isinstance(answer.need, AskModel)
     return answer.need
 
