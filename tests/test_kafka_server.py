@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # The broker is replaced by lines in a log, because only the order of starts and stops is under test.
 _PROCESS = """
 import contextlib, os, sys

@@ -91,15 +91,19 @@ def _scored(settings: Settings) -> dict[str, ScoredPage]:
     return pages
 
 
-@pytest.fixture
-async def filled(tmp_path: Path) -> Settings:
-    """An index with the pages in it."""
-    settings = settings_at(tmp_path)
-    world = LiveWorld(settings)
-    for page in _scored(settings).values():
-        asked = instance(Ask, index_page(page, settings.rules(IndexPageRules)))
-        assert isinstance(await world.answer(asked.need, None), IndexReply)
-    await world.aclose()
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """An index with the pages in it, which questions only read."""
+
+    async def fill() -> None:
+        world = LiveWorld(settings)
+        for page in _scored(settings).values():
+            asked = instance(Ask, index_page(page, settings.rules(IndexPageRules)))
+            assert isinstance(await world.answer(asked.need, None), IndexReply)
+        await world.aclose()
+
+    settings = settings_at(tmp_path_factory.mktemp("filled"))
+    asyncio.run(fill())
     return settings
 
 
