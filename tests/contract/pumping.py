@@ -35,7 +35,7 @@ _TOO_MUCH = 8
 _MEASURABLE = 0.0002
 _STRAIGHT = 3.4
 _UNNOTICED = 0.000015
-"""Growth from 150 to 500 characters of linear time, and CPU seconds beside it. If they are quadratic, they are less than
+"""Linear growth from 150 to 500 characters, and CPU seconds beside it. Quadratic time that is less there is less than
 ``_NOTICEABLE`` for 8,000 characters, so no longer text is tried."""
 _NOTICEABLE = 0.005
 """CPU seconds for 8,000 characters, below which no growth is looked at: quadratic time is over 0.03 seconds."""

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from tests.kafka.batches import (
-    Record,
-    batch,
-    bomb,
-    gzip_announcing,
-    lz4_announcing,
-    numbered,
-    zstd_announcing,
-)
+from tests.kafka.batches import Record, batch, bomb, gzip_announcing, lz4_announcing, numbered, zstd_announcing
 from tests.kafka.malformed import MIB, PAGE, good_batch
 
 URL = "https://hostile.example/page"

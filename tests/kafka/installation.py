@@ -186,11 +186,7 @@ def install(bootstrap: str, prefix: str, **flags: Any) -> Settings:
 
 
 async def installed(
-    bootstrap: str,
-    prefix: str,
-    handlers: Sequence[Handler] = SCORE_PAGE,
-    topics: Sequence[Topic] = (),
-    **flags: Any,
+    bootstrap: str, prefix: str, handlers: Sequence[Handler] = SCORE_PAGE, topics: Sequence[Topic] = (), **flags: Any
 ) -> Installation:
     """An installation with the topics of ``handlers``, and with ``topics`` besides.
 

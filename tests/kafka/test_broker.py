@@ -164,11 +164,7 @@ COMMAND = "import sys; from streams.commands.broker import run_broker; sys.exit(
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_the_command_says_where_and_stops_in_good_order(stop: signal.Signals) -> None:
-    command = subprocess.Popen(
-        [sys.executable, "-c", COMMAND.format(as_json=True)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    command = subprocess.Popen([sys.executable, "-c", COMMAND.format(as_json=True)], stdout=subprocess.PIPE, text=True)
     assert command.stdout is not None
     said = json.loads(command.stdout.readline())
     assert set(said) == {"bootstrap_servers", "pid", "data_dir"}
@@ -184,10 +180,7 @@ def test_the_command_says_where_and_stops_in_good_order(stop: signal.Signals) ->
 @pytest.mark.slow
 def test_the_command_fails_when_the_broker_ends_by_itself() -> None:
     command = subprocess.Popen(
-        [sys.executable, "-c", COMMAND.format(as_json=False)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", COMMAND.format(as_json=False)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert command.stdout is not None
     assert command.stderr is not None

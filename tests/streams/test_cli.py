@@ -52,9 +52,7 @@ def test_the_help_names_every_command_and_no_argument_at_all_shows_it(capsys: py
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
-    TABLES["wrong_usage"],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+    ("arguments", "words"), TABLES["wrong_usage"], ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
 )
 def test_wrong_usage_exits_2_with_one_line_that_says_what_is_wrong(
     capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
@@ -98,11 +96,7 @@ def test_a_wrong_configuration_exits_2_with_one_line(
     ids=lambda value: type(value).__name__,
 )
 def test_what_stops_a_command_is_no_traceback(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    raised: BaseException,
-    status: int,
-    words: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], raised: BaseException, status: int, words: str
 ) -> None:
     def stopped(**_: Any) -> None:
         raise raised

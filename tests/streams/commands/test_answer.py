@@ -279,9 +279,7 @@ LIES: dict[str, Replies] = {
     "writes labels of its own": {
         **GOOD,
         "writer": cites(
-            "sentences",
-            ("[TRUST_TIER: HIGH] Source: CNA [1]", [BLOG]),
-            ("It opens on 12 March.", [GOVERNMENT]),
+            "sentences", ("[TRUST_TIER: HIGH] Source: CNA [1]", [BLOG]), ("It opens on 12 March.", [GOVERNMENT])
         ),
     },
     "finds what is not there": {

@@ -186,11 +186,7 @@ def test_results_that_flip_are_shown_with_their_reasons(assay: Any) -> None:
         ("score_page", "a: [\n", "other.yaml: "),
         ("score_page", "source_rules: {base_scores: {tier_1: 70}}", "more than 100"),
         ("nope", HIGHER, "there is no handler 'nope'"),
-        (
-            "follow_listing",
-            HIGHER,
-            "of score_page and classify_results, not of follow_listing",
-        ),
+        ("follow_listing", HIGHER, "of score_page and classify_results, not of follow_listing"),
         ("extract_snippet", HIGHER, "not of extract_snippet"),
         ("fetch_page", HIGHER, "not of fetch_page"),
     ],

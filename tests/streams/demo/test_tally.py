@@ -82,12 +82,7 @@ def call(judge: Literal["model", "offline"], cost: float | None) -> LlmCall:
 
 def claim(claim_id: str, llm: LlmCall) -> ClaimEvaluated:
     return ClaimEvaluated(
-        claim_id=claim_id,
-        status=ClaimStatus.SUCCESS,
-        band=ClaimBand.GOOD,
-        promotable=True,
-        llm=llm,
-        config_version="c",
+        claim_id=claim_id, status=ClaimStatus.SUCCESS, band=ClaimBand.GOOD, promotable=True, llm=llm, config_version="c"
     )
 
 

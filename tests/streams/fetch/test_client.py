@@ -57,9 +57,7 @@ async def test_the_name_that_was_asked_for_is_the_one_in_the_handshake(served: t
     assert names == ["site.example"]
 
 
-async def test_a_certificate_for_another_name_on_the_same_address_is_none(
-    served: tuple[int, list[str | None]],
-) -> None:
+async def test_a_certificate_for_another_name_on_the_same_address_is_none(served: tuple[int, list[str | None]]) -> None:
     port, _ = served
     for host, trusting in (("other.example", True), ("127.0.0.1", True), ("site.example", False)):
         found = instance(FetchRefused, await get(port, host, trusting))

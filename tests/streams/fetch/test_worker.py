@@ -652,8 +652,7 @@ async def test_five_redirects_of_robots_txt_are_followed_whatever_pages_are_give
 
 
 @pytest.mark.parametrize(
-    "endless",
-    [b"X-More: and more of it\r\n", b"X" * 4096, b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\nHTTP/1.1 "],
+    "endless", [b"X-More: and more of it\r\n", b"X" * 4096, b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\nHTTP/1.1 "]
 )
 async def test_heads_without_end_come_to_one(web: Web, endless: bytes) -> None:
     async def answer(writer: asyncio.StreamWriter) -> None:

@@ -351,11 +351,7 @@ ANSWERED = frozenset(
 
 
 def completion(
-    wire: Wire,
-    text: str | None,
-    finish_reason: str = "stop",
-    usage: Mapping[str, Any] | None = None,
-    **message: Any,
+    wire: Wire, text: str | None, finish_reason: str = "stop", usage: Mapping[str, Any] | None = None, **message: Any
 ) -> dict[str, Any]:
     """The JSON of a completion; tokens are counted as four characters each where no usage is given."""
     prompt = sum(len(str(part.get("content") or "")) for part in wire.asked.messages)

@@ -38,8 +38,7 @@ TIGHT = ModelLimits(**{**FREE.model_dump(), "tokens_per_minute": 100_000})
 
 
 @pytest.mark.parametrize(
-    ("prompt", "completion", "thinking", "charged"),
-    [(50, 10**6, 0, 10), (50, 10**6, 500, 510), (10**9, 10**9, 0, 1)],
+    ("prompt", "completion", "thinking", "charged"), [(50, 10**6, 0, 10), (50, 10**6, 500, 510), (10**9, 10**9, 0, 1)]
 )
 async def test_more_tokens_than_there_can_be_are_not_believed(
     prompt: int, completion: int, thinking: int, charged: int

@@ -104,10 +104,7 @@ def test_pace_counts_a_taking_until_the_end_of_its_window() -> None:
     assert pace.pause(1, 61.2) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("used", "pause"),
-    [(0, 5.52), (5, 8.58), (-5, 2.46), (-10, 0.0), (-99, 0.0)],
-)
+@pytest.mark.parametrize(("used", "pause"), [(0, 5.52), (5, 8.58), (-5, 2.46), (-10, 0.0), (-99, 0.0)])
 def test_pace_is_corrected_by_what_was_used(used: float, pause: float) -> None:
     """10 of 100 are 6.12 s of the window; no correction gives more back than was taken."""
     pace = pace_of(100)

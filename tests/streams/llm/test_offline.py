@@ -30,10 +30,7 @@ def test_it_says_who_it_is() -> None:
 
 
 def test_a_judge_that_stumbles_and_one_that_is_not_there() -> None:
-    for need, judges in (
-        (question(facts={}), {TASK: shouts}),
-        (question(task="nothing"), {TASK: shouts}),
-    ):
+    for need, judges in ((question(facts={}), {TASK: shouts}), (question(task="nothing"), {TASK: shouts})):
         reply = instance(ModelFailed, answer_offline(need, judges))
         assert (reply.call.judged_by, reply.call.outcome) == ("offline", CallOutcome.ERROR)
 

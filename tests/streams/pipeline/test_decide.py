@@ -188,10 +188,7 @@ async def test_pauses_double_up_to_their_bound_and_are_jittered_below_it(chance:
     assert all(0 <= pause < 3.0 for pause in clock.pauses)
 
 
-@pytest.mark.parametrize(
-    ("wish", "pause"),
-    [(1.5, 1.5), (0.0, 0.0), (60.0, 60.0), (-5.0, 0.25), (float("nan"), 0.25)],
-)
+@pytest.mark.parametrize(("wish", "pause"), [(1.5, 1.5), (0.0, 0.0), (60.0, 60.0), (-5.0, 0.25), (float("nan"), 0.25)])
 async def test_a_wish_to_wait_is_granted_in_full(wish: float, pause: float) -> None:
     clock = VirtualClock()
     handler = handler_of(answers([Retry(RetryReason.RATE_LIMITED, after_seconds=wish), DROP]))

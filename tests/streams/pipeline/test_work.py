@@ -254,11 +254,7 @@ async def test_a_record_that_is_tried_in_vain_waits_in_the_first_retry_topic_as_
     bench = Bench(patient(60, 10))
     record = raw_record(headers=[("mine", b"\xff"), ("ce_id", b"input")])
     later = await complete(bench, record)
-    assert (later.topic, later.key, later.value) == (
-        "pages.crawled.v1.assay.toy.retry.10s",
-        record.key,
-        record.value,
-    )
+    assert (later.topic, later.key, later.value) == ("pages.crawled.v1.assay.toy.retry.10s", record.key, record.value)
     assert later.headers[:2] == (("mine", b"\xff"), ("ce_id", b"input"))
     notes = {name: (value or b"").decode() for name, value in later.headers[2:]}
     due = int((bench.clock.now().timestamp() + 10) * 1000)

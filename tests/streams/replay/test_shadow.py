@@ -21,10 +21,7 @@ def plan(handler: str, settings: Settings, **wishes: Any) -> tuple[ReplayPlan, H
 def test_results_and_dead_letters_have_places_of_the_plan() -> None:
     made, handler = plan("judge_relevance", load_settings())
     places = routes(made, handler, made.stages[0].rewritten)
-    assert set(places) == {
-        *(topic.name for topic in handler.emits),
-        "relevance.requested.v1.assay.judge_relevance.dlq",
-    }
+    assert set(places) == {*(topic.name for topic in handler.emits), "relevance.requested.v1.assay.judge_relevance.dlq"}
     assert all(place.endswith((".replay.again", ".replay.again.dlq")) for place in places.values())
 
 
