@@ -1,7 +1,5 @@
 """Fixtures that every test may ask for: one Kafka a run, and names of its own for each test."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

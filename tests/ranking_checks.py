@@ -4,8 +4,6 @@ They are written without the code that they check: in which order stages come, h
 numbers are those of trust is said here a second time. ``test_ranking_checks`` shows that each finds a seeded fault.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence

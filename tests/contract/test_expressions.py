@@ -1,21 +1,17 @@
 """No regular expression takes more than linear time on a text that others wrote."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 import regex
 
 from tests.contract.pumping import MOST_TEXTS, Expression, grows_too_fast, pumped
-
-ROOT = Path(__file__).parents[2]
+from tests.samples import ROOT
 
 BOUNDED = {
     "handlers/text/candidates.py:_CLASS": "reads expressions of the configuration",

@@ -1,7 +1,5 @@
 """A small installation on a real Kafka for tests: own handlers on real topics, fed and read back."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
@@ -188,11 +186,7 @@ def install(bootstrap: str, prefix: str, **flags: Any) -> Settings:
 
 
 async def installed(
-    bootstrap: str,
-    prefix: str,
-    handlers: Sequence[Handler] = SCORE_PAGE,
-    topics: Sequence[Topic] = (),
-    **flags: Any,
+    bootstrap: str, prefix: str, handlers: Sequence[Handler] = SCORE_PAGE, topics: Sequence[Topic] = (), **flags: Any
 ) -> Installation:
     """An installation with the topics of ``handlers``, and with ``topics`` besides.
 

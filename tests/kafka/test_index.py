@@ -1,7 +1,5 @@
 """The index behind a real Kafka: thirty articles over three tiers, tier changes, an outage, two copies, a kill."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """The loop on a real Kafka and a real web server on loopback: a batch of listings, their details, a better batch."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence

@@ -3,8 +3,6 @@
 Except what was under way at the kill; and every input comes to one output.
 """
 
-from __future__ import annotations
-
 from asyncio.subprocess import PIPE
 from collections import Counter
 from pathlib import Path

@@ -3,8 +3,6 @@
 The pages are the tests' own, forgers' pages among them; every prompt is read as a model server on loopback got it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """Queries through a real Kafka: their stages, a judge that fails, an index that is down, a record that comes twice."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path

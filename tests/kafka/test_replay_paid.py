@@ -1,7 +1,5 @@
 """Paid replays on a real Kafka and a model server: what was foreseen is what they cost, a second one costs nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -25,6 +23,7 @@ from streams.settings import load_settings
 from streams.topology import REPLAYS
 from tests.kafka.installation import Installation, Installing, handlers_named, until
 from tests.kafka.replays import Watched, carried_out, planned
+from tests.samples import instance
 from tests.streams.llm.judges import input_of, judge_of
 from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, calls_tools, model_server, says, slow
 
@@ -63,15 +62,13 @@ async def judge(wire: Wire) -> None:
 
 def source(number: int) -> tuple[bytes, bytes]:
     """Sources of different lengths, in German: the estimate of their tokens is off by more than the goal."""
-    event = input_of("judge_relevance", number)
-    assert isinstance(event, RelevanceRequested)
+    event = instance(RelevanceRequested, input_of("judge_relevance", number))
     title = "Über die Prüfung der Verträge " * (1 + number % 7)
     return f"k{number}".encode(), event.model_copy(update={"title": title, "html": None, "content": title}).to_json()
 
 
 def claim(number: int) -> tuple[bytes, bytes]:
-    event = input_of("decontextualize_claim", number)
-    assert isinstance(event, ExtractedClaim)
+    event = instance(ExtractedClaim, input_of("decontextualize_claim", number))
     return event.claim_id.encode(), event.to_json()
 
 

@@ -1,7 +1,5 @@
 """Delayed retries, their end, and the circuit breaker, on a real Kafka."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter
@@ -130,10 +128,7 @@ async def test_an_outage_rests_intake_burns_nothing_and_leaves_health_alone(kafk
         kafka,
         topic_prefix,
         [handler],
-        processing={
-            "retries": {"max_attempts": 2, "first_seconds": 0.01},
-            "breaker": {"failures": 3},
-        },
+        processing={"retries": {"max_attempts": 2, "first_seconds": 0.01}, "breaker": {"failures": 3}},
         pipeline={"window_records": 20, "stalled_seconds": 3.0},
     )
     provider = Provider()

@@ -1,7 +1,5 @@
 """Clients, commands and an application on a real Kafka with TLS and SASL, let in and refused."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
@@ -20,7 +18,7 @@ from streams.topic_plan import create_topics
 from streams.topology import TOPICS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, page, scorer
 from tests.kafka.secured_kafka import KEY_PASSWORD, MECHANISMS, PROTOCOLS, USERS, SecuredKafka, secured_kafka
-from tests.samples import run_assay
+from tests.samples import ROOT, run_assay
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -28,7 +26,6 @@ TABLES = tables(__file__)
 OPERATIONS = {"Read": 3, "Write": 4, "Create": 5, "Describe": 8, "DescribeConfigs": 10}
 RESOURCES = {"topics": 2, "groups": 3, "transactional ids": 5}
 PREFIXED, ALLOW = 4, 3
-ROOT = Path(__file__).parents[2]
 PAGE_TOPICS = [topic for topic in TOPICS if topic.name in (CRAWLED, SCORED)]
 
 

@@ -1,7 +1,5 @@
 """Snippet requests on a real Kafka, with a web and a model on loopback: every request ends exactly once."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from collections.abc import AsyncIterator

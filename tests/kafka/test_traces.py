@@ -1,7 +1,5 @@
 """Traces over a real Kafka: one from a page to its document, one from a batch to the next, and a collector's view."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -174,9 +172,7 @@ async def test_a_collector_is_sent_every_span_before_the_process_ends(kafka: str
     collector = Collector()
     async with HttpServer(collector, HttpSettings(port=0)) as server:
         place = await installed(
-            kafka,
-            topic_prefix,
-            telemetry={"traces": "otlp", "otlp_endpoint": f"http://{server.address}/v1/traces"},
+            kafka, topic_prefix, telemetry={"traces": "otlp", "otlp_endpoint": f"http://{server.address}/v1/traces"}
         )
         for number in range(5):
             html = f'{{"url": "https://harbour.example/{number}", "html": "<p>Tides</p>"}}'

@@ -1,7 +1,5 @@
 """From queries to a better order, on a real Kafka: served, judged by their readers, trained on, in shadow, then on."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Stand-ins for what the shell is given: a clock that only moves when told, raw records, and handlers to run."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The index as ``assay doctor`` finds it: free, owned by an application, empty, gone."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import pickle

@@ -1,7 +1,5 @@
 """``assay estimate``: figures for programs, tables for people, and one line for whoever got it wrong."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

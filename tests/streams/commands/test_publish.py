@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 import json
 import sys
@@ -109,12 +107,7 @@ def test_a_dry_run_says_what_handlers_will_do_and_needs_no_kafka(
     ],
 )
 def test_a_run_is_checked_before_kafka_is_asked(
-    nowhere: Settings,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    run: str,
-    refused: str | None,
-    says: str,
+    nowhere: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str], run: str, refused: str | None, says: str
 ) -> None:
     path = tmp_path / "pages.jsonl"
     path.write_text("{}")
@@ -205,11 +198,7 @@ def test_a_check_tells_what_turns_out_unreadable(
 
 @pytest.mark.parametrize("stated", ["tsv", "jsonl", None])
 def test_standard_input_can_be_tsv(
-    nowhere: Settings,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    stated: Any,
+    nowhere: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], stated: Any
 ) -> None:
     (tmp_path / "rows").write_bytes(ROWS)
     with (tmp_path / "rows").open("rb") as rows:

@@ -77,13 +77,7 @@ def test_json_is_the_event(filled: Settings, ask: Shown) -> None:
     assert (status, out.count("\n")) == (0, 1)
     answer = event(out)
     assert answer.query == TEXT
-    assert answer.stages == (
-        StageName.RETRIEVAL,
-        StageName.BM25,
-        StageName.RANKING,
-        StageName.MMR,
-        StageName.REASONING,
-    )
+    assert answer.stages == (StageName.RETRIEVAL, StageName.BM25, StageName.RANKING, StageName.MMR, StageName.REASONING)
     assert [result.rank for result in answer.results] == [1, 2]
     assert list(answer.results[0].stage_scores) == ["vector", "bm25", "fused", "ranking", "trust", "mmr"]
 

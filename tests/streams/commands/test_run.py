@@ -1,7 +1,5 @@
 """``assay run`` where its Kafka does not answer."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -12,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.samples import ROOT
 
 
 @pytest.mark.parametrize("wished", [signal.SIGINT, signal.SIGTERM])

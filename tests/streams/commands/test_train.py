@@ -1,7 +1,5 @@
 """``assay train`` on files, as a user runs it; on a real Kafka it is tested in ``tests/kafka/test_train.py``."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Searches with filters: embedded and on a server alike, over pages that were indexed and over older points."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
@@ -28,6 +26,7 @@ from streams.index.settings import IndexSettings
 from streams.index.worker import IndexWorker
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
+from tests.samples import instance
 from tests.streams.index.qdrant_server import QdrantServer
 
 RULES = shipped_rules(IndexPageRules)
@@ -47,9 +46,7 @@ class Library:
     async def put(self, page: ScoredPage, day: int = 0) -> IndexReply:
         points = points_of(page, RULES.tiered_indexing, RULES.index_points)
         document = IndexDocument(document_id_of(page.url), points, START + timedelta(days=day))
-        reply = await self.worker.index(document, None)
-        assert isinstance(reply, IndexReply)
-        return reply
+        return instance(IndexReply, await self.worker.index(document, None))
 
     async def put_old(self, number: int, **payload: Any) -> None:
         text = RAIN.format(n=number)

@@ -3,8 +3,6 @@
 It prints the number of replies of each kind when it is done.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

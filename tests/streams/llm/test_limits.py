@@ -1,7 +1,5 @@
 """Limits in virtual time: never over in any minute, however processes come and go, and well used."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import random
@@ -16,6 +14,7 @@ from hypothesis import strategies as st
 from streams.llm.limits import MINUTE, Limiter, NoTurn, Pace, Turn
 from streams.llm.settings import ModelLimits
 from streams.llm.shares import Shares
+from tests.samples import instance
 from tests.streams.doubles import VirtualClock
 from tests.streams.pipeline.virtual_time import LoopClock, VirtualLoop
 
@@ -105,10 +104,7 @@ def test_pace_counts_a_taking_until_the_end_of_its_window() -> None:
     assert pace.pause(1, 61.2) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("used", "pause"),
-    [(0, 5.52), (5, 8.58), (-5, 2.46), (-10, 0.0), (-99, 0.0)],
-)
+@pytest.mark.parametrize(("used", "pause"), [(0, 5.52), (5, 8.58), (-5, 2.46), (-10, 0.0), (-99, 0.0)])
 def test_pace_is_corrected_by_what_was_used(used: float, pause: float) -> None:
     """10 of 100 are 6.12 s of the window; no correction gives more back than was taken."""
     pace = pace_of(100)
@@ -153,8 +149,7 @@ def test_a_command_s_first_question_goes_at_once_and_all_others_keep_to_the_pace
             began = asyncio.get_running_loop().time()
             times[at_once] = []
             for _ in range(8):
-                turn = await asked.turn("task", 100, 10**9)
-                assert isinstance(turn, Turn)
+                turn = instance(Turn, await asked.turn("task", 100, 10**9))
                 turn.over(100)
                 times[at_once].append(asyncio.get_running_loop().time() - began)
         assert times[False][0] > 10
@@ -191,8 +186,7 @@ class Fleet:
 
     async def _ask(self, each: Limiter) -> None:
         while True:
-            turn = await each.turn("task", 100, 10**9)
-            assert isinstance(turn, Turn)
+            turn = instance(Turn, await each.turn("task", 100, 10**9))
             # A request arrives a little later than it was sent, each by another time.
             self.arrivals.append(asyncio.get_running_loop().time() + self._chance.random() * self._delay)
             self.under_way += 1
@@ -276,8 +270,7 @@ def test_tokens_are_a_limit_too() -> None:
         each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=60_000, in_flight=100))
         used: list[float] = []
         while asyncio.get_running_loop().time() < 240:
-            turn = await each.turn("task", 500, 10**9)
-            assert isinstance(turn, Turn)
+            turn = instance(Turn, await each.turn("task", 500, 10**9))
             used += [asyncio.get_running_loop().time()] * 1000
             await asyncio.sleep(0.01)
             turn.over(1000)
@@ -291,8 +284,7 @@ def test_more_than_a_minute_s_tokens_at_once_goes_alone() -> None:
     async def work() -> None:
         each = limiter(ModelLimits(requests_per_minute=100, tokens_per_minute=1000, in_flight=100))
         for _ in range(3):
-            turn = await each.turn("task", 5000, 10**9)
-            assert isinstance(turn, Turn)
+            turn = instance(Turn, await each.turn("task", 5000, 10**9))
             turn.over(None)
         assert asyncio.get_running_loop().time() >= 2 * 5 * MINUTE
 
@@ -329,8 +321,7 @@ def test_a_wait_in_line_is_told_from_a_wait_for_the_limits() -> None:
         assert second.limited == second.waited > 0
         assert third.limited == pytest.approx(third.waited - second.waited), "before that it was behind the second"
         alone = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=10**9, in_flight=1))
-        under_way = await alone.turn("task", 1, 60.0)
-        assert isinstance(under_way, Turn)
+        under_way = instance(Turn, await alone.turn("task", 1, 60.0))
         asyncio.get_running_loop().call_later(5.0, under_way.over, None)
         behind = await alone.turn("task", 1, 60.0)
         assert behind.waited == pytest.approx(5.0)
@@ -359,8 +350,7 @@ def test_without_a_share_nobody_is_served_and_a_share_that_comes_is_noticed() ->
 def test_complaints_halve_the_pace_and_it_grows_again() -> None:
     async def work() -> None:
         each = limiter(LIMITS)
-        turn = await each.turn("task", 1, 100.0)
-        assert isinstance(turn, Turn)
+        assert isinstance(await each.turn("task", 1, 100.0), Turn)
         each.pressed(30.0)
         each.pressed(1.0)
         assert each.allowed("task") == 300
@@ -443,8 +433,7 @@ def test_a_wait_for_another_call_or_for_a_share_ends_with_the_patience() -> None
         each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=10**9, in_flight=1))
         assert isinstance(await each.turn("task", 1, 1.0), Turn)
         for waiting in (each, limiter(LIMITS, lambda _: 0.0)):
-            refused = await waiting.turn("task", 1, 0.5)
-            assert isinstance(refused, NoTurn)
+            refused = instance(NoTurn, await waiting.turn("task", 1, 0.5))
             assert refused.waited == pytest.approx(0.5)
 
     virtually(work)
@@ -455,11 +444,9 @@ def test_a_rest_that_ends_with_the_patience_is_no_longer_than_it() -> None:
         each = limiter(ModelLimits(requests_per_minute=1, tokens_per_minute=10**9, in_flight=10))
         assert isinstance(await each.turn("task", 1, 1.0), Turn)
         each.pressed(10.0)
-        refused = await each.turn("task", 1, 10.0)
-        assert isinstance(refused, NoTurn)
+        refused = instance(NoTurn, await each.turn("task", 1, 10.0))
         assert not refused.resting
-        refused = await each.turn("task", 1, 9.9)
-        assert isinstance(refused, NoTurn)
+        refused = instance(NoTurn, await each.turn("task", 1, 9.9))
         assert refused.resting
 
     virtually(work)
@@ -472,8 +459,7 @@ def test_a_share_that_was_nothing_begins_with_a_pause() -> None:
         each = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=10), lambda _: part[0])
         assert isinstance(await each.turn("task", 1, 0.0), NoTurn)
         part[0] = 1.0
-        turn = await each.turn("task", 1, 10.0)
-        assert isinstance(turn, Turn)
+        turn = instance(Turn, await each.turn("task", 1, 10.0))
         assert turn.waited == pytest.approx(1.02)
 
     virtually(work)
@@ -544,8 +530,7 @@ def test_an_owner_that_waits_is_served_before_a_borrower_that_waits_for_longer()
             await asked.turn("claims", 1, 60.0)
         borrower = asyncio.create_task(asked.turn("claims", 1, 60.0))
         await asyncio.sleep(0)
-        owner = await asked.turn("gate", 1, 60.0)
-        assert isinstance(owner, Turn)
+        owner = instance(Turn, await asked.turn("gate", 1, 60.0))
         assert owner.waited < 61.2 / 50 + 0.01
         assert not borrower.done()
         assert isinstance(await borrower, Turn)
@@ -619,8 +604,7 @@ def test_a_cancelled_asker_takes_no_turn() -> None:
         waiting[0].cancel()
         assert isinstance(first, Turn)
         first.over(None)
-        second = await waiting[1]
-        assert isinstance(second, Turn)
+        second = instance(Turn, await waiting[1])
         assert second.waited < 15
 
     virtually(work)

@@ -1,7 +1,5 @@
 """A reply outside of its protocol is asked for once more, and a claim's later tries begin after a pause."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest
@@ -12,6 +10,7 @@ from schemas.replies import ModelReply, ModelUnavailable
 from streams.llm.protocols import corrected
 from streams.llm.replies import Completion
 from streams.llm.settings import TaskPolicy
+from tests.samples import instance
 from tests.streams.doubles import VirtualClock
 from tests.streams.llm.model_server import Behaviour, hangs, model_server, says, status
 from tests.streams.llm.questions import gateway_at, question
@@ -42,8 +41,7 @@ async def test_the_reply_is_shown_and_its_form_asked_for() -> None:
 async def test_once_more_and_not_again() -> None:
     policy = AT_EASE.model_copy(update={"attempts": 5})
     async with model_server(says("perhaps")) as server, gateway_at(server.base_url, policy) as gateway:
-        reply = await gateway.answer(question(task=GATE))
-    assert isinstance(reply, ModelReply)
+        reply = instance(ModelReply, await gateway.answer(question(task=GATE)))
     assert (reply.text, reply.call.attempts) == ("perhaps", 2)
     assert len(server.asked) == 2
 
@@ -55,8 +53,7 @@ async def test_the_first_reply_stands_where_the_second_does_not_come(trouble: Se
     policy = AT_EASE.model_copy(update={"deadline_seconds": 1.0})
     async with model_server() as server, gateway_at(server.base_url, policy) as gateway:
         server.script = [says("perhaps", usage=TOKENS), *trouble]
-        reply = await gateway.answer(question(task=GATE))
-    assert isinstance(reply, ModelReply)
+        reply = instance(ModelReply, await gateway.answer(question(task=GATE)))
     assert (reply.text, reply.call.attempts) == ("perhaps", 2)
     assert reply.call.cost_usd is not None
     assert reply.call.cost_usd >= COST
@@ -68,8 +65,7 @@ async def test_a_budget_that_takes_no_second_request_leaves_the_first_reply() ->
         model_server(says("perhaps", usage=TOKENS)) as server,
         gateway_at(server.base_url, AT_EASE, budget_usd_per_day=1.2 * COST) as gateway,
     ):
-        reply = await gateway.answer(question(task=GATE))
-        assert isinstance(reply, ModelReply)
+        reply = instance(ModelReply, await gateway.answer(question(task=GATE)))
         assert (reply.text, reply.call.attempts) == ("perhaps", 1)
         assert isinstance(await gateway.answer(question("Another?", task=GATE)), ModelUnavailable)
 
@@ -87,8 +83,7 @@ async def test_a_budget_that_takes_no_second_request_leaves_the_first_reply() ->
 async def test_one_request_is_enough(task: str, text: str, attempts: int) -> None:
     policy = AT_EASE.model_copy(update={"attempts": attempts})
     async with model_server(says(text)) as server, gateway_at(server.base_url, policy) as gateway:
-        reply = await gateway.answer(question(task=task))
-    assert isinstance(reply, ModelReply)
+        reply = instance(ModelReply, await gateway.answer(question(task=task)))
     assert (reply.text, len(server.asked)) == (text, 1)
 
 
@@ -100,8 +95,7 @@ async def test_nothing_is_asked_for_when_the_deadline_is_over() -> None:
         await says("perhaps")(wire)  # type: ignore[arg-type]
 
     async with model_server(late) as server, gateway_at(server.base_url, policy, clock=clock) as gateway:
-        reply = await gateway.answer(question(task=GATE))
-    assert isinstance(reply, ModelReply)
+        reply = instance(ModelReply, await gateway.answer(question(task=GATE)))
     assert (reply.text, len(server.asked)) == ("perhaps", 1)
 
 
@@ -140,6 +134,5 @@ async def test_no_pause_takes_more_than_half_of_the_deadline() -> None:
             server.base_url, policy, clock=clock, first_backoff_seconds=60.0, max_backoff_seconds=60.0
         ) as gateway,
     ):
-        reply = await gateway.answer(question(task="decontextualize_claim", try_number=2))
-    assert isinstance(reply, ModelReply)
+        assert isinstance(await gateway.answer(question(task="decontextualize_claim", try_number=2)), ModelReply)
     assert clock.pauses == [0.5]

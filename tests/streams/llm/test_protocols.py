@@ -14,6 +14,7 @@ from streams.llm.protocols import keeps_to_protocol
 from streams.llm.replies import Completion
 from tests.handlers.reasoning.results import result
 from tests.rules import shipped_rules
+from tests.samples import instance
 
 SOURCES = order_sources([result(1, title="Dam", passage="The dam was closed in May.")])
 
@@ -36,9 +37,8 @@ def keeps(need: AskModel, text: str) -> bool:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_the_offline_judge_of_a_role_keeps_to_its_protocol(role: Role) -> None:
-    reply = answer_offline(asked(role))
+    reply = instance(ModelReply, answer_offline(asked(role)))
 
-    assert isinstance(reply, ModelReply)
     assert keeps(asked(role), reply.text)
 
 

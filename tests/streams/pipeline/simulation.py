@@ -5,8 +5,6 @@ model of aiokafka's; the commit stage is a model of transactions with a fence. W
 ``Cluster.faults`` when it happens, for an assertion raised inside the pipeline could be swallowed there.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import random

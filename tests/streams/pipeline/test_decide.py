@@ -17,7 +17,7 @@ from streams.pipeline.breaker import Breaker, ClosedBreaker
 from streams.pipeline.decide import Decider, Tried, exhausted, retry_of
 from streams.settings import BreakerSettings, RetrySettings
 from streams.topology import Handler, InPlaceRetry
-from tests.samples import scored
+from tests.samples import instance, scored
 from tests.streams.doubles import PAGE, LongPause, NoRules, VirtualClock, handler_of
 
 PATIENCE = RetrySettings(max_attempts=4, first_seconds=0.5, max_seconds=3.0)
@@ -113,14 +113,12 @@ async def test_a_recursion_without_end_is_a_bug_like_any_other() -> None:
     def forever(event: Event, rules: Any) -> Outcome:
         return forever(event, rules)
 
-    outcome = await come_to_an_end(handler_of(forever))
-    assert isinstance(outcome, Dead)
+    outcome = instance(Dead, await come_to_an_end(handler_of(forever)))
     assert outcome.reason is DeadReason.HANDLER_BUG
 
 
 async def test_the_words_of_a_bug_are_bounded() -> None:
-    outcome = await come_to_an_end(handler_of(lambda *_: fail("x" * 10_000)))
-    assert isinstance(outcome, Dead)
+    outcome = instance(Dead, await come_to_an_end(handler_of(lambda *_: fail("x" * 10_000))))
     assert len(outcome.detail) == MAX_DETAIL
 
 
@@ -206,10 +204,7 @@ async def test_pauses_double_up_to_their_bound_and_are_jittered_below_it(chance:
     assert all(0 <= pause < 3.0 for pause in clock.pauses)
 
 
-@pytest.mark.parametrize(
-    ("wish", "pause"),
-    [(1.5, 1.5), (0.0, 0.0), (60.0, 60.0), (-5.0, 0.25), (float("nan"), 0.25)],
-)
+@pytest.mark.parametrize(("wish", "pause"), [(1.5, 1.5), (0.0, 0.0), (60.0, 60.0), (-5.0, 0.25), (float("nan"), 0.25)])
 async def test_a_wish_to_wait_is_granted_in_full(wish: float, pause: float) -> None:
     clock = VirtualClock()
     handler = handler_of(answers([Retry(RetryReason.RATE_LIMITED, after_seconds=wish), DROP]))
@@ -265,8 +260,7 @@ async def test_rounds_are_bounded() -> None:
 
 async def test_a_handler_that_asks_and_can_not_read_gets_nothing() -> None:
     world = World()
-    outcome = await come_to_an_end(handler_of(lambda *_: ask(), None, rounds=2), world)
-    assert isinstance(outcome, Dead)
+    outcome = instance(Dead, await come_to_an_end(handler_of(lambda *_: ask(), None, rounds=2), world))
     assert outcome.reason is DeadReason.ROUNDS_EXHAUSTED
     assert world.needs == []
 
@@ -332,8 +326,7 @@ async def test_handler_and_reader_get_event_and_rules_and_the_world_gets_the_run
             Breaker(BreakerSettings(), clock),
             lambda again, replayed: retried.append((again, replayed)),
         )
-        first = decider.decide(PAGE)
-        assert isinstance(first, Ask)
+        first = instance(Ask, decider.decide(PAGE))
         assert await decider.finish(PAGE, first, record=1, run=run) == Tried(DROP, 2)
         assert len(seen) == 4
         assert all(event is PAGE and its is rules for event, its in seen)

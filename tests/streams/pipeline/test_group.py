@@ -1,7 +1,5 @@
 """What a consumer group does with work that moves while what it needs is down."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import Callable
@@ -141,12 +139,12 @@ def test_a_partition_that_gets_none_of_the_records_that_wait_for_it_is_told_unti
     ids=["busy", "slower than its input", "retries that are not due", "replay that gives way", "replay at its end"],
 )
 def test_a_partition_with_records_in_hand_or_at_its_end_does_not_starve(options: dict[str, Any]) -> None:
-    assert all(verdict.well for verdict in verdicts_of(Cluster(random.Random(1)), 30, **options))
+    assert all(verdict.well for verdict in verdicts_of(Cluster(random.Random(1)), 10, **options))
 
 
 def test_a_partition_does_not_starve_while_what_its_handler_needs_is_down() -> None:
     cluster = Cluster(random.Random(1))
-    assert all(verdict.well for verdict in verdicts_of(cluster, 30, lambda process: process.breaker.open(None)))
+    assert all(verdict.well for verdict in verdicts_of(cluster, 10, lambda process: process.breaker.open(None)))
 
 
 async def _fails() -> None:

@@ -8,6 +8,7 @@ import selectors
 from datetime import datetime, timedelta
 from typing import Any
 
+from tests.samples import instance
 from tests.streams.doubles import START
 
 
@@ -42,9 +43,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     @classmethod
     def of(cls, runner: asyncio.Runner) -> VirtualLoop:
         """The loop of a runner that was told to make such loops."""
-        loop = runner.get_loop()
-        assert isinstance(loop, cls)
-        return loop
+        return instance(cls, runner.get_loop())
 
     def time(self) -> float:
         return self._time.now

@@ -1,7 +1,5 @@
 """The bound of what a replay may cost: kept over restarts, by two processes, and beside the day's."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

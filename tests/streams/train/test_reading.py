@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -33,11 +31,7 @@ def read(feedback: list[Any], answers: list[Any]) -> Reading:
     [
         ANSWER,
         {"topic": "x.ranking.completed.v1", "partition": 0, "offset": 3, "headers": {}, "key": "r", "value": ANSWER},
-        {
-            "outcome": "emit",
-            "reason": None,
-            "events": [{"topic": "ranking.completed.v1", "key": "r", "value": ANSWER}],
-        },
+        {"outcome": "emit", "reason": None, "events": [{"topic": "ranking.completed.v1", "key": "r", "value": ANSWER}]},
     ],
     ids=["bare", "of assay tail --json", "of assay try"],
 )
