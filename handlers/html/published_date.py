@@ -49,7 +49,7 @@ _CLOCK = re.compile(
 )
 _RANGE = re.compile(r"\d\.?\s?[-–]\s?\d{1,2}\.?\s[^\W\d_]")
 """12-14 June 2024."""
-_VERSION = re.compile(r"[\s(vV]*\d+(?:\.\d+)+\s*$")
+_VERSION = re.compile(r"\A[\s(vV]*\d+(?:\.\d+)+\s*\Z")
 _SEPARATOR = re.compile(r"[|·•‧∙–—/／,，;；()（）\[\]【】<>«»\n]|\s-\s|\s{2,}")
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*", re.UNICODE)
 _HAN_SIGNS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")

@@ -6,6 +6,7 @@ It prints the number of replies of each kind when it is done.
 import asyncio
 import json
 import sys
+from asyncio.subprocess import PIPE, Process
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -74,6 +75,23 @@ async def ask(plan: Plan) -> Counter[str]:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     return replies
+
+
+async def start(plan: Plan) -> Process:
+    """Starts a process that asks as planned."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.streams.llm.asking_process", stdin=PIPE, stdout=PIPE
+    )
+    assert process.stdin is not None
+    process.stdin.write(plan.to_json().encode())
+    process.stdin.close()
+    return process
+
+
+async def replies_of(process: Process) -> dict[str, int]:
+    """Waits for the process's end; returns the number of replies of each kind."""
+    out, _ = await process.communicate()
+    return dict(json.loads(out))
 
 
 if __name__ == "__main__":
