@@ -85,7 +85,7 @@ def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcom
     assessed = _assess(batch, rules)
     batch, found, own = assessed.batch, assessed.found, assessed.own
     if not batch.retrieved_content:
-        return _verdict(batch, rules, found, own, SearchScoreSource.RUBRIC, SearchOutcome.NO_RESULTS)
+        return _verdict(assessed, rules, SearchOutcome.NO_RESULTS)
     template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
     messages = render(
         template,
@@ -122,18 +122,13 @@ def read_search(
     reply = replies[-1]
     if isinstance(reply, ModelUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
-    section = rules.search_evaluation
     assessed = assessed or _assess(batch, rules)
-    batch, found, own = assessed.batch, assessed.found, assessed.own
-    rubric, model = SearchScoreSource.RUBRIC, SearchScoreSource.MODEL
     if isinstance(reply, ModelFailed):
-        return _verdict(batch, rules, found, own, rubric, SearchOutcome.FAILED, reply.call)
+        return _verdict(assessed, rules, SearchOutcome.FAILED, reply.call)
     said = read_search_reply(reply.text)
     if said is None:
-        return _verdict(batch, rules, found, own, rubric, SearchOutcome.MALFORMED, reply.call)
-    # The offline judge's opinion is the rubric's, and is called so.
-    source = model if reply.call.judged_by == "model" else rubric
-    return _verdict(batch, rules, found, _listen(said, section), source, SearchOutcome.JUDGED, reply.call)
+        return _verdict(assessed, rules, SearchOutcome.MALFORMED, reply.call)
+    return _verdict(assessed, rules, SearchOutcome.JUDGED, reply.call, _listen(said, rules.search_evaluation))
 
 
 def recommend(score: float, gaps: str, missing: tuple[str, ...], bands: Bands) -> Recommendation:
@@ -165,22 +160,20 @@ def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
 
 
 def _assess(batch: RetrievalBatch, rules: EvaluateSearchRules) -> _Assessed:
-    batch = _read(batch, rules)
-    found = assess(batch, rules.search_evaluation, rules.reader)
-    return _Assessed(batch, found, _opinion_of(found, rules.search_evaluation))
-
-
-def _opinion_of(found: Assessment, section: SearchEvaluationSection) -> _Opinion:
-    return _Opinion(found.rubric.total, gaps_of(found, section), refinements_of(found, section))
+    batch, section = _read(batch, rules), rules.search_evaluation
+    found = assess(batch, section, rules.reader)
+    return _Assessed(
+        batch, found, _Opinion(found.rubric.total, gaps_of(found, section), refinements_of(found, section))
+    )
 
 
 def _missing(found: Assessment, source: SearchScoreSource) -> tuple[str, ...]:
-    """Required fields that nobody has seen: without a model also those that can't be checked (C-14)."""
+    """Required fields that no result has; without a model also those that can't be checked (C-14)."""
     return found.missing if source is SearchScoreSource.MODEL else (*found.missing, *found.unchecked)
 
 
 def _listen(said: SearchReply, section: SearchEvaluationSection) -> _Opinion:
-    """What the judge said, as text that can travel: no unseen characters, nothing twice, nothing without end."""
+    """What the judge said, in bounded texts without unseen characters or repetitions."""
     gaps = cleaned(said.gaps, section.max_gaps_characters)
     if gaps.lower().strip(" .!-\"'") in section.no_gaps:
         gaps = ""
@@ -190,17 +183,18 @@ def _listen(said: SearchReply, section: SearchEvaluationSection) -> _Opinion:
 
 
 def _verdict(
-    batch: RetrievalBatch,
+    assessed: _Assessed,
     rules: EvaluateSearchRules,
-    found: Assessment,
-    opinion: _Opinion,
-    source: SearchScoreSource,
     outcome: SearchOutcome,
     call: LlmCall | None = None,
+    said: _Opinion | None = None,
 ) -> Emit:
-    """The event. Where the search goes on and the judge left a field empty, the rubric says what it knows."""
-    section = rules.search_evaluation
-    recommendation = recommend(opinion.score, opinion.gaps, _missing(found, source), section.bands)
+    """The event. Where the search goes on and the judge left a field empty, the rubric fills it."""
+    batch, found, own = assessed.batch, assessed.found, assessed.own
+    is_by_model = said is not None and call is not None and call.judged_by == "model"
+    source = SearchScoreSource.MODEL if is_by_model else SearchScoreSource.RUBRIC
+    opinion = said or own
+    recommendation = recommend(opinion.score, opinion.gaps, _missing(found, source), rules.search_evaluation.bands)
     done = recommendation is Recommendation.STOP
     evaluated = SearchEvaluated(
         batch_id=batch.batch_id,
@@ -210,9 +204,9 @@ def _verdict(
         request_id=batch.request_id,
         satisfied=done,
         quality_score=opinion.score,
-        gaps="" if done else opinion.gaps or gaps_of(found, section),
+        gaps="" if done else opinion.gaps or own.gaps,
         recommendation=recommendation,
-        suggested_refinements=() if done else opinion.refinements or refinements_of(found, section),
+        suggested_refinements=() if done else opinion.refinements or own.refinements,
         rubric=found.rubric,
         missing_fields=found.missing,
         unchecked_fields=found.unchecked,
