@@ -59,7 +59,7 @@ class EvaluateRetrievalRules(Rules):
     def reader(self) -> QueryReader:
         """Reads queries and results under these rules; its word lists are compiled once."""
         gate = self.relevance_gate
-        return QueryReader(self.patterns, (), gate.plain_words, gate.same_words)
+        return QueryReader(self.patterns, (), gate.plain_words, gate.synonyms)
 
     @cached_property
     def compiled_sources(self) -> SourceRules:

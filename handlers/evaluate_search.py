@@ -50,7 +50,7 @@ class EvaluateSearchRules(Rules):
     def reader(self) -> QueryReader:
         """Reads goals and results under these rules; its word lists are compiled once."""
         gate = self.relevance_gate
-        return QueryReader(self.patterns, self.search_evaluation.goal_words, gate.plain_words, gate.same_words)
+        return QueryReader(self.patterns, self.search_evaluation.goal_words, gate.plain_words, gate.synonyms)
 
     @cached_property
     def refusals(self) -> Refusals:

@@ -85,7 +85,7 @@ def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> O
         "summary": summary,
         "ignored": sorted(word for word in rules.stop_words if word in query),
         "plain_words": gate.plain_words,
-        "same_words": gate.same_words,
+        "same_words": gate.synonyms,
         "least_coverage": gate.least_coverage,
         "most_irrelevant_coverage": gate.most_irrelevant_coverage,
     }

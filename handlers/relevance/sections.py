@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -30,10 +31,19 @@ class RelevanceGateSection(Section):
         description="Share of them up to which it calls a source irrelevant that has some.",
     )
     plain_words: tuple[str, ...] = Field(description="Words of a query that say little, for the offline judge.")
-    same_words: dict[str, tuple[str, ...]] = Field(
-        description="Words and phrases that meet one of a query beyond itself, for the offline judge."
+    same_words: tuple[tuple[str, ...], ...] = Field(
+        description="Groups of words and phrases of which each meets the others in a query, for the offline judge."
     )
     snippet: SnippetLimits = Field(description="Sizes of summaries and snippets.")
+
+    @cached_property
+    def synonyms(self) -> dict[str, tuple[str, ...]]:
+        """The others of its group by each word and phrase of ``same_words``."""
+        found: dict[str, tuple[str, ...]] = {}
+        for group in self.same_words:
+            for word in group:
+                found[word] = (*found.get(word, ()), *(other for other in group if other != word))
+        return found
 
     @model_validator(mode="after")
     def _request_fits_into_one_event(self) -> Self:
