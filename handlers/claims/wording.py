@@ -26,6 +26,7 @@ _HAN_SIGN = re.compile(f"[{_HAN}]")
 _FOREIGN_SCRIPT = re.compile("[\u0370-\u1cff\u3040-\u30ff\uac00-\ud7af]")
 _WORD_FORM = r"[^\W_]{1,60}(?:['’.-][^\W_]{1,60}){0,6}"
 _WORD = re.compile(_WORD_FORM)
+_ANY_LETTERS = re.compile(r"[^\W\d_]{1,60}")
 _LATIN = re.compile(r"[A-Za-z]{1,60}")
 _CLAUSE_MARKS = ",;:()，；、"
 _BREAKS = re.compile(r"[<>{}|\[\]]{1,20}|-{2,20}")
@@ -150,8 +151,8 @@ def _sentences_of(claim: str, source: str, section: ClaimWording) -> list[Senten
     for text in filter(_WORD.search, sentences(claim)):
         rest = _HAN_SIGN.sub(" ", text)
         language = _language_of(rest, languages, foreign)
-        letters = sum(map(str.isalpha, text))
-        if unspaced and language is not False and len(_HAN_SIGN.findall(text)) >= min(_LEAST_HAN, letters / 3):
+        enough = min(_LEAST_HAN, max(1.0, sum(map(str.isalpha, text)) / 3))
+        if unspaced and language is not False and len(_HAN_SIGN.findall(text)) >= enough:
             found.append(Sentence(_LATIN.sub(" ", text) if language else text, unspaced))
         elif not (language := usual if language is None else language):
             return None
@@ -168,12 +169,9 @@ def _language_of(
         return False
     words = _WORD.findall(text)
     shown = [language.spaced * sum(_shows(word, language) for word in words) for language in languages]
-    # A name may begin with a foreign word: "La Paz". Elision: "l'année" has two words.
-    others = sum(
-        not foreign.isdisjoint((plain(word), plain(word).split("'")[0]))
-        for word, following in pairwise([*words, ""])
-        if not following[:1].isupper()
-    )
+    # A name may begin with a foreign word: "La Paz".
+    pairs = pairwise([*_ANY_LETTERS.findall(text), ""])
+    others = sum(word.lower() in foreign and not following[:1].isupper() for word, following in pairs)
     if others and others >= max(shown):
         return False
     if max(shown):
@@ -225,13 +223,11 @@ class Sentence:
 
             tagged = sum(len(word) > 1 and tag in _NAME_TAGS for word, tag in rjieba.tag(self.text))
             return tagged + sum(word.text.isascii() and word.text.isalpha() for word in self.words)
-        capital = [word.may_be_name for word in self.words]
+        capital = [False, *(word.may_be_name for word in self.words), False]
         count = 0
-        for place in (
-            place for place, is_name in enumerate(capital) if is_name and not any(capital[place - 1 : place])
-        ):
+        for place, (before, is_capital, after) in enumerate(zip(capital, capital[1:], capital[2:], strict=False)):
             inside = place > 0 and (not self.own.capital_nouns or "places" in self.words[place - 1].kinds)
-            count += inside or any(capital[place + 1 : place + 2])
+            count += is_capital and not before and (inside or after)
         return count
 
     def count(self, kind: str) -> int:
