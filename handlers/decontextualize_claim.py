@@ -9,8 +9,16 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from handlers.claims.judgment import TASK, Setting, Verdict, converse, utterance_id_of
-from handlers.claims.quality import band_of, exclusion_of, quality_of
+from handlers.claims.judgment import (
+    TASK,
+    Setting,
+    Verdict,
+    band_of,
+    converse,
+    exclusion_of,
+    quality_of,
+    utterance_id_of,
+)
 from handlers.claims.sections import ClaimsSection, ModelSection, ProcessingView, ThresholdSection, ToolsSection
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts

@@ -1,9 +1,8 @@
 """Is the research goal met, or is another query needed?
 
-In: a batch of results with its goal and required fields. Out: ``SearchEvaluated``. A rubric is computed for every
-batch; a judge is shown it with the results, gives a score and says what is missing. Recommendation and ``satisfied``
-follow from score, gaps and missing fields here, whatever the judge recommends. Where it fails, the rubric's score
-stands.
+In: a batch of results with its goal and required fields. Out: ``SearchEvaluated``. The judge sees the rubric and the
+results, gives a score and says what is missing; if it fails, the rubric's score is used. Recommendation and
+``satisfied`` follow from score, gaps and missing fields, whatever the judge recommends.
 """
 
 from __future__ import annotations
@@ -77,10 +76,9 @@ class _Assessed:
 
 
 def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcome | Ask:
-    """Asks a judge how good the results are; no results are 0 and worth no call (R-103).
+    """Asks a judge how good the results are; without results the score is 0 (R-103).
 
     The judge sees the goal, the required fields, the distinct results and the rubric, in this order (R-082, R-102).
-    Results that are no content, such as "not found", are left out.
     """
     assessed = _assess(batch, rules)
     batch, found, own = assessed.batch, assessed.found, assessed.own
@@ -142,10 +140,7 @@ def recommend(score: float, gaps: str, missing: tuple[str, ...], bands: Bands) -
 
 
 def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
-    """The batch with results of one canonical address merged, each with the text of its page where that says more.
-
-    Results that are no content are left out.
-    """
+    """The batch with distinct results, each with the longer text of its page, without those that have no content."""
     section, patterns = rules.search_evaluation, rules.reader.patterns
     most = section.max_text_characters
     read = []

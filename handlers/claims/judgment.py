@@ -1,4 +1,4 @@
-"""The conversation with a judge about one claim, replayed from its replies.
+"""The conversation with a judge about one claim, replayed from its replies; the band and the quality of its score.
 
 Tries, rounds of tools and searches are bounded, and replies are read strictly. A try that brings no score begins anew.
 """
@@ -6,15 +6,16 @@ Tries, rounds of tools and searches are bounded, and replies are read strictly. 
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from handlers.claims.quality import parse_score
 from handlers.claims.sections import ClaimsSection, ToolMapping
 from handlers.prompts.model_tasks import ModelTask
 from handlers.prompts.template import Template, quoted, render
-from schemas.claims import ClaimStatus, ExtractedClaim, ToolOutcome, ToolUse
+from schemas.claims import ClaimBand, ClaimExclusion, ClaimStatus, ExtractedClaim, ToolOutcome, ToolUse
 from schemas.llm import LlmCall
 from schemas.needs import Ask, AskModel, Message, SearchVectors, ToolCall, ToolSpec
 from schemas.replies import ModelFailed, ModelReply, Reply, VectorHit, VectorsReply
@@ -25,6 +26,7 @@ ABSTENTIONS = {
     "undecided": (ClaimStatus.UNDECIDED, "the wording does not show whether who, when or where is missing"),
 }
 """Replies of the offline judge without a score. From a model they are outside of the protocol."""
+_NUMBER = re.compile(r"[ \t\r\n]{0,100}(0(?:\.[0-9]{1,20})?|1(?:\.0{1,20})?|\.[0-9]{1,20})[ \t\r\n]{0,100}")
 _MOST_CALLS = 8
 """Calls of one reply that are answered."""
 _MOST_USES = 40
@@ -75,6 +77,53 @@ def converse(claim: ExtractedClaim, replies: Sequence[Reply], setting: Setting) 
 def utterance_id_of(claim: ExtractedClaim) -> str:
     """The id of the claim's utterance."""
     return f"claim:{claim.claim_id}"[:_ID_CHARACTERS]
+
+
+def parse_score(text: str) -> float | None:
+    r"""The score if a reply is a single number in [0, 1] and white space (R-154, C-29).
+
+    >>> parse_score(" 0.75\n"), parse_score("1"), parse_score("0.7 or 0.8"), parse_score("NaN"), parse_score("1.01")
+    (0.75, 1.0, None, None, None)
+    """
+    found = _NUMBER.fullmatch(text)
+    return float(found[1]) if found else None
+
+
+def band_of(score: float | None) -> ClaimBand:
+    """The band of a score (R-151, C-26).
+
+    >>> [band_of(score).value for score in (None, 0.0, 0.4, 0.7, 0.99, 1.0)]
+    ['failed', 'poor', 'moderate', 'good', 'good', 'perfect']
+    """
+    if score is None:
+        return ClaimBand.FAILED
+    if score >= 1:
+        return ClaimBand.PERFECT
+    return ClaimBand.GOOD if score >= 0.7 else ClaimBand.MODERATE if score >= 0.4 else ClaimBand.POOR
+
+
+def quality_of(entailed: float | None, coverage: float | None, decontextualization: float | None) -> float | None:
+    """The geometric mean of the three scores, None if one is missing (R-153, C-28).
+
+    >>> quality_of(0.9, 0.8, 0.75), quality_of(0.9, None, 0.75)
+    (0.814325, None)
+    """
+    if entailed is None or coverage is None or decontextualization is None:
+        return None
+    return round(math.cbrt(entailed * coverage * decontextualization), 6)
+
+
+def exclusion_of(score: float | None, quality: float | None, least: float) -> ClaimExclusion | None:
+    """Why a claim may not be promoted; None if it may (R-152, C-27).
+
+    >>> exclusion_of(0.8, 0.7, 0.7) is None, exclusion_of(None, None, 0.7).value
+    (True, 'no_score')
+    """
+    if score is None:
+        return ClaimExclusion.NO_SCORE
+    if quality is None:
+        return ClaimExclusion.INCOMPLETE_SCORES
+    return ClaimExclusion.LOW_QUALITY if quality < least else None
 
 
 _Score = tuple[float | None, ClaimStatus, str]

@@ -23,7 +23,7 @@ class RelevanceGateSection(Section):
     max_title_characters: int = Field(ge=1, le=1000, description="Of a title, as the judge sees it.")
     max_summary_characters: int = Field(ge=1, description="Of a summary, as the judge sees it.")
     least_coverage: float = Field(
-        gt=0, le=1, description="Share of a query's terms that the offline judge wants to see."
+        gt=0, le=1, description="Share of a query's terms from which on the offline judge calls a source relevant."
     )
     most_irrelevant_coverage: float = Field(
         ge=0,
@@ -70,7 +70,7 @@ class ApprovedDomain(Section):
             if page is None:
                 raise ValueError(f"{url!r} is no http(s) address")
             if pages.count(page) > 1:
-                raise ValueError(f"{url!r} stands there twice")
+                raise ValueError(f"{url!r} is there twice")
         return self
 
 
