@@ -20,8 +20,7 @@ from handlers.ranking.candidate import Candidate
 from handlers.ranking.filters import BadFilter, fits, read_filters
 from handlers.ranking.judge import excerpt
 from handlers.ranking.sections import RetrievalSection
-from handlers.text.day_order import origin_of
-from handlers.text.moments import MomentReader, iso_text, stated_moment
+from handlers.text.dates import MomentReader, iso_text, origin_of, stated_moment
 from handlers.text.sentences import sentences
 from schemas.needs import SearchVectors
 from schemas.queries import CandidateTrust, RankingCandidate, RankingRequested, cts_score_of
