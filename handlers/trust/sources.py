@@ -77,10 +77,6 @@ class SourceRules:
         starts = tuple(segment[:-1] for segment in self.member_segments if segment.endswith("*"))
         object.__setattr__(self, "_segment_starts", starts)
 
-    def entry_of(self, suffix: str) -> ListedSource | None:
-        """The entry of exactly this domain; the user's own takes precedence."""
-        return self.own.get(suffix) or self.listed.get(suffix)
-
     def member_part(self, labels: Iterable[str], path: str) -> str | None:
         """The label or path segment that marks a page as a member's own, if any."""
         for label in labels:
