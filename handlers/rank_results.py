@@ -31,9 +31,8 @@ from handlers.ranking.trees import RankingModel
 from handlers.ranking.underway import Begun, Underway
 from handlers.reasoning.context import context_of, language_of, order_sources, source_blocks
 from handlers.reasoning.sections import ReasoningSection
-from handlers.text.details import compile_details
-from handlers.text.moments import MomentReader
-from handlers.text.patterns import Patterns, joined_words
+from handlers.text.dates import MomentReader
+from handlers.text.patterns import Patterns, compile_details, joined_words
 from handlers.text.tokens import fold
 from handlers.trust.labels import Thresholds, TrustJudgment, label_for
 from handlers.trust.sources import SourceRules

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from handlers.html.names import NameWords
 from handlers.html.reading import PageReadingSection
-from handlers.text.day_order import Origin
-from handlers.text.moments import Moment, MomentReader, Span, instant_at
+from handlers.text.dates import Moment, MomentReader, Origin, Span, instant_at
 from handlers.text.words import alternatives
 
 MAX_CHARACTERS = 160

@@ -20,8 +20,7 @@ from handlers.html.others import Others
 from handlers.html.outline import Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
-from handlers.text.day_order import Origin
-from handlers.text.moments import Moment, MomentReader, calendar_day, day_of, is_plausible
+from handlers.text.dates import Moment, MomentReader, Origin, calendar_day, day_of, is_plausible
 
 _IN_URL = re.compile(
     r"/((?:19|20)\d{2})(?:([/-])(0?[1-9]|1[0-2])\2(0?[1-9]|[12]\d|3[01])|(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01]))(?=[/_.+%-]|$)"

@@ -15,11 +15,11 @@ from itertools import zip_longest
 from handlers.html.lines import Block
 from handlers.html.outline import Outline
 from handlers.html.tags import HEADINGS
+from handlers.text.scripts import CJK_SIGN
+from handlers.text.sentences import sentence_ends
 
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _NOT_CJK_BYTES = bytes(range(0xE3)) + bytes(range(0xF0, 0x100))
 _CJK_SIGNS = re.compile(r"[\u3000-\u303f\uff00-\uff65]")
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])")
 _GOOD_CHARACTERS = 40
 _GOOD_CJK_CHARACTERS = 20
 _MOSTLY_LINKS = 0.5
@@ -85,8 +85,8 @@ def count_words(text: str) -> int:
         if line.isprintable() and "  " not in line and line.strip(" ") == line:
             return line.count(" ") + 1 if line else 0
         return len(text.split())
-    cjk = len(_CJK.findall(text))
-    return cjk + len(_CJK_SIGNS.sub(" ", _CJK.sub(" ", text)).split())
+    cjk = len(CJK_SIGN.findall(text))
+    return cjk + len(_CJK_SIGNS.sub(" ", CJK_SIGN.sub(" ", text)).split())
 
 
 def leading_sentences(text: str, max_characters: int) -> str:
@@ -98,7 +98,7 @@ def leading_sentences(text: str, max_characters: int) -> str:
     head = text[: max_characters + 1].replace("\n", " ")
     if len(head) <= max_characters:
         return head.strip()
-    ends = [match.start() for match in _SENTENCE_END.finditer(head) if match.start() <= max_characters]
+    ends = [end for end in sentence_ends(head) if end <= max_characters]
     return head[: ends[-1]].strip() if ends else head[:max_characters].rsplit(" ", 1)[0].strip()
 
 
@@ -120,7 +120,7 @@ def _running_text(outline: Outline, *, strict: bool = True) -> list[tuple[int, i
 
 
 def _is_good_cjk(text: str) -> bool:
-    return len(text) >= _GOOD_CJK_CHARACTERS and len(_CJK.findall(text)) >= _GOOD_CJK_CHARACTERS
+    return len(text) >= _GOOD_CJK_CHARACTERS and len(CJK_SIGN.findall(text)) >= _GOOD_CJK_CHARACTERS
 
 
 def _span(outline: Outline, running: list[tuple[int, int, int]]) -> tuple[int, int]:

@@ -16,13 +16,13 @@ from pydantic import Field
 
 from handlers.html.links import canonical_url, host_of, registrable_domain
 from handlers.html.main_text import count_words, has_cjk
-from handlers.text.details import DetailPatterns
 from handlers.text.evidence import find_evidence
+from handlers.text.patterns import DetailPatterns
+from handlers.text.sentences import sentences
 from schemas.replies import FetchFailure
 from schemas.rules import Section
 
 _BETWEEN_PARTS = re.compile(r"[|–—·»«]|\s-\s|\s~\s")
-_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[\n。！？]")
 _AROUND = " \t\r\n.,!?…\"'“”„()[]*-–—！。、？：:"
 _WORD = re.compile(r"[^\W_]+")
 _ROOT = re.compile(
@@ -135,7 +135,7 @@ class Refusals:
         """The first remark in a sentence that is not prose."""
         if self._remarks.keys().isdisjoint(found) and len(found) < 2:
             return None
-        for sentence in filter(self._is_no_prose, map(_one_line, _SENTENCE_END.split(said))):
+        for sentence in filter(self._is_no_prose, map(_one_line, sentences(said, is_folded=True))):
             for remark in sorted(found & self._remarks.keys()):
                 if remark.strip() in sentence:
                     return Refusal(self._remarks[remark], remark)
@@ -146,8 +146,8 @@ class Refusals:
 
     def _has_content(self, text: str, refusing: set[str]) -> bool:
         """Whether prose or a detail is left without the sentences that refuse, or details of two kinds with them."""
-        sentences = ((sentence, _one_line(_lower(sentence))) for sentence in _SENTENCE_END.split(text))
-        left = [sentence for sentence, lower in sentences if not any(phrase.strip() in lower for phrase in refusing)]
+        lowered = ((sentence, _one_line(_lower(sentence))) for sentence in sentences(text, is_folded=True))
+        left = [sentence for sentence, lower in lowered if not any(phrase.strip() in lower for phrase in refusing)]
         prose = sum(_words(sentence) for sentence in left if not self._is_no_prose(sentence))
         return (
             prose >= self.section.prose_words

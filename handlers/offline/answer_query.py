@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from handlers.claims.wording import cut
 from handlers.html.main_text import count_words
+from handlers.text.sentences import sentences
 from handlers.trust.labels import LABELS
 
 _QUESTION_MARKS = ("?", "？")
@@ -110,7 +110,7 @@ def _sentences(passage: str, title: str) -> Iterator[str]:
     """The sentences of a passage without its heading."""
     rest = passage.removeprefix(title)
     is_heading = rest[:1].isspace() and not rest.lstrip()[:1].islower()
-    return map(_on_one_line, cut(rest if is_heading else passage))
+    return map(_on_one_line, sentences(rest if is_heading else passage))
 
 
 def _on_one_line(text: str) -> str:

@@ -7,7 +7,6 @@ number or otherwise (R-253, C-39): trust is weighed by other stages, and a judge
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +19,7 @@ from handlers.prompts.template import Template, render
 from handlers.prompts.untrusted import Block, cleaned
 from handlers.ranking.candidate import Candidate
 from handlers.ranking.sections import Bm25Section, ModelRankingSection
+from handlers.text.sentences import sentence_ends
 from schemas.event import Score
 from schemas.needs import AskModel
 
@@ -31,7 +31,6 @@ _TITLE_CHARACTERS = 300
 _DATE_CHARACTERS = 40
 _QUERY_CHARACTERS = 2000
 _MOST_PLACES = 20
-_SENTENCE_END = re.compile(r"[.!?]\s+|[。！？]|\n+")
 REPLY_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -180,9 +179,8 @@ def excerpt(text: str, words: Sequence[str], most: int) -> str:
             start, best, first = begin, met, places[left][0]
     if start:
         # From the beginning of a sentence on, where one begins before the first of the words.
-        ends = [found.end() for found in _SENTENCE_END.finditer(text, start, first)]
-        start = ends[-1] if ends else start
-    return text[start : start + most]
+        start += max(sentence_ends(text[start:first]), default=0)
+    return text[start : start + most].lstrip()
 
 
 def _places(folded: str, words: Sequence[str]) -> Iterator[tuple[int, str]]:

@@ -7,7 +7,7 @@ are read with tolerance: older ones lack keys, and other writers fill a collecti
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -20,15 +20,14 @@ from handlers.ranking.candidate import Candidate
 from handlers.ranking.filters import BadFilter, fits, read_filters
 from handlers.ranking.judge import excerpt
 from handlers.ranking.sections import RetrievalSection
-from handlers.text.day_order import origin_of
-from handlers.text.moments import MomentReader, iso_text, stated_moment
+from handlers.text.dates import MomentReader, iso_text, origin_of, stated_moment
+from handlers.text.sentences import sentences
 from schemas.needs import SearchVectors
 from schemas.queries import CandidateTrust, RankingCandidate, RankingRequested, cts_score_of
 from schemas.replies import VectorHit
 
 __all__ = ["BadFilter", "fits", "merge_hits", "read_filters", "search_for", "take_given"]
 
-_SENTENCE_END = re.compile(r"(?<=[。！？；])|(?<=[.!?…])\s+|\n+")
 _WIDE_SPACE = re.compile(r"\s{2,}|[^\S \n]")
 """White space that is not yet one blank or one line break: most of it is, and a text has some of it at every word."""
 _NO_SPACE = ("。", "！", "？", "；")
@@ -198,8 +197,8 @@ def _distinct(passages: Iterable[str], most: int, most_characters: int) -> list[
     for passage in passages:
         fresh: list[str] = []
         length = 0
-        for sentence in _sentences(passage):
-            if sentence and sentence not in seen:
+        for sentence in (" ".join(found.split()) for found in sentences(passage)):
+            if sentence not in seen:
                 # Chinese sentences have no space between them.
                 fresh.append(sentence if sentence.endswith(_NO_SPACE) else sentence + " ")
                 length += len(fresh[-1])
@@ -211,15 +210,6 @@ def _distinct(passages: Iterable[str], most: int, most_characters: int) -> list[
         if len(distinct) == most:
             break
     return distinct
-
-
-def _sentences(passage: str) -> Iterator[str]:
-    """One after another, with single spaces: of a long text the first ones are all that is asked for."""
-    start = 0
-    for end in _SENTENCE_END.finditer(passage):
-        yield " ".join(passage[start : end.start()].split())
-        start = end.end()
-    yield " ".join(passage[start:].split())
 
 
 @lru_cache(maxsize=4096)

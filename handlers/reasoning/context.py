@@ -18,6 +18,7 @@ from handlers.prompts.template import Prompts, render
 from handlers.prompts.untrusted import Block, cleaned, in_blocks, nonce_over, sanitize
 from handlers.reasoning.replies import Verdict
 from handlers.reasoning.sections import ReasoningSection, RoleSection
+from handlers.text.scripts import is_chinese
 from handlers.trust.labels import LABELS, Label, label_mark
 from schemas.needs import Message
 from schemas.ranking import RankedResult
@@ -29,8 +30,6 @@ ROLES: tuple[Role, ...] = ("analyst", "critic", "writer")
 MAX_NAME_CHARACTERS = 60
 _NAME_CHARACTERS_READ = 1000
 _MAX_LINE_CHARACTERS = 300
-_HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
-_KANA_OR_HANGUL = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
 _HOST = re.compile(r"[\w.:-]+")
 _NAME_SIGNS = frozenset(".,&'’·-–+/|!@")
 _NO_NAME = {"zh": "不明", "en": "unknown"}
@@ -115,7 +114,7 @@ def language_of(query: str, section: ReasoningSection) -> Language:
     """
     if section.language != "auto":
         return section.language
-    return "zh" if _HAN.search(query) and not _KANA_OR_HANGUL.search(query) else "en"
+    return "zh" if is_chinese(query) else "en"
 
 
 def source_blocks(sources: Sequence[Source], language: Language, section: ReasoningSection) -> Iterator[Block]:

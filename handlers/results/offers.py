@@ -14,11 +14,11 @@ from itertools import pairwise
 
 from handlers.results.titles import Title
 from handlers.text.patterns import CompiledPatterns, split_words
+from handlers.text.sentences import sentences
 
 _NUMBER = re.compile(r"\d[\d.,]{0,12}")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _COUNT_END = re.compile(r"[.!?:;。！？]\s|\d")
-_SENTENCE_END = re.compile(r"[.!?:。！？]\s|[。！？\n]")
 _ONLY_DIGITS = str.maketrans("", "", ".,")
 _AFTER_CHARACTERS, _AFTER_WORDS = 60, 4
 _CALL_CHARACTERS = 40
@@ -50,7 +50,7 @@ def find_offers(title: Title, text: str, words: Sequence[str], patterns: Compile
     text, both = text[:_CHARACTERS], [list(title.words), list(words[:_WORDS])]
     calls = sum(
         bool(patterns.offer_calls.find(begin, (0,)))
-        for sentence in _SENTENCE_END.split(text)
+        for sentence in sentences(text, is_folded=True)
         if (begin := split_words(sentence[:_CALL_CHARACTERS]))
     )
     return Offers(

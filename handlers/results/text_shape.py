@@ -14,12 +14,12 @@ from itertools import compress, pairwise
 from itertools import count as count_up
 
 from handlers.text.patterns import CompiledPatterns, split_words
-from handlers.text.spans import fold
+from handlers.text.scripts import HAN_RUN, has_han
+from handlers.text.words import fold
 
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]{3,200}")
 # One class of characters to begin with: the engine then looks for it in one go. A full stop ends nothing inside a word.
 _SENTENCE_END = re.compile(r"[.!?\n。！？…](?:(?<![.!?])|(?!\S))")
-_IDEOGRAPHS = re.compile(r"[\u3400-\u9fff]+")
 _FIRST, _LAST = "\u3400", "\ua000"
 _PAIRED = 1000
 _OF_ONE_ITEM = 2
@@ -87,7 +87,7 @@ def measure_text(text: str, patterns: CompiledPatterns) -> TextShape:
     phrase_words = sum(map(len, phrases)) + len(addresses)
     address_words = sum(len(split_words(address)) for address in addresses)
     has_wide = not text.isascii()
-    has_ideographs = has_wide and _IDEOGRAPHS.search(text) is not None
+    has_ideographs = has_han(text)
     sentences = _sentences(folded, has_ideographs)
     is_function_word = patterns.stop_words.__contains__
     tail = words[count // 2 :]
@@ -140,7 +140,7 @@ def _sentences(text: str, has_ideographs: bool) -> _Sentences:
     if not ends:
         return _Sentences(0, 0, len(text), len(text))
     # Counting blanks is cheaper than finding words; ideographs have none between them, so each is made one.
-    blanks = _IDEOGRAPHS.sub(lambda run: " " * len(run[0]), text) if has_ideographs else text
+    blanks = HAN_RUN.sub(lambda run: " " * len(run[0]), text) if has_ideographs else text
     characters = total = 0
     for begin, end in pairwise((0, *ends)):
         words = blanks.count(" ", begin, end)

@@ -15,9 +15,9 @@ from functools import cached_property
 
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import CompiledPatterns, Patterns, compile_patterns
-from handlers.text.spans import Kind, fold
+from handlers.text.scripts import is_ideographic
 from handlers.text.word_match import Unit, WordText, fold_words, share_met, units_of
-from handlers.text.words import alternatives, is_ideographic
+from handlers.text.words import Kind, alternatives, fold
 from schemas.retrieval import Evidence
 
 _LONGEST_QUERY = 2000

@@ -1,9 +1,9 @@
 """Prints the regular expressions that Assay compiles, one JSON object a line.
 
-It runs as a program (``python -m tests.contract.compiled_expressions``), because it hooks ``re`` before it imports the
-first module. It imports all modules, lets the handlers decide on the golden examples, and calls the functions that
-compile an expression when it is first needed. A call of ``re`` with a computed pattern that was not reached is printed
-without its pattern.
+It runs as a program (``python -m tests.contract.compiled_expressions``), because it hooks ``re`` and ``regex`` before
+it imports the first module. It imports all modules, lets the handlers decide on the golden examples, and calls the
+functions that compile an expression when it is first needed. A call of them with a computed pattern that was not
+reached is printed without its pattern.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import regex._main
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("schemas", "handlers", "streams")
 _STARTS_AN_APPLICATION = ("streams.app",)
-_TAKES_A_PATTERN = re.compile(r"re\.(?:compile|search|match|fullmatch|split|findall|finditer|subn?)")
+_TAKES_A_PATTERN = re.compile(r"(?:re|regex)\.(?:compile|search|match|fullmatch|split|findall|finditer|subn?)")
 
 Place = tuple[str, int]
 """A file of ours and a line in it."""
@@ -57,20 +59,24 @@ def main() -> None:
 
 def _record_into(found: dict[Place, dict[tuple[str | bytes, int], None]]) -> None:
     """From now on, keeps each expression under the place that gave it to ``re``."""
-    module: Any = re
-    compile_: Callable[[Any, Any], re.Pattern[Any]] = module._compile
 
-    def recorded(pattern: Any, flags: Any) -> re.Pattern[Any]:
-        compiled = compile_(pattern, flags)
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and frame.f_code.co_filename == re.__file__:
-            frame = frame.f_back
-        if frame is not None:
-            place = frame.f_code.co_filename, frame.f_lineno
-            found.setdefault(place, {})[compiled.pattern, compiled.flags] = None
-        return compiled
+    def hook(library: Any) -> None:
+        compile_: Callable[..., re.Pattern[Any]] = library._compile
 
-    module._compile = recorded
+        def recorded(pattern: Any, *rest: Any) -> re.Pattern[Any]:
+            compiled = compile_(pattern, *rest)
+            frame: FrameType | None = sys._getframe(1)
+            while frame is not None and frame.f_code.co_filename == library.__file__:
+                frame = frame.f_back
+            if frame is not None:
+                place = frame.f_code.co_filename, frame.f_lineno
+                found.setdefault(place, {})[compiled.pattern, compiled.flags] = None
+            return compiled
+
+        library._compile = recorded
+
+    hook(re)
+    hook(regex._main)
 
 
 def _import_all() -> None:
@@ -103,7 +109,7 @@ def _call_cached() -> None:
 
 
 def _calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
-    """The calls of functions of ``re`` that take an expression, each with the name of what it is assigned to or in."""
+    """The calls that take an expression, each with the name of what it is assigned to or in."""
 
     def within(node: ast.AST, name: str) -> Iterator[tuple[str, ast.Call]]:
         for child in ast.iter_child_nodes(node):

@@ -38,6 +38,9 @@ _MEASURABLE = 0.0002
 _NOTICEABLE = 0.005
 """CPU seconds for 8,000 characters, below which no growth is looked at: quadratic time is over 0.03 seconds."""
 _MOST_SECONDS = 0.5
+_READ_FLAGS = re.IGNORECASE | re.DOTALL | re.MULTILINE | re.VERBOSE
+_CHARACTER_OF = {r"\p{Han}": "一", r"\p{InHiragana}": "の", r"\p{InKatakana}": "ア", r"\p{Hangul}": "가"}
+"""One character of each property of ``regex`` that ``re`` can't parse."""
 _RANGE_OF = {"CATEGORY_DIGIT": str.isdigit, "CATEGORY_SPACE": str.isspace}
 
 Expression = re.Pattern[str] | re.Pattern[bytes]
@@ -115,7 +118,7 @@ class _Examples:
     def __init__(self, expression: Expression) -> None:
         pattern = expression.pattern
         flags = expression.flags if isinstance(pattern, bytes) else expression.flags & ~re.UNICODE
-        self._tree: Tree = _parser.parse(pattern, flags)
+        self._tree: Tree = _parser.parse(_without_properties(pattern), flags & _READ_FLAGS)
         self._ignores_case = bool(expression.flags & re.IGNORECASE)
         self._dot_is_all = bool(expression.flags & re.DOTALL)
         self._groups: dict[int, str] = {}
@@ -229,6 +232,14 @@ class _Examples:
                 if str(kind) in ("LITERAL", "RANGE"):
                     characters.setdefault(chr(code if str(kind) == "LITERAL" else code[0]))
         return sorted(characters, key=lambda each: -sum(self._matches(op, value, each) for op, value in singles))
+
+
+def _without_properties(pattern: str | bytes) -> str | bytes:
+    if isinstance(pattern, bytes):
+        return pattern
+    for known, character in _CHARACTER_OF.items():
+        pattern = pattern.replace(known, character)
+    return pattern
 
 
 def _parts(op: Any, value: Any) -> list[Tree]:

@@ -8,8 +8,10 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+import regex
 
 from tests.contract.pumping import MOST_TEXTS, Expression, grows_too_fast, pumped
 
@@ -48,7 +50,8 @@ def compiled_expressions() -> dict[Expression, set[str]]:
             assert line["place"] in NOT_COMPILED, f"{line['place']} is not reached: call it in compiled_expressions.py"
             continue
         given = pattern.encode("latin-1") if line["bytes"] else pattern
-        found.setdefault(re.compile(given, line["flags"]), set()).add(line["place"])
+        library: Any = regex if r"\p{" in pattern else re
+        found.setdefault(library.compile(given, line["flags"]), set()).add(line["place"])
     return found
 
 
@@ -115,3 +118,8 @@ def test_each_repetition_is_pumped_behind_what_stands_before_it() -> None:
 
     assert {"aaaaaa!", "abbbbbb", "acdcdcd\n", "ababab!"} <= set(texts)
     assert len(texts) <= MOST_TEXTS
+
+
+def test_expressions_with_properties_of_characters_are_pumped_too() -> None:
+    assert grows_too_fast(regex.compile(r"[\p{Han}]+[xy]")) is not None
+    assert grows_too_fast(regex.compile(r"[\p{Han}]++")) is None

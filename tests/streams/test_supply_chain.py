@@ -1,10 +1,13 @@
 """What the image installs: versions with hashes, and images with digests."""
 
+import ast
 import os
 import re
 import shutil
 import subprocess
 import tomllib
+from collections.abc import Iterable
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -48,6 +51,33 @@ def test_the_locks_cover_what_is_required() -> None:
     required = [*project["project"]["dependencies"], *(one for name in RUNTIME_EXTRAS for one in extras[name])]
     assert named(required) <= set(locked("requirements.lock")), "run `make lock`"
     assert named(project["build-system"]["requires"]) <= set(locked("requirements-build.lock")), "run `make lock`"
+
+
+def imported_modules() -> set[str]:
+    """The top-level modules that our packages import, wherever in a file."""
+    paths = (path for package in ("schemas", "handlers", "streams") for path in (ROOT / package).rglob("*.py"))
+    nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    sources = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    return {name.partition(".")[0] for name in plain | sources}
+
+
+def never_imported(requirements: list[str], modules: Iterable[str]) -> set[str]:
+    """The required distributions that provide none of the modules."""
+    providers = packages_distributions()
+    return named(requirements) - {normal(name) for module in modules for name in providers.get(module, ())}
+
+
+def test_each_declared_distribution_is_imported() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    required = [
+        *project["dependencies"],
+        *(one for name in RUNTIME_EXTRAS for one in project["optional-dependencies"][name]),
+    ]
+    modules = imported_modules()
+
+    assert not never_imported(required, modules), "import it, or do not declare it"
+    assert never_imported(["pytest>=8.3", "httpx>=0.28"], modules) == {"pytest"}
 
 
 def test_the_image_installs_nothing_without_a_hash() -> None:
