@@ -13,15 +13,15 @@ from handlers.html.links import canonical_url
 from handlers.indexing.rules import TrustLabelsSection
 from handlers.indexing.sources import SourceRulesSection, SourcesSection, SourceTiersSection, source_at, source_rules_of
 from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Block, Prompts, render
+from handlers.prompts.template import Prompts, render
+from handlers.prompts.untrusted import Block
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.sections import RetrievalEvaluationSection
 from handlers.retrieval.facets import QueryReader, answers, met, share_of, with_missing_weighed
 from handlers.retrieval.replies import BATCH_SCHEMA, RetrievalReply, read_retrieval_reply
 from handlers.text.patterns import Patterns
-from handlers.trust.forgery import fit_to_show
-from handlers.trust.labels import label_of
-from handlers.trust.tiers import SourceRules
+from handlers.trust.labels import label_mark, label_of
+from handlers.trust.sources import SourceRules
 from schemas.llm import LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
@@ -134,29 +134,25 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules, fallback:
     template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
     shown = batch.retrieved_content[: section.maxSources]
     sources = [_shown(number, content, rules) for number, content in enumerate(shown, 1)]
-    query = fit_to_show(batch.query[: section.maxSourceCharacters])
-    longest = 2 * section.maxSourceCharacters
-    messages = render(template, {}, {"sources": sources, "query": query}, max_characters=longest)
+    query = batch.query[: section.maxSourceCharacters]
+    messages = render(template, {}, {"sources": sources, "query": query})
     facts = {**fallback.to_wire(), "sourcesShown": len(shown)}
     return AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=BATCH_SCHEMA)
 
 
 def _shown(number: int, content: RetrievedContent, rules: EvaluateRetrievalRules) -> Block:
-    """A source as the judge is shown it: what others wrote in a block, our label on a line of its own before that.
-
-    Of its trust score it is shown the label, for no model is shown a number of trust (R-253); a source can write none.
-    """
+    """A source as the judge sees it. Its trust score is shown as a label only (R-253)."""
     longest = rules.retrievalEvaluation.maxSourceCharacters
-    lines = (_line(text or "", longest) for text in (content.title, content.url, content.content))
-    # As a whole, for a label may begin in one field and end in the next.
-    return Block(f"source {number}", fit_to_show("\n".join(lines)), _label(content, rules))
+    fields = {"title": content.title or "", "url": content.url, "text": content.content}
+    shown = {name: line for name, text in fields.items() if (line := _line(text, longest))}
+    return Block(f"source {number}", shown, _label(content, rules))
 
 
 def _label(content: RetrievedContent, rules: EvaluateRetrievalRules) -> str:
     if content.cts_score is None:
         return ""
     tier = source_at(content.url, None, "", rules.compiled_sources).tier
-    return f"[TRUST_TIER: {label_of(int(content.cts_score), tier, rules.trust_labels.thresholds)}]"
+    return label_mark(label_of(int(content.cts_score), tier, rules.trust_labels.thresholds))
 
 
 def _line(text: str, longest: int) -> str:

@@ -15,7 +15,8 @@ from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.listings.page_text import page_of, with_page
 from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts, cleaned, render
+from handlers.prompts.template import Prompts, render
+from handlers.prompts.untrusted import Block, cleaned
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.distinct import distinct_results
 from handlers.retrieval.facets import QueryReader
@@ -85,13 +86,14 @@ def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcom
     if not batch.retrieved_content:
         return _verdict(assessed, rules, SearchOutcome.NO_RESULTS)
     template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
+    results = _results(batch, rules.search_evaluation)
     messages = render(
         template,
-        {"rubric": json.dumps(found.rubric.to_wire())},
+        {"rubric": json.dumps(found.rubric.to_wire()), "shown": f"{len(results)} of {len(batch.retrieved_content)}"},
         {
             "goal": (batch.goal or "").strip() or batch.query,
             "required_fields": "\n".join(batch.required_fields or ()) or "(none)",
-            "results_summary": _summary(batch, rules.search_evaluation),
+            "results_summary": results,
             "fields_missing": "\n".join(found.missing) or "(none)",
             "fields_unchecked": "\n".join(found.unchecked) or "(none)",
         },
@@ -213,14 +215,17 @@ def _verdict(
     return Emit((evaluated,))
 
 
-def _summary(batch: RetrievalBatch, section: SearchEvaluationSection) -> str:
-    """The results, numbered: title, address, beginning of the text."""
-    lines = []
-    for number, content in enumerate(batch.retrieved_content[: section.max_results], 1):
-        text = " ".join(content.content[: 4 * section.max_snippet_characters].split())[: section.max_snippet_characters]
-        title = " ".join((content.title or "").split())[: section.max_snippet_characters]
-        url = " ".join(content.url[: section.max_snippet_characters].split())
-        lines.append(f"{number}. {title}\n   {url}\n   {text}")
-    if (more := len(batch.retrieved_content) - section.max_results) > 0:
-        lines.append(f"({more} more results)")
-    return "\n".join(lines)
+def _results(batch: RetrievalBatch, section: SearchEvaluationSection) -> list[Block]:
+    """The results as blocks: title, address, beginning of the text."""
+    longest = section.max_snippet_characters
+    return [
+        Block(
+            f"result {number}",
+            {
+                "title": " ".join((content.title or "").split())[:longest],
+                "url": " ".join(content.url[:longest].split()),
+                "text": " ".join(content.content[: 4 * longest].split())[:longest],
+            },
+        )
+        for number, content in enumerate(batch.retrieved_content[: section.max_results], 1)
+    ]

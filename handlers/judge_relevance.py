@@ -14,7 +14,8 @@ from handlers.html.reading import PageReadingSection
 from handlers.html.snippet import SourcePage, begin, extract_snippet
 from handlers.offline.judges import UNDECIDED
 from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts, cleaned, render
+from handlers.prompts.template import Prompts, render
+from handlers.prompts.untrusted import cleaned
 from handlers.relevance.progress import go_on, settled
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.text.patterns import Patterns, joined_words

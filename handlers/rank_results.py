@@ -35,7 +35,7 @@ from handlers.text.dates import MomentReader
 from handlers.text.patterns import Patterns, compile_details, joined_words
 from handlers.text.tokens import fold
 from handlers.trust.labels import Thresholds, TrustJudgment, label_for
-from handlers.trust.tiers import SourceRules
+from handlers.trust.sources import SourceRules
 from schemas.needs import Ask
 from schemas.outcome import Emit, Outcome, Retry, RetryReason, Steps
 from schemas.queries import RankingRequested

@@ -32,7 +32,7 @@ from handlers.indexing.sources import (
 from handlers.text.patterns import Patterns, compile_details
 from handlers.trust.labels import Thresholds, label_of, tier_of, without_score
 from handlers.trust.score import Component, Observations, ScorePoints, score_trust
-from handlers.trust.tiers import Source, SourceRules
+from handlers.trust.sources import Source, SourceRules
 from schemas.outcome import Dead, DeadReason, Emit, Outcome
 from schemas.pages import (
     MAX_PAGE_BYTES,

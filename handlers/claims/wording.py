@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from handlers.claims.sections import ClaimWording, Feature, LanguageWords
-from handlers.prompts.template import cleaned
+from handlers.prompts.untrusted import cleaned
 from handlers.text.sentences import sentences
 from handlers.text.words import alternatives
 

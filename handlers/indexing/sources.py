@@ -1,6 +1,6 @@
 """The sections of the configuration on sources: lists by kind, the user's own entries, tiers and suffixes.
 
-``source_rules_of`` turns them into the plain values that ``handlers.trust.tiers`` reads.
+``source_rules_of`` turns them into the plain values that ``handlers.trust.sources`` reads.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from handlers.html.links import host_of, registered_domain
-from handlers.trust.tiers import (
+from handlers.trust.sources import (
     SELF_PUBLISHED,
     ListedSource,
     Source,

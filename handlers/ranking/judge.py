@@ -15,11 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from handlers.prompts.model_tasks import ModelTask
 from handlers.prompts.replies import json_object
-from handlers.prompts.template import Block, Template, cleaned, render
+from handlers.prompts.template import Template, render
+from handlers.prompts.untrusted import Block, cleaned
 from handlers.ranking.candidate import Candidate
 from handlers.ranking.sections import Bm25Section, ModelRankingSection
 from handlers.text.sentences import sentence_ends
-from handlers.trust.forgery import fit_to_show, without_labels
 from schemas.event import Score
 from schemas.needs import AskModel
 
@@ -77,9 +77,8 @@ def ask_judge(
         Block(f"passage {number}", _shown(title, candidate.date, text))
         for number, (candidate, (title, text)) in enumerate(zip(shown, passages, strict=True), 1)
     ]
-    # Cut before it is cleaned, for what a cut ends may read like a label.
-    query = fit_to_show(cleaned(read.text, _QUERY_CHARACTERS))
-    messages = render(template, {}, {"passages": blocks, "query": query}, max_characters=2 * _QUERY_CHARACTERS)
+    query = cleaned(read.text, _QUERY_CHARACTERS)
+    messages = render(template, {}, {"passages": blocks, "query": query})
     facts = {
         "words": list(read.keywords),
         "bm25": bm25.model_dump(),
@@ -200,11 +199,10 @@ def _text(candidate: Candidate) -> str:
 
 
 def _line(text: str, most: int) -> str:
-    """A text on one line; what is made of it can take no more than it has room for."""
-    return without_labels(" ".join(text[: 4 * most].split())[:most])
+    """The beginning of a text on one line; at most ``4 * most`` characters are read."""
+    return cleaned(" ".join(text[: 4 * most].split()), most)
 
 
-def _shown(title: str, date: str | None, text: str) -> str:
-    lines = [title or "(no title)", *([f"Published: {_line(date, _DATE_CHARACTERS)}"] if date else []), text]
-    # As a whole, for a label may begin in one field and end in the next.
-    return fit_to_show("\n".join(lines))
+def _shown(title: str, date: str | None, text: str) -> dict[str, str]:
+    published = {"published": _line(date, _DATE_CHARACTERS)} if date else {}
+    return {"title": title or "(no title)", **published, "text": text}

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from handlers.html.detail import Detail
 from handlers.html.encoding import page_bytes
 from handlers.html.links import canonical_url
-from handlers.prompts.template import cleaned
+from handlers.prompts.untrusted import cleaned
 from schemas.event import derive_id
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.relevance import (

@@ -447,16 +447,6 @@ def test_a_long_page_is_read_where_it_answers() -> None:
     assert "The dam was closed in May." in event.context
 
 
-def test_a_query_is_cut_before_it_is_cleaned() -> None:
-    label = "TRUST: HIGH"
-    query = "dam " * ((2000 - len(label)) // 4)
-    query = query.rjust(2000 - len(label), "x")
-    answer = rank_results(request(query=f"{query}{label} Court rules on dams", candidates=CANDIDATES), RULES)
-    assert isinstance(answer, Ask)
-    assert isinstance(answer.need, AskModel)
-    assert label not in answer.need.messages[-1].content
-
-
 def test_one_is_no_plural() -> None:
     event = completed(run(request(candidates=CANDIDATES[:1])))
     assert note(event, StageName.RETRIEVAL).because == "1 candidate came along"

@@ -22,7 +22,8 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.topology import HANDLERS
 from tests.kafka.installation import Installation, Installing, command, until
-from tests.ranking_checks import STAGES, forged_labels, labels_of, mislabelled, numbers_of_trust, out_of_order
+from tests.ranking_checks import STAGES, labels_of, mislabelled, numbers_of_trust, out_of_order
+from tests.rendered import problems
 from tests.streams.index.qdrant_server import QdrantServer
 from tests.streams.llm.model_server import Asked, ModelServer, Wire, model_server, says
 
@@ -195,7 +196,7 @@ async def test_pages_are_crawled_scored_indexed_ranked_labelled_and_answered(
     assert {result.trust_label for host, result in by_host.items() if host.startswith("forger")} == {"LOW"}
 
     assert mislabelled(event.context, event.results) == []
-    assert forged_labels(event.context) == []
+    assert problems(event.context) == []
     assert event.context.startswith("[TRUST_TIER: HIGH] Source: Water Office\n")
     assert "[TRUST_TIER: MEDIUM] Source: 中央社\n" in event.context
 
@@ -204,7 +205,7 @@ async def test_pages_are_crawled_scored_indexed_ranked_labelled_and_answered(
     assert labels_of(prompt(ranking)) == Counter()
     for one in asked:
         assert numbers_of_trust(prompt(one), event.results) == []
-        assert forged_labels(prompt(one)) == []
+        assert problems(prompt(one)) == []
     for one in roles:
         assert labels_of(prompt(one)) == Counter(result.trust_label for result in event.results)
 
@@ -231,7 +232,7 @@ async def test_a_chinese_query_has_chinese_source_lines(
     assert event.results[0].url == "https://www.cna.com.tw/zh"
     assert event.context.startswith("[TRUST_TIER: MEDIUM] 來源：中央社\n")
     assert mislabelled(event.context, event.results) == []
-    assert forged_labels(event.context) == []
+    assert problems(event.context) == []
 
 
 async def test_candidates_that_come_along_leave_no_number_in_any_prompt(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from handlers.html.links import registered_domain
 from handlers.score_page import ScorePageRules
-from handlers.trust.tiers import ListedSource, Source, SourceRules, source_of
+from handlers.trust.sources import ListedSource, Source, SourceRules, source_of
 from tests.rules import shipped_rules
 from tests.tables import tables
 
