@@ -1,9 +1,8 @@
 """Is the research goal met, or is another query needed?
 
-In: a batch of results with its goal and required fields. Out: ``SearchEvaluated``. A rubric is computed for every
-batch; a judge is shown it with the results, gives a score and says what is missing. Recommendation and ``satisfied``
-follow from score, gaps and missing fields here, whatever the judge recommends. Where it fails, the rubric's score
-stands.
+In: a batch of results with its goal and required fields. Out: ``SearchEvaluated``. The judge sees the rubric and the
+results, gives a score and says what is missing; if it fails, the rubric's score is used. Recommendation and
+``satisfied`` follow from score, gaps and missing fields, whatever the judge recommends.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class EvaluateSearchRules(Rules):
     def reader(self) -> QueryReader:
         """Reads goals and results under these rules; its word lists are compiled once."""
         gate = self.relevance_gate
-        return QueryReader(self.patterns, self.search_evaluation.goal_words, gate.plain_words, gate.same_words)
+        return QueryReader(self.patterns, self.search_evaluation.goal_words, gate.plain_words, gate.synonyms)
 
     @cached_property
     def refusals(self) -> Refusals:
@@ -78,15 +77,14 @@ class _Assessed:
 
 
 def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcome | Ask:
-    """Asks a judge how good the results are; no results are 0 and worth no call (R-103).
+    """Asks a judge how good the results are; without results the score is 0 (R-103).
 
     The judge sees the goal, the required fields, the distinct results and the rubric, in this order (R-082, R-102).
-    Results that are no content, such as "not found", are left out.
     """
     assessed = _assess(batch, rules)
     batch, found, own = assessed.batch, assessed.found, assessed.own
     if not batch.retrieved_content:
-        return _verdict(batch, rules, found, own, SearchScoreSource.RUBRIC, SearchOutcome.NO_RESULTS)
+        return _verdict(assessed, rules, SearchOutcome.NO_RESULTS)
     template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
     results = _results(batch, rules.search_evaluation)
     messages = render(
@@ -124,18 +122,13 @@ def read_search(
     reply = replies[-1]
     if isinstance(reply, ModelUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
-    section = rules.search_evaluation
     assessed = assessed or _assess(batch, rules)
-    batch, found, own = assessed.batch, assessed.found, assessed.own
-    rubric, model = SearchScoreSource.RUBRIC, SearchScoreSource.MODEL
     if isinstance(reply, ModelFailed):
-        return _verdict(batch, rules, found, own, rubric, SearchOutcome.FAILED, reply.call)
+        return _verdict(assessed, rules, SearchOutcome.FAILED, reply.call)
     said = read_search_reply(reply.text)
     if said is None:
-        return _verdict(batch, rules, found, own, rubric, SearchOutcome.MALFORMED, reply.call)
-    # The offline judge's opinion is the rubric's, and is called so.
-    source = model if reply.call.judged_by == "model" else rubric
-    return _verdict(batch, rules, found, _listen(said, section), source, SearchOutcome.JUDGED, reply.call)
+        return _verdict(assessed, rules, SearchOutcome.MALFORMED, reply.call)
+    return _verdict(assessed, rules, SearchOutcome.JUDGED, reply.call, _listen(said, rules.search_evaluation))
 
 
 def recommend(score: float, gaps: str, missing: tuple[str, ...], bands: Bands) -> Recommendation:
@@ -149,10 +142,7 @@ def recommend(score: float, gaps: str, missing: tuple[str, ...], bands: Bands) -
 
 
 def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
-    """The batch with results of one canonical address merged, each with the text of its page where that says more.
-
-    Results that are no content are left out.
-    """
+    """The batch with distinct results, each with the longer text of its page, without those that have no content."""
     section, patterns = rules.search_evaluation, rules.reader.patterns
     most = section.max_text_characters
     read = []
@@ -167,22 +157,20 @@ def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
 
 
 def _assess(batch: RetrievalBatch, rules: EvaluateSearchRules) -> _Assessed:
-    batch = _read(batch, rules)
-    found = assess(batch, rules.search_evaluation, rules.reader)
-    return _Assessed(batch, found, _opinion_of(found, rules.search_evaluation))
-
-
-def _opinion_of(found: Assessment, section: SearchEvaluationSection) -> _Opinion:
-    return _Opinion(found.rubric.total, gaps_of(found, section), refinements_of(found, section))
+    batch, section = _read(batch, rules), rules.search_evaluation
+    found = assess(batch, section, rules.reader)
+    return _Assessed(
+        batch, found, _Opinion(found.rubric.total, gaps_of(found, section), refinements_of(found, section))
+    )
 
 
 def _missing(found: Assessment, source: SearchScoreSource) -> tuple[str, ...]:
-    """Required fields that nobody has seen: without a model also those that can't be checked (C-14)."""
+    """Required fields that no result has; without a model also those that can't be checked (C-14)."""
     return found.missing if source is SearchScoreSource.MODEL else (*found.missing, *found.unchecked)
 
 
 def _listen(said: SearchReply, section: SearchEvaluationSection) -> _Opinion:
-    """What the judge said, as text that can travel: no unseen characters, nothing twice, nothing without end."""
+    """What the judge said, in bounded texts without unseen characters or repetitions."""
     gaps = cleaned(said.gaps, section.max_gaps_characters)
     if gaps.lower().strip(" .!-\"'") in section.no_gaps:
         gaps = ""
@@ -192,17 +180,18 @@ def _listen(said: SearchReply, section: SearchEvaluationSection) -> _Opinion:
 
 
 def _verdict(
-    batch: RetrievalBatch,
+    assessed: _Assessed,
     rules: EvaluateSearchRules,
-    found: Assessment,
-    opinion: _Opinion,
-    source: SearchScoreSource,
     outcome: SearchOutcome,
     call: LlmCall | None = None,
+    said: _Opinion | None = None,
 ) -> Emit:
-    """The event. Where the search goes on and the judge left a field empty, the rubric says what it knows."""
-    section = rules.search_evaluation
-    recommendation = recommend(opinion.score, opinion.gaps, _missing(found, source), section.bands)
+    """The event. Where the search goes on and the judge left a field empty, the rubric fills it."""
+    batch, found, own = assessed.batch, assessed.found, assessed.own
+    is_by_model = said is not None and call is not None and call.judged_by == "model"
+    source = SearchScoreSource.MODEL if is_by_model else SearchScoreSource.RUBRIC
+    opinion = said or own
+    recommendation = recommend(opinion.score, opinion.gaps, _missing(found, source), rules.search_evaluation.bands)
     done = recommendation is Recommendation.STOP
     evaluated = SearchEvaluated(
         batch_id=batch.batch_id,
@@ -212,9 +201,9 @@ def _verdict(
         request_id=batch.request_id,
         satisfied=done,
         quality_score=opinion.score,
-        gaps="" if done else opinion.gaps or gaps_of(found, section),
+        gaps="" if done else opinion.gaps or own.gaps,
         recommendation=recommendation,
-        suggested_refinements=() if done else opinion.refinements or refinements_of(found, section),
+        suggested_refinements=() if done else opinion.refinements or own.refinements,
         rubric=found.rubric,
         missing_fields=found.missing,
         unchecked_fields=found.unchecked,

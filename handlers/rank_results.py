@@ -30,9 +30,8 @@ from handlers.ranking.judge import TASK, ask_judge
 from handlers.ranking.model import VERSION_PHASE_C, RankingModel
 from handlers.reasoning.context import context_of, language_of, order_sources, source_blocks
 from handlers.reasoning.sections import ReasoningSection
-from handlers.text.details import compile_details
-from handlers.text.moments import MomentReader
-from handlers.text.patterns import Patterns, joined_words
+from handlers.text.dates import MomentReader
+from handlers.text.patterns import Patterns, compile_details, joined_words
 from handlers.text.tokens import fold
 from handlers.trust.labels import label_for
 from handlers.trust.sources import SourceRules

@@ -31,8 +31,7 @@ from handlers.indexing.config import (
     source_at,
     source_rules_of,
 )
-from handlers.text.details import compile_details
-from handlers.text.patterns import Patterns
+from handlers.text.patterns import Patterns, compile_details
 from handlers.trust.labels import Thresholds, label_of, tier_of, without_score
 from handlers.trust.score import Component, Observations, ScorePoints, score_trust
 from handlers.trust.sources import Source, SourceRules

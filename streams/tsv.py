@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from handlers.text.moments import iso_text, may_be_date
+from handlers.text.dates import iso_text, may_be_date
 from schemas.pages import CrawledPage, ScoredPage
 from streams.codec import refusal
 

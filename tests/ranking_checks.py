@@ -66,9 +66,12 @@ def mislabelled(context: str, results: Sequence[RankedResult]) -> list[str]:
 def numbers_of_trust(prompt: str, results: Iterable[RankedResult]) -> list[str]:
     """Numbers of trust and of ranking in a prompt, and the names of such numbers (R-253, C-39).
 
-    A source's tier is a digit that any text may hold, so it is only looked for by name.
+    A source's tier is a digit that any text may hold, so it is only looked for by name. Names count in the trusted part
+    and as fields of a block; a page may use them in its own text.
     """
-    found = {match.group() for match in _WORDS.finditer(prompt)}
+    trusted, blocks = blocks_of(prompt)
+    ours = "\n".join([trusted, *(field for block in blocks for field in block.texts)])
+    found = {match.group() for match in _WORDS.finditer(ours)}
     numbers = set(_NUMBER.findall(prompt))
     for result in results:
         trust = result.trust_features

@@ -113,22 +113,17 @@ def test_text_that_is_not_isolated_is_found(seed: Callable[[str], str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "leaked",
-    [
-        "(83)",
-        "17/100",
-        "score 0.8125",
-        "similarity 0.51",
-        "0.610",
-        "bm25: 3.25",
-        "base 43",
-        "source_tier",
-        "CTS",
-        "mmr",
-    ],
+    "leaked", ["(83)", "17/100", "score 0.8125", "similarity 0.51", "0.610", "bm25: 3.25", "base 43"]
 )
 def test_a_number_of_trust_in_a_prompt_is_found(leaked: str) -> None:
     assert numbers_of_trust(CONTEXT.replace('"Dam"', f'"Dam {leaked}"'), results())
+
+
+@pytest.mark.parametrize("name", ["source_tier", "CTS", "cts_score", "mmr"])
+def test_a_name_of_such_a_number_is_found_outside_of_what_pages_say(name: str) -> None:
+    assert numbers_of_trust(CONTEXT.replace("Source: CNA", f"Source: CNA {name}"), results())
+    assert numbers_of_trust(CONTEXT.replace('"title"', f'"{name}"'), results())
+    assert numbers_of_trust(CONTEXT.replace('"Dam"', f'"Dam {name}"'), results()) == []
 
 
 @pytest.mark.parametrize("harmless", ["1983", "a83f", "83rd", "2017-05-17x", "v0.51", "projects"])

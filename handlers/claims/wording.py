@@ -11,23 +11,22 @@ import math
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from pydantic import Field
-
+from handlers.claims.sections import ClaimWording, Feature, LanguageWords
 from handlers.prompts.untrusted import cleaned
 from handlers.text.sentences import sentences
 from handlers.text.words import alternatives
-from schemas.rules import Section
 
 _HAN = "\u3400-\u9fff\uf900-\ufaff"
 _HAN_SIGN = re.compile(f"[{_HAN}]")
 _FOREIGN_SCRIPT = re.compile("[\u0370-\u1cff\u3040-\u30ff\uac00-\ud7af]")
 _WORD_FORM = r"[^\W_]{1,60}(?:['’.-][^\W_]{1,60}){0,6}"
 _WORD = re.compile(_WORD_FORM)
+_ANY_LETTERS = re.compile(r"[^\W\d_]{1,60}")
 _LATIN = re.compile(r"[A-Za-z]{1,60}")
 _CLAUSE_MARKS = ",;:()，；、"
 _BREAKS = re.compile(r"[<>{}|\[\]]{1,20}|-{2,20}")
@@ -47,8 +46,61 @@ _CONTENT = frozenset({"roles", "expletives", "past"})
 """Lists whose words name or describe something; those of the other lists are function words."""
 
 
-Feature = Literal["start", "gap", "resolved_pronoun", "definite", "comparison", "connective", "shortness", "names"]
-"""What a score is made of; ``start`` is that of a claim without any other. The configuration explains each."""
+class Features(NamedTuple):
+    """What the wording of a claim shows: how often each feature occurs, and what is missing or refers to elsewhere.
+
+    It is doubtful if the first word may be a name, or if a figure may hold everywhere.
+    """
+
+    counts: Mapping[Feature, float]
+    gaps: Sequence[str]
+    is_doubtful: bool
+
+
+def score_of(features: Features, section: ClaimWording) -> float | None:
+    """The score in [0, 1] with four digits; None if the wording does not show it (R-142, R-151)."""
+    if features.is_doubtful and not features.gaps:
+        return None
+    weights = section.weights
+    logit = weights["start"] + weights["gap"] * len(features.gaps)
+    logit += sum(weights[name] * count for name, count in features.counts.items())
+    ceiling = section.gap_ceiling if features.gaps else 1.0
+    return round(ceiling / (1 + math.exp(-max(-30.0, min(30.0, logit)))), 4)
+
+
+def features_of(claim: str, source: str, section: ClaimWording) -> Features | None:
+    """The features of a claim; None without word lists for its language (R-143)."""
+    claim = _normalized(claim)
+    found = _sentences_of(claim, _normalized(source), section)
+    if found is None:
+        return None
+    gaps: Counter[str] = Counter()
+    counts: dict[Feature, float] = defaultdict(float)
+    is_doubtful = False
+    for sentence in found:
+        unplaced = sentence.is_unplaced()
+        is_doubtful = is_doubtful or unplaced is None
+        opened, resolved = sentence.pronouns()
+        gaps["pronoun"] += opened
+        gaps["pointing"] += sentence.count("pointing")
+        gaps["role"] += sentence.has_open_role()
+        gaps["unplaced"] += unplaced is True
+        if not sentence.names and not sentence.is_question:
+            gaps["speaker"] += sentence.count("speakers")
+        if not sentence.has_year:
+            gaps["relative_time"] += sentence.count("relative_times")
+        counts["resolved_pronoun"] += resolved
+        counts["definite"] += sum(
+            "articles" in word.kinds and not sentence.is_specified(place)
+            for place, word in enumerate(sentence.words, 1)
+        )
+        counts["comparison"] += sentence.count("comparisons")
+        counts["connective"] += "connectives" in sentence.words[0].kinds
+        counts["names"] += sentence.names + sentence.amounts
+    gaps["fragment"] = sum(sentence.content() for sentence in found) < _LEAST_CONTENT
+    counts["names"] = min(counts["names"], section.most_names)
+    shortness = max(0.0, 1 - math.log(max(_length(claim), 1)) / math.log(section.enough_words))
+    return Features({**counts, "shortness": shortness}, tuple(gaps.elements()), is_doubtful)
 
 
 class _Word(NamedTuple):
@@ -70,57 +122,6 @@ class _Word(NamedTuple):
         return not self.kinds.isdisjoint(("verbs", "past"))
 
 
-class LanguageWords(Section):
-    """Words and phrases of a language, in small letters."""
-
-    spaced: bool = Field(default=True, description="Whether blanks divide words; if not, words are found anywhere.")
-    capital_nouns: bool = Field(default=False, description="Whether every noun has a capital, not only names.")
-    letters: str = Field(default="", description="Letters that only this one of the languages has.")
-    endings: tuple[str, ...] = Field(default=(), description="Endings that show the language if no word does.")
-    function_words: tuple[str, ...] = Field(description="Words that name nothing and are in no other list.")
-    pronouns: tuple[str, ...] = Field(description="Of the third person.")
-    possessives: tuple[str, ...] = Field(default=(), description="Pronouns that may refer to a noun of their clause.")
-    subject_pronouns: tuple[str, ...] = Field(default=(), description="Words that are pronouns before a verb.")
-    dummies: tuple[str, ...] = Field(default=(), description="Pronouns that refer to nothing before an expletive.")
-    expletives: tuple[str, ...] = Field(default=(), description="Words such as 'forbidden' in 'it is forbidden'.")
-    speakers: tuple[str, ...] = Field(description="Pronouns of the first and second person.")
-    pointing: tuple[str, ...] = Field(description="Words that refer to something outside of the claim.")
-    relative_times: tuple[str, ...] = Field(description="Times that count from an unknown day.")
-    comparisons: tuple[str, ...] = Field(description="Words that compare with something else, or replace it.")
-    connectives: tuple[str, ...] = Field(description="Words that continue a text, at the start of a sentence.")
-    exceptions: tuple[str, ...] = Field(default=(), description="Phrases in which such words refer to nothing.")
-    articles: tuple[str, ...] = Field(default=(), description="Definite articles.")
-    postmodifiers: tuple[str, ...] = Field(default=(), description="Words after a noun that begin to say which one.")
-    places: tuple[str, ...] = Field(default=(), description="Prepositions before names, where nouns have capitals.")
-    clause_starts: tuple[str, ...] = Field(default=(), description="Words that begin a clause.")
-    verbs: tuple[str, ...] = Field(default=(), description="Frequent verbs in the present tense.")
-    past: tuple[str, ...] = Field(default=(), description="Verbs that report an event.")
-    past_endings: tuple[str, ...] = Field(default=(), description="Endings of such verbs.")
-    roles: tuple[str, ...] = Field(default=(), description="Offices, bodies, works and quantities: of whom, or where?")
-
-    def shows(self, word: str) -> int:
-        """How far a word shows the language."""
-        return (plain(word) in _lists_by_word(self)) + (not set(self.letters).isdisjoint(word.lower()))
-
-    def parts(self, text: str) -> list[str]:
-        """A text, cut where a pronoun or the like with a capital begins a sentence: "score 1.0 She resigned"."""
-        places = [match.start() for match in _token_of(self).finditer(text)]
-        words = zip(places[1:], self.words(text)[1:], strict=True)
-        starts = [place for place, word in words if word.text[0].isupper() and not word.kinds.isdisjoint(_STARTS)]
-        return [text[start:end] for start, end in pairwise([0, *starts, len(text)])]
-
-    def words(self, text: str) -> list[_Word]:
-        """The words of a sentence in order, with the marks between its clauses; words of titles are in no list."""
-        found = _token_of(self).findall(text)
-        lists = _lists_by_word(self)
-        capital = [word[0].isupper() and not self.capital_nouns for word in found]
-        words = []
-        for place, word in enumerate(found):
-            in_title = place > 0 and capital[place] and (capital[place - 1] or any(capital[place + 1 : place + 3]))
-            words.append(_Word(word, frozenset() if in_title else lists.get(plain(word), frozenset())))
-        return words
-
-
 @lru_cache(maxsize=16)
 def _lists_by_word(language: LanguageWords) -> Mapping[str, frozenset[str]]:
     """The names of the lists that have a word. Marks begin clauses."""
@@ -140,54 +141,66 @@ def _token_of(language: LanguageWords) -> re.Pattern[str]:
     return re.compile(rf"{known}|[a-zA-Z0-9.]{{1,40}}|(?:(?!{known})[{_HAN}]){{1,60}}|[^\W_]")
 
 
-class ClaimWording(Section):
-    """Word lists and weights of the offline judge of claims."""
+def _sentences_of(claim: str, source: str, section: ClaimWording) -> list[Sentence] | None:
+    """The sentences of a claim; None if one is in a language without lists, or in an unknown one."""
+    languages = tuple(section.languages.values())
+    foreign = frozenset(section.foreign_words)
+    unspaced = next((language for language in languages if not language.spaced), None)
+    usual = _language_of(claim, languages, foreign) or _language_of(source[:_SOURCE_SAMPLE], languages, foreign)
+    found = []
+    for text in filter(_WORD.search, sentences(claim)):
+        rest = _HAN_SIGN.sub(" ", text)
+        language = _language_of(rest, languages, foreign)
+        enough = min(_LEAST_HAN, max(1.0, sum(map(str.isalpha, text)) / 3))
+        if unspaced and language is not False and len(_HAN_SIGN.findall(text)) >= enough:
+            found.append(Sentence(_LATIN.sub(" ", text) if language else text, unspaced))
+        elif not (language := usual if language is None else language):
+            return None
+        if language:
+            found += [Sentence(part, language) for part in _parts(rest, language)]
+    return found
 
-    languages: dict[str, LanguageWords] = Field(min_length=1, description="Words by language.")
-    foreign_words: tuple[str, ...] = Field(description="Function words of languages without lists.")
-    enough_words: int = Field(ge=2, description="Words from which on a claim is not short.")
-    most_names: int = Field(ge=0, description="Names and numbers that count at most.")
-    gap_ceiling: float = Field(gt=0, le=1, description="What a score is scaled to where a claim has a gap.")
-    weights: dict[Feature, float] = Field(min_length=8, description="What each adds to the logit of the score.")
 
-    def sentences_of(self, claim: str, source: str) -> list[Sentence] | None:
-        """The sentences of a claim; None if one is in a language without lists, or in an unknown one."""
-        unspaced = next((language for language in self.languages.values() if not language.spaced), None)
-        usual = self._language_of(claim) or self._language_of(source[:_SOURCE_SAMPLE])
-        found = []
-        for text in filter(_WORD.search, sentences(claim)):
-            rest = _HAN_SIGN.sub(" ", text)
-            language = self._language_of(rest)
-            if language is False:
-                return None
-            if unspaced and len(text) - len(_HAN_SIGN.sub("", text)) >= min(
-                _LEAST_HAN, sum(map(str.isalpha, text)) / 3
-            ):
-                found.append(Sentence(_LATIN.sub(" ", text) if language else text, unspaced))
-            elif not (language := usual if language is None else language):
-                return None
-            if language:
-                found += [Sentence(part, language) for part in language.parts(rest)]
-        return found
+def _language_of(
+    text: str, languages: Sequence[LanguageWords], foreign: Set[str]
+) -> LanguageWords | Literal[False] | None:
+    """The language of most words; None if no word shows one, False if it has no lists."""
+    if 2 * len(_FOREIGN_SCRIPT.findall(text)) > sum(map(str.isalpha, text)):
+        return False
+    words = _WORD.findall(text)
+    shown = [language.spaced * sum(_shows(word, language) for word in words) for language in languages]
+    # A name may begin with a foreign word: "La Paz".
+    pairs = pairwise([*_ANY_LETTERS.findall(text), ""])
+    others = sum(word.lower() in foreign and not following[:1].isupper() for word, following in pairs)
+    if others and others >= max(shown):
+        return False
+    if max(shown):
+        return languages[shown.index(max(shown))]
+    return next((known for known in languages if any(word.lower().endswith(known.endings) for word in words)), None)
 
-    def _language_of(self, text: str) -> LanguageWords | Literal[False] | None:
-        """The language of most words; None if no word shows one, False if it has no lists."""
-        if 2 * len(_FOREIGN_SCRIPT.findall(text)) > sum(map(str.isalpha, text)):
-            return False
-        words = _WORD.findall(text)
-        languages = tuple(self.languages.values())
-        own = [language.spaced * sum(map(language.shows, words)) for language in languages]
-        # A name may begin with such a word: "La Paz". Elision: "l'année" has two words.
-        foreign = sum(
-            not {plain(word), plain(word).split("'")[0]}.isdisjoint(self.foreign_words)
-            for word, following in pairwise([*words, ""])
-            if not following[:1].isupper()
-        )
-        if foreign and foreign >= max(own):
-            return False
-        if max(own):
-            return languages[own.index(max(own))]
-        return next((known for known in languages if any(word.lower().endswith(known.endings) for word in words)), None)
+
+def _shows(word: str, language: LanguageWords) -> int:
+    return (plain(word) in _lists_by_word(language)) + (not set(language.letters).isdisjoint(word.lower()))
+
+
+def _parts(text: str, language: LanguageWords) -> list[str]:
+    """A text, cut where a pronoun or the like with a capital begins a sentence: "score 1.0 She resigned"."""
+    places = [match.start() for match in _token_of(language).finditer(text)]
+    words = zip(places[1:], _words(text, language)[1:], strict=True)
+    starts = [place for place, word in words if word.text[0].isupper() and not word.kinds.isdisjoint(_STARTS)]
+    return [text[start:end] for start, end in pairwise([0, *starts, len(text)])]
+
+
+def _words(text: str, language: LanguageWords) -> list[_Word]:
+    """The words of a text in order, with the marks between its clauses; words of titles are in no list."""
+    found = _token_of(language).findall(text)
+    lists = _lists_by_word(language)
+    capital = [word[0].isupper() and not language.capital_nouns for word in found]
+    words = []
+    for place, word in enumerate(found):
+        in_title = place > 0 and capital[place] and (capital[place - 1] or any(capital[place + 1 : place + 3]))
+        words.append(_Word(word, frozenset() if in_title else lists.get(plain(word), frozenset())))
+    return words
 
 
 class Sentence:
@@ -197,7 +210,7 @@ class Sentence:
         """Finds the words."""
         self.own = language
         self.text = text.capitalize() if text.isupper() else text
-        self.words = language.words(self.text)
+        self.words = _words(self.text, language)
         self.is_question = text.rstrip("\"'”’)」 ").endswith(("?", "？"))
         self.has_year = bool(_YEAR.search(text))
         self.amounts = len(_AMOUNT.findall(_YEAR.sub(" ", text)))
@@ -210,13 +223,11 @@ class Sentence:
 
             tagged = sum(len(word) > 1 and tag in _NAME_TAGS for word, tag in rjieba.tag(self.text))
             return tagged + sum(word.text.isascii() and word.text.isalpha() for word in self.words)
-        capital = [word.may_be_name for word in self.words]
+        capital = [False, *(word.may_be_name for word in self.words), False]
         count = 0
-        for place in (
-            place for place, is_name in enumerate(capital) if is_name and not any(capital[place - 1 : place])
-        ):
+        for place, (before, is_capital, after) in enumerate(zip(capital, capital[1:], capital[2:], strict=False)):
             inside = place > 0 and (not self.own.capital_nouns or "places" in self.words[place - 1].kinds)
-            count += inside or any(capital[place + 1 : place + 2])
+            count += is_capital and not before and (inside or after)
         return count
 
     def count(self, kind: str) -> int:
@@ -293,63 +304,6 @@ class Sentence:
         """Words that name or describe something; two ideographs are about one."""
         found = [word.text for word in self.words if word.text[0].isalpha() and not word.is_function_word]
         return len(found) if self.own.spaced else sum(map(len, found)) // 2
-
-
-class Features(NamedTuple):
-    """What the wording of a claim shows: how often each feature occurs, and what is missing or refers to elsewhere.
-
-    It is doubtful if the first word may be a name, or if a figure may hold everywhere.
-    """
-
-    counts: Mapping[Feature, float]
-    gaps: Sequence[str]
-    is_doubtful: bool
-
-
-def score_of(features: Features, section: ClaimWording) -> float | None:
-    """The score in [0, 1] with four digits; None if the wording does not show it (R-142, R-151)."""
-    if features.is_doubtful and not features.gaps:
-        return None
-    weights = section.weights
-    logit = weights["start"] + weights["gap"] * len(features.gaps)
-    logit += sum(weights[name] * count for name, count in features.counts.items())
-    ceiling = section.gap_ceiling if features.gaps else 1.0
-    return round(ceiling / (1 + math.exp(-max(-30.0, min(30.0, logit)))), 4)
-
-
-def features_of(claim: str, source: str, section: ClaimWording) -> Features | None:
-    """The features of a claim; None without word lists for its language (R-143)."""
-    claim = _normalized(claim)
-    found = section.sentences_of(claim, _normalized(source))
-    if found is None:
-        return None
-    gaps: Counter[str] = Counter()
-    counts: dict[Feature, float] = defaultdict(float)
-    is_doubtful = False
-    for sentence in found:
-        unplaced = sentence.is_unplaced()
-        is_doubtful = is_doubtful or unplaced is None
-        opened, resolved = sentence.pronouns()
-        gaps["pronoun"] += opened
-        gaps["pointing"] += sentence.count("pointing")
-        gaps["role"] += sentence.has_open_role()
-        gaps["unplaced"] += unplaced is True
-        if not sentence.names and not sentence.is_question:
-            gaps["speaker"] += sentence.count("speakers")
-        if not sentence.has_year:
-            gaps["relative_time"] += sentence.count("relative_times")
-        counts["resolved_pronoun"] += resolved
-        counts["definite"] += sum(
-            "articles" in word.kinds and not sentence.is_specified(place)
-            for place, word in enumerate(sentence.words, 1)
-        )
-        counts["comparison"] += sentence.count("comparisons")
-        counts["connective"] += "connectives" in sentence.words[0].kinds
-        counts["names"] += sentence.names + sentence.amounts
-    gaps["fragment"] = sum(sentence.content() for sentence in found) < _LEAST_CONTENT
-    counts["names"] = min(counts["names"], section.most_names)
-    shortness = max(0.0, 1 - math.log(max(_length(claim), 1)) / math.log(section.enough_words))
-    return Features({**counts, "shortness": shortness}, tuple(gaps.elements()), is_doubtful)
 
 
 def plain(word: str) -> str:

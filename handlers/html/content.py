@@ -37,10 +37,9 @@ from handlers.html.tables import has_data_table
 from handlers.html.tags import A
 from handlers.html.titles import find_title, site_in_title
 from handlers.html.walk import walk_page
-from handlers.text.day_order import origin_of
-from handlers.text.details import DetailPatterns
+from handlers.text.dates import MomentReader, origin_of
 from handlers.text.language import find_language
-from handlers.text.moments import MomentReader
+from handlers.text.patterns import DetailPatterns
 
 _HOST = re.compile(r"(?:https?:)?//(?:[^/?#@\\]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
 _TEXTS_AFTER = 12
@@ -113,7 +112,11 @@ class PageReader:
         site_name = _clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         near = look_near(page, body.first)
         others = Others(page, near, self._others)
-        language = find_language(page.language or _first(page, reading.language_names) or data.language, body.text)
+        language = find_language(
+            page.language or _first(page, reading.language_names) or data.language,
+            body.text,
+            self._patterns.small_words,
+        )
         declared = [
             page.language,
             data.language,

@@ -17,8 +17,7 @@ from handlers.html.refresh import refreshed_to
 from handlers.html.refusals import PageRefusalsSection, Refusals, why_elsewhere
 from handlers.html.sniff import not_a_page
 from handlers.html.trail import trail_of
-from handlers.text.details import compile_details
-from handlers.text.patterns import Patterns
+from handlers.text.patterns import Patterns, compile_details
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 
 _NOSCRIPT = re.compile(rb"(</?)noscript", re.IGNORECASE)

@@ -16,10 +16,9 @@ from handlers.html.lines import Block
 from handlers.html.main_text import count_words, leading_sentences
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes
-from handlers.text.day_order import origin_of
-from handlers.text.details import DetailPatterns
+from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
 from handlers.text.language import find_language
-from handlers.text.moments import Moment, MomentReader, is_plausible
+from handlers.text.patterns import DetailPatterns
 from schemas.pages import CrawledPage, CrawlerMetadata
 
 _MAX_TITLE_CHARACTERS = 500
@@ -48,7 +47,7 @@ class ExtractedReader:
         text = clean((page.content or "")[: self._reading.max_content_characters])
         told = page.quality_metadata or CrawlerMetadata()
         shown = self._shown(text)
-        language = find_language("", text)
+        language = find_language("", text, self._moments.patterns.small_words)
         date = self._date(page, language)
         credited = [name for author in page.author if (name := _line(author, _MAX_NAME_CHARACTERS))]
         agencies = tuple(name for name in credited if name.casefold() in self._agencies)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from handlers.html.content import PageContent
-from handlers.text.moments import Moment
+from handlers.text.dates import Moment
 
 MAX_SCHEMA_TYPE = 64
 """Characters of a schema.org type that are kept; the longest real ones have half of it."""

@@ -19,8 +19,7 @@ from handlers.html.others import Others
 from handlers.html.outline import Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
-from handlers.text.day_order import Origin
-from handlers.text.moments import Moment, MomentReader, calendar_day, day_of, instant_at, is_plausible
+from handlers.text.dates import Moment, MomentReader, Origin, calendar_day, day_of, instant_at, is_plausible
 from handlers.text.words import alternatives
 
 _IN_URL = re.compile(

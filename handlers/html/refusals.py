@@ -16,8 +16,8 @@ from pydantic import Field
 
 from handlers.html.links import canonical_url, host_of, registrable_domain
 from handlers.html.main_text import count_words, has_cjk
-from handlers.text.details import DetailPatterns
 from handlers.text.evidence import find_evidence
+from handlers.text.patterns import DetailPatterns
 from handlers.text.sentences import sentences
 from schemas.replies import FetchFailure
 from schemas.rules import Section

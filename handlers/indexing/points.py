@@ -12,7 +12,7 @@ from typing import Any
 from handlers.html.links import host_of, registrable_domain
 from handlers.indexing.chunks import chunk_text
 from handlers.indexing.config import IndexPointsSection, TieredIndexingSection
-from handlers.text.moments import iso_text
+from handlers.text.dates import iso_text
 from schemas.event import derive_id
 from schemas.needs import IndexPoint
 from schemas.pages import ScoredPage, Tier

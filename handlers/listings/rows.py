@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from handlers.text.patterns import CompiledPatterns, split_words
-from handlers.text.spans import fold
+from handlers.text.words import fold
 from schemas.retrieval import Evidence
 
 # What stands before the first digit is looked at behind it: an expression that begins with a digit is found faster.

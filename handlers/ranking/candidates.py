@@ -16,8 +16,7 @@ from pydantic import ValidationError
 from handlers.html.links import canonical_url
 from handlers.indexing.points import SUMMARY
 from handlers.ranking.config import RetrievalSection
-from handlers.text.day_order import origin_of
-from handlers.text.moments import MomentReader, iso_text, stated_moment
+from handlers.text.dates import MomentReader, iso_text, origin_of, stated_moment
 from handlers.text.sentences import sentence_ends, sentences
 from schemas.queries import CandidateTrust, RankingCandidate, cts_score_of
 from schemas.replies import VectorHit

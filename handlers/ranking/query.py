@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from handlers.ranking.config import IntentSection
+from handlers.text.scripts import is_ideographic
 from handlers.text.tokens import fold, keywords_of, tokenize, words_of
-from handlers.text.words import is_ideographic
 from schemas.ranking import Intent, IntentNote
 
 _QUOTED = re.compile(r"[\"“”„«「『《〈]([^\"“”„«»「」『』《》〈〉]{2,200})[\"“”»」』》〉]")

@@ -58,12 +58,10 @@ class AnswerOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of the answer.
+    """A sentence of the answer, with the numbers of its sources, the most trusted first.
 
     Attributes:
-        text: As shown, caution included.
-        sources: Numbers of its sources, the most trusted first.
-        cautioned: Whether we added the caution.
+        cautioned: Whether the text begins with a caution that we added.
     """
 
     text: str
@@ -76,13 +74,10 @@ class Answer:
     """An answer, or why there is none.
 
     Attributes:
-        outcome: Whether there is an answer.
-        written_by: ``model``, or ``offline`` for sentences of the sources; None without an answer.
+        written_by: ``offline`` if the sentences are the sources' own; None without an answer.
         language: Of the source lines.
-        sentences: Those with a HIGH source first.
-        sources: All of them, by number.
+        sentences: In the order of their trust.
         left_out: What was discarded or failed, for people.
-        calls: Each call of a judge, in order.
     """
 
     outcome: AnswerOutcome
@@ -100,16 +95,13 @@ def answer_query(
     replies: Sequence[ModelReply | ModelFailed | ModelUnavailable],
     rules: AnswerRules,
 ) -> Ask | Answer | ModelUnavailable:
-    """The next step after the replies so far (R-254, R-255, R-258).
+    """The next question after the replies so far, or the answer (R-254, R-255, R-258).
 
     Args:
         query: The question.
         sources: As ``order_sources`` returns them.
-        replies: To the questions asked so far, in their order.
+        replies: To the questions so far, in their order. ``ModelUnavailable`` ends the run and is returned.
         rules: What the roles are shown and told.
-
-    Returns:
-        The next question; the answer; or, if no model can be asked now, that reply.
     """
     run = _Run(query, tuple(sources), rules).answer()
     try:
@@ -250,12 +242,7 @@ class _Run:
     def _ask(self, role: Role, findings: Sequence[Finding], try_number: int) -> AskModel:
         rules, lowered = self.rules, self.query.casefold()
         sources = [
-            {
-                "number": source.number,
-                "label": source.label,
-                "title": one_line(source.title),
-                "passage": sanitize(source.passage),
-            }
+            asdict(source) | {"title": one_line(source.title), "passage": sanitize(source.passage)}
             for source in seen_by(role, self.sources, rules.reasoning)
         ]
         facts = {

@@ -43,12 +43,9 @@ class Source:
 
     Attributes:
         number: From 1, by which it is cited.
-        label: How far it is trusted.
         name: The publisher's name, as the source's line can show it.
-        title: Of the page.
-        passage: The part of the page that was found.
         url: For people; models do not see it.
-        date: Of publication, ISO 8601; None where unknown.
+        date: Of publication, ISO 8601.
     """
 
     number: int
@@ -62,14 +59,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding of the analyst, with the critic's verdict.
-
-    Attributes:
-        text: The finding.
-        sources: Numbers of the sources that say it.
-        verdict: None before a critic has judged it.
-        because: The critic's reason.
-    """
+    """A finding of the analyst with the numbers of its sources, and the critic's verdict with its reason."""
 
     text: str
     sources: tuple[int, ...]
@@ -152,9 +142,9 @@ def context_of(blocks: Sequence[Block]) -> str:
     return in_blocks(blocks, nonce_over([asdict(block) for block in blocks]))
 
 
-def one_line(text: str, max_characters: int = _MAX_LINE_CHARACTERS) -> str:
-    """Untrusted text on one line, sanitized."""
-    return " ".join(sanitize(cleaned(text, max_characters)).split())
+def one_line(text: str) -> str:
+    """The beginning of an untrusted text on one line, sanitized."""
+    return " ".join(sanitize(cleaned(text, _MAX_LINE_CHARACTERS)).split())
 
 
 def seen_by(role: Role, sources: Sequence[Source], section: ReasoningSection) -> tuple[Source, ...]:
@@ -172,16 +162,7 @@ def role_messages(
     section: ReasoningSection,
     prompts: Prompts,
 ) -> tuple[Message, ...]:
-    """A role's prompt.
-
-    Args:
-        role: The role.
-        query: The question.
-        sources: All of them, as ``order_sources`` returns them.
-        findings: Of the role before; the analyst's prompt has no place for them.
-        section: What each role is shown.
-        prompts: The templates.
-    """
+    """A role's prompt, from all sources and the findings of the role before."""
     seen = seen_by(role, sources, section)
     untrusted: dict[str, str | Sequence[Block]] = {
         "query": query,

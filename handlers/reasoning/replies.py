@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from handlers.prompts.replies import json_object
+from handlers.prompts.replies import StrictReply, read_reply
 from handlers.prompts.untrusted import cleaned, sanitize
 
 Verdict = Literal["supported", "contradicted", "unsupported"]
@@ -36,41 +36,34 @@ _EMPTY = re.compile(rf"(?:{_SPACE})?(?:\(\s*\)|（\s*）|<\s*>)")
 _Numbers = Annotated[list[int], Field(max_length=_MOST_ITEMS)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
-
-
-_Reply = TypeVar("_Reply", bound=_Strict)
-
-
-class CitedText(_Strict):
-    """A finding or a sentence: what is said, and by which sources."""
+class CitedText(StrictReply):
+    """A finding or a sentence, with the numbers of its sources."""
 
     text: str
     sources: _Numbers
 
 
-class Findings(_Strict):
+class Findings(StrictReply):
     """The analyst's reply."""
 
     findings: list[CitedText] = Field(max_length=_MOST_ITEMS, fail_fast=True)
 
 
-class FindingVerdict(_Strict):
-    """What the critic says of one finding, by its number from 1."""
+class FindingVerdict(StrictReply):
+    """The critic's verdict on one finding, by its number from 1."""
 
     finding: int
     verdict: Verdict
     because: str
 
 
-class Verdicts(_Strict):
+class Verdicts(StrictReply):
     """The critic's reply."""
 
     verdicts: list[FindingVerdict] = Field(max_length=_MOST_ITEMS, fail_fast=True)
 
 
-class Sentences(_Strict):
+class Sentences(StrictReply):
     """The writer's reply."""
 
     sentences: list[CitedText] = Field(max_length=_MOST_ITEMS, fail_fast=True)
@@ -101,26 +94,26 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
 
 
 def read_findings(text: str) -> Findings | None:
-    """The analyst's findings; None where the reply is not in the protocol."""
-    return _read(Findings, text)
+    """The analyst's findings."""
+    return read_reply(Findings, text)
 
 
 def read_verdicts(text: str, findings: int) -> Verdicts | None:
-    """The critic's verdicts on so many findings; None where one has none, or two, or is not there.
+    """The critic's verdicts; None unless each of so many findings has exactly one.
 
     >>> said = '{"verdicts": [{"finding": %s, "verdict": "supported", "because": ""}]}'
     >>> read_verdicts(said % 1, 1) is None, read_verdicts(said % 2, 1) is None
     (False, True)
     """
-    read = _read(Verdicts, text)
+    read = read_reply(Verdicts, text)
     if read is None or sorted(verdict.finding for verdict in read.verdicts) != [*range(1, findings + 1)]:
         return None
     return read
 
 
 def read_sentences(text: str) -> Sentences | None:
-    """The writer's sentences; None where the reply is not in the protocol."""
-    return _read(Sentences, text)
+    """The writer's sentences."""
+    return read_reply(Sentences, text)
 
 
 def plain(text: str, max_characters: int) -> str:
@@ -131,13 +124,3 @@ def plain(text: str, max_characters: int) -> str:
     """
     shown = _ADDRESS.sub("", _LABEL.sub("", cleaned(text, max_characters)))
     return " ".join(sanitize(_EMPTY.sub("", _MARKS.sub("", shown))).split())
-
-
-def _read(kind: type[_Reply], text: str) -> _Reply | None:
-    content = json_object(text)
-    if content is None:
-        return None
-    try:
-        return kind.model_validate(content)
-    except ValidationError:
-        return None

@@ -20,7 +20,6 @@ from schemas.relevance import (
     MAX_QUERY_CHARACTERS,
     RelevanceRequested,
     RequestFailure,
-    SnippetFailure,
     SnippetsCompleted,
     SnippetSource,
     SourceOutcome,
@@ -44,24 +43,18 @@ def sources_of(urls: Iterable[str], most: int) -> Sources:
     return tuple(_source(url, number < most) for number, url in enumerate(places.values()))
 
 
-def settled(
-    sources: Sources,
-    url: str,
-    outcome: SourceOutcome,
-    title: str = "",
-    snippet: str | None = None,
-    failure: FetchFailure | SnippetFailure | None = None,
-) -> Sources:
-    """The sources with one that has had its turn."""
-    done = {"outcome": outcome, "title": title, "snippet": snippet, "failure": failure}
+def settled(sources: Sources, url: str, outcome: SourceOutcome, **said: str | None) -> Sources:
+    """The sources with the outcome of one that is done, and its ``title``, ``snippet`` and ``failure``, if given."""
     return tuple(
-        source.model_copy(update=done) if source.url == url and source.outcome is SourceOutcome.PENDING else source
+        source.model_copy(update={"outcome": outcome, **said})
+        if source.url == url and source.outcome is SourceOutcome.PENDING
+        else source
         for source in sources
     )
 
 
 def go_on(request_id: str, query: str, sources: Sources, config_version: str) -> ExtractionNeeded | SnippetsCompleted:
-    """The first source whose turn has not come, as a page to fetch; where there is none, the end of the request.
+    """The first pending source as a page to fetch; without one, the end of the request.
 
     The extraction's id derives from the request and the address, so a redelivery asks for the same again.
     """
@@ -91,13 +84,7 @@ def completed(
 
 
 def to_be_judged(event: ExtractionNeeded, detail: Detail, max_html_characters: int) -> RelevanceRequested:
-    """A source that came, to be judged for the query it was fetched for.
-
-    Args:
-        event: What asked for the source.
-        detail: The page.
-        max_html_characters: A longer page goes on as its text, so that the event stays small enough for its topic.
-    """
+    """A fetched source, to be judged for its query. A page longer than ``max_html_characters`` goes on as its text."""
     html = page_bytes(detail.page.body, detail.page.content_type).utf8.decode("utf-8", "replace")
     fits = len(html) <= max_html_characters
     return RelevanceRequested(
@@ -114,7 +101,7 @@ def to_be_judged(event: ExtractionNeeded, detail: Detail, max_html_characters: i
 def without_source(
     event: ExtractionNeeded, failure: FetchFailure, config_version: str
 ) -> tuple[ExtractionNeeded | SnippetsCompleted, ...]:
-    """What a request goes on with after a source that did not come; nothing where no request waits for it."""
+    """What a request goes on with after a source that was not fetched; nothing outside of a request."""
     if not event.sources:
         return ()
     sources = settled(event.sources, event.target_url, SourceOutcome.NOT_FETCHED, failure=failure)
@@ -122,7 +109,7 @@ def without_source(
 
 
 def _request_of(event: ExtractionNeeded) -> str:
-    """The request's id; the extraction's own where somebody asked for a source outside of a request."""
+    """The id of the request; outside of a request that of the extraction."""
     given = event.request_id or ""
     return given if 0 < len(given) <= MAX_ID_CHARACTERS and "\x00" not in given else event.extraction_id
 

@@ -20,12 +20,11 @@ from handlers.results.sections import ClassificationSection
 from handlers.results.text_shape import measure_text
 from handlers.results.titles import read_title
 from handlers.results.trained import Forest, ResultTrees
-from handlers.text.day_order import origin_of
+from handlers.text.dates import origin_of
 from handlers.text.evidence import find_evidence
-from handlers.text.language import find_language
-from handlers.text.names import is_defined, languages_of, plural_of
+from handlers.text.language import find_language, is_defined, languages_of, plural_of
 from handlers.text.patterns import Patterns, compile_patterns, split_words
-from handlers.text.spans import fold
+from handlers.text.words import fold
 from schemas.retrieval import ClassifiedResult, ResultType, RetrievedContent
 
 _TITLE_CHARACTERS = 500
@@ -136,7 +135,9 @@ class ResultClassifier:
             url, address = page.canonical, read_address(page.canonical, patterns)
         title = (result.title or "")[:_TITLE_CHARACTERS]
         text = result.content[: section.max_characters]
-        origin = origin_of(url, page.languages if page else (), find_language("", text), patterns.details)
+        origin = origin_of(
+            url, page.languages if page else (), find_language("", text, patterns.details.small_words), patterns.details
+        )
         evidence = find_evidence(text, patterns.details, section.max_evidence, origin)
         # A full text mentions dates and prices of everything around it: only those of its beginning are its own.
         reach = section.lead_characters if result.content_kind == "full" else len(text)

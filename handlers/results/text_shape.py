@@ -15,7 +15,7 @@ from itertools import count as count_up
 
 from handlers.text.patterns import CompiledPatterns, split_words
 from handlers.text.scripts import HAN_RUN, has_han
-from handlers.text.spans import fold
+from handlers.text.words import fold
 
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]{3,200}")
 # One class of characters to begin with: the engine then looks for it in one go. A full stop ends nothing inside a word.

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from handlers.text.patterns import CompiledPatterns, split_words
-from handlers.text.spans import fold
+from handlers.text.words import fold
 
 _PART = re.compile(r"\s[|·•—–»-]\s|[|:]")
 _NAMED_PART = re.compile(r"\s[|·•—–»-]\s|[|｜丨_]")

@@ -23,16 +23,13 @@ _FIELD_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """The rubric of a batch and what it came from.
+    """The rubric of a batch and its findings.
 
     Attributes:
         lacking: Required fields that no result has, as the request calls them, and their rules.
-        unchecked: Required fields without a rule; only a model can judge them, so none is counted as found (C-14).
-        results: How many results there are.
-        few: Whether there are fewer results than are acceptable.
-        off_goal: Whether too few results are about the goal, or most are beside the point; False of no results.
-        narrow: Whether they come from fewer domains than give points.
-        shopping: Whether the goal is to buy something.
+        unchecked: Required fields without a rule; only a model can judge them, so none counts as found (C-14).
+        off_goal: Whether too few results are about the goal, or most are off-topic; False without results.
+        narrow: Whether the results come from too few domains for points.
     """
 
     rubric: Rubric
@@ -52,7 +49,7 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """A result as the rubric looks at it: in lower case, and its words apart."""
+    """A result in lower case, with its set of words."""
 
     title: str
     text: str
@@ -63,17 +60,10 @@ class _Result:
 
 
 def assess(batch: RetrievalBatch, section: SearchEvaluationSection, reader: QueryReader) -> Assessment:
-    """The rubric of a batch (R-084 to R-088).
+    """The rubric of a batch with distinct results (R-084 to R-088).
 
-    The parts are as configured, at most 0.2, 0.4, 0.2 and 0.2; the total is their sum kept within [0, 1], and 0 where
-    there is no result. A goal that has nothing to do with buying can reach 0.8, the upper band, without any shop. Where
-    too few results are about the goal, the total is at most ``relevance.most_off_goal``: number, fields and sites are
-    worth nothing then.
-
-    Args:
-        batch: Goal (else the query stands for it), required fields and distinct results.
-        section: Points, words and hosts.
-        reader: Reads what the goal asks for.
+    The total is the sum of the parts within [0, 1], 0 without a result, and at most ``relevance.most_off_goal`` if too
+    few results are about the goal. A goal without shopping can reach 0.8, the upper band, without any shop.
     """
     goal = (batch.goal or "").strip() or batch.query
     results = [_look_at(content, section.max_text_characters) for content in batch.retrieved_content]
@@ -111,10 +101,10 @@ def assess(batch: RetrievalBatch, section: SearchEvaluationSection, reader: Quer
 
 
 def gaps_of(found: Assessment, section: SearchEvaluationSection) -> str:
-    """What is missing; "" where the rubric sees nothing (R-100).
+    """What is missing, in words (R-100).
 
-    Few results and few sites are named only where the score is low: they have cost their points already, and a gap
-    in the acceptable band would keep the search going for something that nobody asked for (C-15).
+    Few results and few sites are only named if the score is low: in the acceptable band, a gap would keep the search
+    going for something that was not asked for (C-15).
     """
     if not found.results:
         return "There are no results."
@@ -134,11 +124,7 @@ def gaps_of(found: Assessment, section: SearchEvaluationSection) -> str:
 
 
 def refinements_of(found: Assessment, section: SearchEvaluationSection) -> tuple[str, ...]:
-    """What to try next, each suggestion once, as many as are configured at most.
-
-    Zero or few results come first: what widens the search helps before anything that narrows it (R-090), and of no
-    results nothing else is known. The other weaknesses take turns, so that none of them fills the list.
-    """
+    """What to try next: first what widens the search (R-090), then the suggestions for each weakness in turn."""
     lists = section.refinements
     diversity = lists.low_diversity_shopping if found.shopping else lists.low_diversity
     if not found.results:
@@ -192,7 +178,7 @@ def _count(results: int, points: CountPoints) -> float:
 
 
 def _fields(required: Sequence[str], section: SearchEvaluationSection) -> dict[str, FieldRule | None]:
-    """Each required field once, with the rule for it; None where there is none."""
+    """Each required field once, with its rule if there is one."""
     rules = {name: rule for rule in section.fields.values() for name in rule.names}
     wanted: dict[str, FieldRule | None] = {}
     seen = set()
@@ -226,10 +212,7 @@ def _has(result: _Result, rule: FieldRule) -> bool:
 
 
 def _diversity(results: Sequence[_Result], section: SearchEvaluationSection) -> tuple[float, bool]:
-    """Points for domains and kinds of shops, and whether there are fewer domains than give points.
-
-    A result without an address is from nowhere that is known; it adds no domain and takes no points.
-    """
+    """Points for domains and kinds of shops, and whether there are too few domains for points."""
     points = section.diversity
     domains = {result.domain for result in results if result.domain}
     kinds = {kind for result in results for kind, hosts in section.retailer_types.items() if _is_of(result.host, hosts)}

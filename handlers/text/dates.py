@@ -1,54 +1,147 @@
-"""Days of the calendar as texts write them (R-031, R-032, C-06): the one reader of written dates.
+"""The one reader of dates (R-031, R-032, C-06): days as people write them, and moments as machines state them.
 
-In: a text, and where it comes from. Out: its days. Days that no calendar has, version numbers and phone numbers are
-none. Evidence and publication dates are read by it, and so are months, eras and orders the same everywhere.
+Days that no calendar has, version numbers and phone numbers are no dates. There is no clock here, so "yesterday" is not
+read.
 """
 
 from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Literal
 
-from handlers.text.candidates import Candidate
-from handlers.text.day_order import UNKNOWN, Order, Origin
-from handlers.text.details import DetailPatterns
-from handlers.text.numbers import small_number
-from handlers.text.spans import Detail, Reading, read_text
+from handlers.text.numbers import Number, find_numbers, small_number
+from handlers.text.scripts import has_han
+from handlers.text.words import Detail, Reading, read_text
+
+if TYPE_CHECKING:
+    from handlers.text.patterns import DetailPatterns
+
+Moment = date | datetime
+Order = Literal["day", "month"]
 
 LIST_REACH = 6
 """How far the next day of a list stands from the one before it."""
 
+_HOST = re.compile(r"^(?:[a-z][a-z0-9+.-]{0,20}:)?//(?:[^/?#@]{0,200}@)?([^/?#:\\]{1,253})", re.IGNORECASE)
+_TAG = re.compile(r"^\s{0,4}([a-z]{2,3})(?:[-_][a-z]{4})?(?:[-_]([a-z]{2})(?![a-z]))?", re.IGNORECASE)
+_ISO = re.compile(
+    r"(?<!\d)(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)"
+    r"(?:[T ]+(\d{1,2}):(\d{2}(?::\d{2})?)(?:[.,]\d{1,9})?\s?(Z|UTC|GMT|[+-]\d{1,2}:?\d{2}(?!\d))?)?",
+    re.IGNORECASE,
+)
+_COMPACT = re.compile(r"(?<!\d)((?:19|20)\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=T|\d{4,6}Z?$|\D|$)")
+_EPOCH = re.compile(r"^(\d{10}|\d{13})$")
+_DIGIT = re.compile(r"\d")
 _YEARS = range(1800, 2101)
 _LEAP_YEAR = 2024
 _LABEL_REACH = 24
 _DAYS_BEYOND_MONTHS = 13
+_MAX_TAG = 40
 _MAX_DAYS = 20
+_MAX_CHARACTERS = 300
 _TOO_MANY_DIGITS = 5
-_SHORT_YEAR = 2
 _REPUBLIC = 1911
 _BUDDHIST = 543
 _BUDDHIST_YEARS = range(2400, 2700)
-_HAN = re.compile(r"[\u4e00-\u9fff]")
+_LATEST_ZONE = timedelta(hours=14)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What is known of where a text comes from.
+
+    Attributes:
+        order: What comes first in 03/04/2024; None where that is open.
+        is_chinese: Whether 113/05/03 may count the years of the Republic of China without Chinese words beside it.
+    """
+
+    order: Order | None = None
+    is_chinese: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A date in a text; its value is None where day and month can't be told apart."""
+
+    start: int
+    end: int
+    value: Moment | None
+
+
+UNKNOWN = Origin()
+
+
+def origin_of(url: str, declared: Iterable[str], language: str | None, patterns: DetailPatterns) -> Origin:
+    """Where a text comes from: its country decides the order of day and month, then its language.
+
+    Args:
+        url: The page's address; its last label may be a country's.
+        declared: Language tags and locales of the page: ``en-GB``, ``en_US``. One of another language than the text's
+            is a template's and not believed.
+        language: The language of the text; None where it is not known.
+        patterns: Which countries and languages write the month first.
+    """
+    tags = [match for tag in declared if (match := _TAG.match(tag[:_MAX_TAG]))]
+    languages = {match[1].lower() for match in tags} | {language}
+    regions = {match[2].lower() for match in tags if match[2] and language in {None, match[1].lower()}}
+    host = _HOST.match(url)
+    label = host[1].rstrip(".").rpartition(".")[2].lower() if host else ""
+    if label in patterns.region_of_domains:
+        regions.add(patterns.region_of_domains[label])
+    elif len(label) == 2 and label.isalpha() and label not in patterns.worldwide_domains:
+        regions.add(label)
+    order: Order | None = "day"
+    if regions:
+        orders = {_order_in(region, patterns) for region in regions}
+        order = orders.pop() if len(orders) == 1 else None
+    elif languages.isdisjoint(patterns.day_first_languages):
+        order = None
+    return Origin(order, "zh" in languages)
+
+
+def _order_in(region: str, patterns: DetailPatterns) -> Order | None:
+    if region in patterns.open_regions:
+        return None
+    return "month" if region in patterns.month_first_regions else "day"
+
+
+class MomentReader:
+    """Reads dates with one set of patterns."""
+
+    def __init__(self, patterns: DetailPatterns) -> None:
+        self.patterns = patterns
+
+    def read(self, text: str, origin: Origin = UNKNOWN) -> Moment | None:
+        """The first date that a text holds; None where it has none, or where day and month can't be told apart."""
+        text = text[:_MAX_CHARACTERS]
+        if _DIGIT.search(text) is None:
+            return None
+        if _ISO.search(text) is not None:
+            return stated_moment(text)
+        spans = self.spans(text, origin)
+        return spans[0].value if spans else stated_moment(text)
+
+    def spans(self, text: str, origin: Origin = UNKNOWN) -> list[Span]:
+        """The days of a text that have a year, in order."""
+        days = (day for day in written_days(text, self.patterns, origin) if not (day.value or "").startswith("--"))
+        return [Span(day.start, day.end, date.fromisoformat(day.value) if day.value else None) for day in days]
 
 
 def written_days(
     text: str, patterns: DetailPatterns, origin: Origin = UNKNOWN, limit: int = _MAX_DAYS
 ) -> Iterator[Detail]:
-    """The days of a text in order, the one reader of written dates (``find_evidence`` reads other details beside them).
-
-    Args:
-        text: Any text.
-        patterns: How dates are written.
-        origin: Where the text comes from, which decides what comes first in 03/04/2024.
-        limit: Days that are looked for.
-    """
+    """The days of a text in order, at most ``limit`` (``find_evidence`` reads other details beside them)."""
     reading = read_text(text)
     floor = last_date = 0
-    for start, end, has_lead in patterns.numbers.find(reading.folded, text)[1]:
+    for number in find_numbers(reading.folded, text, patterns.leads):
+        start, _, has_lead = number
         if start < floor or (start > floor + 1 and reading.is_inside_number(start, has_lead=has_lead)):
             continue
-        if day := read_day(reading, (start, end, has_lead), floor, last_date, patterns, origin):
+        if day := read_day(reading, number, floor, last_date, patterns, origin):
             yield day
             floor = last_date = day.end
             limit -= 1
@@ -57,14 +150,9 @@ def written_days(
 
 
 def read_day(
-    reading: Reading,
-    number: Candidate,
-    floor: int,
-    last_date: int,
-    patterns: DetailPatterns,
-    origin: Origin = UNKNOWN,
+    reading: Reading, number: Number, floor: int, last_date: int, patterns: DetailPatterns, origin: Origin = UNKNOWN
 ) -> Detail | None:
-    """The day that a number begins, or has its month's name before it; None where there is none.
+    """The day that a number begins, or that has its month's name before the number.
 
     The value is ``2024-11-29``, ``--11-29`` without a year, and null where day and month can't be told apart.
 
@@ -79,29 +167,21 @@ def read_day(
     start, end, has_lead = number
     if has_lead and (day := _date_after_month(reading, start, floor, patterns)):
         return day
-    return _read_date(reading, start, floor, last_date, patterns, origin) if end - start < _TOO_MANY_DIGITS else None
-
-
-def _read_date(
-    reading: Reading, start: int, floor: int, last_date: int, patterns: DetailPatterns, origin: Origin
-) -> Detail | None:
-    if not (found := patterns.dates.match(reading.folded, start)):
+    if end - start >= _TOO_MANY_DIGITS or not (found := patterns.dates.match(reading.folded, start)):
         return None
     end, groups = found
     if "cued" in groups and not _has_cue(reading, start, end, last_date, groups, patterns):
         return None
-    if "republic" in groups and not (origin.is_chinese or _HAN.search(reading.folded)):
+    if "republic" in groups and not (origin.is_chinese or has_han(reading.folded)):
         return None
-    if not reading.stands_alone(start, end, floor) or _goes_on(reading.folded, start, end):
+    if not reading.stands_alone(start, end, floor):
         return None
     if patterns.not_dates.search(reading.folded, max(floor, start - _LABEL_REACH), start):
         return None
     first = start
-    era = (
-        patterns.eras.before(reading.folded, reading.text, reading.skip_blanks_back(start)) if "year" in groups else ""
-    )
-    if era:
-        first = reading.skip_blanks_back(start) - len(era)
+    before = reading.skip_blanks_back(start)
+    if "year" in groups and (era := patterns.eras.before(reading.folded, reading.text, before)):
+        first = before - len(era)
         groups["year"] = f"{small_number(groups['year'][-3:]) + patterns.eras[era]:04d}"
     found_day, value = _value(reading, start, groups, patterns, origin)
     return Detail("date", first, end, value) if found_day else None
@@ -125,22 +205,15 @@ def _date_after_month(reading: Reading, start: int, floor: int, patterns: Detail
     return Detail("date", first, end, value)
 
 
-def _goes_on(folded: str, start: int, end: int) -> bool:
-    """Whether a date with hyphens has one more number behind another hyphen: a part number, a build's stamp."""
-    return folded[end : end + 1] == "-" and folded[end + 1 : end + 2].isdecimal() and "-" in folded[start:end]
-
-
 def _value(
     reading: Reading, start: int, groups: dict[str, str], patterns: DetailPatterns, origin: Origin
 ) -> tuple[bool, str | None]:
     year = _year(groups)
     if "first" in groups:
         # 1.2.34 is a version far more often than a day; as 01.02.34, or with nothing around it, it is a day.
-        is_short = (
-            len(groups.get("year", "")) == _SHORT_YEAR
-            and min(len(groups["first"]), len(groups["second"])) < _SHORT_YEAR
-        )
-        if groups["mark"] == "." and is_short and not (origin.order == "day" and _is_alone(reading)):
+        is_short = len(groups.get("year", "")) == 2 and min(len(groups["first"]), len(groups["second"])) < 2
+        is_alone = not reading.folded.strip().strip("0123456789.")
+        if groups["mark"] == "." and is_short and not (origin.order == "day" and is_alone):
             return False, None
         return _numeric_date(groups, year, origin.order)
     if name := groups.get("month_name"):
@@ -148,11 +221,6 @@ def _value(
     else:
         month = small_number(groups["month"])
     return _date(year, month, small_number(groups["day"]))
-
-
-def _is_alone(reading: Reading) -> bool:
-    """Whether a text is a number with points and nothing else."""
-    return not reading.folded.strip().strip("0123456789.")
 
 
 def _month(reading: Reading, start: int, name: str, groups: dict[str, str], patterns: DetailPatterns) -> int:
@@ -171,14 +239,16 @@ def _month(reading: Reading, start: int, name: str, groups: dict[str, str], patt
 def _has_cue(
     reading: Reading, start: int, end: int, last_date: int, groups: dict[str, str], patterns: DetailPatterns
 ) -> bool:
-    if patterns.all_currencies.after(reading.folded, reading.text, reading.skip_blanks(end)):
+    folded, text = reading.folded, reading.text
+    if patterns.all_currencies.after(folded, text, reading.skip_blanks(end)):
         return False
-    if patterns.date_cues.before(reading.folded, reading.text, reading.skip_blanks_back(start)):
-        return True
-    if 0 < last_date <= start <= last_date + LIST_REACH:
+    cue_end = reading.skip_blanks_back(start)
+    while cue_end and folded[cue_end - 1] in ".,":
+        cue_end -= 1
+    if patterns.date_cues.before(folded, text, cue_end) or 0 < last_date <= start <= last_date + LIST_REACH:
         return True
     # Alone on its line, 29/2 is a day and 2/15 may be a page.
-    line = reading.folded[max(0, start - 2) : start].strip(" \t"), reading.folded[end : end + 2].strip(" \t")
+    line = folded[max(0, start - 2) : start].strip(" \t"), folded[end : end + 2].strip(" \t")
     is_alone = all(not side or "\n" in side for side in line)
     return is_alone and groups.get("mark") == "/" and int(groups["first"]) >= _DAYS_BEYOND_MONTHS
 
@@ -199,16 +269,14 @@ def _year(groups: dict[str, str]) -> int | None:
 
 def _numeric_date(groups: dict[str, str], year: int | None, order: Order | None) -> tuple[bool, str | None]:
     """A day of two numbers. Points are the sign of those who write the day first; any other sign says nothing."""
-    mark, first, second = groups["mark"], groups["first"], groups["second"]
-    day_first, as_day_first = _date(year, int(second), int(first))
-    month_first, as_month_first = _date(year, int(first), int(second))
+    first, second = int(groups["first"]), int(groups["second"])
+    day_first, as_day_first = _date(year, second, first)
+    month_first, as_month_first = _date(year, first, second)
     if not (day_first and month_first) or as_day_first == as_month_first:
         return (True, as_day_first) if day_first else (month_first, as_month_first)
-    if mark == ".":
+    if groups["mark"] == ".":
         return True, None if order == "month" else as_day_first
-    if order is None:
-        return True, None
-    return True, as_day_first if order == "day" else as_month_first
+    return True, as_day_first if order == "day" else as_month_first if order == "month" else None
 
 
 def _date(year: int | None, month: int, day: int) -> tuple[bool, str | None]:
@@ -217,3 +285,87 @@ def _date(year: int | None, month: int, day: int) -> tuple[bool, str | None]:
     if not 1 <= month <= 12 or not 1 <= day <= monthrange(year or _LEAP_YEAR, month)[1]:
         return False, None
     return True, f"{year:04d}-{month:02d}-{day:02d}" if year else f"--{month:02d}-{day:02d}"
+
+
+def iso_text(moment: Moment) -> str:
+    """A moment as events write it, UTC as ``Z``.
+
+    >>> iso_text(datetime(2024, 5, 3, 8, tzinfo=UTC)), iso_text(date(2024, 5, 3))
+    ('2024-05-03T08:00:00Z', '2024-05-03')
+    """
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def stated_moment(text: str) -> Moment | None:
+    """The date that a machine stated: ISO 8601, the same without hyphens, or seconds or milliseconds since 1970.
+
+    >>> stated_moment("2024-05-03T15:47:42.389+02:00").isoformat()
+    '2024-05-03T15:47:42+02:00'
+    >>> stated_moment("2024-05-03T15:47:42+99:99") is None
+    True
+    """
+    text = text[:_MAX_CHARACTERS]
+    if match := _ISO.search(text):
+        return _iso(match)
+    if match := _COMPACT.search(text):
+        return calendar_day(int(match[1]), int(match[2]), int(match[3]))
+    if match := _EPOCH.search(text.strip()):
+        return datetime.fromtimestamp(int(match[1][:10]), UTC)
+    return None
+
+
+def may_be_date(text: str) -> bool:
+    """Whether a text may be a date: it has a digit, and no ISO date that does not exist.
+
+    >>> may_be_date("3 May 2024"), may_be_date("2024-13-01"), may_be_date("yesterday")
+    (True, False, False)
+    """
+    text = text[:_MAX_CHARACTERS]
+    match = _ISO.search(text)
+    return _DIGIT.search(text) is not None and (match is None or _iso(match) is not None)
+
+
+def instant_at(text: str, start: int) -> Moment | None:
+    """The instant or day in ISO 8601 that begins at a place of a text."""
+    match = _ISO.match(text, start)
+    return None if match is None else _iso(match)
+
+
+def calendar_day(year: int, month: int, day: int) -> date | None:
+    """A day of the calendar; None where it has no such day."""
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
+
+
+def day_of(moment: Moment) -> date:
+    """The day of a date in its own zone."""
+    return moment.date() if isinstance(moment, datetime) else moment
+
+
+def is_plausible(moment: Moment, earliest_year: int, fetched_at: datetime | None) -> bool:
+    """Whether a page can have been published then: not before the earliest year, and not after its fetch anywhere."""
+    latest = date(2100, 1, 1)
+    if fetched_at is not None and fetched_at.year < earliest_year:
+        return False
+    if fetched_at is not None and fetched_at.year < latest.year:
+        universal = fetched_at.astimezone(UTC) if fetched_at.tzinfo else fetched_at
+        latest = (universal + _LATEST_ZONE).date()
+    return earliest_year <= day_of(moment).year and day_of(moment) <= latest
+
+
+def _iso(match: re.Match[str]) -> Moment | None:
+    day = calendar_day(int(match[1]), int(match[2]), int(match[3]))
+    if day is None or match[4] is None:
+        return day
+    zone = match[6] or ""
+    if zone[:1] in ("+", "-"):
+        hours = zone[1:].replace(":", "").zfill(4)
+        zone = f"{zone[0]}{hours[:2]}:{hours[2:]}"
+    elif zone:
+        zone = "Z"
+    try:
+        return datetime.fromisoformat(f"{day}T{match[4]:0>2}:{match[5]}{zone}")
+    except ValueError:
+        return None

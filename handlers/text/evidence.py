@@ -1,22 +1,20 @@
 """The concrete details of a text: dates, clock times, places and prices (R-022, R-031 to R-035).
 
-In: text and the compiled pattern packs. Out: details with their character offsets and a normalised value, in the
-order they stand. A page that answers a question has such details; a page that only leads to answers mostly has not.
+A page that answers a question has such details; a page that only leads to answers mostly has not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from handlers.text.candidates import Candidate
-from handlers.text.dates import read_day
-from handlers.text.day_order import UNKNOWN, Origin
-from handlers.text.details import DetailPatterns
+from handlers.text.dates import UNKNOWN, Origin, read_day
+from handlers.text.numbers import Number, find_numbers
+from handlers.text.patterns import DetailPatterns
 from handlers.text.places import find_addresses, labelled_places
 from handlers.text.prices import read_price
-from handlers.text.spans import Detail, Kind, Reading, read_text
+from handlers.text.scripts import is_ideographic
 from handlers.text.times import join_range, read_time
-from handlers.text.words import is_ideographic
+from handlers.text.words import Detail, Kind, Reading, read_text
 from schemas.retrieval import Evidence
 
 
@@ -38,8 +36,8 @@ def find_evidence(
     if not text:
         return ()
     reading = read_text(text)
-    numbers, candidates = patterns.numbers.find(reading.folded, text)
-    found = [*_moments_and_prices(reading, candidates, patterns, origin), *_free_admissions(reading, patterns)]
+    numbers = find_numbers(reading.folded, text, patterns.leads)
+    found = [*_moments_and_prices(reading, numbers, patterns, origin), *_free_admissions(reading, patterns)]
     known = _joined(found)
     addresses = [_behind(address, known, text) for address in find_addresses(reading, numbers, patterns)]
     places = [*addresses, *labelled_places(reading, patterns)]
@@ -47,16 +45,17 @@ def find_evidence(
 
 
 def _moments_and_prices(
-    reading: Reading, numbers: Iterable[Candidate], patterns: DetailPatterns, origin: Origin
+    reading: Reading, numbers: Iterable[Number], patterns: DetailPatterns, origin: Origin
 ) -> list[Detail]:
     floor, last_date = 0, 0
     found: list[Detail] = []
-    for start, end, has_lead in numbers:
+    for number in numbers:
+        start, end, has_lead = number
         if start < floor or (start > floor + 1 and reading.is_inside_number(start, has_lead=has_lead)):
             continue
         may_be_hour = end - start < 3 or not reading.folded[start].isdecimal()
         detail = (
-            read_day(reading, (start, end, has_lead), floor, last_date, patterns, origin)
+            read_day(reading, number, floor, last_date, patterns, origin)
             or read_price(reading, start, floor, patterns, has_lead=has_lead)
             or (read_time(reading, start, end, floor, patterns, has_lead=has_lead) if may_be_hour else None)
         )

@@ -1,8 +1,16 @@
-"""What language a page is in: its declaration, else the script and the small words of its text. Total, no model."""
+"""What language a text is in: its declaration, else its script and its most frequent words. Total, no model."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence, Set
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+import regex
+
+if TYPE_CHECKING:
+    from handlers.text.patterns import CompiledPatterns
 
 _SAMPLE = 1500
 _SHORT_SAMPLE = 600
@@ -11,47 +19,35 @@ _ONE_IN = 25
 _MANY_ONE_IN = 10
 _FEW = 3
 _LATIN_BYTES = bytes(range(0xC6)) + b"\xe2"
-_SCRIPTS = (
-    ("ja", re.compile(r"[\u3040-\u30ff]")),
-    ("ko", re.compile(r"[\uac00-\ud7af]")),
-    ("zh", re.compile(r"[\u4e00-\u9fff]")),
-    ("ru", re.compile(r"[\u0400-\u04ff]")),
-    ("ar", re.compile(r"[\u0600-\u06ff]")),
-    ("he", re.compile(r"[\u0590-\u05ff]")),
-    ("el", re.compile(r"[\u0370-\u03ff]")),
-    ("th", re.compile(r"[\u0e00-\u0e7f]")),
-    ("hi", re.compile(r"[\u0900-\u097f]")),
-)
-_SMALL_WORDS = {
-    "en": frozenset(
-        ["the", "of", "and", "to", "in", "is", "that", "for", "with", "was", "on", "are", "this", "it", "by"]
-    ),
-    "de": frozenset(
-        ["der", "die", "und", "das", "den", "von", "ist", "nicht", "mit", "ein", "eine", "für", "auf", "im", "sich"]
-    ),
-    "fr": frozenset(
-        ["le", "la", "les", "des", "et", "en", "est", "une", "un", "du", "que", "pour", "dans", "qui", "par"]
-    ),
-    "es": frozenset(["el", "la", "los", "de", "y", "en", "que", "las", "un", "una", "por", "con", "para", "es", "del"]),
-    "it": frozenset(
-        ["il", "la", "di", "che", "e", "per", "un", "una", "è", "del", "della", "con", "non", "sono", "le"]
-    ),
-    "pt": frozenset(["o", "a", "os", "de", "e", "que", "em", "um", "uma", "para", "com", "não", "do", "da", "por"]),
-    "nl": frozenset(
-        ["de", "het", "een", "en", "van", "in", "is", "dat", "op", "te", "voor", "met", "zijn", "niet", "aan"]
-    ),
+_SCRIPTS = {
+    language: regex.compile(rf"[{properties}]")
+    for language, properties in {
+        "ja": r"\p{InHiragana}\p{InKatakana}",
+        "ko": r"\p{Hangul}",
+        "zh": r"\p{Han}",
+        "ru": r"\p{Cyrillic}",
+        "ar": r"\p{Arabic}",
+        "he": r"\p{Hebrew}",
+        "el": r"\p{Greek}",
+        "th": r"\p{Thai}",
+        "hi": r"\p{Devanagari}",
+    }.items()
 }
+_LEAST_SHARE, _LEAST_KANA = 0.3, 0.1
 _TAG = re.compile(r"[a-zA-Z]{2,3}(?=$|[-_])")
+_NAME_WORDS = 4
+_LANGUAGE_WORDS = 120
+_WORDS_BEFORE, _WORDS_BETWEEN = 2, 6
 
 
-def find_language(declared: str, text: str) -> str | None:
+def find_language(declared: str, text: str, small_words: Mapping[str, Set[str]]) -> str | None:
     """The BCP 47 primary subtag, lower-case; None where nothing says it.
 
     A declaration that the script or the small words contradict (templates often say ``en``) is not believed.
 
-    >>> find_language("zh-Hant-TW", "")
+    >>> find_language("zh-Hant-TW", "", {})
     'zh'
-    >>> find_language("en", "中央氣象署今天發布豪雨特報，提醒民眾注意")
+    >>> find_language("en", "中央氣象署今天發布豪雨特報，提醒民眾注意", {"en": {"the"}})
     'zh'
     """
     sample = text[:_SAMPLE]
@@ -59,35 +55,70 @@ def find_language(declared: str, text: str) -> str | None:
     written = _by_script(sample) if sample.encode("utf-8", "replace").translate(None, _LATIN_BYTES) else None
     match = _TAG.match(declared)
     stated = match.group().lower() if match else None
-    if written is not None and stated in {None, *_SMALL_WORDS}:
+    if written is not None and (stated is None or stated in small_words):
         return written
     if stated is None:
-        return _by_small_words(sample, _FEW)
-    if _is_contradicted(stated, sample):
-        return _by_small_words(sample, len(sample.split()) // _MANY_ONE_IN) or stated
+        return _by_small_words(sample, _FEW, small_words)
+    if _is_contradicted(small_words.get(stated), sample):
+        return _by_small_words(sample, len(sample.split()) // _MANY_ONE_IN, small_words) or stated
     return stated
 
 
-def _is_contradicted(stated: str, sample: str) -> bool:
-    """Whether a text long enough to tell has next to none of the small words of its declared language."""
-    own = _SMALL_WORDS.get(stated)
-    if own is None:
+def languages_of(words: Sequence[str], patterns: CompiledPatterns) -> frozenset[str]:
+    """Stems of the packs whose stop words are the most frequent; all that have endings where the text has none of any.
+
+    Args:
+        words: Lower-case words of title and text, the first of which count.
+        patterns: All packs.
+    """
+    begin = words[:_LANGUAGE_WORDS]
+    counts = {stem: sum(map(known.__contains__, begin)) for stem, known in patterns.stop_words_of.items()}
+    most = max(counts.values(), default=0)
+    return frozenset(stem for stem, count in counts.items() if count == most) if most else frozenset(patterns.plurals)
+
+
+def plural_of(name: Sequence[str], languages: frozenset[str], patterns: CompiledPatterns) -> str:
+    """The last word of a short name, where it has the ending of a plural in one of the languages.
+
+    A name that begins with an article or the like is the name of one thing: "The Beatles". What follows a preposition
+    is no part of it: "vets in Kent" are vets, "dosage for adults" is one dosage.
+    """
+    if not name or name[0] in patterns.stop_words:
+        return ""
+    head = list(takewhile(lambda word: word not in patterns.stop_words, name))
+    if len(head) > _NAME_WORDS:
+        return ""
+    endings = (ending for stem in languages for ending in patterns.plurals.get(stem, ()))
+    return head[-1] if any(ending.search(head[-1]) for ending in endings) else ""
+
+
+def is_defined(name: Sequence[str], words: Sequence[str], patterns: CompiledPatterns) -> bool:
+    """Whether the text begins by saying what the name is, as an entry of an encyclopedia does: "A heat pump is …"."""
+    length = len(name)
+    if not 0 < length <= 2 * _NAME_WORDS:
         return False
+    for end in range(length, length + _WORDS_BEFORE + 1):
+        if list(words[end - length : end]) == list(name):
+            return not patterns.definition_words.isdisjoint(words[end : end + _WORDS_BETWEEN])
+    return False
+
+
+def _is_contradicted(own: Set[str] | None, sample: str) -> bool:
+    """Whether a text long enough to tell has next to none of the small words of its declared language."""
     words = sample[:_SHORT_SAMPLE].lower().split()
-    return len(words) >= _MIN_WORDS and sum(word in own for word in words) * _ONE_IN < len(words)
+    return own is not None and len(words) >= _MIN_WORDS and sum(word in own for word in words) * _ONE_IN < len(words)
 
 
 def _by_script(sample: str) -> str | None:
     letters = sum(sign.isalpha() for sign in sample)
-    for language, pattern in _SCRIPTS:
-        share = len(pattern.findall(sample)) / letters if letters else 0.0
-        if share > (0.1 if language == "ja" else 0.3):
+    for language, script in _SCRIPTS.items():
+        if letters and len(script.findall(sample)) / letters > (_LEAST_KANA if language == "ja" else _LEAST_SHARE):
             return language
     return None
 
 
-def _by_small_words(sample: str, least: int) -> str | None:
+def _by_small_words(sample: str, least: int, small_words: Mapping[str, Set[str]]) -> str | None:
     words = sample.lower().split()
-    counts = {language: sum(word in small for word in words) for language, small in _SMALL_WORDS.items()}
-    best = max(counts, key=lambda language: counts[language])
-    return best if counts[best] >= least else None
+    counts = {language: sum(word in small for word in words) for language, small in small_words.items()}
+    best = max(counts, key=lambda language: counts[language], default="")
+    return best if best and counts[best] >= least else None

@@ -1,85 +1,142 @@
 """The pattern packs of ``config/patterns``, joined and compiled once for a set of rules.
 
-In: packs of month names, expressions, currencies and word lists, one file a language or a domain (R-037). Out: one
-``CompiledPatterns`` that the detectors share. Packs are data so that another language needs a file, not code.
+A pack is a file, one for a language or a domain (R-037). Expressions for details begin with a number: what stands
+before a number is a list of words, since looking at numbers only is much faster than looking everywhere.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress, count
+from typing import Annotated, Any
 
-from pydantic import Field
+import regex
+from pydantic import AfterValidator, Field
 
-from handlers.text.details import DetailPack, DetailPatterns, Expression, compile_details
-from handlers.text.spans import Kind
+from handlers.text.numbers import NUMERALS
+from handlers.text.scripts import HAN, has_han
+from handlers.text.times import Half
+from handlers.text.words import Kind, Words, alternatives
+from schemas.rules import Section
 
-# Letters by their ranges: half the time of asking of each character what it is.
-_WORD = re.compile(
-    r"[a-zA-Z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u1fff\u3040-\u30ff\uac00-\ud7af]+|[\u3400-\u9fff]"
-)
+_PLACEHOLDERS = ("%month%", "%number%", "%street%")
+_LEADS = ("eras", "time_cues", "time_prepositions", "minute_words", "price_labels")
+_CUED = "(?P<cued>)"
+_GROUP = re.compile(r"\(\?P<(\w+)>")
+_ASCII_WORD = re.compile("[a-z]+")
+_WORD = re.compile(r"[^\W\d_]+")
+_WORD_OR_HAN = regex.compile(rf"[{HAN}]|[^\W\d_{HAN}]+")
 
 
-class PatternPack(DetailPack):
-    """One file of ``config/patterns``: what a language or a domain writes its details and its pages with."""
+def _compilable(expression: str) -> str:
+    filled = expression
+    for placeholder in _PLACEHOLDERS:
+        filled = filled.replace(placeholder, "x")
+    try:
+        re.compile(_with_own_groups(filled))
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {expression!r}: {error}") from error
+    return expression
 
-    listing_words: tuple[str, ...] = Field(default=(), description="Words of addresses that name a listing (R-026).")
-    listing_parents: tuple[str, ...] = Field(
-        default=(), description="Path segments whose next segment selects from a listing, such as category."
+
+def _with_own_groups(expression: str) -> str:
+    """The expression with a number after each group's name: a name may stand in several of its branches."""
+    count = itertools.count()
+    return _GROUP.sub(lambda group: f"(?P<{group[1]}_{next(count)}>", expression)
+
+
+Expression = Annotated[str, AfterValidator(_compilable)]
+"""A regular expression; it must run in linear time, since pages are other people's text."""
+WordList = tuple[str, ...]
+Months = Annotated[tuple[WordList, ...], Field(max_length=12)]
+
+
+def _words(description: str) -> Any:
+    return Field(default=(), description=description)
+
+
+def _meanings(description: str) -> Any:
+    return Field(default={}, description=description)
+
+
+class PatternPack(Section):
+    """One file of ``config/patterns``. Words in capitals count only as written, all others in any case."""
+
+    months: Months = _words("Names of the twelve months, January first.")
+    short_months: Months = _words("Short names of the months that are words too; they count beside a year only.")
+    eras: dict[str, int] = _meanings("Words before a year that is counted from elsewhere: what to add to it.")
+    dates: tuple[Expression, ...] = _words(
+        "Dates in folded text, from their first number on. Groups: year, month, day, month_name, or first, mark and "
+        "second where the order of day and month is open; an empty group cued asks for a date cue before. Group "
+        "republic is a year of the Republic of China."
     )
-    host_words: tuple[str, ...] = Field(
-        default=(), description="Listing words that say as a label of a host what the site is, not what its pages are."
+    days: tuple[Expression, ...] = _words("What follows the name of a month, from the day on. Groups: day, year.")
+    date_cues: WordList = _words("Words before a date that has no year.")
+    month_first_regions: WordList = _words("Countries where the month comes first in 03/04/2024, ISO 3166-1.")
+    open_regions: WordList = _words("Countries that use both orders; in all others the day comes first.")
+    region_of_domains: dict[str, str] = _meanings("Countries of top-level domains that are not the country's code.")
+    worldwide_domains: WordList = _words("Top-level domains of two letters that sites of every country use.")
+    day_first_languages: WordList = _words("Languages in which the day comes first wherever they are spoken.")
+    not_dates: WordList = _words("Words after which a number is no date (version, phone).")
+    times: tuple[Expression, ...] = _words(
+        "What follows the hour of a time, in folded text. Groups: minute, fives and quarters (minutes by five and "
+        "fifteen), half_hour; an empty group cued asks for a part of the day beside it, or for a cue before."
     )
-    navigation_words: tuple[str, ...] = Field(
-        default=(), description="Words of addresses that name an account, help or home page."
+    time_cues: WordList = _words("Words before an hour that make it a time: kl.")
+    time_prepositions: WordList = _words("Words that may stand before a time, and before much else: at, um.")
+    halves: dict[Half, WordList] = _meanings("Words before or after a time for a part of the day.")
+    halves_before: dict[Half, WordList] = _meanings("The same for words that stand before a time only: evening at 8.")
+    halves_after: dict[Half, WordList] = _meanings("The same for words that follow a time only: p.m.")
+    range_words: WordList = _words("What stands between two times of a range: to, bis.")
+    minute_words: dict[str, int] = _meanings("Words before an hour that add minutes to it: half past, halb.")
+    currencies: dict[str, WordList] = _meanings(
+        "Spellings before or after an amount, by the ISO 4217 code (one too), or by the sign that several share."
     )
-    facet_words: tuple[str, ...] = Field(
-        default=(), description="Words of addresses that only narrow a listing or name a language or file type."
-    )
-    plurals: tuple[Expression, ...] = Field(
-        default=(), description="Endings of a noun in the plural, which names a listing rather than one thing."
-    )
-    page_parameters: tuple[str, ...] = Field(default=(), description="Query parameters that number a listing's pages.")
-    search_parameters: tuple[str, ...] = Field(default=(), description="Query parameters that hold a search.")
-    listing_marks: tuple[str, ...] = Field(default=(), description="Classes that content systems put on listings.")
-    item_marks: tuple[str, ...] = Field(default=(), description="Classes that content systems put on single items.")
-    listing_titles: tuple[Expression, ...] = Field(default=(), description="Titles of listings, lower case (R-028).")
-    navigation_titles: tuple[Expression, ...] = Field(default=(), description="Titles of home and account pages.")
-    information_words: tuple[str, ...] = Field(
-        default=(), description="Words of addresses that name a page about the site, which may answer a question."
-    )
-    offer_nouns: tuple[str, ...] = Field(default=(), description="Plurals of what listings offer, such as hotels.")
-    place_words: tuple[str, ...] = Field(default=(), description="Words between such a plural and a place, such as in.")
-    offer_calls: tuple[str, ...] = Field(
-        default=(), description="What a sentence begins with that calls on its reader to choose, such as compare."
-    )
-    offer_phrases: tuple[str, ...] = Field(
-        default=(), description="Phrases of a listing anywhere, such as wide range and results for."
-    )
-    report_phrases: tuple[str, ...] = Field(
-        default=(), description="Phrases of a text about one thing: the first person, what others said."
-    )
-    link_phrases: tuple[str, ...] = Field(default=(), description="Labels of links to an item or a next page (R-027).")
-    account_phrases: tuple[str, ...] = Field(default=(), description="Phrases of log-in and registration forms.")
-    item_phrases: tuple[str, ...] = Field(default=(), description="Phrases that stand beside one item or article.")
-    stop_words: tuple[str, ...] = Field(default=(), description="Words of a query that say nothing of its subject.")
-    asked_things: dict[str, tuple[str, ...]] = Field(
-        default={}, description="Words of a query for a kind of thing, by a name in thing_details: events, concerts."
-    )
-    asked_details: dict[Kind, tuple[str, ...]] = Field(
-        default={}, description="Words of a query that ask for a detail: price, opening hours, address, today."
-    )
-    thing_details: dict[str, tuple[tuple[Kind, ...], ...]] = Field(
-        default={},
-        description="Details that make an item such a thing, whatever it is called: alternatives, each of some kinds.",
-    )
-    question_fillers: tuple[str, ...] = Field(
-        default=(), description="More words of questions that say nothing of their subject; they tell no language."
-    )
-    definition_words: tuple[str, ...] = Field(
-        default=(), description="Words between a thing and what it is, such as is and are."
+    currency_names: dict[str, WordList] = _meanings("Names of currencies, which follow an amount.")
+    doubtful_currencies: WordList = _words("Those of them that need decimals or a scale, for they are words as well.")
+    scales: dict[str, float] = _meanings("Words between amount and currency that multiply it.")
+    price_labels: WordList = _words("Words before the colon of a price.")
+    free_of_charge: WordList = _words("Phrases that say admission costs nothing.")
+    places: tuple[Expression, ...] = _words("Street addresses in text as it stands, from their first number on.")
+    street_kinds: WordList = _words("Kinds of street after a name, %street% in places: street, road.")
+    street_endings: WordList = _words("Endings of street names before a house number: straße, gade.")
+    street_words: WordList = _words("Words that open a street name with its number behind it: rua, via, ul.")
+    box_words: WordList = _words("Words before the number of a post office box.")
+    towns: tuple[Expression, ...] = _words("What stands between a town and the number of a postal code behind it.")
+    place_labels: WordList = _words("Words before the colon of a named place.")
+    no_places: WordList = _words("What stands behind such a colon where no place is named: tba, see below.")
+
+    small_words: dict[str, WordList] = _meanings("The most frequent words of a language, which tell it from others.")
+    listing_words: WordList = _words("Words of addresses that name a listing (R-026).")
+    listing_parents: WordList = _words("Path segments whose next segment selects from a listing, such as category.")
+    host_words: WordList = _words("Listing words that as a host's label say what the site is, not its pages.")
+    navigation_words: WordList = _words("Words of addresses that name an account, help or home page.")
+    facet_words: WordList = _words("Words of addresses that narrow a listing, or name a language or file type.")
+    plurals: tuple[Expression, ...] = _words("Endings of a noun in the plural, which names a listing.")
+    page_parameters: WordList = _words("Query parameters that number a listing's pages.")
+    search_parameters: WordList = _words("Query parameters that hold a search.")
+    listing_marks: WordList = _words("Classes that content systems put on listings.")
+    item_marks: WordList = _words("Classes that content systems put on single items.")
+    listing_titles: tuple[Expression, ...] = _words("Titles of listings, lower case (R-028).")
+    navigation_titles: tuple[Expression, ...] = _words("Titles of home and account pages.")
+    information_words: WordList = _words("Words of addresses of a page about the site, which may answer a question.")
+    offer_nouns: WordList = _words("Plurals of what listings offer, such as hotels.")
+    place_words: WordList = _words("Words between such a plural and a place, such as in.")
+    offer_calls: WordList = _words("First words of a sentence that calls on its reader to choose, such as compare.")
+    offer_phrases: WordList = _words("Phrases of a listing anywhere, such as wide range and results for.")
+    report_phrases: WordList = _words("Phrases of a text about one thing: the first person, what others said.")
+    link_phrases: WordList = _words("Labels of links to an item or a next page (R-027).")
+    account_phrases: WordList = _words("Phrases of log-in and registration forms.")
+    item_phrases: WordList = _words("Phrases that stand beside one item or article.")
+    stop_words: WordList = _words("Words of a query that say nothing of its subject.")
+    question_fillers: WordList = _words("More words of questions that say nothing of their subject.")
+    definition_words: WordList = _words("Words between a thing and what it is, such as is and are.")
+    asked_things: dict[str, WordList] = _meanings("Words of a query for a kind of thing, by a name in thing_details.")
+    asked_details: dict[Kind, WordList] = _meanings("Words of a query that ask for a detail: price, opening hours.")
+    thing_details: dict[str, tuple[tuple[Kind, ...], ...]] = _meanings(
+        "Details that make an item such a thing, whatever it is called: alternatives, each of some kinds."
     )
 
 
@@ -111,7 +168,7 @@ class Phrases:
         """
         found: list[tuple[str, ...]] = []
         if places is None:
-            places = compress(count(), map(self.firsts.__contains__, words))
+            places = itertools.compress(itertools.count(), map(self.firsts.__contains__, words))
         for place in places:
             for phrase in self._by_first.get(words[place], ()):
                 if words[place : place + len(phrase)] == phrase:
@@ -120,9 +177,72 @@ class Phrases:
         return found
 
 
-def split_words(text: str) -> list[str]:
-    """The words of a lower-case text; an ideograph is a word of its own, numbers are none."""
-    return _WORD.findall(text)
+class Shapes:
+    """Several expressions tried at one place, the first that matches wins."""
+
+    def __init__(self, expressions: Iterable[str]) -> None:
+        """Joins the expressions; each keeps groups of its own."""
+        # What needs a cue says least: it is tried last.
+        ordered = sorted(expressions, key=lambda expression: _CUED in expression)
+        # No expressions at all match nothing, where an empty one would match everywhere.
+        self._joined = re.compile(_with_own_groups("|".join(f"(?:{text})" for text in ordered) or r"(?!)"))
+        self._groups = {number: group.rpartition("_")[0] for group, number in self._joined.groupindex.items()}
+
+    def match(self, text: str, start: int) -> tuple[int, dict[str, str]] | None:
+        r"""Where the match ends and its groups; None without a match.
+
+        >>> Shapes([r"(?P<year>\d{4})-(?P<month>\d\d)"]).match("in 2024-11", 3)
+        (10, {'year': '2024', 'month': '11'})
+        """
+        if (match := self._joined.match(text, start)) is None:
+            return None
+        groups = zip(self._groups.values(), match.groups(), strict=True)
+        return match.end(), {name: value for name, value in groups if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class DetailPatterns:
+    """How all packs write details. Attributes are named as the fields of a pack.
+
+    ``leads`` are all words that say what the number behind them is; ``all_currencies`` joins signs and names, and
+    ``halves_ahead`` the words for a part of the day before a time.
+    """
+
+    leads: Words[None]
+    months: Words[int]
+    short_months: frozenset[str]
+    eras: Words[int]
+    dates: Shapes
+    days: Shapes
+    date_cues: Words[None]
+    month_first_regions: frozenset[str]
+    open_regions: frozenset[str]
+    region_of_domains: Mapping[str, str]
+    worldwide_domains: frozenset[str]
+    day_first_languages: frozenset[str]
+    not_dates: re.Pattern[str]
+    times: Shapes
+    time_cues: Words[None]
+    time_prepositions: Words[None]
+    halves: Words[Half]
+    halves_ahead: Words[Half]
+    halves_after: Words[Half]
+    range_words: frozenset[str]
+    minute_words: Words[int]
+    currencies: Words[str]
+    all_currencies: Words[str]
+    doubtful_currencies: frozenset[str]
+    scales: Words[float]
+    price_labels: Words[None]
+    free_of_charge: re.Pattern[str]
+    places: Shapes
+    street_endings: tuple[str, ...]
+    street_words: re.Pattern[str]
+    box_words: Words[None]
+    towns: re.Pattern[str]
+    place_labels: Words[None]
+    no_places: Words[None]
+    small_words: Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,48 +281,118 @@ class CompiledPatterns:
     stop_words: frozenset[str]
 
 
+_SETS_OF_DETAILS = (
+    *("month_first_regions", "open_regions", "worldwide_domains", "day_first_languages", "range_words"),
+    "doubtful_currencies",
+)
+_WORDS_OF_DETAILS = (
+    *("date_cues", "time_cues", "time_prepositions", "price_labels", "box_words", "place_labels", "no_places"),
+)
+_SETS = (
+    *("listing_words", "listing_parents", "navigation_words", "information_words", "facet_words", "host_words"),
+    *("definition_words", "page_parameters", "search_parameters", "listing_marks", "item_marks", "stop_words"),
+)
+_PHRASES = ("offer_nouns", "offer_calls", "offer_phrases", "report_phrases")
+_PHRASES_OF_PAGES = ("link_phrases", "account_phrases", "item_phrases")
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a lower-case text; an ideograph is a word of its own, numbers are none."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
+    return (_WORD_OR_HAN if has_han(text) else _WORD).findall(text)
+
+
 def joined_words(patterns: Patterns, name: str) -> frozenset[str]:
     """The words of one list in all packs, such as ``stop_words``."""
-    return frozenset(word for pack in patterns.values() for word in getattr(pack, name))
+    return frozenset(_all_of(tuple(patterns.values()), name))
+
+
+def compile_details(packs: Sequence[PatternPack]) -> DetailPatterns:
+    """Joins what the packs say of details, and compiles it."""
+    named = {name: number for pack in packs for number, names in enumerate(pack.months, 1) for name in names}
+    short = {name: number for pack in packs for number, names in enumerate(pack.short_months, 1) for name in names}
+    months = short | named
+    codes = {code: code for pack in packs for code in pack.currencies if len(code) == 3 and code.isalpha()}
+    currencies = codes | _meanings_of(packs, "currencies")
+    halves = _meanings_of(packs, "halves")
+    halves_ahead = halves | _meanings_of(packs, "halves_before")
+    plain: dict[str, Any] = {name: frozenset(_all_of(packs, name)) for name in _SETS_OF_DETAILS}
+    words: dict[str, Any] = {name: Words(dict.fromkeys(_all_of(packs, name))) for name in _WORDS_OF_DETAILS}
+    fillings = {
+        "%month%": alternatives(name.lower() for name in months),
+        "%number%": f"[{NUMERALS}]{{1,3}}",
+        "%street%": alternatives(_all_of(packs, "street_kinds")),
+    }
+
+    def shapes(name: str) -> Shapes:
+        return Shapes(_fill(expression, fillings) for expression in _all_of(packs, name))
+
+    def values(name: str) -> dict[str, Any]:
+        return {word: value for pack in packs for word, value in getattr(pack, name).items()}
+
+    leads = [*months, *currencies, *halves_ahead, *(word for name in _LEADS for word in _all_of(packs, name))]
+    opening = [form for word in _all_of(packs, "street_words") for form in (word, word.capitalize(), word.upper())]
+    return DetailPatterns(
+        leads=Words(dict.fromkeys(leads)),
+        months=Words(months),
+        short_months=frozenset(short.keys() - named.keys()),
+        eras=Words(values("eras")),
+        dates=shapes("dates"),
+        days=shapes("days"),
+        region_of_domains=values("region_of_domains"),
+        not_dates=re.compile(rf"(?<!\w)(?:{alternatives(_all_of(packs, 'not_dates'))})[.:#\s]{{0,3}}$"),
+        times=shapes("times"),
+        halves=Words(halves),
+        halves_ahead=Words(halves_ahead),
+        halves_after=Words(_meanings_of(packs, "halves_after")),
+        minute_words=Words(values("minute_words")),
+        currencies=Words(currencies),
+        all_currencies=Words(currencies | _meanings_of(packs, "currency_names")),
+        scales=Words(values("scales")),
+        free_of_charge=re.compile(alternatives(_all_of(packs, "free_of_charge"))),
+        places=shapes("places"),
+        street_endings=tuple(_all_of(packs, "street_endings")),
+        street_words=re.compile(alternatives(opening)),
+        towns=re.compile("|".join(f"(?:{expression})$" for expression in _all_of(packs, "towns")) or r"(?!)"),
+        small_words={language: frozenset(found) for language, found in values("small_words").items()},
+        **plain,
+        **words,
+    )
 
 
 def compile_patterns(patterns: Patterns) -> CompiledPatterns:
     """Joins the packs and compiles them; done once for a set of rules, never at import."""
     packs = tuple(patterns.values())
-
-    def compiled(name: str) -> tuple[re.Pattern[str], ...]:
-        return tuple(re.compile(text) for pack in packs for text in getattr(pack, name))
-
-    def joined(name: str) -> frozenset[str]:
-        return joined_words(patterns, name)
-
-    phrases = {name: Phrases(joined(name)) for name in ("link_phrases", "account_phrases", "item_phrases")}
+    plain: dict[str, Any] = {name: joined_words(patterns, name) for name in _SETS}
+    phrases: dict[str, Any] = {name: Phrases(_all_of(packs, name)) for name in (*_PHRASES, *_PHRASES_OF_PAGES)}
     return CompiledPatterns(
         details=compile_details(packs),
-        listing_words=joined("listing_words"),
-        listing_parents=joined("listing_parents"),
-        navigation_words=joined("navigation_words"),
-        information_words=joined("information_words"),
-        facet_words=joined("facet_words"),
-        host_words=joined("host_words"),
         plurals={stem: tuple(map(re.compile, pack.plurals)) for stem, pack in patterns.items() if pack.plurals},
         stop_words_of={stem: frozenset(pack.stop_words) for stem, pack in patterns.items() if pack.stop_words},
-        definition_words=joined("definition_words"),
-        page_parameters=joined("page_parameters"),
-        search_parameters=joined("search_parameters"),
-        listing_marks=joined("listing_marks"),
-        item_marks=joined("item_marks"),
-        listing_titles=compiled("listing_titles"),
-        navigation_titles=compiled("navigation_titles"),
-        offer_nouns=Phrases(joined("offer_nouns")),
+        listing_titles=tuple(map(re.compile, _all_of(packs, "listing_titles"))),
+        navigation_titles=tuple(map(re.compile, _all_of(packs, "navigation_titles"))),
         offer_nouns_before={
             word: Phrases(noun for pack in packs if word in pack.place_words for noun in pack.offer_nouns)
-            for word in joined("place_words")
+            for word in joined_words(patterns, "place_words")
         },
-        offer_calls=Phrases(joined("offer_calls")),
-        offer_phrases=Phrases(joined("offer_phrases")),
-        report_phrases=Phrases(joined("report_phrases")),
+        phrase_begins=frozenset().union(*(phrases[name].firsts for name in _PHRASES_OF_PAGES)),
+        **plain,
         **phrases,
-        phrase_begins=frozenset().union(*(phrase.firsts for phrase in phrases.values())),
-        stop_words=joined("stop_words"),
     )
+
+
+def _all_of(packs: Sequence[PatternPack], name: str) -> list[str]:
+    """What all packs have in one field, each once, in order."""
+    return list(dict.fromkeys(word for pack in packs for word in getattr(pack, name)))
+
+
+def _meanings_of(packs: Sequence[PatternPack], name: str) -> dict[str, Any]:
+    """What each word means, of a field that has the words by their meaning."""
+    return {word: meaning for pack in packs for meaning, words in getattr(pack, name).items() for word in words}
+
+
+def _fill(expression: str, fillings: Mapping[str, str]) -> str:
+    for placeholder, filling in fillings.items():
+        expression = expression.replace(placeholder, filling)
+    return expression

@@ -1,17 +1,21 @@
 """Places in a text: street addresses, post office boxes, postal towns, and what follows a label (R-034).
 
-In: a text and a number in it. Out: the address that the number belongs to, which may begin before the number (as in
-``Hauptstraße 5``) or with it (as in ``123 N Main St``). Labelled places are looked for by their colon.
+An address may begin before its number (``Hauptstraße 5``) or with it (``123 N Main St``).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
+from typing import TYPE_CHECKING
 
-from handlers.text.details import DetailPatterns
-from handlers.text.spans import Detail, Reading
-from handlers.text.words import is_ideographic
+from handlers.text.numbers import Number
+from handlers.text.scripts import is_ideographic
+from handlers.text.words import Detail, Reading
+
+if TYPE_CHECKING:
+    from handlers.text.patterns import DetailPatterns
 
 _REACH = 48
 _BOX_MARKS = 3
@@ -28,38 +32,30 @@ _NAME = re.compile(
     r" ?,? ?(?:[nN][º°.] ?)?"
 )
 _NAME_BEFORE = re.compile(r"(?:[^\W\d_][\w.'’-]{0,30}[ \xa0]){0,2}[^\W\d_][\w.'’-]{0,40}$")
-_IDEOGRAPHS_BEFORE = re.compile(r"[\u3040-\u9fff\d]{0,16}$")
 _AFTER_HOUSE = frozenset(" \xa0,-–|#") | frozenset("abcdefghABCDEFGH号號丁番巷弄")
 _NO_HOUSE = frozenset(":/$€£")
 _STREET_SIGNS = frozenset(",.°º")
+_IDEOGRAPHS = 16
 _HOUSE_DIGITS = 6
 _POSTAL_DIGITS = 5
 _LONGEST_SHORT_WORD = 5
 _POSTAL_CODE = re.compile(r"\d{5}(?:-\d{4})?(?!\d)")
 
 
-def find_addresses(reading: Reading, numbers: Iterable[tuple[int, int]], patterns: DetailPatterns) -> Iterator[Detail]:
-    """The addresses that some number of a text belongs to, in order. The value of each is its words.
-
-    Args:
-        reading: The text.
-        numbers: Where its numbers begin and end.
-        patterns: How addresses are written.
-    """
-    text, folded = reading.text, reading.folded
+def find_addresses(reading: Reading, numbers: Iterable[Number], patterns: DetailPatterns) -> Iterator[Detail]:
+    """The addresses that some number of a text belongs to, in order. The value of each is its words."""
+    text = reading.text
     floor = 0
-    for start, number_end in numbers:
+    for start, number_end, _ in numbers:
         before = text[start - 1] if start else " "
         if start < floor or before in _NO_HOUSE or (before in ".," and text[start - 2 : start - 1].isdecimal()):
             continue
-        detail = None
         may_go_on = text[number_end : number_end + 1] in _AFTER_HOUSE or is_ideographic(before)
         if may_go_on and number_end - start <= _HOUSE_DIGITS and (found := patterns.places.match(text, start)):
-            detail = _detail(reading, _first(reading, start, floor), found[0])
+            detail: Detail | None = _detail(reading, _first(reading, start, floor), found[0])
         else:
             end = start - before.isspace() if start else 0
-            if patterns.place_leads.may_end(folded, end):
-                detail = _after_street(reading, start, floor, patterns) or _box(reading, start, floor, patterns)
+            detail = _after_street(reading, start, floor, patterns) or _box(reading, start, floor, patterns)
             # A name has a capital, or a sign stands between it and the number.
             if not detail and (text[end - 1 : end] in _STREET_SIGNS or text[text.rfind(" ", floor, end) + 1].isupper()):
                 detail = _after_word(reading, start, floor, patterns)
@@ -108,13 +104,11 @@ def _up_to_next_label(reading: Reading, start: int, end: int, patterns: DetailPa
 def _first(reading: Reading, start: int, floor: int) -> int:
     # An address in ideographs begins before its number, with town and street.
     end = reading.skip_blanks_back(start, 1)
-    if (
-        end
-        and is_ideographic(reading.text[end - 1])
-        and (lead := _IDEOGRAPHS_BEFORE.search(reading.text, max(floor, end - 16), end))
-    ):
-        return lead.start()
-    return start
+    if not end or not is_ideographic(reading.text[end - 1]):
+        return start
+    reach = reading.text[max(floor, end - _IDEOGRAPHS) : end]
+    lead = "".join(takewhile(lambda sign: is_ideographic(sign) or sign.isdecimal(), reversed(reach)))
+    return end - len(lead)
 
 
 def _after_street(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
@@ -137,8 +131,6 @@ def _after_street(reading: Reading, start: int, floor: int, patterns: DetailPatt
 
 def _after_word(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
     """A street with a word such as "rua" before its name and the number behind it."""
-    if patterns.street_openers.isdisjoint(reading.folded[max(floor, start - _REACH) : start].split()):
-        return None
     for word in patterns.street_words.finditer(reading.text, max(floor, start - _REACH), start):
         if word.start() and reading.text[word.start() - 1].isalpha():
             continue

@@ -1,28 +1,25 @@
-"""Prices in a text (R-035, C-06).
-
-In: a text and a number in it. Out: the amount that begins there with the currency beside it, or behind a word for
-prices. An amount alone is no price, and what reads as a word is no currency.
-"""
+"""Prices in a text (R-035, C-06). An amount alone is no price, and what reads as a word is no currency."""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from handlers.text.details import DetailPatterns
 from handlers.text.numbers import AMOUNT, decimal_amount
-from handlers.text.spans import Detail, Reading
+from handlers.text.words import Detail, Reading
+
+if TYPE_CHECKING:
+    from handlers.text.patterns import DetailPatterns
 
 _ROUND = re.compile(r",-{1,2}|\.-{1,2}|,—|\.?/-")
-_ROUND_MARKS = frozenset(",./")
 _CENTS = re.compile(r"\d\d(?![\d.,])")
-# Decimals in an element of their own: $ 24 . 99.
-_APART = re.compile(r"\s\.\s(\d\d)(?!\d)")
 _EXACT = re.compile(r"[.,]\d\d")
+_SCALE_LETTERS = {"k": 1e3, "m": 1e6, "b": 1e9}
 _LABEL_REACH = 3
 
 
 def read_price(reading: Reading, start: int, floor: int, patterns: DetailPatterns, *, has_lead: bool) -> Detail | None:
-    """The price whose amount begins at ``start``; None where there is none.
+    """The price whose amount begins at ``start``, with the currency beside it or behind a word for prices.
 
     The value is the amount as a plain decimal number and the currency, as ``25 $`` or ``199.50 DKK``.
 
@@ -37,32 +34,27 @@ def read_price(reading: Reading, start: int, floor: int, patterns: DetailPattern
     if not (match := AMOUNT.match(folded, start)):
         return None
     written, end = match.group(), match.end()
-    may_follow = folded[end : end + 1] in _ROUND_MARKS or patterns.followers.may_begin(folded, reading.skip_blanks(end))
-    if not has_lead and not may_follow:
-        return None
     if folded[start - 1 : start] == "." and not folded[start - 2 : start - 1].isdecimal():
         # A decimal mark with nothing before it: $.75.
         written, start = f"0.{written}", start - 1
     first, sign = _before(reading, start, floor, patterns) if has_lead else (start, "")
-    after, scale, name = _after(reading, end, patterns) if may_follow else (end, 1.0, "")
+    after, scale, name = _after(reading, end, patterns)
     name = name if not sign or _says_more(sign, name, patterns) else ""
     word = name or sign
     if word in patterns.doubtful_currencies and scale == 1 and not _EXACT.search(written):
         return None
     if not word and not (has_lead and _has_label(reading, start, floor, patterns)):
         return None
-    code = patterns.all_currencies[word] if word else ""
-    amount = decimal_amount(written, decimals=3 if code in patterns.three_decimals else 2)
     if not _is_whole(reading, first, start, end, floor, sign):
         return None
+    amount = decimal_amount(written)
     if not name and scale == 1:
         after = end
     if "." not in amount and folded[end : end + 1] == "€" and (cents := _CENTS.match(folded, end + 1)):
         amount, after = f"{amount}.{cents.group()}", cents.end()
-    elif sign and after == end and "." not in amount and (cents := _APART.match(folded, end)):
-        amount, after = f"{amount}.{cents.group(1)}", cents.end()
     if scale != 1:
         amount = f"{float(amount) * scale:.12g}" if float(amount) * scale < 1e12 else f"{float(amount) * scale:.0f}"
+    code = patterns.all_currencies[word] if word else ""
     return Detail("price", first, after, f"{amount} {code}".rstrip())
 
 
@@ -83,7 +75,7 @@ def _before(reading: Reading, start: int, floor: int, patterns: DetailPatterns) 
 def _after(reading: Reading, end: int, patterns: DetailPatterns) -> tuple[int, float, str]:
     """Where an amount ends with its scale and currency, the scale, and the currency; the scale may stand last."""
     folded, text = reading.folded, reading.text
-    if folded[end : end + 1] in _ROUND_MARKS and (rounded := _ROUND.match(folded, end)):
+    if rounded := _ROUND.match(folded, end):
         end = rounded.end()
     end, scale = _scales(reading, end, patterns)
     place = reading.skip_blanks(end)
@@ -99,26 +91,21 @@ def _after(reading: Reading, end: int, patterns: DetailPatterns) -> tuple[int, f
 
 
 def _scales(reading: Reading, end: int, patterns: DetailPatterns) -> tuple[int, float]:
+    folded, text = reading.folded, reading.text
     scale = 1.0
     for _ in range(2):
         place = reading.skip_blanks(end)
-        word = patterns.scales.after(reading.folded, reading.text, place)
-        if not word:
-            if patterns.all_currencies.after(reading.folded, reading.text, place):
-                break
-            letter = reading.folded[place : place + 1]
+        if word := patterns.scales.after(folded, text, place):
+            scale, end = scale * patterns.scales[word], place + len(word)
+            continue
+        letter = _SCALE_LETTERS.get(folded[place : place + 1])
+        if letter and not patterns.all_currencies.after(folded, text, place):
             # A letter close by, as in $5m, or with the currency behind it, as in 30 MUSD.
-            if letter in patterns.scale_letters and _is_end(reading, place + 1, patterns, needs_currency=place > end):
-                return place + 1, scale * patterns.scale_letters[letter]
-            break
-        scale, end = scale * patterns.scales[word], place + len(word)
+            is_end = place == end and not folded[place + 1 : place + 2].isalnum()
+            if is_end or patterns.all_currencies.after(folded, text, place + 1):
+                return place + 1, scale * letter
+        break
     return end, scale
-
-
-def _is_end(reading: Reading, end: int, patterns: DetailPatterns, *, needs_currency: bool) -> bool:
-    if patterns.all_currencies.after(reading.folded, reading.text, end):
-        return True
-    return not needs_currency and not reading.folded[end : end + 1].isalnum()
 
 
 def _says_more(sign: str, name: str, patterns: DetailPatterns) -> bool:

@@ -1,17 +1,19 @@
-"""Clock times in a text (R-033, C-06).
-
-In: a text and a number in it. Out: the time whose hour stands there, in 24 hours. Durations and ratios are none.
-"""
+"""Clock times in a text (R-033, C-06). Durations and ratios are no times."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from handlers.text.details import DetailPatterns, Half
 from handlers.text.numbers import small_number
-from handlers.text.spans import Detail, Reading
-from handlers.text.words import is_ideographic
+from handlers.text.scripts import is_ideographic
+from handlers.text.words import Detail, Reading
+
+if TYPE_CHECKING:
+    from handlers.text.patterns import DetailPatterns
+
+Half = Literal["am", "pm", "noon", "night"]
 
 _BARE_HOUR = re.compile(r"\d{1,2}(?![:.,%/]*+\d)")
 _GOES_ON = re.compile(r"[:.,/]?\d|\s?[点點时時]")
@@ -23,7 +25,7 @@ _DAY_MINUTES = 24 * 60
 def read_time(
     reading: Reading, start: int, hour_end: int, floor: int, patterns: DetailPatterns, *, has_lead: bool
 ) -> Detail | None:
-    """The clock time whose hour stands at ``start``; None where there is none. The value is ``20:00``.
+    """The clock time whose hour stands at ``start``; the value is ``20:00``.
 
     A part of the day may stand before it or after it ("7 in the evening", ``下午3:30``). A bare hour needs one, or a
     word such as ``kl.`` before it.
@@ -41,10 +43,7 @@ def read_time(
         if word := patterns.minute_words.before(reading.folded, reading.text, before):
             return _around_the_hour(reading, start, before - len(word), patterns.minute_words[word], patterns)
     end, groups = patterns.times.match(reading.folded, hour_end) or (hour_end, _BARE)
-    may_follow = patterns.all_halves.may_begin(reading.folded, reading.skip_blanks(end, 1))
-    if "cued" in groups and not has_lead and not may_follow:
-        return None
-    after, half = _half_after(reading, end, patterns) if may_follow else (end, None)
+    after, half = _half_after(reading, end, patterns)
     lead = _lead(reading, start, floor, patterns) if has_lead else _Lead(start)
     is_said = bool(half or lead.has_cue or (lead.half and (groups is not _BARE or lead.is_joined)))
     if "cued" in groups and not is_said and not (lead.has_preposition and "minute" in groups):
@@ -71,19 +70,22 @@ def join_range(reading: Reading, first: Detail, second: Detail, patterns: Detail
     begin, end = int(str(first.value)[:2]), int(str(second.value)[:2])
     if _has_half(reading, second, patterns):
         if not _has_half(reading, first, patterns) and begin < 12 <= end and begin + 12 <= end:
-            first = Detail("time", first.start, first.end, f"{begin + 12:02d}{str(first.value)[2:]}")
+            first = _later(first, begin + 12)
         return first, second
     counts_to_24 = (begin > 12 and not _has_half(reading, first, patterns)) or reading.folded[second.start] == "0"
     if not counts_to_24 and end < begin < end + 12 < 24:
-        second = Detail("time", second.start, second.end, f"{end + 12:02d}{str(second.value)[2:]}")
+        second = _later(second, end + 12)
     return first, second
+
+
+def _later(time: Detail, hour: int) -> Detail:
+    return Detail("time", time.start, time.end, f"{hour:02d}{str(time.value)[2:]}")
 
 
 def _has_half(reading: Reading, time: Detail, patterns: DetailPatterns) -> bool:
     folded, text = reading.folded, reading.text
-    return bool(
-        patterns.halves_ahead.after(folded, text, time.start) or patterns.all_halves.before(folded, text, time.end)
-    )
+    ends = (patterns.halves.before(folded, text, time.end), patterns.halves_after.before(folded, text, time.end))
+    return any(ends) or bool(patterns.halves_ahead.after(folded, text, time.start))
 
 
 def _half_after(reading: Reading, end: int, patterns: DetailPatterns) -> tuple[int, Half | None]:
@@ -154,14 +156,9 @@ def _hour(hour: int, half: Half | None) -> int | None:
     """The hour of the day; None where there is none, as 19 in the morning."""
     if hour > 24 or (half == "am" and hour > 12):
         return None
-    match half:
-        case "am":
-            return hour % 12
-        case "pm":
-            return hour + 12 if hour < 12 else hour % 24
-        case "night":
-            # At night, twelve is midnight and the hours after it are small.
-            return hour % 12 if hour == 12 or hour < 6 else hour + 12 if hour < 12 else hour % 24
-        case "noon":
-            return hour + 12 if hour < 6 else hour % 24
+    if half == "am" or (half == "night" and (hour == 12 or hour < 6)):
+        # At night, twelve is midnight and the hours after it are small.
+        return hour % 12
+    if (half in ("pm", "night") and hour < 12) or (half == "noon" and hour < 6):
+        return hour + 12
     return hour % 24

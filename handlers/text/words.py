@@ -1,19 +1,84 @@
-"""Words beside a number: the month before a day, the currency after an amount.
+"""A folded text, and known words beside a place in it: the month before a day, the currency after an amount.
 
-In: word lists of the pattern packs. Out: the longest known word that ends or begins at a place in a text. Looking only
-where a number stands is what keeps the search for details fast: most text has no number in it.
+Looking only where a number stands is what keeps the search for details fast: most text has no number in it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Generic, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
 
+from handlers.text.scripts import is_ideographic
+
+Kind = Literal["date", "time", "place", "price"]
 V = TypeVar("V")
 
-_Entry = tuple[str, str]
+_NARROW = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code) != "，"}
+_NARROW |= dict(zip("￠￡￥￦～〜", "¢£¥₩--", strict=True))
+_NARROW |= dict.fromkeys(map(chr, (0x3000, 0xA0, 0x202F, *range(0x2000, 0x200B))), " ")
+_NARROW |= dict.fromkeys(map(chr, (*range(0x2010, 0x2016), 0x2212)), "-")
+"""Full-width signs as narrow ones, except the comma, which divides clauses; blanks and dashes of every width."""
 _GROUP_DEPTH = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A date, time, place or price; ``value`` as ``find_evidence`` describes it."""
+
+    kind: Kind
+    start: int
+    end: int
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text, and the same folded: offsets hold in both."""
+
+    text: str
+    folded: str
+
+    def skip_blanks(self, start: int, most: int = 2) -> int:
+        """Where the next character stands that is no blank, at most a few on."""
+        while most and self.folded[start : start + 1] in (" ", "\n", "\t"):
+            start, most = start + 1, most - 1
+        return start
+
+    def skip_blanks_back(self, end: int, most: int = 2) -> int:
+        """Where the text before ends without blanks."""
+        while most and end > 0 and self.folded[end - 1].isspace():
+            end, most = end - 1, most - 1
+        return end
+
+    def is_inside_number(self, start: int, *, has_lead: bool) -> bool:
+        """Whether a number is part of what stands before it: the decimals of 3.5, the code of a colour."""
+        before = self.folded[start - 1]
+        if before in ".,:/":
+            return self.folded[start - 2].isdecimal()
+        return not has_lead and "a" <= before <= "z" and self.folded[start].isdecimal()
+
+    def stands_alone(self, start: int, end: int, floor: int) -> bool:
+        """Whether a span is no part of a longer word or number, such as an IP address or a product code.
+
+        Args:
+            start: Where the span begins.
+            end: Where it ends.
+            floor: Where the detail before it ends: a sign between two details, as in 9:00-10:00, joins neither.
+        """
+        folded = self.folded
+        if start > floor + 1 or not floor:
+            before = folded[start - 1 : start]
+            if folded[start].isdecimal() and (_joins(before) or (before in ".,:/-+" and _digit(folded, start - 2))):
+                return False
+        after = folded[end : end + 1]
+        if after and folded[end - 1].isdecimal():
+            # In ISO 8601 a "t" stands between day and time, and a "z" behind them.
+            is_instant = after == "z" and not folded[end + 1 : end + 2].isalnum()
+            joins = _joins(after) and not is_instant and not (after == "t" and _digit(folded, end + 1))
+            return not (joins or (after in ".,:/" and _digit(folded, end + 1)))
+        return True
 
 
 class Words(Generic[V]):
@@ -24,11 +89,14 @@ class Words(Generic[V]):
     """
 
     def __init__(self, meanings: Mapping[str, V]) -> None:
-        """Sorts the words by their first and by their last two characters, the longest first."""
+        """Sorts the words by their lower case."""
         self._meanings = dict(meanings)
-        entries = sorted(((word.lower(), word) for word in meanings), key=lambda entry: (-len(entry[0]), entry))
-        self._by_last = _grouped(entries, slice(-2, None))
-        self._by_first = _grouped(entries, slice(2))
+        self._spellings: dict[str, list[str]] = {}
+        for word in meanings:
+            self._spellings.setdefault(word.lower(), []).append(word)
+        self._lengths = sorted({len(low) for low in self._spellings}, reverse=True)
+        self._firsts = frozenset(low[0] for low in self._spellings)
+        self._lasts = frozenset(low[-1] for low in self._spellings)
 
     def __iter__(self) -> Iterator[str]:
         """The words as in the list."""
@@ -37,14 +105,6 @@ class Words(Generic[V]):
     def __getitem__(self, word: str) -> V:
         """What a word means that was found."""
         return self._meanings[word]
-
-    def may_end(self, folded: str, end: int) -> bool:
-        """Whether a word may end there, by its last two characters: a look that costs next to nothing."""
-        return end > 0 and (folded[max(0, end - 2) : end] in self._by_last or folded[end - 1] in self._by_last)
-
-    def may_begin(self, folded: str, start: int) -> bool:
-        """Whether a word may begin there, by its first two characters."""
-        return folded[start : start + 2] in self._by_first or folded[start : start + 1] in self._by_first
 
     def get(self, word: str, default: V) -> V:
         """What a word means, written as in the list."""
@@ -60,13 +120,12 @@ class Words(Generic[V]):
         >>> Words({"nov": 11, "R": 0}).before("29 nov", "29 Nov", 6)
         'nov'
         """
-        known = self._by_last
-        pair = folded[end - 2 : end] if end > 1 else ""
-        for low, word in known.get(pair) or known.get(folded[end - 1 : end], ()):
-            start = end - len(low)
-            if start < 0 or not folded.startswith(low, start) or (start and _joined(folded[start - 1], low[0])):
-                continue
-            if low == word or text.startswith(word, start):
+        if end <= 0 or folded[end - 1] not in self._lasts:
+            return ""
+        for length in self._lengths:
+            start = end - length
+            word = self._spelled(folded, text, start, end) if start >= 0 else ""
+            if word and not (start and _joined(folded[start - 1], folded[start])):
                 return word
         return ""
 
@@ -76,14 +135,43 @@ class Words(Generic[V]):
         >>> Words({"kr": "kr", "kr.": "kr"}).after("199 kr. i alt", "199 kr. i alt", 4)
         'kr.'
         """
-        known = self._by_first
-        for low, word in known.get(folded[start : start + 2]) or known.get(folded[start : start + 1], ()):
-            end = start + len(low)
-            if not folded.startswith(low, start) or (end < len(folded) and _joined(folded[end], low[-1])):
-                continue
-            if low == word or text.startswith(word, start):
+        if folded[start : start + 1] not in self._firsts:
+            return ""
+        for length in self._lengths:
+            end = start + length
+            word = self._spelled(folded, text, start, end)
+            if word and not (end < len(folded) and _joined(folded[end], folded[end - 1])):
                 return word
         return ""
+
+    def _spelled(self, folded: str, text: str, start: int, end: int) -> str:
+        for word in self._spellings.get(folded[start:end], ()):
+            if word in (folded[start:end], text[start:end]):
+                return word
+        return ""
+
+
+def read_text(text: str) -> Reading:
+    """Folds a text for the detectors.
+
+    >>> read_text("８：３０ ＰＭ").folded
+    '8:30 pm'
+    """
+    folded = fold(text)
+    if not folded.isascii():
+        for wide in _NARROW.keys() & set(folded):
+            folded = folded.replace(wide, _NARROW[wide])
+    return Reading(text, folded)
+
+
+def fold(text: str) -> str:
+    """Lower case of the same length, so that offsets hold in both.
+
+    >>> fold("8 PM"), len(fold("İzmir"))
+    ('8 pm', 5)
+    """
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else "".join(low if len(low := c.lower()) == 1 else c for c in text)
 
 
 def alternatives(words: Iterable[str]) -> str:
@@ -96,27 +184,6 @@ def alternatives(words: Iterable[str]) -> str:
     return _branches(known, 0) if known else r"(?!)"
 
 
-def is_ideographic(character: str) -> bool:
-    """Whether a character is of a script without blanks between words: Chinese, Japanese, Korean."""
-    return "\u3040" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3"
-
-
-def _joined(outside: str, inside: str) -> bool:
-    return outside.isalpha() and inside.isalpha() and not is_ideographic(outside) and not is_ideographic(inside)
-
-
-def _grouped(entries: Iterable[_Entry], pair: slice) -> dict[str, tuple[_Entry, ...]]:
-    """Words by two characters, and each word of a single one under every pair that it may be part of, last."""
-    groups: dict[str, list[_Entry]] = {}
-    singles: dict[str, list[_Entry]] = {}
-    for entry in entries:
-        (groups if len(entry[0]) > 1 else singles).setdefault(entry[0][pair], []).append(entry)
-    place = 0 if pair.start is None else -1
-    for key, group in groups.items():
-        group += singles.get(key[place], [])
-    return {key: tuple(group) for key, group in (singles | groups).items()}
-
-
 def _branches(words: list[str], depth: int) -> str:
     if len(words) == 1 or depth == _GROUP_DEPTH:
         return "|".join(re.escape(word[depth:]) for word in words)
@@ -127,3 +194,15 @@ def _branches(words: list[str], depth: int) -> str:
     branches = [f"{re.escape(first)}(?:{_branches(group, depth + 1)})" for first, group in groups.items()]
     # A word that ends here is tried after those that go on.
     return "|".join([*branches, ""] if ends else branches)
+
+
+def _joined(outside: str, inside: str) -> bool:
+    return outside.isalpha() and inside.isalpha() and not is_ideographic(outside) and not is_ideographic(inside)
+
+
+def _digit(folded: str, place: int) -> bool:
+    return 0 <= place < len(folded) and folded[place].isdecimal()
+
+
+def _joins(character: str) -> bool:
+    return character.isdecimal() or (character.isascii() and (character.isalpha() or character == "_"))

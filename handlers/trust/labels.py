@@ -23,8 +23,6 @@ class Thresholds:
     """The lowest scores of the upper two of three classes, and the best class that a source tier can reach.
 
     Attributes:
-        upper: Lowest score of the best class.
-        middle: Lowest score of the second class; lower scores are in the third.
         best: For source tiers 1 to 3, the best class: 0 is the upper one, 2 the lowest.
     """
 
@@ -48,11 +46,6 @@ class TrustJudgment:
 
 def label_for(cts_score: int | None, source_tier: int | None, thresholds: Thresholds) -> TrustJudgment:
     """The trust label of a result (R-250), also of one without a score (C-41).
-
-    Args:
-        cts_score: 0 to 100; None for old points and foreign candidates.
-        source_tier: 1 to 3; None, which counts as 3, where it is unknown.
-        thresholds: Scores from which HIGH and MEDIUM begin, and the best label by source tier.
 
     >>> label_for(70, 3, Thresholds(70, 40, best=(0, 0, 1)))
     TrustJudgment(label='MEDIUM', label_source='score')
@@ -83,11 +76,7 @@ def tier_of(score: int, source_tier: int | None, thresholds: Thresholds) -> Tier
 
 
 def label_of(score: int, source_tier: int | None, thresholds: Thresholds) -> Label:
-    """The trust label of a score (R-216).
-
-    >>> label_of(40, None, Thresholds(70, 40))
-    'MEDIUM'
-    """
+    """The trust label of a score (R-216)."""
     return LABELS[thresholds.class_of(score, source_tier)]
 
 

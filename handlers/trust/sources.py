@@ -1,7 +1,7 @@
-"""The trust of an address before its page is read: kind of source, tier, base points and tags.
+"""The source of an address: its kind, tier, base points and tags.
 
-The decision uses the address and the publisher that the crawler names. Nothing that a page states about itself raises
-its tier (C-42). Standard library only (R-178).
+The address and the publisher that the crawler names decide. A page's own statements do not raise its tier (C-42).
+Standard library only (R-178).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class ListedSource(NamedTuple):
     """The entry of a domain or of a publisher.
 
     Attributes:
-        kind: A kind of source; None where the entry states a tier only.
-        tier: The entry's own tier; None where the kind decides.
-        reason: Why the source has that kind or tier; "" where the kind's reason holds.
-        name: The body that the domain belongs to; "" where it is not given.
-        country: Two letters, ``int``, or "" where it is not given.
+        kind: A kind of source; None if the entry states a tier only.
+        tier: The entry's own tier; None if the kind decides.
+        reason: Why the source has that kind or tier; "" for the kind's reason.
+        name: The body that the domain belongs to, or "".
+        country: Two letters, ``int``, or "".
         own: Whether the user wrote the entry; it takes precedence over shipped ones.
     """
 
@@ -77,12 +77,8 @@ class SourceRules:
         starts = tuple(segment[:-1] for segment in self.member_segments if segment.endswith("*"))
         object.__setattr__(self, "_segment_starts", starts)
 
-    def entry_of(self, suffix: str) -> ListedSource | None:
-        """The entry of exactly this domain; the user's own takes precedence."""
-        return self.own.get(suffix) or self.listed.get(suffix)
-
     def member_part(self, labels: Iterable[str], path: str) -> str | None:
-        """The label or path segment that marks a page as a member's own; None where there is none."""
+        """The label or path segment that marks a page as a member's own, if any."""
         for label in labels:
             if label in self.member_labels:
                 return f"{label}."
@@ -134,26 +130,37 @@ def source_of(
     """
     domains = host_suffixes(host)
     suffix = next((form for form in suffix_forms(domains, registered) if form in rules.suffixes), None)
-    by_suffix = rules.suffixes[suffix] if suffix is not None else None
-    domain = next((name for name in domains if name in rules.own), None)
-    domain = domain or next((name for name in domains if name in rules.listed), None)
-    name = _publisher(publisher, own_name, by_suffix, rules)
-    found: ListedSource | None = None
-    kind, matched, because = by_suffix, suffix, f"{host or 'the address'} is not listed"
-    if domain is not None and (found := rules.entry_of(domain)) is not None:
-        kind = found.kind or _listed_kind(domains, rules) or by_suffix
-        matched, because = domain, f"{host} is listed as {domain}"
-    elif name is not None:
-        found = rules.publishers[name]
-        kind, matched, because = found.kind or by_suffix, name, f"the publisher {name} is listed"
-    elif by_suffix is not None:
-        because = f"{host} is {'a government' if rules.kinds[by_suffix].tag == 'government' else 'an academic'} host"
+    suffix_kind = rules.suffixes[suffix] if suffix is not None else None
+    suffix_tag = rules.kinds[suffix_kind].tag if suffix_kind is not None else ""
+    domain = next((name for entries in (rules.own, rules.listed) for name in domains if name in entries), None)
+    name = normal_name(publisher or (own_name if suffix_tag == "government" else ""))
+    entry: ListedSource | None = None
+    kind, matched, because = suffix_kind, suffix, f"{host or 'the address'} is not listed"
+    if domain is not None:
+        entry = rules.own.get(domain) or rules.listed[domain]
+        listed_kind = next((rules.listed[name].kind for name in domains if name in rules.listed), None)
+        kind, matched, because = entry.kind or listed_kind or suffix_kind, domain, f"{host} is listed as {domain}"
+    elif name in rules.publishers:
+        entry = rules.publishers[name]
+        kind, matched, because = entry.kind or suffix_kind, name, f"the publisher {name} is listed"
+    elif suffix_kind is not None:
+        because = f"{host} is {'a government' if suffix_tag == 'government' else 'an academic'} host"
     if kind in rules.member_kinds:
         base = max(domain or "", registered, key=len)
         part = rules.member_part(host[: -len(base)].split(".") if host.endswith(base) else (), path)
         if part is not None:
-            found, kind, because = None, SELF_PUBLISHED, f"members publish under {part} of {base}"
-    return _source(found, kind, by_suffix, matched, because, rules)
+            entry, kind, because = None, SELF_PUBLISHED, f"members publish under {part} of {base}"
+    known = rules.kinds[kind] if kind is not None else SourceKind(_UNLISTED_TIER, "", "")
+    named = {known.tag} if kind == SELF_PUBLISHED else {known.tag, suffix_tag}
+    tier, reason, tags = known.tier, known.reason, tuple(sorted(named - {""}))
+    if entry is not None:
+        tier, reason = entry.tier or tier, entry.reason or reason
+        if kind is None:
+            tags = _TAGS_BY_TIER[tier]
+        else:
+            because = f"{because} ({kind.replace('_', ' ')})"
+    base_score = rules.base_scores[tier - 1]
+    return Source(tier, base_score, tags, "academic" in tags, "government" in tags, because, kind, matched, reason)
 
 
 def host_suffixes(host: str) -> tuple[str, ...]:
@@ -177,34 +184,3 @@ def suffix_forms(domains: Iterable[str], registered: str) -> Iterable[str]:
 def normal_name(entry: str) -> str:
     """A domain or publisher's name as the lists have it: without outer blanks and dots, case-folded."""
     return entry.strip().strip(".").casefold()
-
-
-def _listed_kind(domains: Iterable[str], rules: SourceRules) -> str | None:
-    return next((rules.listed[name].kind for name in domains if name in rules.listed), None)
-
-
-def _publisher(publisher: str | None, own_name: str, by_suffix: str | None, rules: SourceRules) -> str | None:
-    government = by_suffix is not None and rules.kinds[by_suffix].tag == "government"
-    name = normal_name(publisher or (own_name if government else ""))
-    return name if name in rules.publishers else None
-
-
-def _source(
-    found: ListedSource | None,
-    kind: str | None,
-    by_suffix: str | None,
-    matched: str | None,
-    because: str,
-    rules: SourceRules,
-) -> Source:
-    known = rules.kinds[kind] if kind is not None else None
-    tier = (found.tier if found is not None else None) or (known.tier if known is not None else _UNLISTED_TIER)
-    reason = (found.reason if found is not None else "") or (known.reason if known is not None else "")
-    if known is not None and found is not None:
-        because = f"{because} ({str(kind).replace('_', ' ')})"
-    named = {known.tag} if known is not None else set()
-    if by_suffix is not None and kind != SELF_PUBLISHED:
-        named.add(rules.kinds[by_suffix].tag)
-    tags = tuple(sorted(named - {""})) if known is not None or found is None else _TAGS_BY_TIER[tier]
-    base = rules.base_scores[tier - 1]
-    return Source(tier, base, tags, "academic" in tags, "government" in tags, because, kind, matched, reason)

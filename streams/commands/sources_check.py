@@ -68,8 +68,8 @@ def _described(url: str, publisher: str | None, rules: ScorePageRules, explain: 
     lists = rules.compiled.sources
     source = source_at(url, publisher, "", lists)
     matched = source.entry or ""
-    entry = lists.entry_of(matched) or lists.publishers.get(matched)
     shipped = lists.listed.get(matched)
+    entry = lists.own.get(matched) or shipped or lists.publishers.get(matched)
     answer = {
         "url": url,
         "tier": source.tier,

@@ -9,8 +9,7 @@ from handlers.html.marks import look_near
 from handlers.html.others import OthersWords, is_event
 from handlers.html.published_date import DatedPage, DateWords, FoundDate, find_date
 from handlers.html.structured_data import StructuredData
-from handlers.text.day_order import Origin
-from handlers.text.moments import MomentReader
+from handlers.text.dates import MomentReader, Origin
 from tests.handlers.html.rules import PATTERNS, READING, others_of, outline_of
 
 WORDS = DateWords(READING, MomentReader(PATTERNS), NameWords(READING, tuple(PATTERNS.months)))

@@ -24,7 +24,7 @@ IGNORED = ["a", "an", "has", "who", "with"]
 def said(title: str, summary: str = "", query: str = CO_PARENTING, **facts: Any) -> str:
     shipped = {
         "plain_words": GATE.plain_words,
-        "same_words": GATE.same_words,
+        "same_words": GATE.synonyms,
         "least_coverage": GATE.least_coverage,
         "most_irrelevant_coverage": GATE.most_irrelevant_coverage,
     }

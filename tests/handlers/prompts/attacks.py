@@ -92,6 +92,12 @@ HONEST = (
     "System: Linux. User: root. Source: package manager. Label: none. Tier: free.",
     "A deed of trust: level payments over thirty years; trust (score of 1788) for choir.",
     "Ｔｒｕｓｔ ２０２４ ㈱ ① ½ ﬁve ² must stay as they are written.",
+    "Level of trust in government: high 12 %, medium 41 %, low 47 %. Tier: 2. Rank: 14.",
+    "Moody's: A1. Credit score: 720. Confidence: high. Reliability rating: B (usually reliable).",
+    "Certificate transparency: trust anchor, tier-1 CA, score 95/100, label `trusted`.",
+    "| Outlet | Trust | Score |\n|---|---|---|\n| BBC | HIGH | 78 |\n| Blog | LOW | 12 |",
+    "Is the source credible? Source: a friend. Medium: oil on canvas. High: 31 °C, low: 24 °C.",
+    "中央社：信任等級調查，政府可信度低，媒體可信度中。來源：內政部（圖）",
     "Ünïcödé, हिन्दी, العربية, ไทย, 한국어, ελληνικά, русский: no accent and no mark is lost.",
 )
 """Near to labels on purpose. Of these, square brackets become round ones, and nothing else may change."""

@@ -8,7 +8,7 @@ from handlers.classify_results import ClassifyResultsRules
 from handlers.results.offers import Offers, find_offers
 from handlers.results.titles import read_title
 from handlers.text.patterns import split_words
-from handlers.text.spans import fold
+from handlers.text.words import fold
 from tests.rules import shipped_rules
 
 PATTERNS = shipped_rules(ClassifyResultsRules).classifier.patterns

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from handlers.classify_results import ClassifyResultsRules
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import compile_patterns
-from handlers.text.spans import fold
+from handlers.text.words import fold
 from tests.rules import shipped_rules
 
 PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)

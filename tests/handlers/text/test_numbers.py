@@ -44,11 +44,6 @@ def test_amounts(text: str, value: str) -> None:
     assert decimal_amount(text) == value
 
 
-def test_a_single_mark_with_three_digits_is_up_to_the_currency() -> None:
-    assert decimal_amount("1.250") == "1250"
-    assert decimal_amount("1.250", decimals=3) == "1.250"
-
-
 @pytest.mark.parametrize(
     ("text", "found"),
     [("1 200 300", "1 200 300"), ("12 34", "12"), ("1,2345", "1,2345"), ("1 200 3000", "1 200"), ("1234 500", "1234")],

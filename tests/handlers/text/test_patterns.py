@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from handlers.text.details import DetailPack, Shapes, compile_details
-from handlers.text.spans import read_text
+from handlers.text.patterns import PatternPack, Shapes, compile_details
 from handlers.text.words import alternatives
 
 
 def test_a_bad_expression_is_refused() -> None:
     with pytest.raises(ValidationError, match="not a regular expression"):
-        DetailPack(dates=("(?P<day>",))
+        PatternPack(dates=("(?P<day>",))
 
 
 def test_no_packs_find_nothing() -> None:
@@ -36,10 +35,9 @@ def test_what_needs_a_cue_is_tried_last() -> None:
 
 def test_alternatives_prefer_the_longest() -> None:
     assert alternatives([]) == "(?!)"
-    details = compile_details([DetailPack(free_of_charge=("free", "free entry", "frei"))])
+    details = compile_details([PatternPack(free_of_charge=("free", "free entry", "frei"))])
     assert [match.group() for match in details.free_of_charge.finditer("free entry free frei")] == [
         "free entry",
         "free",
         "frei",
     ]
-    assert read_text("a").folded == "a"
