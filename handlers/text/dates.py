@@ -174,7 +174,7 @@ def read_day(
         return None
     if "republic" in groups and not (origin.is_chinese or has_han(reading.folded)):
         return None
-    if not reading.stands_alone(start, end, floor) or _goes_on(reading.folded, start, end):
+    if not reading.stands_alone(start, end, floor):
         return None
     if patterns.not_dates.search(reading.folded, max(floor, start - _LABEL_REACH), start):
         return None
@@ -203,11 +203,6 @@ def _date_after_month(reading: Reading, start: int, floor: int, patterns: Detail
     if not found_day or not reading.stands_alone(start, end, start):
         return None
     return Detail("date", first, end, value)
-
-
-def _goes_on(folded: str, start: int, end: int) -> bool:
-    """Whether a date with hyphens has one more number behind another hyphen: a part number, a build's stamp."""
-    return folded[end : end + 1] == "-" and folded[end + 1 : end + 2].isdecimal() and "-" in folded[start:end]
 
 
 def _value(

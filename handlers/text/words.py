@@ -20,7 +20,6 @@ _NARROW |= dict(zip("￠￡￥￦～〜", "¢£¥₩--", strict=True))
 _NARROW |= dict.fromkeys(map(chr, (0x3000, 0xA0, 0x202F, *range(0x2000, 0x200B))), " ")
 _NARROW |= dict.fromkeys(map(chr, (*range(0x2010, 0x2016), 0x2212)), "-")
 """Full-width signs as narrow ones, except the comma, which divides clauses; blanks and dashes of every width."""
-_FIRST_YEAR = re.compile(r"(?<=[和成正治國国])元(?=年)")
 _GROUP_DEPTH = 3
 
 
@@ -162,8 +161,6 @@ def read_text(text: str) -> Reading:
     if not folded.isascii():
         for wide in _NARROW.keys() & set(folded):
             folded = folded.replace(wide, _NARROW[wide])
-        if "元年" in folded:
-            folded = _FIRST_YEAR.sub("1", folded)
     return Reading(text, folded)
 
 
