@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from handlers.relevance.progress import completed, go_on, sources_of
 from handlers.relevance.sections import Domains, RelevanceGateSection
-from handlers.text.coverage import coverage, query_terms
 from handlers.text.patterns import Patterns, joined_words
+from handlers.text.word_match import WordText, share_met, units_of
 from schemas.outcome import Emit
 from schemas.relevance import MAX_QUERY_CHARACTERS, MAX_SOURCES, RequestFailure, SnippetsRequested
 from schemas.rules import Rules
@@ -54,10 +54,10 @@ def _failure(query: str, urls: Sequence[str] | None, domain: str, domains: Domai
 
 
 def _approved(query: str, domain: str, rules: RequestSnippetsRules) -> tuple[str, ...]:
-    terms = query_terms(query, joined_words(rules.patterns, "stop_words"))
+    units = units_of(query, joined_words(rules.patterns, "stop_words"), frozenset(), {})
     named = [
         field
         for name, field in rules.domains.items()
-        if (name == domain if domain else coverage(terms, f"{name.replace('_', ' ')} {field.title}"))
+        if (name == domain if domain else share_met(units, WordText(f"{name.replace('_', ' ')} {field.title}")))
     ]
     return tuple(url for field in named for url in field.relevantSources)

@@ -24,7 +24,7 @@ from handlers.listings.asides import links_in_asides
 from handlers.listings.blocks import Blocks, name_words
 from handlers.listings.leading import leading, one_a_block
 from handlers.listings.paging import PageLink, PagingSection, is_numbered, next_page, page_number
-from handlers.text.coverage import coverage, query_terms
+from handlers.text.word_match import WordText, share_met, units_of
 from schemas.rules import Section
 
 _NUMBER = re.compile(r"\d+")
@@ -288,8 +288,8 @@ def _likelihood(group: Sequence[_Anchor], own: str, main: int | None) -> float:
 
 def _ranked(items: list[ItemLink], query: str, max_details: int, section: ListingSection) -> tuple[ItemLink, ...]:
     """At most ``max_details`` items: those that share most with the query, in page order."""
-    terms = query_terms(query, frozenset(section.stop_words))
-    shared = [coverage(terms, item.text) for item in items]
+    units = units_of(query, frozenset(section.stop_words), frozenset(), {})
+    shared = [share_met(units, WordText(item.text)) for item in items]
     order = sorted(range(len(items)), key=lambda place: (-shared[place], place))[:max_details]
     return tuple(
         ItemLink(

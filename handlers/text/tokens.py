@@ -1,8 +1,7 @@
-"""Words of a text, as BM25 counts them: in any language, the same for a query and for what it is held against.
+"""Words of a text, as BM25 counts them: in any language, without case, width and variant characters.
 
-In: a text. Out: its tokens in order, folded so that case, width and variant characters make no difference. Where no
-spaces divide words they are cut: Chinese by a dictionary, what the dictionary does not know, and other scripts, into
-pairs of characters. Linear in the length of the text, whatever it is made of.
+Where no spaces divide words they are cut: Chinese by a dictionary, what the dictionary does not know, and other
+scripts, into pairs of characters. Linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -10,7 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Set
-from functools import cache
+
+import regex
+
+from handlers.text.scripts import HAN, HANGUL, KANA
 
 MAX_CHARACTERS = 100_000
 """Of a text that is read."""
@@ -22,26 +24,23 @@ _SHORTEST_GERMAN = 6
 _VERB_ENDINGS = ("ing", "ed", "e")
 _VOWELS, _NEVER_DOUBLED = "aeiou", "aeiouwxy"
 
-# Letters, digits and the marks that go with them: vowel signs are no letters to ``\w``, yet parts of words.
-_MARKS = (
-    "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f"
-    "\u1780-\u17ff"
-)
-_RUNS = re.compile(rf"[\w{_MARKS}]{{1,{_MAX_TOKEN}}}")
+_ASCII_RUNS = re.compile(rf"\w{{1,{_MAX_TOKEN}}}")
+# Vowel signs are marks, and parts of words.
+_RUNS = regex.compile(rf"[\w\p{{M}}]{{1,{_MAX_TOKEN}}}")
 _POSSESSIVE = re.compile(r"['’]s(?!\w)")
-_HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_KATAKANA = "\u30a0-\u30ff"
-_PARTICLE = re.compile(
-    "(?<=[^\\s\u3041-\u309f])[\u3041-\u309f]{1,2}(?![\u3041-\u309f])"
-    "|(?<![\u3041-\u309f])[\u3041-\u309f]{1,2}(?=[^\\s\u3041-\u309f])"
+_HIRAGANA, _KATAKANA = r"\p{InHiragana}", r"\p{InKatakana}"
+_SOUTH_EAST_ASIAN = r"\p{Thai}\p{Lao}\p{Myanmar}\p{Khmer}"
+_OTHERS = f"{KANA}{HANGUL}{_SOUTH_EAST_ASIAN}"
+_UNDIVIDED = regex.compile(f"[{HAN}{_OTHERS}]")
+_ONLY_HAN = regex.compile(rf"[\x00-\x7f{HAN}]*")
+_SCRIPTS = regex.compile(
+    f"(?P<han>[{HAN}]+)|(?P<word>[{_KATAKANA}]+)|(?P<pairs>[{_HIRAGANA}]+|[{HANGUL}]+|[{_SOUTH_EAST_ASIAN}]+)"
+    f"|(?P<other>[^ {HAN}{_OTHERS}]+)"
 )
-_HIRAGANA, _HANGUL, _SOUTH_EAST_ASIAN = (
-    "\u3041-\u309f",
-    "\u1100-\u11ff\uac00-\ud7af",
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff",
+_PARTICLE = regex.compile(
+    rf"(?<=[^\s{_HIRAGANA}])[{_HIRAGANA}]{{1,2}}(?![{_HIRAGANA}])"
+    rf"|(?<![{_HIRAGANA}])[{_HIRAGANA}]{{1,2}}(?=[^\s{_HIRAGANA}])"
 )
-_OTHERS = f"{_KATAKANA}{_HIRAGANA}{_HANGUL}{_SOUTH_EAST_ASIAN}"
-_UNDIVIDED = re.compile(f"[{_HAN}{_OTHERS}]")
 # Two ways to write one character in the same script; simplified and traditional are more than that.
 _VARIANTS = tuple(zip("臺裏峯羣啓爲衆麪綫祕", "台裡峰群啟為眾麵線秘", strict=True))
 
@@ -105,7 +104,7 @@ def fold(text: str) -> str:
     folded = text[:MAX_CHARACTERS].casefold().replace("_", " ")
     if "'s" in folded or "’s" in folded:
         folded = _POSSESSIVE.sub("", folded)
-    folded = " ".join(_RUNS.findall(folded))
+    folded = " ".join((_ASCII_RUNS if folded.isascii() else _RUNS).findall(folded))
     if folded.isascii():
         return folded
     if not unicodedata.is_normalized("NFKC", folded):
@@ -172,14 +171,14 @@ def _numbers_of(token: str) -> tuple[str, ...]:
 
 def is_undivided(text: str) -> bool:
     """Whether a folded text is, in part, of a script that puts no spaces between words."""
-    return _UNDIVIDED.search(text) is not None
+    return not text.isascii() and _UNDIVIDED.search(text) is not None
 
 
 def _divided(folded: str, *, overlapping: bool) -> list[str]:
-    if _only_han().fullmatch(folded):
+    if _ONLY_HAN.fullmatch(folded):
         return _han_words(folded, overlapping=overlapping)
     tokens: list[str] = []
-    for part in _scripts().finditer(folded):
+    for part in _SCRIPTS.finditer(folded):
         if part.lastgroup == "han":
             tokens += _han_words(part[0], overlapping=overlapping)
         elif part.lastgroup == "pairs":
@@ -187,20 +186,6 @@ def _divided(folded: str, *, overlapping: bool) -> list[str]:
         else:
             tokens.append(part[0])
     return tokens
-
-
-@cache
-def _only_han() -> re.Pattern[str]:
-    """Compiled when it is first needed, as that of the scripts: a command that ranks nothing starts without them."""
-    return re.compile(rf"[\x00-\x7f{_HAN}]*")
-
-
-@cache
-def _scripts() -> re.Pattern[str]:
-    return re.compile(
-        f"(?P<han>[{_HAN}]+)|(?P<word>[{_KATAKANA}]+)|(?P<pairs>[{_HIRAGANA}]+|[{_HANGUL}]+|[{_SOUTH_EAST_ASIAN}]+)"
-        f"|(?P<other>[^ {_HAN}{_OTHERS}]+)"
-    )
 
 
 def _han_words(text: str, *, overlapping: bool) -> list[str]:

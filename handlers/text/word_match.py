@@ -1,7 +1,6 @@
 """Whether a text says what a query's words say: words, their inflections, and words that mean the same.
 
-In: a query and word lists. Out: its units, each a word or an ideograph with a weight, and texts that they are looked up
-in. It compares words and understands none, so no sentence on a page can talk to it.
+It compares words and understands none, so no sentence on a page can talk to it.
 """
 
 from __future__ import annotations
@@ -12,8 +11,11 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-_TERM = re.compile(rf"([{_CJK}]+)|(\d{{1,30}})|([^\W\d_{_CJK}][+#]{{1,3}}|[^\W\d_{_CJK}]{{1,60}})")
+import regex
+
+from handlers.text.scripts import CJK, has_cjk, is_ideographic
+
+_TERM = regex.compile(rf"([{CJK}]+)|(\d{{1,30}})|([^\W\d_{CJK}][+#]{{1,3}}|[^\W\d_{CJK}]{{1,60}})")
 """Ideographs, numbers and words; a letter with signs behind it is one too: C++, C#."""
 _GROUPED = re.compile(r"(?<=\d)[,.\u00a0\u202f](?=\d{3}(?!\d))")
 _ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
@@ -21,7 +23,6 @@ _LEAST_STEM = 4
 _LEAST_PREFIX = 5
 _LONGEST_ENDING = 2
 _LEAST_PLURAL = 3
-_IDEOGRAPHS = re.compile(f"[{_CJK}]")
 _IDEOGRAPH = 0.5
 _PLAIN = 0.25
 
@@ -57,14 +58,14 @@ class WordText:
 
     def phrase(self, phrase: str) -> bool:
         """Whether words occur one after another, or ideographs as they stand."""
-        if _IDEOGRAPHS.search(phrase):
+        if has_cjk(phrase):
             return phrase in self._folded
         return f" {' '.join(stem_of(word) for word in _words(fold_words(phrase)))} " in self._joined
 
     def _has(self, form: str) -> bool:
         if form in self._known:
             return True
-        if _IDEOGRAPHS.match(form):
+        if is_ideographic(form[0]):
             return form in self._folded
         return self._has_plural(form) or self._has_inflection(form)
 

@@ -14,6 +14,8 @@ from time import thread_time
 from types import FrameType
 from typing import Any, NamedTuple
 
+import regex
+
 _parser: Any = import_module("re._parser")
 
 ENDINGS = ("", "!", "\n", "\0")
@@ -41,8 +43,8 @@ _NOTICEABLE = 0.005
 """CPU seconds for 8,000 characters, below which no growth is looked at: quadratic time is over 0.03 seconds."""
 _MOST_SECONDS = 0.2
 _READ_FLAGS = re.IGNORECASE | re.DOTALL | re.MULTILINE | re.VERBOSE
-_CHARACTER_OF = {r"\p{Han}": "一", r"\p{InHiragana}": "の", r"\p{InKatakana}": "ア", r"\p{Hangul}": "가"}
-"""One character of each property of ``regex`` that ``re`` can't parse."""
+_PROPERTY = re.compile(r"\\p\{\w+\}")
+_EVERY_CHARACTER = "".join(map(chr, range(0xD800)))
 _RANGE_OF = {"CATEGORY_DIGIT": str.isdigit, "CATEGORY_SPACE": str.isspace}
 
 Expression = re.Pattern[str] | re.Pattern[bytes]
@@ -241,11 +243,10 @@ class _Examples:
 
 
 def _without_properties(pattern: str | bytes) -> str | bytes:
+    """The pattern with one character for each property of ``regex``, which ``re`` can't parse."""
     if isinstance(pattern, bytes):
         return pattern
-    for known, character in _CHARACTER_OF.items():
-        pattern = pattern.replace(known, character)
-    return pattern
+    return _PROPERTY.sub(lambda found: str(regex.findall(found[0], _EVERY_CHARACTER)[0]), pattern)
 
 
 def _parts(op: Any, value: Any) -> list[Tree]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance, read_relevance
-from handlers.text.coverage import coverage, query_terms
+from handlers.text.word_match import WordText, share_met, units_of
 from schemas.outcome import Emit
 from schemas.relevance import RelevanceJudged, RelevanceRequested
 from tests.rules import shipped_rules
@@ -122,8 +122,8 @@ def _headline(query: str, row: dict[str, str], relevant: bool) -> Case:
 
 
 def _shared(case: Case) -> float:
-    terms = query_terms(case.query, shipped_rules(JudgeRelevanceRules).stop_words)
-    return coverage(terms, f"{case.title}\n{case.summary}")
+    units = units_of(case.query, shipped_rules(JudgeRelevanceRules).stop_words, frozenset(), {})
+    return share_met(units, WordText(f"{case.title}\n{case.summary}"))
 
 
 def _share(part: int, whole: int) -> str:
