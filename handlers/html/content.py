@@ -24,13 +24,13 @@ from handlers.html.citations import (
     has_prices,
     is_wire_report,
 )
-from handlers.html.published_date import DatedPage, DateWords, FoundDate, find_date
 from handlers.html.hints import Hints
 from handlers.html.links import host_of, registrable_domain
 from handlers.html.main_text import MainText, count_words, leading_sentences, main_text
 from handlers.html.marks import look_near
 from handlers.html.others import Others, OthersWords, is_event
 from handlers.html.outline import Outline
+from handlers.html.published_date import DatedPage, DateWords, FoundDate, find_date
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes, StructuredData, read_structured_data
 from handlers.html.tables import has_data_table
