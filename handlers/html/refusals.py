@@ -1,7 +1,4 @@
-"""Detects pages that came with status 200 and are no content: "not found", a bot test, a wall, a parked domain.
-
-A title or a statement counts only if no detail and no prose is left beside it: an article may be about error messages.
-"""
+"""Detects pages that came with status 200 and are no content: "not found", a bot test, a wall, a parked domain."""
 
 from __future__ import annotations
 
@@ -58,7 +55,7 @@ class Refusal:
 
 
 class Refusals:
-    """The detector under one configuration; its words are compiled once."""
+    """The detector under one configuration. A title or a statement decides only if no content is left beside it."""
 
     def __init__(self, section: PageRefusalsSection, details: DetailPatterns) -> None:
         """Indexes the words; ``details`` find the dates, times, places and prices that make a page content."""
