@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborHTMLParser
 
-from handlers.html.content import PageContent, PageReader
+from handlers.html.content import PageFacts, PageReader
 from handlers.html.encoding import page_bytes, parse_bytes
 from handlers.html.limits import admitted
 from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
@@ -49,7 +49,7 @@ class Detail:
     """
 
     page: FetchedPage
-    content: PageContent
+    content: PageFacts
     titles: tuple[str, ...]
     trail: tuple[str, ...] = ()
     onward: str | None = None
