@@ -151,7 +151,7 @@ def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
             result.html, "", patterns, rules.page_reading, max_html=section.max_html_characters, max_text=most
         )
         found = with_page(result, page, most)
-        if rules.refusals.why_no_content((found.title or "",), found.content, found.url) is None:
+        if rules.refusals.why_no_content((found.title or "",), found.content) is None:
             read.append(found)
     return batch.model_copy(update={"retrieved_content": tuple(read)})
 

@@ -342,7 +342,7 @@ def _shown(
             yield reader.credited((text,), seen_in)
     for place in near.places:
         for block in outline.blocks(place.start, place.stop)[:_MAX_LINES]:
-            if not others.holds(block.element, block.start):
+            if _is_own(outline, near, others, block.element, block.start):
                 yield reader.ranked(words.names.line_names(block.text), "text")
     for text in _linked(outline, near, others, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
         yield reader.credited((text,), "member's link")
@@ -373,8 +373,13 @@ def _linked(
                 node = node.parent
             if node is None or node.tag_id != A or not path.search(node.attributes.get("href") or ""):
                 continue
-            if not others.holds(outline.element_of(index), index):
+            if _is_own(outline, near, others, outline.element_of(index), index):
                 yield short_text(node)
+
+
+def _is_own(outline: Outline, near: Near, others: Others, element: int, index: int) -> bool:
+    """Whether a text is neither boilerplate nor of others."""
+    return not others.holds(element, index) and (near.is_head(index) or not outline.is_boilerplate(element))
 
 
 def _path(segments: tuple[str, ...]) -> re.Pattern[str]:

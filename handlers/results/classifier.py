@@ -160,7 +160,7 @@ class ResultClassifier:
             defined=is_defined(name, words, patterns),
             rows=find_rows(begin, evidence, patterns),
             offers=find_offers(read, shown, words, patterns),
-            refusal=self._refusals.why_no_content((title,), text, url),
+            refusal=self._refusals.why_no_content((title,), text),
         )
 
     def measures(self, observed: Observed) -> dict[str, float]:
