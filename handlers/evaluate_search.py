@@ -13,12 +13,12 @@ from functools import cached_property
 
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
-from handlers.listings.page_text import page_of, with_page
+from handlers.listings.page_shape import page_of, with_page
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts, render
 from handlers.prompts.untrusted import Block, cleaned
 from handlers.relevance.sections import RelevanceGateSection
-from handlers.results.distinct import distinct_results
+from handlers.results.batch import distinct_results
 from handlers.retrieval.facets import QueryReader
 from handlers.retrieval.replies import SEARCH_SCHEMA, SearchReply, read_search_reply
 from handlers.retrieval.search_rubric import Assessment, assess, gaps_of, refinements_of
@@ -147,9 +147,7 @@ def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
     most = section.max_text_characters
     read = []
     for result in distinct_results(batch.retrieved_content):
-        page = page_of(
-            result.html, "", patterns, rules.page_reading, max_html=section.max_html_characters, max_text=most
-        )
+        page = page_of(result.html, patterns, rules.page_reading, max_html=section.max_html_characters, max_text=most)
         found = with_page(result, page, most)
         if rules.refusals.why_no_content((found.title or "",), found.content) is None:
             read.append(found)

@@ -36,7 +36,7 @@ from handlers.ranking.config import RankingSection
 from handlers.ranking.model import ModelMismatchError, RankingModel
 from handlers.reasoning.sections import ReasoningSection
 from handlers.relevance.sections import Domains, RelevanceGateSection
-from handlers.results.extraction import ExtractionSection
+from handlers.results.batch import ExtractionSection
 from handlers.results.sections import ClassificationSection, RetrievalEvaluationSection
 from handlers.results.trained import ResultTrees
 from handlers.retrieval.sections import SearchEvaluationSection

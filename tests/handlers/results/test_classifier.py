@@ -6,11 +6,11 @@ import pytest
 
 from handlers.classify_results import ClassifyResultsRules
 from handlers.listings.page_shape import PageShape
-from handlers.results.actionable import actionable_score
 from handlers.results.address import Address
-from handlers.results.page_type import Observed
+from handlers.results.classifier import actionable_score
+from handlers.results.features import Observed
 from handlers.results.text_shape import TextShape
-from handlers.results.titles import Title
+from handlers.results.wording import Title
 from schemas.retrieval import ResultType
 from tests.rules import shipped_rules
 

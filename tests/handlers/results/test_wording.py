@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.results.offers import Offers, find_offers
-from handlers.results.titles import read_title
+from handlers.results.wording import Offers, find_offers, read_title
 from handlers.text.patterns import split_words
 from handlers.text.words import fold
 from tests.rules import shipped_rules
