@@ -80,10 +80,7 @@ def read_filters(filters: RankingFilters) -> SearchFilters | BadFilter | None:
 def fits(candidate: Candidate, filters: SearchFilters | None, tiers: Thresholds) -> bool:
     """Whether a candidate fits all filters; one without the filtered property does not.
 
-    Args:
-        candidate: Whoever retrieved it.
-        filters: As ``read_filters`` gives them.
-        tiers: Scores from which the index tiers begin: a candidate that came along has a score, but no tier.
+    A candidate that came along has a score but no index tier: ``tiers`` has the scores from which they begin.
     """
     if filters is None:
         return True
@@ -121,7 +118,7 @@ def _site(value: str) -> str:
 
 
 def _span(text: str | None) -> tuple[datetime, datetime] | None:
-    """First instant of a day, month, year or instant, and the first after it; None for a text that is none of them."""
+    """First instant of a day, month, year or instant, and the first after it; None where the text can't be read."""
     text = (text or "").strip()
     part = _YEAR_OR_MONTH.fullmatch(text)
     try:

@@ -12,8 +12,6 @@ from handlers.training.train import Trained, TrainingReport
 MEASURE_NAMES = ("NDCG@10", "precision@5", "MAP", "MRR")
 _POSITIONS = ("retrieval_position", "ranking_position", "relative_score", "ranking_percentile", "position_change")
 """Features of a result's place: through them a model can learn which results were clicked for their place."""
-_VERSIONS = 3
-"""Configurations that are named, the most frequent first."""
 
 
 def write_card(trained: Trained, section: TrainingSection) -> str:
@@ -27,7 +25,8 @@ def write_card(trained: Trained, section: TrainingSection) -> str:
         if section.position_bias
         else "It was not corrected for (`training.position_bias`)."
     )
-    mixture = f"- {said[0].upper()}{said[1:]}.\n" if (said := mixed(report)) else ""
+    count = len(report.config_versions)
+    mixture = f"- Answers of {count} configurations are mixed, whose features may differ.\n" if count > 1 else ""
     measured = [(name, *figures(its), against) for name, its, against in rows_of(report)]
     importance = [(name, f"{share:.1%}") for name, share in report.importance]
     return f"""# Ranking model {manifest.name} {manifest.version}
@@ -95,19 +94,6 @@ def told_of(counted: tuple[int, int]) -> str:
     """Counts of requests and of different queries, in words."""
     requests, queries = counted
     return f"{requests:,} request{'s'[: requests != 1]} of {queries:,} {'query' if queries == 1 else 'queries'}"
-
-
-def mixed(report: TrainingReport) -> str | None:
-    """A warning where answers of several configurations were trained on together; else None."""
-    if len(report.config_versions) < 2:
-        return None
-    often = sorted(report.config_versions.items(), key=lambda item: (-item[1], item[0]))
-    found = ", ".join(f"{version} ({count:,})" for version, count in often[:_VERSIONS])
-    more = ", ..." if len(often) > _VERSIONS else ""
-    return (
-        f"answers of {len(often):,} configurations are mixed: {found}{more}; where ranking.bm25, "
-        "ranking.intent or ranking.mmr differ between them, the same feature has other numbers"
-    )
 
 
 def figures(measures: Measures) -> list[str]:

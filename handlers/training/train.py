@@ -171,14 +171,20 @@ def train(
         XgboostMissingError: It is not installed.
     """
     if joined.other_versions and not skip_other_versions:
-        return _other_versions(joined)
+        found = ", ".join(f"{version} ({count:,})" for version, count in joined.other_versions.items())
+        because = (
+            f"answers were served with features of a version that this Assay does not know: {found}; it knows "
+            f"{' and '.join(FEATURES_OF)}. Train with the Assay that served them, or leave them out: "
+            "--skip-other-versions"
+        )
+        return Refusal(NotTrained.OTHER_VERSIONS, because, joined.labelled)
     if features is None:
         listwise = section.phases.phase_of(joined.labelled) is Phase.LISTWISE
         features = TOTAL_FEATURES_PHASE_C if listwise else TOTAL_FEATURES_PHASE_A
     joined = _wide_enough(joined, features)
-    phase = section.phases.phase_of(joined.labelled)
-    if phase is None:
-        return _too_few(joined, section)
+    phase = _phase(joined, section)
+    if isinstance(phase, Refusal):
+        return phase
     relevant = section.grades.relevant
     split = split_groups(joined.requests, section.grades, section.held_out)
     to_judge = judged(split.held_out, relevant)
@@ -300,51 +306,44 @@ def _wide_enough(joined: Joined, features: int) -> Joined:
     return replace(joined, requests=requests, left_out={**joined.left_out, LeftOut.TOO_FEW_FEATURES: narrow})
 
 
-def _other_versions(joined: Joined) -> Refusal:
-    found = ", ".join(f"{version} ({count:,})" for version, count in joined.other_versions.items())
-    because = (
-        f"answers were served with features of a version that this Assay does not know: {found}; it knows "
-        f"{' and '.join(FEATURES_OF)}. Train with the Assay that served them, or leave them out: --skip-other-versions"
-    )
-    return Refusal(NotTrained.OTHER_VERSIONS, because, joined.labelled)
-
-
-def _too_few(joined: Joined, section: TrainingSection) -> Refusal:
-    needed = section.phases.binary
-    missing = needed - joined.labelled
-    because = f"{joined.labelled:,} results have feedback, and it takes {needed:,}: {missing:,} are missing"
-    return Refusal(NotTrained.TOO_FEW_LABELS, because, joined.labelled, missing)
+def _phase(joined: Joined, section: TrainingSection) -> Phase | Refusal:
+    """The phase by the feedback; a refusal where feedback or good results are missing."""
+    labelled, needed = joined.labelled, section.phases.binary
+    phase = section.phases.phase_of(labelled)
+    if phase is None:
+        missing = needed - labelled
+        because = f"{labelled:,} results have feedback, and it takes {needed:,}: {missing:,} are missing"
+        return Refusal(NotTrained.TOO_FEW_LABELS, because, labelled, missing)
+    relevant, needed = section.grades.relevant, section.least_good
+    good = sum(grade_of(signals, section.grades) >= relevant for signals in joined.signals)
+    if missing := max(0, needed - good):
+        because = (
+            f"{labelled:,} results have feedback, but only {good:,} of them are good (grade {relevant} or more), and "
+            f"it takes {needed:,}: {missing:,} are missing"
+        )
+        return Refusal(NotTrained.TOO_FEW_GOOD, because, labelled, missing)
+    return phase
 
 
 def _unfit(
     joined: Joined, trained: Sequence[Group], to_judge: Sequence[Group], phase: Phase, section: TrainingSection
 ) -> Refusal | None:
-    """Why enough labelled results make no model all the same."""
-    labelled, relevant = joined.labelled, section.grades.relevant
-    good = sum(grade_of(signals, section.grades) >= relevant for signals in joined.signals)
-    if missing := max(0, section.least_good - good):
-        because = (
-            f"{labelled:,} results have feedback, but only {good:,} of them are good (grade {relevant} or more), and "
-            f"it takes {section.least_good:,}: {missing:,} are missing"
-        )
-        return Refusal(NotTrained.TOO_FEW_GOOD, because, labelled, missing)
+    """Why enough feedback makes no model all the same."""
+    reason, because = NotTrained.TOO_FEW_QUERIES, ""
+    grades = [group.grades for group in trained]
+    if phase is Phase.BINARY:
+        grades = [(np.concatenate(grades) >= section.grades.relevant).astype(np.int64)] if grades else []
     if not trained:
         because = "all queries are among those held out; feedback on more different queries is needed"
-        return Refusal(NotTrained.TOO_FEW_QUERIES, because, labelled)
-    if phase is Phase.BINARY:
-        differ = np.ptp(np.concatenate([group.grades >= relevant for group in trained]).astype(int)) > 0
-    else:
-        differ = any(np.ptp(group.grades) > 0 for group in trained)
-    if not differ:
+    elif not any(np.ptp(each) > 0 for each in grades):
+        reason = NotTrained.NOTHING_TO_LEARN
         because = "no result is better than another by its feedback: good and poor ones are needed, also in one request"
-        return Refusal(NotTrained.NOTHING_TO_LEARN, because, labelled)
-    if not to_judge:
+    elif not to_judge:
         because = (
             f"none of the queries held out (about {section.held_out:.0%} of all, by a hash of their text) has results "
             "with different grades, so no model could be judged; feedback on more different queries is needed"
         )
-        return Refusal(NotTrained.TOO_FEW_QUERIES, because, labelled)
-    return None
+    return Refusal(reason, because, joined.labelled) if because else None
 
 
 def _counted(groups: Sequence[Group]) -> tuple[int, int]:

@@ -387,14 +387,29 @@ def test_trees_that_are_not_sure_ask_the_judge_and_change_nothing() -> None:
     assert all(result.stage_scores["trees"] is not None for result in event.results)
 
 
-def test_in_shadow_trees_change_nothing_and_say_what_they_would_have_shown() -> None:
-    plain = completed(run(request(limit=2)))
-    event = completed(run(request(limit=2), with_model(rules(trees={"mode": "shadow", "confidence": 0.0}))))
+@pytest.mark.parametrize("diverse", [True, False])
+def test_in_shadow_trees_change_nothing_and_say_what_they_would_have_shown(diverse: bool) -> None:
+    mmr = {"enabled": diverse}
+    plain = completed(run(request(limit=2), rules(mmr=mmr)))
+    event = completed(run(request(limit=2), with_model(rules(trees={"mode": "shadow", "confidence": 0.0}, mmr=mmr))))
     assert [(r.url, r.score) for r in event.results] == [(r.url, r.score) for r in plain.results]
     assert note(event, StageName.TREES).outcome is StageOutcome.SHADOW
     assert event.trees is not None
     assert event.trees.agreement in (0.0, 0.5, 1.0)
     assert event.llm is not None
+
+
+@pytest.mark.parametrize(
+    ("section", "values", "told"),
+    [
+        ("retrieval", {"points": 2000, "most_points": 1999}, "most_points"),
+        ("bm25", {"repetition_least": 0.5, "repetition_full": 0.5}, "repetition_full"),
+        ("intent", {"short_words": 8}, "long_words"),
+    ],
+)
+def test_numbers_that_contradict_each_other_are_refused(section: str, values: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        rules(**{section: values})
 
 
 def test_trees_without_a_model_are_skipped_and_noted() -> None:

@@ -82,6 +82,16 @@ def test_the_best_passages_stand_first_and_no_more_than_were_asked_for() -> None
     assert found.similarity == 0.9
 
 
+def test_the_summary_is_that_of_its_point() -> None:
+    page = {"url": "https://a.example/1", "title": "T"}
+    hits = [
+        VectorHit(0.9, {**page, "kind": "beginning", "text": "It begins."}),
+        VectorHit(0.8, {**page, "kind": "summary", "text": "In short."}),
+    ]
+    [found] = merge_hits(hits, SECTION)
+    assert (found.summary, found.passage) == ("In short.", "It begins.")
+
+
 def test_sentences_are_said_once() -> None:
     [found] = merge_hits(
         [hit(0.9, text="雨下了。河水漲了。"), hit(0.8, text="河水漲了。磨坊關了。"), hit(0.7, text="雨下了。")], SECTION

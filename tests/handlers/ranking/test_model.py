@@ -160,10 +160,6 @@ def damaged(change: Callable[[dict[str, Any]], object]) -> str:
     return json.dumps(document)
 
 
-def trees_of(learner: dict[str, Any]) -> Any:
-    return learner["gradient_booster"]["model"]["trees"]
-
-
 def test_json_that_is_nested_too_deeply_is_refused() -> None:
     text = "[" * 100_000
     with pytest.raises(ModelMismatchError, match="is not the JSON that XGBoost's save_model writes"):
@@ -176,10 +172,18 @@ def test_models_that_xgboost_wrote_are_whole_and_ready(features: int, phase: Pha
     generated_model(features, phase).ready()
 
 
-def test_what_only_xgboost_sees_is_told_when_it_is_made_ready() -> None:
-    text = damaged(lambda it: it["learner_model_param"].update(base_score="[much]"))
+@pytest.mark.parametrize(
+    ("parameter", "told"),
+    [
+        ({"base_score": "[much]"}, "can't read the model file"),
+        ({"base_score": "[0,0]"}, "can't be asked"),
+        ({"num_class": "3"}, "not one number for each result"),
+    ],
+)
+def test_what_only_xgboost_sees_is_told_when_it_is_made_ready(parameter: dict[str, str], told: str) -> None:
+    text = damaged(lambda it: it["learner_model_param"].update(parameter))
     model = RankingModel(manifest=manifest_of(text), model=text)
-    with pytest.raises(ModelMismatchError, match="does not fit"):
+    with pytest.raises(ModelMismatchError, match=told):
         model.ready()
 
 
