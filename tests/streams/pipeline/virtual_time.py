@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import selectors
+from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec
 
 from tests.samples import instance
 from tests.streams.doubles import START
+
+P = ParamSpec("P")
 
 
 class _NoWaiting(selectors.SelectSelector):
@@ -57,6 +61,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Waits for a turn of the loop, so that a test can act between any two steps of the program."""
         self._time.wanted = (number, self.create_future())
         await self._time.wanted[1]
+
+
+def virtually(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Has a test run in a loop whose time passes only while nobody has anything to do."""
+
+    @wraps(test)
+    def run(*given: P.args, **named: P.kwargs) -> None:
+        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+            runner.run(test(*given, **named))
+
+    return run
 
 
 class LoopClock:
