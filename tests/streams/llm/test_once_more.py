@@ -105,9 +105,8 @@ def test_a_long_reply_is_shown_in_part_and_an_empty_one_as_such() -> None:
 async def test_later_tries_of_a_claim_wait_longer_and_longer() -> None:
     """Half to all of 0.2 s, 0.4 s, 0.8 s …, by chance (0.5 here), and at most ``max_backoff_seconds``."""
     clock, policy = VirtualClock(), TaskPolicy(deadline_seconds=30.0, patience_seconds=1.0, attempts=1)
-    async with served(
-        says("about a half"), policy, clock=clock, first_backoff_seconds=0.2, max_backoff_seconds=1.0
-    ) as (server, gateway):
+    pauses = {"first_backoff_seconds": 0.2, "max_backoff_seconds": 1.0}
+    async with served(says("about a half"), policy, clock=clock, **pauses) as (_, gateway):
         for number in (1, 2, 3, 4, 5, 9):
             await gateway.answer(question(task="decontextualize_claim", try_number=number))
         assert clock.pauses == pytest.approx([0.15, 0.3, 0.6, 0.75, 0.75])
@@ -124,9 +123,7 @@ async def test_later_tries_of_a_claim_wait_longer_and_longer() -> None:
 
 async def test_no_pause_takes_more_than_half_of_the_deadline() -> None:
     clock, policy = VirtualClock(), TaskPolicy(deadline_seconds=1.0, patience_seconds=1.0, attempts=1)
-    async with served(says("0.7"), policy, clock=clock, first_backoff_seconds=60.0, max_backoff_seconds=60.0) as (
-        server,
-        gateway,
-    ):
+    pauses = {"first_backoff_seconds": 60.0, "max_backoff_seconds": 60.0}
+    async with served(says("0.7"), policy, clock=clock, **pauses) as (_, gateway):
         assert isinstance(await gateway.answer(question(task="decontextualize_claim", try_number=2)), ModelReply)
     assert clock.pauses == [0.5]
