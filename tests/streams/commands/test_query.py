@@ -148,7 +148,7 @@ def test_the_query_may_come_on_standard_input(filled: Settings, ask: Shown, monk
 
 def test_a_model_that_is_down_is_told_as_one_with_what_to_do(tmp_path: Path, ask: Shown) -> None:
     shipped = settings_at(tmp_path)
-    llm = LlmSettings(base_url="http://127.0.0.1:9/v1", model="m", cache_path=None)
+    llm = LlmSettings(base_url="http://127.0.0.1:9/v1", model="m", cache_path=None, max_backoff_seconds=0.05)
     file = tmp_path / "candidates"
     file.write_text('{"url": "https://a.example/1", "title": "Bridge", "content": "bridge"}')
     status, out, err = ask(shipped.model_copy(update={"llm": llm}), candidates=file)
