@@ -5,8 +5,7 @@ from streams.topology import HANDLERS
 from tests.kafka.installation import Installing
 
 OURS = tuple(handler for handler in HANDLERS if handler.name in {"decontextualize_claim", "index_utterance"})
-EXTRACTED, EVALUATED = "claims.extracted.v1", "claims.evaluated.v1"
-RECORDED, INDEXED = "utterances.recorded.v1", "utterances.indexed.v1"
+EXTRACTED, RECORDED = "claims.extracted.v1", "utterances.recorded.v1"
 
 
 def claims(count: int) -> list[tuple[bytes, bytes]]:
@@ -23,9 +22,9 @@ async def test_claims_and_utterances_have_their_answers(installing: Installing) 
     await assay.feed(claims(10), EXTRACTED)
     for handler in OURS:  # the second indexes what the first records
         await assay.drain(handler)
-    evaluated = [ClaimEvaluated.model_validate_json(record.value) for record in await assay.read(EVALUATED)]
+    evaluated = await assay.events(ClaimEvaluated)
     assert {event.claim_id for event in evaluated} == {f"c-{number}" for number in range(10)}
     assert all(event.llm and event.llm.judged_by == "offline" and event.band == "poor" for event in evaluated)
-    indexed = [UtteranceIndexed.model_validate_json(record.value) for record in await assay.read(INDEXED)]
+    indexed = await assay.events(UtteranceIndexed)
     assert sorted(event.change for event in indexed) == ["unchanged", *["written"] * 16]
     assert {f"claim:c-{number}" for number in range(10)} < {event.utterance_id for event in indexed}

@@ -11,7 +11,7 @@ from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
 from schemas.rules import Rules
 from streams.app import Application
 from streams.topology import HANDLERS, Handler
-from tests.kafka.installation import SCORED, Installation, Installing, NoRules, page, scored, until
+from tests.kafka.installation import Installation, Installing, NoRules, page, scored, until
 from tests.samples import instance
 from tests.streams.llm.model_server import model_server, says, slow
 
@@ -53,7 +53,7 @@ async def settled(installing: Installing, base_url: str, folder: Path, **llm: An
 
 
 async def contents(place: Installation) -> list[str]:
-    return [ScoredPage.model_validate_json(record.value or b"").content for record in await place.read(SCORED)]
+    return [event.content for event in await place.events(ScoredPage)]
 
 
 async def test_each_process_has_the_share_of_its_partitions(installing: Installing, tmp_path: Path) -> None:

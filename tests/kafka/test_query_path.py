@@ -25,7 +25,7 @@ from tests.rendered import problems
 from tests.streams.index.qdrant_server import QdrantServer
 from tests.streams.llm.model_server import Asked, ModelServer, Wire, model_server, says
 
-REQUESTED, COMPLETED, INDEXED = "ranking.requested.v1", "ranking.completed.v1", "documents.indexed.v1"
+REQUESTED, INDEXED = "ranking.requested.v1", "documents.indexed.v1"
 PATH = tuple(handler for handler in HANDLERS if handler.name in {"score_page", "index_page", "rank_results"})
 ODD_SCORES = {"tier_1": 39, "tier_2": 27, "tier_3": 13}
 """What a source is worth here: with them a page's score is a number that stands in no page and no prompt's template."""
@@ -118,8 +118,7 @@ async def _indexed(assay: Installation, pages: int) -> bool:
 
 
 async def completed(assay: Installation) -> dict[str, RankingCompleted]:
-    found = [RankingCompleted.model_validate_json(record.value or b"") for record in await assay.read(COMPLETED)]
-    return {event.request_id: event for event in found}
+    return {event.request_id: event for event in await assay.events(RankingCompleted)}
 
 
 async def reply(wire: Wire) -> None:
@@ -185,8 +184,7 @@ async def test_pages_are_crawled_scored_indexed_ranked_labelled_and_answered(
     assert line["trust_labels"] == [result.trust_label for result in event.results[:5]]
 
     by_host = {result.url.split("/")[2]: result for result in event.results}
-    indexed = [DocumentIndexed.model_validate_json(record.value or b"") for record in await assay.read(INDEXED)]
-    scores = {page.url: page.cts_score for page in indexed}
+    scores = {page.url: page.cts_score for page in await assay.events(DocumentIndexed)}
     assert all(result.cts_score == scores[result.url] for result in event.results)
     assert all(result.trust_features is not None for result in event.results)
     assert by_host["water.gov.tw"].trust_label == "HIGH"

@@ -25,7 +25,7 @@ from tests.kafka.installation import Installation, Installing, handlers_named, u
 from tests.kafka.replays import Watched, carried_out, planned
 from tests.samples import instance
 from tests.streams.llm.judges import input_of, judge_of
-from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, calls_tools, model_server, says, slow
+from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, calls_tools, model_server, says
 
 SOURCES, JUDGED = "relevance.requested.v1", "relevance.judged.v1"
 CLAIMS, EVALUATED = "claims.extracted.v1", "claims.evaluated.v1"
@@ -93,12 +93,6 @@ async def spent(place: Installation, plan: ReplayPlan) -> float:
     return found
 
 
-async def judgments(place: Installation, plan: str) -> list[RelevanceJudged]:
-    """The judgments of a plan."""
-    records = await place.read(f"{JUDGED}.replay.{plan}")
-    return [RelevanceJudged.model_validate_json(record.value or b"") for record in records]
-
-
 @pytest.mark.slow
 async def test_an_estimate_is_what_a_replay_then_costs_and_a_second_one_costs_nothing(
     installing: Installing, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -132,7 +126,7 @@ async def test_an_estimate_is_what_a_replay_then_costs_and_a_second_one_costs_no
         assert (await carried_out(place.settings, "second")).state is ReplayState.FINISHED
         assert len(server.asked) == asked
         assert await spent(place, again) == 0.0
-        judged = await judgments(place, "second")
+        judged = await place.events(RelevanceJudged, ".replay.second")
     assert len(judged) == ALL + 1
     assert all(event.llm is not None and event.llm.cached for event in judged)
     show_estimate(found)
@@ -202,7 +196,7 @@ async def test_at_its_bound_a_replay_pauses_and_loses_nothing(installing: Instal
         watched = Watched()
         done = await carried_out(place.settings, tell=watched, terms={"max_cost_usd": 1.0})
         assert (done.state, done.max_cost_usd) == (ReplayState.FINISHED, 1.0)
-        judged = await judgments(place, "again")
+        judged = await place.events(RelevanceJudged, ".replay.again")
         letters = await place.read(replay_dead_letters(judge_of("judge_relevance"), "again"))
         total = await spent(place, plan)
     assert letters == []
@@ -217,18 +211,25 @@ async def test_at_its_bound_a_replay_pauses_and_loses_nothing(installing: Instal
 
 async def test_two_plans_don_t_ask_the_same_models_at_a_time(installing: Installing, tmp_path: Path) -> None:
     """Together they would take more than the part of the limits that replays have."""
-    async with model_server(slow(0.2, says("Relevant"))) as server:
+    refused = asyncio.Event()
+
+    async def late(wire: Wire) -> None:
+        await refused.wait()
+        await says("Relevant")(wire)
+
+    async with model_server(late) as server:
         place = await settled(installing, server, tmp_path)
-        await place.feed([source(number) for number in range(100)], SOURCES)
+        await place.feed([source(number) for number in range(20)], SOURCES)
         for plan in ("first", "second"):
             await planned(place.settings, "judge_relevance", plan=plan, max_cost_usd=1.0)
         working = asyncio.create_task(carried_out(place.settings, "first"))
         await until(lambda: bool(server.asked) or working.done())
         with pytest.raises(ReplayError, match="the plan first is at work and asks models for judge_relevance too"):
             await carried_out(place.settings, "second")
+        refused.set()
         assert (await working).state is ReplayState.FINISHED
         assert (await carried_out(place.settings, "second")).state is ReplayState.FINISHED
-        assert len(server.asked) == 100
+        assert len(server.asked) == 20
 
 
 async def test_only_what_failed_is_paid_for(installing: Installing, tmp_path: Path) -> None:

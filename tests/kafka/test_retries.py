@@ -92,7 +92,7 @@ async def test_a_restart_in_between_neither_loses_nor_doubles_a_retry(installing
         await until(lambda: sum_of(assay, RETRY_1, 30))
     well = True
     await assay.drain(handler)
-    urls = Counter(ScoredPage.model_validate_json(record.value).url for record in await assay.read(SCORED))
+    urls = Counter(event.url for event in await assay.events(ScoredPage))
     assert urls == Counter(f"https://site.example/{n}" for n in range(30))
     assert await assay.read(DEAD) == []
 
@@ -153,6 +153,6 @@ async def test_an_outage_rests_intake_burns_nothing_and_leaves_health_alone(kafk
         await until(application.caught_up, times=2)
     finally:
         await application.stop()
-    urls = Counter(ScoredPage.model_validate_json(record.value).url for record in await assay.read(SCORED))
+    urls = Counter(event.url for event in await assay.events(ScoredPage))
     assert urls == Counter(f"https://site.example/{n}" for n in range(300))
     assert await assay.read(DEAD) == []

@@ -42,7 +42,7 @@ def score_all(settings: Settings) -> list[ScoredPage]:
     async def work() -> list[ScoredPage]:
         installation = Installation(settings)
         await installation.drain(SCORE_PAGE)
-        return [ScoredPage.model_validate_json(record.value) for record in await installation.read(PAGES_SCORED.name)]
+        return await installation.events(ScoredPage)
 
     return asyncio.run(work())
 

@@ -206,30 +206,25 @@ async def test_a_proxy_of_the_environment_is_used_unless_it_says_otherwise(monke
     assert texts == ["0.1", "0.9"]
 
 
-@pytest.mark.parametrize("proxy", ["socks9://user:secret@127.0.0.1:1", "socks5://user:secret@127.0.0.1:1"])
-async def test_a_proxy_that_can_t_be_used_is_an_outage_that_is_explained(
-    monkeypatch: pytest.MonkeyPatch, proxy: str
+@pytest.mark.parametrize(
+    ("proxy", "redis_url", "said"),
+    [
+        ("socks9://user:secret@127.0.0.1:1", "", "proxy"),
+        ("socks5://user:secret@127.0.0.1:1", "", "proxy"),
+        ("", "redis://:secret@host:port/0", "llm.redis_url"),
+    ],
+)
+async def test_a_way_that_can_t_be_gone_is_an_outage_that_is_explained(
+    monkeypatch: pytest.MonkeyPatch, proxy: str, redis_url: str, said: str
 ) -> None:
     """Not an exception for each record, after which it would end as a dead letter."""
-    monkeypatch.setenv("HTTP_PROXY", proxy)
-    monkeypatch.setenv("ALL_PROXY", proxy)
-    settings = load_settings(llm={"base_url": "http://127.0.0.1:9/v1", "model": "m", "cache_path": None})
-    world = LiveWorld(settings)
-    reply = await world.answer(question(), None)
+    for name in ("HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, proxy)
+    llm = {"base_url": "http://127.0.0.1:9/v1", "model": "m", "cache_path": None, "redis_url": redis_url}
+    world = LiveWorld(load_settings(llm=llm))
+    reply = instance(ModelUnavailable, await world.answer(question(), None))
     await world.aclose()
-    assert isinstance(reply, ModelUnavailable)
-    assert "proxy" in reply.detail
-    assert "secret" not in reply.detail
-
-
-async def test_a_redis_url_that_is_none_is_an_outage_that_is_explained() -> None:
-    url = "redis://:secret@host:port/0"
-    settings = load_settings(llm={"base_url": "http://127.0.0.1:9/v1", "model": "m", "redis_url": url})
-    world = LiveWorld(settings)
-    reply = await world.answer(question(), None)
-    await world.aclose()
-    assert isinstance(reply, ModelUnavailable)
-    assert "llm.redis_url" in reply.detail
+    assert said in reply.detail
     assert "secret" not in reply.detail
 
 

@@ -77,6 +77,18 @@ async def come_to_an_end(
     return exhausted(tried.outcome, tried.attempts) if isinstance(tried.outcome, Retry) else tried.outcome
 
 
+def read_last(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
+    last = replies[-1]
+    return (
+        Retry(RetryReason.UNAVAILABLE, last.detail, last.after_seconds) if isinstance(last, ModelUnavailable) else DROP
+    )
+
+
+def decider_of(world: World, clock: VirtualClock, breaker: Breaker, *more: Any, read: Any = read_last) -> Decider:
+    handler = handler_of(lambda *_: ask(), read, rounds=1)
+    return Decider(handler, NoRules(), PATIENCE, world, clock, lambda: 0.5, breaker, *more)
+
+
 # --- bugs ------------------------------------------------------------------------------------------------------------
 
 
@@ -377,16 +389,7 @@ class Recorded(Breaker):
 
 async def breaker_calls(breaker: Recorded, first: Ask | Retry, *replies: Reply) -> list[Any]:
     """What the breaker is told while a handler asks once a try and gets these replies."""
-
-    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
-        last = replies[-1]
-        if not isinstance(last, ModelUnavailable):
-            return DROP
-        return Retry(RetryReason.UNAVAILABLE, last.detail, last.after_seconds)
-
-    handler = handler_of(lambda *_: ask(), read, rounds=1)
-    world = World(replies=list(replies))
-    decider = Decider(handler, NoRules(), PATIENCE, world, VirtualClock(), lambda: 0.5, breaker)
+    decider = decider_of(World(replies=list(replies)), VirtualClock(), breaker)
     await decider.finish(PAGE, first, record="one")
     return breaker.calls
 
@@ -419,20 +422,10 @@ async def test_a_wait_in_line_is_most_of_the_wish_or_of_the_longest_pause(wish: 
     """With a chance of 0.5, three quarters: of 3 s without a wish, and of 60 s at most."""
     world, clock = World(replies=[ModelUnavailable("no turn", wish, busy=True)]), VirtualClock()
 
-    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
-        return Retry(RetryReason.UNAVAILABLE, "", wish) if isinstance(replies[-1], ModelUnavailable) else DROP
-
-    def fn(event: Event, rules: Any) -> Ask:
-        asked.append(event)
-        return ask()
-
-    asked: list[Event] = []
-    handler = handler_of(fn, read, rounds=1)
-    breaker = Breaker(BreakerSettings(), clock)
-    decider = Decider(handler, NoRules(), PATIENCE, world, clock, lambda: 0.5, breaker)
+    decider = decider_of(world, clock, Breaker(BreakerSettings(), clock))
     assert await decider.finish(PAGE, ask(), record=1) == Tried(DROP, 1)
     assert clock.pauses == [pause]
-    assert asked == [PAGE]
+    assert len(world.needs) == 2
 
 
 # --- cancellation ----------------------------------------------------------------------------------------------------
@@ -452,18 +445,6 @@ async def test_cancellation_passes(answer: Ask | Retry) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-
-
-def read_last(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
-    last = replies[-1]
-    return (
-        Retry(RetryReason.UNAVAILABLE, last.detail, last.after_seconds) if isinstance(last, ModelUnavailable) else DROP
-    )
-
-
-def decider_of(world: World, clock: VirtualClock, breaker: Breaker, *more: Any, read: Any = read_last) -> Decider:
-    handler = handler_of(lambda *_: ask(), read, rounds=1)
-    return Decider(handler, NoRules(), PATIENCE, world, clock, lambda: 0.5, breaker, *more)
 
 
 async def test_where_no_model_can_be_asked_a_record_waits_and_uses_no_try_up() -> None:

@@ -6,7 +6,6 @@ visible exactly once, in order by key; the committed offset never passes an unfi
 """
 
 import asyncio
-import gc
 import random
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
@@ -16,11 +15,10 @@ from aiokafka import TopicPartition
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from structlog.testing import capture_logs
 
 from streams.settings import PipelineSettings
-from tests.streams.pipeline.simulation import Cluster, Process
-from tests.streams.pipeline.virtual_time import VirtualLoop, complaints_of
+from tests.streams.pipeline.simulation import Cluster, Process, without_noise
+from tests.streams.pipeline.virtual_time import VirtualLoop, complaints, virtually
 
 PARTITIONS = (TopicPartition("in", 0), TopicPartition("in", 1))
 KEYS = (None, b"a", b"b")
@@ -47,12 +45,8 @@ async def settle(cluster: Cluster, *processes: Process) -> None:
 
 @pytest.fixture(autouse=True)
 def _quick() -> Iterator[None]:
-    """Trouble is what these tests make, and the pipeline tells of all of it; garbage is looked through very often."""
-    gc.collect()
-    gc.freeze()
-    with capture_logs():
+    with without_noise():
         yield
-    gc.unfreeze()
 
 
 class PartitionMachine(RuleBasedStateMachine):
@@ -189,9 +183,8 @@ class PartitionMachine(RuleBasedStateMachine):
             await settle(self.cluster, *self.processes)
             for process in self.processes:
                 await process.stop()
-            return await complaints_of(loop)
+            return await complaints()
 
-        loop = VirtualLoop.of(self.runner)
         try:
             assert self.runner.run(end()) == []
             self.nothing_is_wrong()
@@ -287,25 +280,19 @@ def some_work(seed: int) -> Cluster:
     return cluster
 
 
-def run_disturbed(turn: int, disturb: Disturbance, seed: int) -> int:
+@virtually
+async def run_disturbed(turn: int, disturb: Disturbance, seed: int) -> int:
     """Runs some work, disturbs it at a turn of the loop, and looks whether all came right. Returns the turns taken."""
-
-    async def scenario() -> None:
-        process = await started(cluster)
-        await loop.until_turn(turn)
-        processes = await disturb(cluster, process)
-        await settle(cluster, *processes)
-        taken.append(loop.turns)
-        for process in processes:
-            await process.stop()
-        complaints.extend(await complaints_of(loop))
-
-    cluster, taken, complaints = some_work(seed), list[int](), list[str]()
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        loop = VirtualLoop.of(runner)
-        runner.run(scenario())
-    assert (complaints, cluster.faults) == ([], [])
-    return taken[0]
+    cluster, loop = some_work(seed), VirtualLoop.running()
+    process = await started(cluster)
+    await loop.until_turn(turn)
+    processes = await disturb(cluster, process)
+    await settle(cluster, *processes)
+    turns = loop.turns
+    for process in processes:
+        await process.stop()
+    assert (await complaints(), cluster.faults) == ([], [])
+    return turns
 
 
 async def nothing(cluster: Cluster, process: Process) -> tuple[Process, ...]:
