@@ -91,23 +91,6 @@ async def ask(plan: Plan) -> Counter[str]:
     return replies
 
 
-async def start(plan: Plan) -> Process:
-    """Starts a process that asks as planned."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.streams.llm.asking_process", stdin=PIPE, stdout=PIPE
-    )
-    assert process.stdin is not None
-    process.stdin.write(plan.to_json().encode())
-    process.stdin.close()
-    return process
-
-
-async def replies_of(process: Process) -> dict[str, int]:
-    """Waits for the process's end; returns the number of replies of each kind."""
-    out, _ = await process.communicate()
-    return dict(json.loads(out))
-
-
 if __name__ == "__main__":
     given = json.loads(sys.stdin.read())
     print(json.dumps(asyncio.run(ask(Plan(**{**given, "partitions": tuple(given["partitions"])})))))
