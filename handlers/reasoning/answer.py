@@ -203,13 +203,13 @@ class _Run:
         self._leave_out(without, "sentence", "cited no source")
         numbers = ", ".join(map(str, sorted(set().union(*unknown))[:_NUMBERS_TOLD]))
         self._leave_out(len(unknown), "sentence", f"cited a source that is not there ({numbers})")
-        good.sort(key=lambda sentence: self._trust(sentence.sources[0]))
+        good.sort(key=lambda sentence: LABELS.index(self.labels[sentence.sources[0]]))
         most = self.section.max_sentences
         self._leave_out(len(good) - most, "sentence", "more than an answer may have")
         return tuple(good[:most])
 
     def _sentence(self, text: str, numbers: Iterable[int]) -> Sentence:
-        sources = tuple(sorted(numbers, key=lambda number: (self._trust(number), number)))
+        sources = tuple(sorted(numbers))  # The lower the number, the more trusted.
         if self.labels[sources[0]] != "LOW" or self._is_cautious(text):
             return Sentence(text, sources, cautioned=False)
         caution = self.section.caution
@@ -266,9 +266,6 @@ class _Run:
 
     def _numbers(self, role: Role) -> frozenset[int]:
         return frozenset(source.number for source in seen_by(role, self.sources, self.rules.reasoning))
-
-    def _trust(self, number: int) -> int:
-        return LABELS.index(self.labels[number])
 
     def _plain(self, text: str) -> str:
         return plain(text, self.section.max_characters)
