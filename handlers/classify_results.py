@@ -9,17 +9,13 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from pydantic import Field
-
 from handlers.html.links import canonical_url
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection
+from handlers.results.batch import ExtractionSection, Verdict, distinct_results, judge_batch, share_details
 from handlers.results.classifier import ResultClassifier
-from handlers.results.distinct import distinct_results
-from handlers.results.extraction import ExtractionSection, share_details
 from handlers.results.sections import ClassificationSection, RetrievalEvaluationSection
 from handlers.results.trained import ResultTrees
-from handlers.results.verdict import Verdict, judge_batch
 from handlers.text.patterns import Patterns
 from schemas.event import derive_id
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
@@ -38,7 +34,7 @@ class ClassifyResultsRules(Rules):
     extraction: ExtractionSection
     page_reading: PageReadingSection
     page_refusals: PageRefusalsSection
-    result_trees: ResultTrees = Field(default_factory=ResultTrees)
+    result_trees: ResultTrees = ResultTrees()
 
     @cached_property
     def classifier(self) -> ResultClassifier:

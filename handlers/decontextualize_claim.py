@@ -1,18 +1,24 @@
-"""Can a claim be understood and checked without its source? A judge says so as one number, or there is no score.
+"""Can a claim be understood and checked without its source? A judge answers with one number.
 
-In: ``ExtractedClaim``. The judge may search for the like of the claim first. Out: ``ClaimEvaluated``, with the
-score's band, the claim's quality, and whether it may be promoted; and ``UtteranceRecorded``, where later claims are to
-find this one. A reply that is no single number is a failed try; when all have failed the score is null, never a number
-of our own.
+In: ``ExtractedClaim``. The judge may search for similar claims first. Out: ``ClaimEvaluated``: the score's band, the
+claim's quality, and whether it may be promoted; and ``UtteranceRecorded``, so that later claims find this one. A reply
+that is no single number is a failed try. If all tries fail, the score is null.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
-from handlers.claims.judgment import TASK, Setting, Verdict, converse, utterance_id_of
-from handlers.claims.quality import band_of, exclusion_of, quality_of
+from handlers.claims.judgment import (
+    TASK,
+    Setting,
+    Verdict,
+    band_of,
+    converse,
+    exclusion_of,
+    quality_of,
+    utterance_id_of,
+)
 from handlers.claims.sections import ClaimsSection, ModelSection, ProcessingView, ThresholdSection, ToolsSection
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
@@ -42,15 +48,15 @@ class DecontextualizeClaimRules(Rules):
 
     @cached_property
     def setting(self) -> Setting:
-        """What the conversation with the judge is held under."""
-        signs: dict[str, Any] = self.claims.signs.model_dump(mode="json")
+        """The configuration of the conversation with the judge."""
+        may_search = self.claims.tool_rounds > 0 and self.claims.searches > 0
         return Setting(
             template=self.prompts[TASK],
             task=self.model_tasks[TASK],
-            tools=self.tools.agent_tool_mappings.get(ROLE, ()),
+            tools=self.tools.agent_tool_mappings.get(ROLE, ()) if may_search else (),
             section=self.claims,
             most_tries=self.processing.retries.max_attempts,
-            signs=signs,
+            wording=self.claims.wording.model_dump(mode="json"),
         )
 
 

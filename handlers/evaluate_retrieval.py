@@ -1,8 +1,7 @@
-"""Does a batch answer its query? Four dimensions, a verdict, and how each source fared.
+"""Does a batch answer its query? Four dimensions, a verdict, and the scores of each source.
 
-In: a classified batch. Out: ``RetrievalEvaluated``. Recall, precision and quality are those that came with the batch;
-where none did, a judge is asked; where it fails or nobody is there, they are computed from what the query asks for and
-what the results hold. The event says which. A judge may score single sources too. A batch never passes by default.
+In: a classified batch. Out: ``RetrievalEvaluated``. Recall, precision and quality come with the batch or from a judge;
+if it fails, from a comparison of the query with the results. A batch never passes by default.
 """
 
 from __future__ import annotations
@@ -11,18 +10,24 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from handlers.html.links import canonical_url
-from handlers.indexing.rules import TrustLabelsSection
-from handlers.indexing.sources import SourceRulesSection, SourcesSection, SourceTiersSection, source_at, source_rules_of
+from handlers.indexing.config import (
+    SourceRulesSection,
+    SourcesSection,
+    SourceTiersSection,
+    TrustLabelsSection,
+    source_at,
+    source_rules_of,
+)
 from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Block, Prompts, render
+from handlers.prompts.template import Prompts, render
+from handlers.prompts.untrusted import Block
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.sections import RetrievalEvaluationSection
 from handlers.retrieval.facets import QueryReader, answers, met, share_of, with_missing_weighed
-from handlers.retrieval.judge_reply import REPLY_SCHEMA, RetrievalReply, read_retrieval_reply
+from handlers.retrieval.replies import BATCH_SCHEMA, RetrievalReply, read_retrieval_reply
 from handlers.text.patterns import Patterns
-from handlers.trust.forgery import fit_to_show
-from handlers.trust.labels import label_of
-from handlers.trust.tiers import SourceRules
+from handlers.trust.labels import label_mark, label_of
+from handlers.trust.sources import SourceRules
 from schemas.llm import LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
@@ -60,7 +65,7 @@ class EvaluateRetrievalRules(Rules):
     def reader(self) -> QueryReader:
         """Reads queries and results under these rules; its word lists are compiled once."""
         gate = self.relevance_gate
-        return QueryReader(self.patterns, (), gate.plain_words, gate.same_words)
+        return QueryReader(self.patterns, (), gate.plain_words, gate.synonyms)
 
     @cached_property
     def compiled_sources(self) -> SourceRules:
@@ -70,16 +75,20 @@ class EvaluateRetrievalRules(Rules):
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What is said of one result; None where nothing is. ``cts``: whether the quality is its trust score."""
+    """The scores of one result, None if it has none of its own. ``cts``: the quality is its trust score."""
 
     relevance: float | None = None
     quality: float | None = None
     cts: bool = False
 
+    @property
+    def is_judged(self) -> bool:
+        return self.relevance is not None or (self.quality is not None and not self.cts)
+
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """The dimensions, who gave them, and what is said of single results, in their order."""
+    """The dimensions, who gave them, and the scores of single results, in their order."""
 
     by: ScoreSource
     scores: JudgeScores
@@ -87,23 +96,21 @@ class _Judged:
 
 
 def evaluate_retrieval(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> Outcome | Ask:
-    """Evaluates a classified batch, or asks a judge for recall, precision and quality where nobody gave them.
+    """Evaluates a classified batch, or asks a judge for recall, precision and quality if the batch has none.
 
-    All scores lie in [0, 1]. ``passed`` holds where every dimension reaches its threshold (R-052, C-09); an empty
-    batch scores 0 and does not pass (R-042). ``score_source`` says who gave the numbers. Whether extraction is needed
-    was decided before and depends on no judge. Sources: R-050 to R-062, R-069.
+    ``passed`` holds if every dimension reaches its threshold (R-052, C-09); an empty batch scores 0 and does not pass
+    (R-042). Whether extraction is needed was decided before and depends on no judge. Sources: R-050 to R-062, R-069.
     """
-    if not batch.results or not batch.retrieved_content:
-        # Nothing was found, or nothing can be read: a judge's numbers on it would be of something else.
-        given = batch.judge_scores if batch.results else None
-    elif (given := batch.judge_scores) is None:
-        return Ask(_question(batch, rules))
+    given = batch.judge_scores if batch.results else None
     if given is None:
-        return _verdict(batch, rules, _unjudged(batch, _fallback(batch, rules)))
+        fallback = _fallback(batch, rules)
+        # Without a readable result, a judge would score something else.
+        is_readable = batch.results and batch.retrieved_content
+        return Ask(_question(batch, rules, fallback), fallback) if is_readable else _unjudged(batch, rules, fallback)
     own: dict[str, _Source] = {}
     for said in given.sources or ():
-        if said.relevance_score is not None or said.quality_score is not None:
-            own.setdefault(_same(said.url), _Source(said.relevance_score, said.quality_score))
+        if (source := _Source(said.relevance_score, said.quality_score)).is_judged:
+            own.setdefault(_same(said.url), source)
     sources = tuple(own.get(_same(result.url), _Source()) for result in batch.results)
     return _verdict(batch, rules, _Judged(ScoreSource.GIVEN, given, sources))
 
@@ -112,49 +119,46 @@ def read_retrieval(
     batch: ResultsClassified,
     replies: tuple[ModelReply | ModelFailed | ModelUnavailable, ...],
     rules: EvaluateRetrievalRules,
+    fallback: JudgeScores | None = None,
 ) -> Outcome:
-    """Goes on with what the judge said. An outage decides nothing; where one answer failed, the fallback stands."""
+    """Goes on with what the judge said. An outage decides nothing; a failed answer leaves the fallback."""
     reply = replies[-1]
     if isinstance(reply, ModelUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
     shown = min(len(batch.retrieved_content), rules.retrievalEvaluation.maxSources)
     said = read_retrieval_reply(reply.text, shown) if isinstance(reply, ModelReply) else None
     if said is None:
-        return _verdict(batch, rules, _unjudged(batch, _fallback(batch, rules)), reply.call)
+        return _unjudged(batch, rules, fallback or _fallback(batch, rules), reply.call)
+    scores = JudgeScores(**said.model_dump(exclude={"sources"}))
     if reply.call.judged_by == "offline":
-        # Its numbers are the fallback's.
-        return _verdict(batch, rules, _unjudged(batch, _scores(said)), reply.call)
-    return _verdict(batch, rules, _judged(batch, said), reply.call)
+        return _unjudged(batch, rules, scores, reply.call)
+    return _verdict(batch, rules, _judged(batch, said, scores), reply.call)
 
 
-def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> AskModel:
+def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules, fallback: JudgeScores) -> AskModel:
     section = rules.retrievalEvaluation
     template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
     shown = batch.retrieved_content[: section.maxSources]
     sources = [_shown(number, content, rules) for number, content in enumerate(shown, 1)]
-    query = fit_to_show(batch.query[: section.maxSourceCharacters])
-    longest = 2 * section.maxSourceCharacters
-    messages = render(template, {}, {"sources": sources, "query": query}, max_characters=longest)
-    facts = {**_fallback(batch, rules).to_wire(), "sourcesShown": len(shown)}
-    return AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA)
+    query = batch.query[: section.maxSourceCharacters]
+    messages = render(template, {}, {"sources": sources, "query": query})
+    facts = {**fallback.to_wire(), "sourcesShown": len(shown)}
+    return AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=BATCH_SCHEMA)
 
 
 def _shown(number: int, content: RetrievedContent, rules: EvaluateRetrievalRules) -> Block:
-    """A source as the judge is shown it: what others wrote in a block, our label on a line of its own before that.
-
-    Of its trust score it is shown the label, for no model is shown a number of trust (R-253); a source can write none.
-    """
+    """A source as the judge sees it. Its trust score is shown as a label only (R-253)."""
     longest = rules.retrievalEvaluation.maxSourceCharacters
-    lines = (_line(text or "", longest) for text in (content.title, content.url, content.content))
-    # As a whole, for a label may begin in one field and end in the next.
-    return Block(f"source {number}", fit_to_show("\n".join(lines)), _label(content, rules))
+    fields = {"title": content.title or "", "url": content.url, "text": content.content}
+    shown = {name: line for name, text in fields.items() if (line := _line(text, longest))}
+    return Block(f"source {number}", shown, _label(content, rules))
 
 
 def _label(content: RetrievedContent, rules: EvaluateRetrievalRules) -> str:
     if content.cts_score is None:
         return ""
     tier = source_at(content.url, None, "", rules.compiled_sources).tier
-    return f"[TRUST_TIER: {label_of(int(content.cts_score), tier, rules.trust_labels.thresholds)}]"
+    return label_mark(label_of(int(content.cts_score), tier, rules.trust_labels.thresholds))
 
 
 def _line(text: str, longest: int) -> str:
@@ -162,31 +166,25 @@ def _line(text: str, longest: int) -> str:
     return " ".join(text[: 4 * longest].split())[:longest]
 
 
-def _unjudged(batch: ResultsClassified, scores: JudgeScores) -> _Judged:
-    return _Judged(ScoreSource.FALLBACK, scores, (_Source(),) * len(batch.results))
+def _unjudged(
+    batch: ResultsClassified, rules: EvaluateRetrievalRules, scores: JudgeScores, call: LlmCall | None = None
+) -> Emit:
+    sources = (_Source(),) * len(batch.results)
+    return _verdict(batch, rules, _Judged(ScoreSource.FALLBACK, scores, sources), call)
 
 
-def _scores(said: RetrievalReply) -> JudgeScores:
-    return JudgeScores(
-        context_recall=said.context_recall,
-        context_precision=said.context_precision,
-        source_quality=said.source_quality,
-    )
+def _judged(batch: ResultsClassified, said: RetrievalReply, scores: JudgeScores) -> _Judged:
+    """What a model said. A content trust score replaces the quality of its source (C-10, C-54).
 
-
-def _judged(batch: ResultsClassified, said: RetrievalReply) -> _Judged:
-    """What a model said, with content trust scores as the quality of sources that have one (C-10, C-54).
-
-    The batch's quality is the mean over its sources then; where no source has a trust score, it is the model's.
+    The batch's quality is then the mean over its sources.
     """
-    scores = _scores(said)
     by_number = {source.number: source for source in said.sources}
+    contents = batch.retrieved_content
     sources = []
-    for position in range(len(batch.results)):
-        own = by_number.get(position + 1)
-        relevance, quality = (own.relevance, own.quality) if own else (None, None)
-        cts = batch.retrieved_content[position].cts_score if position < len(batch.retrieved_content) else None
-        sources.append(_Source(relevance, quality if cts is None else round(cts / 100, 6), cts is not None))
+    for place in range(len(batch.results)):
+        own, cts = by_number.get(place + 1), contents[place].cts_score if place < len(contents) else None
+        source = _Source(own.relevance, own.quality) if own else _Source()
+        sources.append(source if cts is None else _Source(source.relevance, round(cts / 100, 6), cts=True))
     if any(source.cts for source in sources):
         each = [_either(source.quality, scores.source_quality) for source in sources]
         scores = scores.model_copy(update={"source_quality": round(sum(each) / len(each), 6)})
@@ -197,13 +195,10 @@ def _verdict(
     batch: ResultsClassified, rules: EvaluateRetrievalRules, judged: _Judged, call: LlmCall | None = None
 ) -> Emit:
     section = rules.retrievalEvaluation
-    scores = RetrievalScores(
-        context_recall=judged.scores.context_recall,
-        context_precision=judged.scores.context_precision,
-        source_quality=judged.scores.source_quality,
-        actionable_information=batch.actionable_information,
-    )
-    overall = _overall(scores, section)
+    dimensions = judged.scores.model_dump(exclude={"sources"})
+    scores = RetrievalScores(**dimensions, actionable_information=batch.actionable_information)
+    weights = section.weights.model_dump()
+    overall = round(sum(weights[name] * score for name, score in scores.to_wire().items()), 6)
     passed = bool(batch.results) and _passes(scores, section)
     evaluated = RetrievalEvaluated(
         batch_id=batch.batch_id,
@@ -230,7 +225,7 @@ def _verdict(
 def _next_step(
     batch: ResultsClassified, scores: RetrievalScores, section: RetrievalEvaluationSection, *, passed: bool
 ) -> NextStep:
-    """What an orchestrator should do, so that no verdict leaves it waiting for something that does not come."""
+    """What an orchestrator should do."""
     if passed:
         return NextStep.ANSWER
     if batch.needs_extraction:
@@ -240,47 +235,26 @@ def _next_step(
     return NextStep.ANSWER_FROM_ITEMS if _passes(of_items, section) else NextStep.SEARCH_AGAIN
 
 
-def _overall(scores: RetrievalScores, section: RetrievalEvaluationSection) -> float:
-    weights = section.weights
-    return round(
-        weights.contextRecall * scores.context_recall
-        + weights.contextPrecision * scores.context_precision
-        + weights.sourceQuality * scores.source_quality
-        + weights.actionableInformation * scores.actionable_information,
-        6,
-    )
-
-
 def _passes(scores: RetrievalScores, section: RetrievalEvaluationSection) -> bool:
-    least = section.dimensionThresholds
-    return (
-        scores.context_recall >= least.contextRecall
-        and scores.context_precision >= least.contextPrecision
-        and scores.source_quality >= least.sourceQuality
-        and scores.actionable_information >= least.actionableInformation
-    )
+    least = section.dimensionThresholds.model_dump()
+    return all(score >= least[name] for name, score in scores.to_wire().items())
 
 
 def _details(batch: ResultsClassified, scores: RetrievalScores, judged: _Judged) -> tuple[SourceDetail, ...]:
-    """Relevance is the mean of recall and precision, quality that of the sources, for each alike (R-061).
-
-    What a judge says of a single source takes their place there, and the detail says who said it (C-08).
-    """
+    """For each source: the mean of recall and precision, and the batch's quality (R-061), or its own scores (C-08)."""
     relevance = round((scores.context_recall + scores.context_precision) / 2, 6)
-    details = []
-    for result, said in zip(batch.results, judged.sources, strict=True):
-        by_judge = said.relevance is not None or (said.quality is not None and not said.cts)
-        detail = SourceDetail(
+    return tuple(
+        SourceDetail(
             url=result.url,
             relevance_score=_either(said.relevance, relevance),
             quality_score=_either(said.quality, scores.source_quality),
             result_type=result.result_type,
             actionable_score=result.actionable_score,
-            score_source=judged.by if by_judge else None,
+            score_source=judged.by if said.is_judged else None,
             quality_source="cts" if said.cts else None,
         )
-        details.append(detail)
-    return tuple(details)
+        for result, said in zip(batch.results, judged.sources, strict=True)
+    )
 
 
 def _either(own: float | None, of_all: float) -> float:
@@ -288,24 +262,23 @@ def _either(own: float | None, of_all: float) -> float:
 
 
 def _same(url: str) -> str:
-    """Under which two spellings of an address are one source."""
+    """One form for all spellings of an address."""
     return canonical_url(url) or url
 
 
 def _fallback(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> JudgeScores:
-    """What is asked for, facet by facet, held against what the results hold.
+    """Compares the facets of the query with the results.
 
-    Recall: the share of the facets that some result meets. Precision: the share of results that answer, which no
-    listing does: it leads to answers. Quality: mean trust score over 100 where it is known, else the configured value.
+    Recall: the share of the facets that a result meets. Precision: the share of results that answer; no listing does.
+    Quality: the mean trust score over 100; the configured value for a result without one.
     """
-    section, reader = rules.retrievalEvaluation, rules.reader
+    section, reader, contents = rules.retrievalEvaluation, rules.reader, batch.retrieved_content
     facets = reader.read(batch.query)
-    contents = batch.retrieved_content
     scores: list[list[float]] = []
     items: list[list[float]] = []
     for content, result in zip(contents, batch.results, strict=False):
         if result.actionable_score == 0.0:
-            continue  # an error page, a wall: its words answer nothing
+            continue  # an error page or a wall
         is_listing = result.result_type is ResultType.AGGREGATOR
         seen = reader.see(content.title, content.content, result.evidence, is_listing=is_listing)
         scores.append([met(facet, seen) for facet in facets])
@@ -314,13 +287,11 @@ def _fallback(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> JudgeS
     best = [max(of_results) for of_results in zip(*scores, strict=True)] or [0.0] * len(facets)
     weighed = with_missing_weighed(facets, scores) if scores else facets
     relevant = sum(answers(weighed, found, section.coverageThreshold) for found in items)
-    count = len(contents)
+    unknown = section.unknownSourceQuality
+    quality = sum(unknown if content.cts_score is None else content.cts_score / 100 for content in contents)
+    count = max(1, len(contents))
     return JudgeScores(
         context_recall=round(share_of(facets, best), 4),
-        context_precision=round(relevant / count, 4) if count else 0.0,
-        source_quality=round(sum(_quality(content, section) for content in contents) / count, 4) if count else 0.0,
+        context_precision=round(relevant / count, 4),
+        source_quality=round(quality / count, 4),
     )
-
-
-def _quality(content: RetrievedContent, section: RetrievalEvaluationSection) -> float:
-    return section.unknownSourceQuality if content.cts_score is None else content.cts_score / 100

@@ -1,9 +1,8 @@
 """Is the research goal met, or is another query needed?
 
-In: a batch of results with its goal and required fields. Out: ``SearchEvaluated``. A rubric is computed for every
-batch; a judge is shown it with the results, gives a score and says what is missing. Recommendation and ``satisfied``
-follow from score, gaps and missing fields here, whatever the judge recommends. Where it fails, the rubric's score
-stands.
+In: a batch of results with its goal and required fields. Out: ``SearchEvaluated``. The judge sees the rubric and the
+results, gives a score and says what is missing; if it fails, the rubric's score is used. Recommendation and
+``satisfied`` follow from score, gaps and missing fields, whatever the judge recommends.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from functools import cached_property
 
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
-from handlers.listings.page_text import page_of, with_page
+from handlers.listings.page_shape import page_of, with_page
 from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts, cleaned, render
+from handlers.prompts.template import Prompts, render
+from handlers.prompts.untrusted import Block, cleaned
 from handlers.relevance.sections import RelevanceGateSection
-from handlers.results.distinct import distinct_results
+from handlers.results.batch import distinct_results
 from handlers.retrieval.facets import QueryReader
-from handlers.retrieval.search_reply import REPLY_SCHEMA, SearchReply, read_search_reply
-from handlers.retrieval.search_rubric import Assessment, assess
-from handlers.retrieval.search_wording import gaps_of, refinements_of
+from handlers.retrieval.replies import SEARCH_SCHEMA, SearchReply, read_search_reply
+from handlers.retrieval.search_rubric import Assessment, assess, gaps_of, refinements_of
 from handlers.retrieval.sections import Bands, SearchEvaluationSection
 from handlers.text.patterns import Patterns
 from schemas.llm import LlmCall
@@ -51,7 +50,7 @@ class EvaluateSearchRules(Rules):
     def reader(self) -> QueryReader:
         """Reads goals and results under these rules; its word lists are compiled once."""
         gate = self.relevance_gate
-        return QueryReader(self.patterns, self.search_evaluation.goal_words, gate.plain_words, gate.same_words)
+        return QueryReader(self.patterns, self.search_evaluation.goal_words, gate.plain_words, gate.synonyms)
 
     @cached_property
     def refusals(self) -> Refusals:
@@ -68,25 +67,33 @@ class _Opinion:
     refinements: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Assessed:
+    """A batch with its distinct results, their rubric, and what follows from it without a judge."""
+
+    batch: RetrievalBatch
+    found: Assessment
+    own: _Opinion
+
+
 def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcome | Ask:
-    """Asks a judge how good the results are; no results are 0 and worth no call (R-103).
+    """Asks a judge how good the results are; without results the score is 0 (R-103).
 
     The judge sees the goal, the required fields, the distinct results and the rubric, in this order (R-082, R-102).
-    Results that are no content, such as "not found", are left out.
     """
-    batch = _read(batch, rules)
-    found = assess(batch, rules.search_evaluation, rules.reader)
-    own = _opinion_of(found, rules.search_evaluation)
+    assessed = _assess(batch, rules)
+    batch, found, own = assessed.batch, assessed.found, assessed.own
     if not batch.retrieved_content:
-        return _verdict(batch, rules, found, own, SearchScoreSource.RUBRIC, SearchOutcome.NO_RESULTS)
+        return _verdict(assessed, rules, SearchOutcome.NO_RESULTS)
     template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
+    results = _results(batch, rules.search_evaluation)
     messages = render(
         template,
-        {"rubric": json.dumps(found.rubric.to_wire())},
+        {"rubric": json.dumps(found.rubric.to_wire()), "shown": f"{len(results)} of {len(batch.retrieved_content)}"},
         {
             "goal": (batch.goal or "").strip() or batch.query,
             "required_fields": "\n".join(batch.required_fields or ()) or "(none)",
-            "results_summary": _summary(batch, rules.search_evaluation),
+            "results_summary": results,
             "fields_missing": "\n".join(found.missing) or "(none)",
             "fields_unchecked": "\n".join(found.unchecked) or "(none)",
         },
@@ -100,30 +107,28 @@ def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcom
         ),
     }
     return Ask(
-        AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA)
+        AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=SEARCH_SCHEMA),
+        assessed,
     )
 
 
 def read_search(
-    batch: RetrievalBatch, replies: tuple[ModelReply | ModelFailed | ModelUnavailable, ...], rules: EvaluateSearchRules
+    batch: RetrievalBatch,
+    replies: tuple[ModelReply | ModelFailed | ModelUnavailable, ...],
+    rules: EvaluateSearchRules,
+    assessed: _Assessed | None = None,
 ) -> Outcome:
     """Goes on with what the judge said. An outage decides nothing; a failed or malformed answer leaves the rubric."""
     reply = replies[-1]
     if isinstance(reply, ModelUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
-    section = rules.search_evaluation
-    batch = _read(batch, rules)
-    found = assess(batch, section, rules.reader)
-    own = _opinion_of(found, section)
-    rubric, model = SearchScoreSource.RUBRIC, SearchScoreSource.MODEL
+    assessed = assessed or _assess(batch, rules)
     if isinstance(reply, ModelFailed):
-        return _verdict(batch, rules, found, own, rubric, SearchOutcome.FAILED, reply.call)
+        return _verdict(assessed, rules, SearchOutcome.FAILED, reply.call)
     said = read_search_reply(reply.text)
     if said is None:
-        return _verdict(batch, rules, found, own, rubric, SearchOutcome.MALFORMED, reply.call)
-    # The offline judge's opinion is the rubric's, and is called so.
-    source = model if reply.call.judged_by == "model" else rubric
-    return _verdict(batch, rules, found, _listen(said, section), source, SearchOutcome.JUDGED, reply.call)
+        return _verdict(assessed, rules, SearchOutcome.MALFORMED, reply.call)
+    return _verdict(assessed, rules, SearchOutcome.JUDGED, reply.call, _listen(said, rules.search_evaluation))
 
 
 def recommend(score: float, gaps: str, missing: tuple[str, ...], bands: Bands) -> Recommendation:
@@ -137,34 +142,33 @@ def recommend(score: float, gaps: str, missing: tuple[str, ...], bands: Bands) -
 
 
 def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
-    """The batch with results of one canonical address merged, each with the text of its page where that says more.
-
-    Results that are no content are left out.
-    """
+    """The batch with distinct results, each with the longer text of its page, without those that have no content."""
     section, patterns = rules.search_evaluation, rules.reader.patterns
     most = section.max_text_characters
     read = []
     for result in distinct_results(batch.retrieved_content):
-        page = page_of(
-            result.html, "", patterns, rules.page_reading, max_html=section.max_html_characters, max_text=most
-        )
+        page = page_of(result.html, patterns, rules.page_reading, max_html=section.max_html_characters, max_text=most)
         found = with_page(result, page, most)
-        if rules.refusals.why_no_content((found.title or "",), found.content, found.url) is None:
+        if rules.refusals.why_no_content((found.title or "",), found.content) is None:
             read.append(found)
     return batch.model_copy(update={"retrieved_content": tuple(read)})
 
 
-def _opinion_of(found: Assessment, section: SearchEvaluationSection) -> _Opinion:
-    return _Opinion(found.rubric.total, gaps_of(found, section), refinements_of(found, section))
+def _assess(batch: RetrievalBatch, rules: EvaluateSearchRules) -> _Assessed:
+    batch, section = _read(batch, rules), rules.search_evaluation
+    found = assess(batch, section, rules.reader)
+    return _Assessed(
+        batch, found, _Opinion(found.rubric.total, gaps_of(found, section), refinements_of(found, section))
+    )
 
 
 def _missing(found: Assessment, source: SearchScoreSource) -> tuple[str, ...]:
-    """Required fields that nobody has seen: without a model also those that can't be checked (C-14)."""
+    """Required fields that no result has; without a model also those that can't be checked (C-14)."""
     return found.missing if source is SearchScoreSource.MODEL else (*found.missing, *found.unchecked)
 
 
 def _listen(said: SearchReply, section: SearchEvaluationSection) -> _Opinion:
-    """What the judge said, as text that can travel: no unseen characters, nothing twice, nothing without end."""
+    """What the judge said, in bounded texts without unseen characters or repetitions."""
     gaps = cleaned(said.gaps, section.max_gaps_characters)
     if gaps.lower().strip(" .!-\"'") in section.no_gaps:
         gaps = ""
@@ -174,17 +178,18 @@ def _listen(said: SearchReply, section: SearchEvaluationSection) -> _Opinion:
 
 
 def _verdict(
-    batch: RetrievalBatch,
+    assessed: _Assessed,
     rules: EvaluateSearchRules,
-    found: Assessment,
-    opinion: _Opinion,
-    source: SearchScoreSource,
     outcome: SearchOutcome,
     call: LlmCall | None = None,
+    said: _Opinion | None = None,
 ) -> Emit:
-    """The event. Where the search goes on and the judge left a field empty, the rubric says what it knows."""
-    section = rules.search_evaluation
-    recommendation = recommend(opinion.score, opinion.gaps, _missing(found, source), section.bands)
+    """The event. Where the search goes on and the judge left a field empty, the rubric fills it."""
+    batch, found, own = assessed.batch, assessed.found, assessed.own
+    is_by_model = said is not None and call is not None and call.judged_by == "model"
+    source = SearchScoreSource.MODEL if is_by_model else SearchScoreSource.RUBRIC
+    opinion = said or own
+    recommendation = recommend(opinion.score, opinion.gaps, _missing(found, source), rules.search_evaluation.bands)
     done = recommendation is Recommendation.STOP
     evaluated = SearchEvaluated(
         batch_id=batch.batch_id,
@@ -194,9 +199,9 @@ def _verdict(
         request_id=batch.request_id,
         satisfied=done,
         quality_score=opinion.score,
-        gaps="" if done else opinion.gaps or gaps_of(found, section),
+        gaps="" if done else opinion.gaps or own.gaps,
         recommendation=recommendation,
-        suggested_refinements=() if done else opinion.refinements or refinements_of(found, section),
+        suggested_refinements=() if done else opinion.refinements or own.refinements,
         rubric=found.rubric,
         missing_fields=found.missing,
         unchecked_fields=found.unchecked,
@@ -208,14 +213,17 @@ def _verdict(
     return Emit((evaluated,))
 
 
-def _summary(batch: RetrievalBatch, section: SearchEvaluationSection) -> str:
-    """The results, numbered: title, address, beginning of the text."""
-    lines = []
-    for number, content in enumerate(batch.retrieved_content[: section.max_results], 1):
-        text = " ".join(content.content[: 4 * section.max_snippet_characters].split())[: section.max_snippet_characters]
-        title = " ".join((content.title or "").split())[: section.max_snippet_characters]
-        url = " ".join(content.url[: section.max_snippet_characters].split())
-        lines.append(f"{number}. {title}\n   {url}\n   {text}")
-    if (more := len(batch.retrieved_content) - section.max_results) > 0:
-        lines.append(f"({more} more results)")
-    return "\n".join(lines)
+def _results(batch: RetrievalBatch, section: SearchEvaluationSection) -> list[Block]:
+    """The results as blocks: title, address, beginning of the text."""
+    longest = section.max_snippet_characters
+    return [
+        Block(
+            f"result {number}",
+            {
+                "title": " ".join((content.title or "").split())[:longest],
+                "url": " ".join(content.url[:longest].split()),
+                "text": " ".join(content.content[: 4 * longest].split())[:longest],
+            },
+        )
+        for number, content in enumerate(batch.retrieved_content[: section.max_results], 1)
+    ]

@@ -19,8 +19,8 @@ from handlers.html.links import canonical_url, host_of, registrable_domain
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection
 from handlers.listings.listing import ItemLink, Listing, ListingSection, follow_listing
-from handlers.relevance.fetched import to_be_judged, without_source
-from handlers.results.extraction import ExtractionSection
+from handlers.relevance.progress import to_be_judged, without_source
+from handlers.results.batch import ExtractionSection
 from handlers.text.patterns import Patterns
 from schemas.event import Event, derive_id
 from schemas.extraction import (

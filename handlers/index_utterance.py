@@ -1,7 +1,7 @@
-"""Keeps an utterance where claims are compared with it: the collection that ``vector_search_utterances`` searches.
+"""Indexes an utterance in the collection that ``vector_search_utterances`` searches, to compare claims with it.
 
-In: ``UtteranceRecorded``. It asks for the utterance's one point to be in the collection; out: ``UtteranceIndexed``. The
-same utterance twice changes nothing; another text under the same id takes the place of the first.
+In: ``UtteranceRecorded``. It asks for the utterance's one point. Out: ``UtteranceIndexed``. The same utterance twice
+changes nothing; another text under the same id replaces the first.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def index_utterance(utterance: UtteranceRecorded, rules: IndexUtteranceRules) ->
 def read_utterance(
     utterance: UtteranceRecorded, replies: tuple[IndexReply | IndexUnavailable, ...], rules: IndexUtteranceRules
 ) -> Outcome:
-    """Goes on with what the index did; where it could not, the utterance is tried again and nothing is lost."""
+    """Continues with the reply of the index; where it was not available, the utterance is retried."""
     reply = replies[-1]
     if isinstance(reply, IndexUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)

@@ -1,9 +1,8 @@
 """Is a source relevant to this very query? Only then is it read (R-110, R-111).
 
-In: ``RelevanceRequested``. Out: ``RelevanceJudged``, ``SnippetExtracted`` where the source is relevant, and where the
-source is one of a request the next one's ``ExtractionNeeded`` or ``SnippetsCompleted``. A judge sees title and summary
-and answers one word; whatever is not exactly that word keeps the source out, under a name of its own, so that judgments
-that failed can be told from opinions and be asked for again.
+In: ``RelevanceRequested``. Out: ``RelevanceJudged``, ``SnippetExtracted`` of a relevant source, and for a source of a
+request the ``ExtractionNeeded`` of the next one or ``SnippetsCompleted``. A judge sees title and summary and answers a
+word. Any other answer keeps the source out, with an outcome of its own, so that failed judgments can be repeated.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from functools import cached_property
 
 from handlers.html.reading import PageReadingSection
 from handlers.html.snippet import SourcePage, begin, extract_snippet
-from handlers.offline.judge_relevance import UNDECIDED
+from handlers.offline.judges import UNDECIDED
 from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts, cleaned, render
-from handlers.relevance.passages import Passage, Passages
+from handlers.prompts.template import Prompts, render
+from handlers.prompts.untrusted import cleaned
 from handlers.relevance.progress import go_on, settled
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.text.patterns import Patterns, joined_words
@@ -38,8 +37,12 @@ from schemas.rules import Rules
 TASK = "judge_relevance"
 _AROUND = " \t\r\n\"'`*_#>“”‘’«»「」『』()[]"
 _END = ".!。！,;:"
-_NO_WORD = (CallOutcome.TRUNCATED, CallOutcome.EMPTY)
-"""Calls that brought a reply, only none of the two words."""
+_FAILED = {
+    CallOutcome.TIMEOUT: RelevanceOutcome.TIMEOUT,
+    CallOutcome.TRUNCATED: RelevanceOutcome.UNPARSED,
+    CallOutcome.EMPTY: RelevanceOutcome.UNPARSED,
+}
+"""What a failed call means; any other one is an error."""
 
 
 class JudgeRelevanceRules(Rules):
@@ -56,17 +59,12 @@ class JudgeRelevanceRules(Rules):
         """Words of a query that say nothing of its subject, in all languages."""
         return joined_words(self.patterns, "stop_words")
 
-    @cached_property
-    def read_before(self) -> Passages:
-        """What sources said that were read already."""
-        return Passages(self.relevance_gate.remembered)
-
 
 def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> Outcome | Ask:
-    """Asks a judge for one word on title and summary; where there is neither, none is asked (R-116, R-118, R-133).
+    """Asks a judge for one word on title and summary, if there is one of the two (R-116, R-118, R-133).
 
-    The address and a hash of the content are part of the question, so that an answer that was kept for one source and
-    state of it is never taken for another's (R-131).
+    The question contains the address and a hash of the content: a cached answer is only used for the same source in the
+    same state (R-131).
     """
     gate = rules.relevance_gate
     page = _page(source, rules)
@@ -74,7 +72,7 @@ def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> O
     title = cleaned(seen.title, gate.max_title_characters)
     summary = cleaned(seen.summary, gate.max_summary_characters)
     if not source.query.strip() or not (title or summary):
-        return _verdict(source, page, rules, RelevanceOutcome.NO_EVIDENCE)
+        return _verdict(source, rules, RelevanceOutcome.NO_EVIDENCE)
     template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
     parts = render(
         template,
@@ -88,7 +86,7 @@ def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> O
         "summary": summary,
         "ignored": sorted(word for word in rules.stop_words if word in query),
         "plain_words": gate.plain_words,
-        "same_words": gate.same_words,
+        "same_words": gate.synonyms,
         "least_coverage": gate.least_coverage,
         "most_irrelevant_coverage": gate.most_irrelevant_coverage,
     }
@@ -105,12 +103,13 @@ def read_relevance(
     reply = replies[-1]
     if isinstance(reply, ModelUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
-    page = _page(source, rules)
     if isinstance(reply, ModelFailed):
-        return _verdict(source, page, rules, _failed(reply.call.outcome), reply.call, reply.detail)
+        return _verdict(
+            source, rules, _FAILED.get(reply.call.outcome, RelevanceOutcome.ERROR), reply.call, reply.detail
+        )
     abstains = reply.call.judged_by == "offline" and reply.text == UNDECIDED
     outcome = RelevanceOutcome.UNDECIDED if abstains else read_word(reply.text)
-    return _verdict(source, page, rules, outcome, reply.call)
+    return _verdict(source, rules, outcome, reply.call)
 
 
 def read_word(text: str) -> RelevanceOutcome:
@@ -125,24 +124,18 @@ def read_word(text: str) -> RelevanceOutcome:
     return RelevanceOutcome.UNPARSED
 
 
-def _failed(call: CallOutcome) -> RelevanceOutcome:
-    if call is CallOutcome.TIMEOUT:
-        return RelevanceOutcome.TIMEOUT
-    return RelevanceOutcome.UNPARSED if call in _NO_WORD else RelevanceOutcome.ERROR
-
-
 def _page(source: RelevanceRequested, rules: JudgeRelevanceRules) -> SourcePage:
     return SourcePage(source.html, source.content, source.title, rules.page_reading)
 
 
 def _verdict(
     source: RelevanceRequested,
-    page: SourcePage,
     rules: JudgeRelevanceRules,
     outcome: RelevanceOutcome,
     call: LlmCall | None = None,
     detail: str | None = None,
 ) -> Emit:
+    page = _page(source, rules)
     relevant = outcome is RelevanceOutcome.RELEVANT
     judged = RelevanceJudged(
         request_id=source.request_id,
@@ -156,37 +149,27 @@ def _verdict(
         config_version=rules.config_version,
     )
     events: list[Event] = [judged]
-    found = _read(source, page, rules) if relevant else None
-    if found is not None:
+    said = {}
+    if relevant:
+        found = _read(source, page, rules)
+        said = {"title": found.title, "snippet": found.snippet, "failure": found.failure}
         events.append(found)
     if source.sources:
-        sources = settled(
-            source.sources,
-            source.url,
-            SourceOutcome(outcome),
-            found.title if found else "",
-            found.snippet if found else None,
-            found.failure if found else None,
-        )
+        sources = settled(source.sources, source.url, SourceOutcome(outcome), **said)
         events.append(go_on(source.request_id, source.query, sources, rules.config_version))
     return Emit(tuple(events))
 
 
 def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRules) -> SnippetExtracted:
     gate = rules.relevance_gate
-    content_hash = _content_hash(source)
-    place = (source.url, source.title, content_hash)
-    if (passage := rules.read_before.get(place)) is None:
-        seen, text = begin(page, gate.snippet), extract_snippet(page, gate.snippet)
-        passage = Passage(cleaned(seen.title, gate.max_title_characters), cleaned(text, gate.snippet.max_characters))
-        rules.read_before.keep(place, passage)
+    text = cleaned(extract_snippet(page, gate.snippet), gate.snippet.max_characters)
     return SnippetExtracted(
         request_id=source.request_id,
         url=source.url,
-        title=passage.title,
-        snippet=passage.text or None,
-        failure=None if passage.text else SnippetFailure.NO_MEANINGFUL_CONTENT,
-        content_hash=content_hash,
+        title=cleaned(begin(page, gate.snippet).title, gate.max_title_characters),
+        snippet=text or None,
+        failure=None if text else SnippetFailure.NO_MEANINGFUL_CONTENT,
+        content_hash=_content_hash(source),
         config_version=rules.config_version,
     )
 

@@ -1,41 +1,40 @@
-"""Which results answer a query best, why, and what may a model read of them?
+"""Ranks results by how well they answer a query, with reasons, and puts together what a model may read of them.
 
-In: ``RankingRequested``. Candidates come along, or the index is asked for them; then words, a judge, trees and
-diversity decide one after another, each of which may be switched off. Out: ``RankingCompleted``, with results, what
-every stage did, whether nothing is relevant, and a context of passages under trust labels. A result's score is its
-relevance. No judge sees trust (C-39): it decides between results of like relevance, and trees may weigh it.
+In: ``RankingRequested``. Candidates come along, or the index is searched; then words, a judge, trees and diversity
+decide one after another, each of which may be switched off. Out: ``RankingCompleted``, with results, a note of every
+stage, whether nothing is relevant, and a context of passages under trust labels. No judge sees trust (C-39).
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from handlers.indexing.rules import TieredIndexingSection, TrustLabelsSection
-from handlers.indexing.sources import (
+from handlers.indexing.config import (
     SourceRulesSection,
     SourcesSection,
     SourceTiersSection,
+    TieredIndexingSection,
+    TrustLabelsSection,
     source_at,
     source_rules_of,
 )
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
-from handlers.ranking.candidate import Candidate
-from handlers.ranking.filters import BadFilter, fits, read_filters
+from handlers.ranking.candidates import Candidate, merge_hits, take_given
+from handlers.ranking.config import RankingSection
+from handlers.ranking.filters import BadFilter, fits, read_filters, search_for
 from handlers.ranking.judge import TASK, ask_judge
-from handlers.ranking.manifest import VERSION_PHASE_C
-from handlers.ranking.retrieval import merge_hits, search_for, take_given
-from handlers.ranking.sections import RankingSection
-from handlers.ranking.trees import RankingModel
-from handlers.ranking.underway import Begun, Underway
+from handlers.ranking.model import VERSION_PHASE_C, RankingModel
 from handlers.reasoning.context import context_of, language_of, order_sources, source_blocks
 from handlers.reasoning.sections import ReasoningSection
 from handlers.text.dates import MomentReader
 from handlers.text.patterns import Patterns, compile_details, joined_words
 from handlers.text.tokens import fold
-from handlers.trust.labels import Thresholds, TrustJudgment, label_for
-from handlers.trust.tiers import SourceRules
+from handlers.trust.labels import label_for
+from handlers.trust.sources import SourceRules
 from schemas.needs import Ask
 from schemas.outcome import Emit, Outcome, Retry, RetryReason, Steps
 from schemas.queries import RankingRequested
@@ -66,22 +65,12 @@ class RankResultsRules(Rules):
 
     @cached_property
     def stop_words(self) -> frozenset[str]:
-        """Words of a query that say nothing of its subject, in all languages."""
+        """Words without meaning for the subject of a query, in all languages."""
         return joined_words(self.patterns, "stop_words") | joined_words(self.patterns, "question_fillers")
 
     @cached_property
-    def labels(self) -> Thresholds:
-        """Scores from which labels hold, and the best label by source tier."""
-        return self.trust_labels.thresholds
-
-    @cached_property
-    def tiers(self) -> Thresholds:
-        """Scores from which index tiers hold, for filters on candidates that come along."""
-        return self.tiered_indexing.thresholds
-
-    @cached_property
     def compiled_sources(self) -> SourceRules:
-        """Lists, kinds and suffixes of sources, for the labels of candidates without a score."""
+        """The sources, for the labels of candidates without a score."""
         return source_rules_of(self.sources, self.source_tiers, self.source_rules)
 
     @cached_property
@@ -89,17 +78,21 @@ class RankResultsRules(Rules):
         """Reads the dates of candidates that come along."""
         return MomentReader(compile_details(tuple(self.patterns.values())))
 
-    @cached_property
-    def underway(self) -> Underway:
-        """Queries that wait for a judge."""
-        return Underway()
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A query before the judge is asked: the note of the retrieval, and the candidates with their words and vectors."""
+
+    request: RankingRequested
+    retrieved: StageNote
+    weighed: Weighed
 
 
 def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome | Ask | Steps:
-    """Asks the index for candidates; where some came along, goes on with those that fit the filters (R-230, R-232).
+    """Searches the index; candidates that came along are filtered instead (R-230, R-232).
 
-    Filters that can't be meant, and a query without a word, are told in the note on the retrieval, with no results:
-    who asked waits for an answer, and would not see a dead letter.
+    Bad filters and a query without a word give no results and a note on the retrieval: the caller waits for an answer
+    and would not see a dead letter.
     """
     if request.candidates is None and fold(request.query):
         search = search_for(request, rules.ranking.retrieval)
@@ -109,12 +102,9 @@ def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome 
 
 
 def read_ranking(
-    request: RankingRequested, replies: tuple[Reply, ...], rules: RankResultsRules
+    request: RankingRequested, replies: tuple[Reply, ...], rules: RankResultsRules, begun: Begun | None = None
 ) -> Outcome | Ask | Steps:
-    """Goes on with what the index found, and then with what the judge said.
-
-    Who can't be asked now is asked again later; a judge's answer that failed is noted, and the order before it stands.
-    """
+    """Continues with the points of the index, and then with the judge's reply, which may have failed."""
     last = replies[-1]
     if isinstance(last, VectorsUnavailable):
         return Retry(RetryReason.UNAVAILABLE, last.detail)
@@ -122,27 +112,25 @@ def read_ranking(
         return Retry(RetryReason.UNAVAILABLE, last.detail, last.after_seconds)
     reply = last if isinstance(last, ModelReply | ModelFailed) else None
     found = next((reply for reply in replies if isinstance(reply, VectorsReply)), None)
-    begun = rules.underway.take(request, found) or _begin(request, found, rules)
-    return _go_on(begun, reply, rules)
+    return _go_on(begun or _begin(request, found, rules), reply, rules)
 
 
 def _begin(request: RankingRequested, found: VectorsReply | None, rules: RankResultsRules) -> Begun:
-    # What counts words takes half a second to load, which no other handler's process should have to wait for.
+    # The dictionary of the tokenizer takes half a second to load: not for the processes of other handlers.
     from handlers.ranking.stages import weigh
 
     candidates, outcome, because = _candidates(request, found, rules)
     limit = request.limit or rules.ranking.limit
     weighed = weigh(request.query, candidates, request.requested_at, rules.ranking, rules.stop_words, limit)
-    return Begun(request, found, _note(StageName.RETRIEVAL, outcome, because), weighed)
+    return Begun(request, _note(StageName.RETRIEVAL, outcome, because), weighed)
 
 
 def _candidates(
     request: RankingRequested, found: VectorsReply | None, rules: RankResultsRules
 ) -> tuple[tuple[Candidate, ...], StageOutcome, str]:
-    """What is to be ranked, and what the retrieval did; the filters hold for candidates that came along too."""
+    """The candidates, and the outcome of the retrieval with its reason."""
     section = rules.ranking.retrieval
     if not fold(request.query):
-        # Signs alone are like nothing, and so are all documents equally like them: their order would be chance.
         return (), StageOutcome.FAILED, "the query has no words"
     if found is not None:
         merged = merge_hits(found.hits, section)
@@ -150,12 +138,12 @@ def _candidates(
     filters = read_filters(request.filters)
     if isinstance(filters, BadFilter):
         return (), StageOutcome.FAILED, filters.detail
-    from handlers.ranking.intent import read_query
+    from handlers.ranking.query import read_query
 
     words = read_query(request.query, rules.ranking.intent, rules.stop_words).keywords
-    came = request.candidates or ()
+    came, tiers = request.candidates or (), rules.tiered_indexing.thresholds
     given = take_given(came, section, words, rules.reasoning.max_characters, rules.moments)
-    fitting = tuple(candidate for candidate in given if fits(candidate, filters, rules.tiers))
+    fitting = tuple(candidate for candidate in given if fits(candidate, filters, tiers))
     because = f"{_many(len(came), 'candidate')} came along"
     if len(given) < len(came):
         because += f", of {_many(len(given), 'document')}"
@@ -175,19 +163,14 @@ def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResu
     if reply is not None:
         standing = stages.after_judge(standing, reply, section.model_ranking)
     elif not section.model_ranking.enabled:
-        standing = stages.skip_judge(standing, StageOutcome.OFF, "model_ranking.enabled is false")
+        standing = standing.noted(StageName.RANKING, StageOutcome.OFF, "model_ranking.enabled is false")
     elif (sure := stages.sure_without_judge(weighed, section, model)) is not None:
-        standing = stages.skip_judge(
-            standing, StageOutcome.SKIPPED, f"the trees are sure without it, their confidence is {sure:.3g}"
-        )
+        because = f"the trees are sure without it, their confidence is {sure:.3g}"
+        standing = standing.noted(StageName.RANKING, StageOutcome.SKIPPED, because)
     else:
-        rules.underway.keep(begun)
         shown = [weighed.candidates[place] for place in standing.order[: section.model_ranking.candidates]]
-        return Ask(
-            ask_judge(
-                shown, weighed.query, rules.prompts[TASK], rules.model_tasks[TASK], section.model_ranking, section.bm25
-            )
-        )
+        prompt, task = rules.prompts[TASK], rules.model_tasks[TASK]
+        return Ask(ask_judge(shown, weighed.query, prompt, task, section.model_ranking, section.bm25), begun)
     standing = stages.after_trees(weighed, standing, section.trees, model)
     standing = stages.after_trust(weighed, standing, section.trust)
     standing = stages.after_diversity(weighed, standing, section, begun.request.limit or section.limit)
@@ -203,7 +186,7 @@ def _note(stage: StageName, outcome: StageOutcome, because: str) -> StageNote:
 
 
 def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Steps:
-    """The event; other work gets a turn between the sources of its context."""
+    """The event; yields to other work between the sources of its context."""
     from handlers.ranking import stages
 
     request, weighed = begun.request, begun.weighed
@@ -231,7 +214,7 @@ def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Ste
 def _context(
     query: str, results: tuple[RankedResult, ...], section: ReasoningSection
 ) -> Generator[None, None, tuple[str, StageNote]]:
-    """What a model may read of the results: passages under labels, the most trusted first (R-253, R-255)."""
+    """The passages for a model, under labels, the most trusted first (R-253, R-255)."""
     if not section.enabled:
         return "", _note(StageName.REASONING, StageOutcome.OFF, "reasoning.enabled is false")
     if not results:
@@ -249,18 +232,23 @@ def _context(
 
 
 def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsRules) -> RankedResult:
-    from handlers.ranking.explain import explain
+    from handlers.ranking.stages import explain
 
     place = standing.order[rank - 1]
     candidate = weighed.candidates[place]
-    judgment = _label(candidate, rules)
-    label = ReasoningMetadata(trust_label=judgment.label, label_source=judgment.label_source)
+    # Where the source tier is not known, it is looked up by the host (C-36, C-41).
+    tier: int | None = candidate.trust.source_tier if candidate.trust is not None else None
+    if tier is None:
+        tier = source_at(candidate.url, None, candidate.site_name or "", rules.compiled_sources).tier
+    judgment = label_for(candidate.cts_score, tier, rules.trust_labels.thresholds)
+    scores = {stage: scores[place] for stage, scores in standing.stage_scores.items()}
+    features = None if standing.features is None else standing.features[place].tolist()
     return RankedResult(
         rank=rank,
         url=candidate.url,
         title=candidate.title,
         score=round(standing.relevance[place], 6),
-        stage_scores={stage: _rounded(scores[place]) for stage, scores in standing.stage_scores.items()},
+        stage_scores={stage: None if score is None else round(score, 6) for stage, score in scores.items()},
         because=explain(weighed, standing, place),
         passage=candidate.passage,
         date=candidate.date,
@@ -268,23 +256,6 @@ def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsR
         cts_score=candidate.cts_score,
         trust_features=candidate.trust,
         trust_label=judgment.label,
-        features=None if standing.features is None else _served(standing.features[place].tolist()),
-        reasoning_metadata=label,
+        features=features and tuple(None if math.isnan(value) else value for value in features),
+        reasoning_metadata=ReasoningMetadata(trust_label=judgment.label, label_source=judgment.label_source),
     )
-
-
-def _label(candidate: Candidate, rules: RankResultsRules) -> TrustJudgment:
-    """The label of the score and of the source's tier, which is known or looked up by the host (C-36, C-41)."""
-    tier: int | None = candidate.trust.source_tier if candidate.trust is not None else None
-    if tier is None:
-        tier = source_at(candidate.url, None, candidate.site_name or "", rules.compiled_sources).tier
-    return label_for(candidate.cts_score, tier, rules.labels)
-
-
-def _rounded(score: float | None) -> float | None:
-    return None if score is None else round(score, 6)
-
-
-def _served(row: list[float]) -> tuple[float | None, ...]:
-    """What the trees were shown of a candidate, to the last bit; JSON knows no NaN, there it is null."""
-    return tuple(None if value != value else value for value in row)

@@ -1,7 +1,7 @@
-"""Which approved sources may answer a query? Sends a request on its way through them.
+"""Which approved sources may answer a query? Starts a request that fetches and judges them one after the other.
 
-In: ``SnippetsRequested``. Out: ``ExtractionNeeded`` for the first source, which carries the others; each of them is
-fetched and judged by itself when its turn comes. Where nothing can be tried, ``SnippetsCompleted`` says at once why.
+In: ``SnippetsRequested``. Out: ``ExtractionNeeded`` for the first source, which carries the others. If no source can be
+tried, ``SnippetsCompleted`` says why.
 """
 
 from __future__ import annotations
@@ -28,11 +28,9 @@ class RequestSnippetsRules(Rules):
 def request_snippets(request: SnippetsRequested, rules: RequestSnippetsRules) -> Emit:
     """Sends the first source of a request to be fetched (R-135).
 
-    The query is ``context`` where there is one, else ``query`` (R-112). The sources are ``urls`` where they are given,
-    else those of ``domain``, else those of the domains whose name or title shares a word with the query: a page of
-    another field has nothing to say to it. No more than ``max_sources`` are tried; an address that may not
-    be visited is for the fetch to refuse, like a page that isn't there. A request that is too large for the events
-    that would carry it is completed like any other that can't be tried.
+    The query is ``context``, else ``query`` (R-112). The sources are ``urls``, else those of ``domain``, else those of
+    the domains whose name or title shares a word with the query; at most ``max_sources`` are tried. A request that is
+    too large for the events that would carry it is completed at once.
     """
     version = rules.config_version
     query = (request.context or "").strip() or (request.query or "").strip()

@@ -13,26 +13,27 @@ from typing import Self
 
 from pydantic import model_validator
 
-from handlers.html.content import PageReader
+from handlers.html.content import PageFacts, PageReader, clean
 from handlers.html.encoding import page_bytes, parse_bytes
 from handlers.html.extracted import ExtractedReader
-from handlers.html.facts import PageFacts, clean, facts_of
 from handlers.html.limits import admitted
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusal, Refusals
 from handlers.html.sniff import not_a_page
-from handlers.indexing.rules import TieredIndexingSection, TrustLabelsSection, TrustPointsSection
-from handlers.indexing.sources import (
+from handlers.indexing.config import (
     SourceRulesSection,
     SourcesSection,
     SourceTiersSection,
+    TieredIndexingSection,
+    TrustLabelsSection,
+    TrustPointsSection,
     source_at,
     source_rules_of,
 )
 from handlers.text.patterns import Patterns, compile_details
 from handlers.trust.labels import Thresholds, label_of, tier_of, without_score
 from handlers.trust.score import Component, Observations, ScorePoints, score_trust
-from handlers.trust.tiers import Source, SourceRules
+from handlers.trust.sources import Source, SourceRules
 from schemas.outcome import Dead, DeadReason, Emit, Outcome
 from schemas.pages import (
     MAX_PAGE_BYTES,
@@ -131,7 +132,7 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
     if isinstance(facts, Dead):
         return facts
     source = source_at(page.final_url or page.url, page.site_name, facts.site_name, rules.compiled.sources)
-    refusal = rules.compiled.refusals.why_no_content((facts.title,), facts.text, page.final_url or page.url)
+    refusal = rules.compiled.refusals.why_no_content((facts.title,), facts.text)
     if refusal is not None:
         return Emit((_scored(page, facts, source, _refused(refusal, source, rules.compiled), rules),))
     judge = _by_source if page.content is not None and page.quality_metadata is None else _by_score
@@ -152,10 +153,9 @@ def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
     if isinstance(utf8, str):
         return Dead(DeadReason.UNREADABLE_PAGE, utf8)
     compiled = rules.compiled
-    content = compiled.reader.read(
-        parse_bytes(replace(body, utf8=utf8)).tree, page.final_url or page.url, page.fetched_at
-    )
-    return facts_of(content, compiled.points.min_headings)
+    tree = parse_bytes(replace(body, utf8=utf8)).tree
+    facts = compiled.reader.read(tree, page.final_url or page.url, page.fetched_at)
+    return replace(facts, has_headings=(facts.headings_count or 0) >= compiled.points.min_headings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ provides it and calls the handler's ``read`` with all replies so far (``schemas.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -159,6 +159,13 @@ Need = FetchPages | IndexDocument | AskModel | SearchVectors
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """The handler needs something of the world before it can decide."""
+    """The handler needs something of the world before it can decide.
+
+    Attributes:
+        need: What it needs.
+        state: What it has computed so far. The shell passes it to the handler's ``read`` together with the reply. It
+            follows from the event, the rules and the replies, so ``read`` can compute it again where it has none.
+    """
 
     need: Need
+    state: Any = field(default=None, compare=False, repr=False)

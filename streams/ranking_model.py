@@ -10,8 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from handlers.ranking.manifest import Manifest
-from handlers.ranking.trees import ModelMismatchError, RankingModel
+from handlers.ranking.model import Manifest, ModelMismatchError, RankingModel
 from streams.settings_error import SettingsError
 
 SHIPPED = "shipped"

@@ -20,26 +20,28 @@ from pydantic_settings import SettingsError as UnreadableVariableError
 from handlers.claims.sections import ClaimsSection, ModelSection, ThresholdSection, ToolsSection
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection
-from handlers.indexing.rules import (
+from handlers.indexing.config import (
     IndexPointsSection,
+    SourceRulesSection,
+    SourcesSection,
+    SourceTiersSection,
     TieredIndexingSection,
     TrustLabelsSection,
     TrustPointsSection,
 )
-from handlers.indexing.sources import SourceRulesSection, SourcesSection, SourceTiersSection
 from handlers.listings.listing import ListingSection
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
-from handlers.ranking.sections import RankingSection
-from handlers.ranking.trees import ModelMismatchError, RankingModel
+from handlers.ranking.config import RankingSection
+from handlers.ranking.model import ModelMismatchError, RankingModel
 from handlers.reasoning.sections import ReasoningSection
 from handlers.relevance.sections import Domains, RelevanceGateSection
-from handlers.results.extraction import ExtractionSection
+from handlers.results.batch import ExtractionSection
 from handlers.results.sections import ClassificationSection, RetrievalEvaluationSection
 from handlers.results.trained import ResultTrees
 from handlers.retrieval.sections import SearchEvaluationSection
 from handlers.text.patterns import Patterns
-from handlers.training.sections import TrainingSection
+from handlers.training.config import TrainingSection
 from schemas.rules import Rules, Section
 from streams.fetch.settings import FetchSettings
 from streams.index.settings import IndexSettings

@@ -39,6 +39,7 @@ from schemas.relevance import (
     SnippetsRequested,
 )
 from schemas.replays import ReplayPlan
+from schemas.replies import Reply
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
 from schemas.rules import Rules
 from schemas.search import SearchEvaluated
@@ -119,7 +120,8 @@ class Handler:
     Attributes:
         name: The verb; file, test, docs page, consumer group and metric label share it.
         fn: Decides on an event, or asks for something of the world.
-        read: Goes on with the replies so far; None where ``fn`` never asks.
+        read: Goes on with the event, the replies so far, the rules and, if its ask carries one, the state; None where
+            ``fn`` never asks.
         consumes: The topic it reads.
         emits: The topics it may write; writing another is a bug.
         rules: The configuration its decisions depend on.
@@ -143,7 +145,7 @@ class Handler:
     rules: type[Rules]
     lane: Lane
     slo_seconds: float
-    read: Callable[[Any, Any, Any], Outcome | Ask | Steps] | None = None
+    read: Callable[..., Outcome | Ask | Steps] | None = None
     concurrency: int = 1
     retry: InPlaceRetry | None = None
     retry_later: tuple[int, ...] = ()
@@ -157,6 +159,16 @@ class Handler:
         """Refuses a declaration that promises an order and gives it up."""
         if self.ordered_by_key and self.retry_later:
             raise ValueError(f"{self.name} is ordered by key, so its records can't be retried from another topic")
+
+    def resume(self, event: Event, replies: tuple[Reply, ...], rules: Any, state: Any) -> Outcome | Ask | Steps:
+        """What ``read`` answers to the replies so far, with the state of the ask that the last one answers.
+
+        Raises:
+            TypeError: The handler never asks.
+        """
+        if self.read is None:
+            raise TypeError(f"{self.name} asks for nothing")
+        return self.read(event, replies, rules) if state is None else self.read(event, replies, rules, state)
 
     @property
     def group(self) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from handlers.indexing.estimate import estimate_documents
 from schemas.needs import AskModel, Collection, FetchPages, IndexDocument, Need, SearchVectors
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
 from streams.clock import SystemClock
 from streams.fetch.worker import FetchWorker
+from streams.index.estimate import estimate_documents
 from streams.index.ports import StoreCounts
 from streams.index.worker import IndexWorker
 from streams.llm.observer import LlmObserver

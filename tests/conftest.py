@@ -1,7 +1,5 @@
 """Fixtures that every test may ask for: one Kafka a run, and names of its own for each test."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools
@@ -12,9 +10,10 @@ import signal
 import sys
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -23,6 +22,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from streams.kafka import opened
+from tests.command_line import Done, Ran
 from tests.kafka_server import shared_kafka
 
 
@@ -49,6 +49,18 @@ def topic_prefix(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
         # In a thread, for the test's own event loop may still be there.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(asyncio.run, _delete_topics(servers, prefix)).result()
+
+
+@pytest.fixture
+def ran(capsys: pytest.CaptureFixture[str]) -> Ran:
+    """Calls a command's function in this process."""
+
+    def call(command: Callable[..., int], *given: Any, **named: Any) -> Done:
+        capsys.readouterr()
+        status = command(*given, **named)
+        return Done(status, *capsys.readouterr())
+
+    return call
 
 
 @pytest.fixture(scope="session", autouse=True)

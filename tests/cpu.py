@@ -1,7 +1,5 @@
 """CPU time of work in this thread, for tests that compare a hostile input with a benign one or with a wide bound."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from time import thread_time
 

@@ -3,8 +3,6 @@
 ``ASSAY_KAFKA__BOOTSTRAP_SERVERS`` names a cluster. ``TEST_KAFKA=container`` asks for a container.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

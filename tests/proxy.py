@@ -1,7 +1,5 @@
 """A TCP proxy on the loopback that behaves like a bad network: it delays, resets, and lets connections go half open."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from types import TracebackType

@@ -4,19 +4,15 @@ They are written without the code that they check: in which order stages come, h
 numbers are those of trust is said here a second time. ``test_ranking_checks`` shows that each finds a seeded fault.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from schemas.ranking import RankedResult, RankingCompleted
-from tests.handlers.trust.forgeries import reads_as_label
+from tests.rendered import LABEL_LINE, blocks_of
 
 STAGES = ("retrieval", "bm25", "ranking", "trees", "mmr", "reasoning")
 SCORES = ("vector", "bm25", "fused", "ranking", "trees", "trust", "mmr")
-_LABEL_LINE = re.compile(r"^\[TRUST_TIER: (HIGH|MEDIUM|LOW)\] (?:來源：|Source: )\S", re.MULTILINE)
-_BEGIN = re.compile(r"^<<(?!end of )[^<>\n]* (\w+)>>$", re.MULTILINE)
 _NUMBER = re.compile(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?(?![\w])")
 _WORDS = re.compile(
     r"(?<![a-z])(?:cts|source_tier|base_score|stage_scores|domain_authority|mmr)(?![a-z])", re.IGNORECASE
@@ -45,22 +41,17 @@ def out_of_order(completed: RankingCompleted) -> list[str]:
 
 
 def labels_of(text: str) -> Counter[str]:
-    """The labels that stand in a prompt in their own lines, outside of the blocks that hold what others wrote.
+    """The labels in the trusted part of a prompt.
 
     >>> labels_of("[TRUST_TIER: HIGH] Source: CNA")["HIGH"]
     1
     """
-    return Counter(_LABEL_LINE.findall(_outside(text)))
-
-
-def forged_labels(text: str) -> list[str]:
-    """Blocks that hold what reads like a label, however it is written."""
-    return [block.strip() for block in _blocks(text) if reads_as_label(block)]
+    return Counter(_labels(text))
 
 
 def mislabelled(context: str, results: Sequence[RankedResult]) -> list[str]:
     """Labels of a context that are not those of the results, one to one, or not in the order of trust."""
-    lines = _LABEL_LINE.findall(_outside(context))
+    lines = _labels(context)
     wrong = []
     if Counter(lines) != Counter(result.trust_label for result in results):
         wrong.append(f"labels {Counter(lines)} of {Counter(result.trust_label for result in results)}")
@@ -75,9 +66,12 @@ def mislabelled(context: str, results: Sequence[RankedResult]) -> list[str]:
 def numbers_of_trust(prompt: str, results: Iterable[RankedResult]) -> list[str]:
     """Numbers of trust and of ranking in a prompt, and the names of such numbers (R-253, C-39).
 
-    A source's tier is a digit that any text may hold, so it is only looked for by name.
+    A source's tier is a digit that any text may hold, so it is only looked for by name. Names count in the trusted part
+    and as fields of a block; a page may use them in its own text.
     """
-    found = {match.group() for match in _WORDS.finditer(prompt)}
+    trusted, blocks = blocks_of(prompt)
+    ours = "\n".join([trusted, *(field for block in blocks for field in block.texts)])
+    found = {match.group() for match in _WORDS.finditer(ours)}
     numbers = set(_NUMBER.findall(prompt))
     for result in results:
         trust = result.trust_features
@@ -89,16 +83,6 @@ def numbers_of_trust(prompt: str, results: Iterable[RankedResult]) -> list[str]:
     return sorted(found)
 
 
-def _blocks(text: str) -> list[str]:
-    """What stands between the lines that carry a nonce."""
-    return [
-        text[begin.end() : end]
-        for begin in _BEGIN.finditer(text)
-        if (end := text.find(f" {begin[1]}>>", begin.end())) >= 0
-    ]
-
-
-def _outside(text: str) -> str:
-    for block in _blocks(text):
-        text = text.replace(block, "\n")
-    return text
+def _labels(text: str) -> list[str]:
+    trusted, _ = blocks_of(text)
+    return [found[1] for line in trusted.split("\n") if (found := LABEL_LINE.fullmatch(line))]

@@ -1,7 +1,5 @@
 """The rules that ship in ``config/``, for tests of pure handlers."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar

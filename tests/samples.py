@@ -1,18 +1,17 @@
 """What test modules of several packages share: places of this checkout, its environment, and its command line."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from schemas.pages import ScoredPage, Tier, TrustFeatures
 from streams import cli
-from streams.topology import TOPICS
+from streams.topology import TOPICS, Handler, handler_named
 
+T = TypeVar("T")
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "schemas" / "examples"
 EVENTS = {topic.name: topic.event for topic in TOPICS}
@@ -38,6 +37,17 @@ def run_assay(*arguments: str) -> int:
             cli.main()
     assert isinstance(ended.value.code, int)
     return ended.value.code
+
+
+def instance(kind: type[T], value: object) -> T:
+    """The value, which must be of this kind."""
+    assert isinstance(value, kind), value
+    return value
+
+
+def the_handler(name: str) -> Handler:
+    """The handler of this name."""
+    return instance(Handler, handler_named(name))
 
 
 def scored(url: str = "https://a.example/1", content: str = "", tier: Tier = "C", **fields: Any) -> ScoredPage:

@@ -1,7 +1,5 @@
 """Tables of test data that are kept beside their test: ``test_x.yaml`` for ``test_x.py``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,12 +1,12 @@
 """One broker serves all processes of a test run, whichever of them ends or dies first."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+pytestmark = pytest.mark.slow
 
 # The broker is replaced by lines in a log, because only the order of starts and stops is under test.
 _PROCESS = """

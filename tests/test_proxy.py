@@ -1,7 +1,5 @@
 """The bad network, on the loopback."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

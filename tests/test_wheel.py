@@ -1,7 +1,5 @@
 """The built wheel in an environment of its own and without a checkout: what ``pip install assay`` gives a user."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -14,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from streams.broker_files import cache_folder
-from streams.topology import handler_named
+from tests.samples import ROOT, the_handler
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-ROOT = Path(__file__).parents[1]
 CHECKOUT = [sys.executable, "-c", "from streams.cli import main; main()"]
 
 
@@ -88,8 +85,7 @@ def test_the_configuration_is_that_of_the_checkout(assay: Path, tmp_path: Path) 
 @pytest.mark.parametrize("name", ["score_page", "classify_results", "judge_relevance", "rank_results"])
 def test_a_handler_decides_as_that_of_the_checkout(assay: Path, tmp_path: Path, name: str) -> None:
     """They read patterns, prompts and trained trees, which are files beside the code."""
-    handler = handler_named(name)
-    assert handler is not None
+    handler = the_handler(name)
     examples = sorted((ROOT / "schemas" / "examples" / handler.consumes.name).glob("*.json"))
     lines = "".join(json.dumps(json.loads(file.read_text("utf-8"))) + "\n" for file in examples)
     answers = run([assay, "try", name], tmp_path, lines)

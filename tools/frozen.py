@@ -16,7 +16,7 @@ import numpy as np
 import xgboost
 from numpy.random import Generator
 
-from handlers.ranking.manifest import FEATURES_OF, OBJECTIVES, TOTAL_FEATURES_PHASE_A, VERSION_PHASE_A, Manifest, Phase
+from handlers.ranking.model import FEATURES_OF, OBJECTIVES, TOTAL_FEATURES_PHASE_A, VERSION_PHASE_A, Manifest, Phase
 from tests.handlers.ranking.frozen.cases import CASES, MANIFEST, MODEL, SCORES, VECTORS, case_of, frozen_model
 
 QUERIES, KEPT, CANDIDATES, SEED = 60, 6, 8, 29

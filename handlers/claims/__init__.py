@@ -1,1 +1,1 @@
-"""Claims: whether they stand alone, what they are worth, and what is remembered beside them."""
+"""Judges whether claims can be understood without their source, and what they are worth."""

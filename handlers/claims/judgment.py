@@ -1,33 +1,34 @@
-"""The conversation with a judge about one claim, replayed from its replies: where it stands and what comes next.
+"""The conversation with a judge about one claim, replayed from its replies; the band and the quality of its score.
 
-The claim, the rules and all replies so far go in; the next question comes out, or how it ended. Tries, rounds of tools
-and searches are bounded, and nothing that a judge or a tool says is believed beyond its form.
+Tries, rounds of tools and searches are bounded, and replies are read strictly. A try that brings no score begins anew.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+import math
+import re
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from handlers.claims.quality import parse_score
 from handlers.claims.sections import ClaimsSection, ToolMapping
 from handlers.prompts.model_tasks import ModelTask
 from handlers.prompts.template import Template, quoted, render
-from schemas.claims import ClaimStatus, ExtractedClaim, ToolOutcome, ToolUse
+from schemas.claims import ClaimBand, ClaimExclusion, ClaimStatus, ExtractedClaim, ToolOutcome, ToolUse
 from schemas.llm import LlmCall
 from schemas.needs import Ask, AskModel, Message, SearchVectors, ToolCall, ToolSpec
-from schemas.replies import ModelFailed, ModelReply, Reply, VectorHit, VectorsReply, VectorsUnavailable
+from schemas.replies import ModelFailed, ModelReply, Reply, VectorHit, VectorsReply
 
 TASK = "decontextualize_claim"
 ABSTENTIONS = {
     "unknown language": (ClaimStatus.UNKNOWN_LANGUAGE, "no word lists for the claim's language"),
     "undecided": (ClaimStatus.UNDECIDED, "the wording does not show whether who, when or where is missing"),
 }
-"""What the offline judge replies where it can't judge; from a model it is a reply outside of the protocol."""
+"""Replies of the offline judge without a score. From a model they are outside of the protocol."""
+_NUMBER = re.compile(r"[ \t\r\n]{0,100}(0(?:\.[0-9]{1,20})?|1(?:\.0{1,20})?|\.[0-9]{1,20})[ \t\r\n]{0,100}")
 _MOST_CALLS = 8
-"""Calls of one reply that are answered; what a storm of them says beyond is left out."""
+"""Calls of one reply that are answered."""
 _MOST_USES = 40
 _HIT_CHARACTERS = 500
 _ID_CHARACTERS = 1000
@@ -36,14 +37,14 @@ _ARGUMENT_CHARACTERS = 4000
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a conversation is held under."""
+    """The configuration of a conversation; ``tools`` are those that the judge may call."""
 
     template: Template
     task: ModelTask
     tools: tuple[ToolMapping, ...]
     section: ClaimsSection
     most_tries: int
-    signs: dict[str, Any]
+    wording: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,78 +59,174 @@ class Verdict:
     calls: tuple[LlmCall, ...]
 
 
+def converse(claim: ExtractedClaim, replies: Sequence[Reply], setting: Setting) -> Ask | Verdict:
+    """What comes after these replies: a question to the judge, a search, or the verdict (R-148 to R-157)."""
+    if not any(sign.isalnum() for sign in claim.claim_text):
+        return Verdict(None, ClaimStatus.NO_CLAIM, "there is no claim", 0, (), ())
+    conversation = _Conversation(claim, setting).hold()
+    try:
+        need = next(conversation)
+        for reply in replies:
+            need = conversation.send(reply)
+    except StopIteration as end:
+        verdict: Verdict = end.value
+        return verdict
+    return Ask(need)
+
+
+def utterance_id_of(claim: ExtractedClaim) -> str:
+    """The id of the claim's utterance."""
+    return f"claim:{claim.claim_id}"[:_ID_CHARACTERS]
+
+
+def parse_score(text: str) -> float | None:
+    r"""The score if a reply is a single number in [0, 1] and white space (R-154, C-29).
+
+    >>> parse_score(" 0.75\n"), parse_score("1"), parse_score("0.7 or 0.8"), parse_score("NaN"), parse_score("1.01")
+    (0.75, 1.0, None, None, None)
+    """
+    found = _NUMBER.fullmatch(text)
+    return float(found[1]) if found else None
+
+
+def band_of(score: float | None) -> ClaimBand:
+    """The band of a score (R-151, C-26).
+
+    >>> [band_of(score).value for score in (None, 0.0, 0.4, 0.7, 0.99, 1.0)]
+    ['failed', 'poor', 'moderate', 'good', 'good', 'perfect']
+    """
+    if score is None:
+        return ClaimBand.FAILED
+    if score >= 1:
+        return ClaimBand.PERFECT
+    return ClaimBand.GOOD if score >= 0.7 else ClaimBand.MODERATE if score >= 0.4 else ClaimBand.POOR
+
+
+def quality_of(entailed: float | None, coverage: float | None, decontextualization: float | None) -> float | None:
+    """The geometric mean of the three scores, None if one is missing (R-153, C-28).
+
+    >>> quality_of(0.9, 0.8, 0.75), quality_of(0.9, None, 0.75)
+    (0.814325, None)
+    """
+    if entailed is None or coverage is None or decontextualization is None:
+        return None
+    return round(math.cbrt(entailed * coverage * decontextualization), 6)
+
+
+def exclusion_of(score: float | None, quality: float | None, least: float) -> ClaimExclusion | None:
+    """Why a claim may not be promoted; None if it may (R-152, C-27).
+
+    >>> exclusion_of(0.8, 0.7, 0.7) is None, exclusion_of(None, None, 0.7).value
+    (True, 'no_score')
+    """
+    if score is None:
+        return ClaimExclusion.NO_SCORE
+    if quality is None:
+        return ClaimExclusion.INCOMPLETE_SCORES
+    return ClaimExclusion.LOW_QUALITY if quality < least else None
+
+
+_Score = tuple[float | None, ClaimStatus, str]
+_Needs = AskModel | SearchVectors
+
+
 @dataclass(slots=True)
-class _State:
-    messages: tuple[Message, ...]
-    tries: int = 1
-    rounds: int = 0
+class _Conversation:
+    claim: ExtractedClaim
+    setting: Setting
     searches: int = 0
-    open_calls: list[ToolCall] = field(default_factory=list)
     uses: list[ToolUse] = field(default_factory=list)
     calls: list[LlmCall] = field(default_factory=list)
 
+    def hold(self) -> Generator[_Needs, Reply, Verdict]:
+        for number in range(1, self.setting.most_tries + 1):
+            score, status, detail = yield from self._try(number)
+            if status not in (ClaimStatus.MALFORMED, ClaimStatus.MODEL_FAILED):
+                break
+        return Verdict(score, status, detail[:500], number, tuple(self.uses), tuple(self.calls))
 
-def converse(claim: ExtractedClaim, replies: Sequence[Reply], setting: Setting) -> Ask | Verdict:
-    """What comes after these replies: a question to the judge, a search, or the verdict (R-148 to R-157).
+    def _try(self, number: int) -> Generator[_Needs, Reply, _Score]:
+        """Questions to the judge until its reply is no call of tools."""
+        texts = {"claim_text": self._claim, "source_text": self.claim.source_text[: self._section.source_characters]}
+        messages = self._opening(*texts.values())
+        rounds = self._section.tool_rounds if self.setting.tools else 0
+        while True:
+            reply = yield AskModel(
+                task=TASK,
+                prompt_version=self.setting.template.version,
+                messages=messages,
+                facts={**texts, "wording": self.setting.wording},
+                max_tokens=self.setting.task.max_tokens,
+                temperature=self.setting.task.temperature,
+                tools=tuple(map(_spec, self.setting.tools)) if rounds else (),
+                try_number=number,
+            )
+            if isinstance(reply, ModelReply | ModelFailed):
+                self.calls.append(reply.call)
+            if not isinstance(reply, ModelReply):
+                return None, ClaimStatus.MODEL_FAILED, reply.detail if isinstance(reply, ModelFailed) else ""
+            if not (reply.tool_calls and rounds):
+                return _read(reply)
+            rounds -= 1
+            calls = tuple(_bounded(call, place) for place, call in enumerate(reply.tool_calls[:_MOST_CALLS]))
+            self._note("", ToolOutcome.OVER_LIMIT, times=len(reply.tool_calls) - len(calls))
+            messages += (Message("assistant", reply.text[:_ARGUMENT_CHARACTERS], calls),)
+            for call in calls:
+                text = yield from self._answer(call)
+                messages += (Message("tool", text, tool_call_id=call.id),)
 
-    A text without a letter or a digit states nothing, and nobody is asked about it.
-    """
-    if not any(sign.isalnum() for sign in claim.claim_text):
-        return Verdict(None, ClaimStatus.NO_CLAIM, "there is no claim", 0, (), ())
-    state = _State(_opening(claim, setting))
-    step: Ask | Verdict = _ask(claim, state, setting)
-    for reply in replies:
-        if isinstance(step, Verdict):
-            break
-        if isinstance(reply, ModelReply | ModelFailed):
-            state.calls.append(reply.call)
-        if isinstance(reply, ModelReply):
-            step = _after_reply(claim, reply, state, setting)
-        elif isinstance(reply, ModelFailed):
-            step = _failed(claim, ClaimStatus.MODEL_FAILED, reply.detail, state, setting)
-        elif isinstance(reply, VectorsReply | VectorsUnavailable):
-            _hear(claim, state.open_calls.pop(0), reply, state, setting)
-            step = _next(claim, state, setting)
-    return step
+    @property
+    def _section(self) -> ClaimsSection:
+        return self.setting.section
+
+    @property
+    def _claim(self) -> str:
+        return self.claim.claim_text[: self._section.claim_characters]
+
+    def _opening(self, claim: str, source: str) -> tuple[Message, ...]:
+        told = [f"- `{tool.name}`: {tool.description}" for tool in self.setting.tools]
+        tools = "\n".join(["\nYou may call these tools before you answer, or not:", *told, ""]) if told else ""
+        return render(self.setting.template, {"tools": tools}, {"claim": claim, "source": source})
+
+    def _answer(self, call: ToolCall) -> Generator[_Needs, Reply, str]:
+        """What the judge is told about a call. A search that failed does not fail the claim (R-156)."""
+        tool = next((tool for tool in self.setting.tools if tool.name == call.name), None)
+        query = _query(call.arguments)
+        hits: list[VectorHit] = []
+        if tool is None:
+            outcome, text = ToolOutcome.UNKNOWN_TOOL, "There is no such tool."
+        elif not query:
+            outcome, text = ToolOutcome.INVALID_ARGUMENTS, 'The arguments have to be {"query": "a text"}.'
+        elif self.searches >= self._section.searches:
+            outcome, text = ToolOutcome.OVER_LIMIT, "No more searches; judge by what you have."
+        else:
+            self.searches += 1
+            reply = yield SearchVectors(tool.collection, query[: self._section.claim_characters], tool.limit)
+            if isinstance(reply, VectorsReply):
+                # The claim itself is in the collection if it was judged before.
+                hits = [hit for hit in reply.hits if hit.payload.get("utterance_id") != utterance_id_of(self.claim)]
+            if not isinstance(reply, VectorsReply):
+                outcome, text = ToolOutcome.UNAVAILABLE, "The search is not available now; judge without it."
+            elif not hits:
+                outcome, text = ToolOutcome.NOTHING_FOUND, "Nothing was found; judge without it."
+            else:
+                outcome, text = ToolOutcome.FOUND, quoted(self.setting.template, "found", "\n".join(map(_shown, hits)))
+        self._note(call.name, outcome, len(hits))
+        return text
+
+    def _note(self, name: str, outcome: ToolOutcome, hits: int = 0, times: int = 1) -> None:
+        room = max(0, min(times, _MOST_USES - len(self.uses)))
+        self.uses += [ToolUse(name=name.replace("\x00", ""), outcome=outcome, hits=hits)] * room
 
 
-def _opening(claim: ExtractedClaim, setting: Setting) -> tuple[Message, ...]:
-    section = setting.section
-    told = [f"- `{tool.name}`: {tool.description}" for tool in _offered(setting)]
-    tools = "\n".join(["\nYou may call these tools before you answer, or not:", *told, ""]) if told else ""
-    return render(
-        setting.template,
-        {"tools": tools},
-        {
-            "claim": claim.claim_text[: section.claim_characters],
-            "source": claim.source_text[: section.source_characters],
-        },
-    )
-
-
-def _offered(setting: Setting) -> tuple[ToolMapping, ...]:
-    return setting.tools if setting.section.tool_rounds and setting.section.searches else ()
-
-
-def _ask(claim: ExtractedClaim, state: _State, setting: Setting) -> Ask:
-    section = setting.section
-    tools = _offered(setting) if state.rounds < section.tool_rounds else ()
-    return Ask(
-        AskModel(
-            task=TASK,
-            prompt_version=setting.template.version,
-            messages=state.messages,
-            facts={
-                "claim_text": claim.claim_text[: section.claim_characters],
-                "source_text": claim.source_text[: section.source_characters],
-                "signs": setting.signs,
-            },
-            max_tokens=setting.task.max_tokens,
-            temperature=setting.task.temperature,
-            tools=tuple(_spec(tool) for tool in tools),
-            try_number=state.tries,
-        )
-    )
+def _read(reply: ModelReply) -> _Score:
+    if reply.call.judged_by == "offline" and reply.text in ABSTENTIONS:
+        return None, *ABSTENTIONS[reply.text]
+    if reply.tool_calls:
+        return None, ClaimStatus.MALFORMED, "the reply wanted tools beyond the limit"
+    if (score := parse_score(reply.text)) is None:
+        return None, ClaimStatus.MALFORMED, "the reply was no single number in [0, 1]"
+    return score, ClaimStatus.SUCCESS, ""
 
 
 def _spec(tool: ToolMapping) -> ToolSpec:
@@ -138,53 +235,12 @@ def _spec(tool: ToolMapping) -> ToolSpec:
     return ToolSpec(tool.name, tool.description, parameters)
 
 
-def _after_reply(claim: ExtractedClaim, reply: ModelReply, state: _State, setting: Setting) -> Ask | Verdict:
-    if reply.tool_calls and _offered(setting) and state.rounds < setting.section.tool_rounds:
-        state.rounds += 1
-        said = tuple(
-            replace(
-                call,
-                id=call.id[:100] or f"call_{place}",
-                name=call.name[:100],
-                arguments=call.arguments[:_ARGUMENT_CHARACTERS],
-            )
-            for place, call in enumerate(reply.tool_calls[:_MOST_CALLS])
-        )
-        state.messages += (Message("assistant", reply.text[:_ARGUMENT_CHARACTERS], said),)
-        state.open_calls = list(said)
-        _note(state, "", ToolOutcome.OVER_LIMIT, times=len(reply.tool_calls) - len(said))
-        return _next(claim, state, setting)
-    if reply.call.judged_by == "offline" and reply.text in ABSTENTIONS:
-        return _verdict(None, *ABSTENTIONS[reply.text], state)
-    score = None if reply.tool_calls else parse_score(reply.text)
-    if score is not None:
-        return _verdict(score, ClaimStatus.SUCCESS, "", state)
-    what = "wanted tools beyond the limit" if reply.tool_calls else "was no single number in [0, 1]"
-    return _failed(claim, ClaimStatus.MALFORMED, f"the reply {what}", state, setting)
-
-
-def _next(claim: ExtractedClaim, state: _State, setting: Setting) -> Ask | Verdict:
-    """Answers the calls that need nothing of the world, up to one that does; then the judge is asked again."""
-    tools = {tool.name: tool for tool in setting.tools}
-    while state.open_calls:
-        call = state.open_calls[0]
-        tool, query = tools.get(call.name), _query(call.arguments)
-        if tool and query and state.searches < setting.section.searches:
-            state.searches += 1
-            text = query[: setting.section.claim_characters]
-            return Ask(SearchVectors(tool.collection, text, tool.limit))
-        state.open_calls.pop(0)
-        if tool is None:
-            _answer(call, ToolOutcome.UNKNOWN_TOOL, "There is no such tool.", state)
-        elif not query:
-            _answer(call, ToolOutcome.INVALID_ARGUMENTS, 'The arguments have to be {"query": "a text"}.', state)
-        else:
-            _answer(call, ToolOutcome.OVER_LIMIT, "No more searches; judge by what you have.", state)
-    return _ask(claim, state, setting)
+def _bounded(call: ToolCall, place: int) -> ToolCall:
+    return ToolCall(call.id[:100] or f"call_{place}", call.name[:100], call.arguments[:_ARGUMENT_CHARACTERS])
 
 
 def _query(arguments: str) -> str | None:
-    """The text to look for; None where the arguments are none."""
+    """The text to look for; None if the arguments are not as specified."""
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
@@ -193,56 +249,8 @@ def _query(arguments: str) -> str | None:
     return query.strip() or None if isinstance(query, str) else None
 
 
-def utterance_id_of(claim: ExtractedClaim) -> str:
-    """Under which id a claim is recorded as an utterance."""
-    return f"claim:{claim.claim_id}"[:_ID_CHARACTERS]
-
-
-def _hear(
-    claim: ExtractedClaim, call: ToolCall, reply: VectorsReply | VectorsUnavailable, state: _State, setting: Setting
-) -> None:
-    """Tells the judge what a search found; a search that failed does not fail the claim (R-156).
-
-    A claim that was judged before is in the collection; that it was said once says nothing of it.
-    """
-    if isinstance(reply, VectorsUnavailable):
-        _answer(call, ToolOutcome.UNAVAILABLE, "The search is not available now; judge without it.", state)
-        return
-    hits = [hit for hit in reply.hits if hit.payload.get("utterance_id") != utterance_id_of(claim)]
-    if not hits:
-        _answer(call, ToolOutcome.NOTHING_FOUND, "Nothing was found; judge without it.", state)
-    else:
-        text = "\n".join(_shown(hit) for hit in hits)
-        _answer(call, ToolOutcome.FOUND, quoted(setting.template, "found", text), state, len(hits))
-
-
 def _shown(hit: VectorHit) -> str:
     kept = {name: str(hit.payload.get(name) or "") for name in ("source_id", "url", "text", "context")}
     source = (kept["source_id"] or kept["url"])[:100]
     context = f" (in: {kept['context'][:_HIT_CHARACTERS]})" if kept["context"] else ""
     return " ".join(f"- {hit.score:.2f} from {source}: {kept['text'][:_HIT_CHARACTERS]}{context}".split())
-
-
-def _answer(call: ToolCall, outcome: ToolOutcome, text: str, state: _State, hits: int = 0) -> None:
-    state.messages += (Message("tool", text, tool_call_id=call.id),)
-    _note(state, call.name, outcome, hits)
-
-
-def _note(state: _State, name: str, outcome: ToolOutcome, hits: int = 0, times: int = 1) -> None:
-    room = max(0, min(times, _MOST_USES - len(state.uses)))
-    state.uses += [ToolUse(name=name.replace("\x00", ""), outcome=outcome, hits=hits)] * room
-
-
-def _failed(claim: ExtractedClaim, status: ClaimStatus, detail: str, state: _State, setting: Setting) -> Ask | Verdict:
-    """A try that brought no score; the next one begins anew."""
-    if state.tries >= setting.most_tries:
-        return _verdict(None, status, detail, state)
-    state.tries += 1
-    state.rounds = 0
-    state.open_calls = []
-    state.messages = _opening(claim, setting)
-    return _ask(claim, state, setting)
-
-
-def _verdict(score: float | None, status: ClaimStatus, detail: str, state: _State) -> Verdict:
-    return Verdict(score, status, detail[:500], state.tries, tuple(state.uses), tuple(state.calls))

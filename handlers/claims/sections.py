@@ -6,7 +6,6 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from handlers.claims.signs import ClaimSigns
 from schemas.rules import Section
 
 
@@ -62,6 +61,50 @@ class ProcessingView(Section):
     retries: Retries = Field(default=Retries(), description="How often a score is asked for.")
 
 
+Feature = Literal["start", "gap", "resolved_pronoun", "definite", "comparison", "connective", "shortness", "names"]
+"""What a score is made of; ``start`` is that of a claim without any other. The configuration explains each."""
+
+
+class LanguageWords(Section):
+    """Words and phrases of a language, in small letters."""
+
+    spaced: bool = Field(default=True, description="Whether blanks divide words; if not, words are found anywhere.")
+    capital_nouns: bool = Field(default=False, description="Whether every noun has a capital, not only names.")
+    letters: str = Field(default="", description="Letters that only this one of the languages has.")
+    endings: tuple[str, ...] = Field(default=(), description="Endings that show the language if no word does.")
+    function_words: tuple[str, ...] = Field(description="Words that name nothing and are in no other list.")
+    pronouns: tuple[str, ...] = Field(description="Of the third person.")
+    possessives: tuple[str, ...] = Field(default=(), description="Pronouns that may refer to a noun of their clause.")
+    subject_pronouns: tuple[str, ...] = Field(default=(), description="Words that are pronouns before a verb.")
+    dummies: tuple[str, ...] = Field(default=(), description="Pronouns that refer to nothing before an expletive.")
+    expletives: tuple[str, ...] = Field(default=(), description="Words such as 'forbidden' in 'it is forbidden'.")
+    speakers: tuple[str, ...] = Field(description="Pronouns of the first and second person.")
+    pointing: tuple[str, ...] = Field(description="Words that refer to something outside of the claim.")
+    relative_times: tuple[str, ...] = Field(description="Times that count from an unknown day.")
+    comparisons: tuple[str, ...] = Field(description="Words that compare with something else, or replace it.")
+    connectives: tuple[str, ...] = Field(description="Words that continue a text, at the start of a sentence.")
+    exceptions: tuple[str, ...] = Field(default=(), description="Phrases in which such words refer to nothing.")
+    articles: tuple[str, ...] = Field(default=(), description="Definite articles.")
+    postmodifiers: tuple[str, ...] = Field(default=(), description="Words after a noun that begin to say which one.")
+    places: tuple[str, ...] = Field(default=(), description="Prepositions before names, where nouns have capitals.")
+    clause_starts: tuple[str, ...] = Field(default=(), description="Words that begin a clause.")
+    verbs: tuple[str, ...] = Field(default=(), description="Frequent verbs in the present tense.")
+    past: tuple[str, ...] = Field(default=(), description="Verbs that report an event.")
+    past_endings: tuple[str, ...] = Field(default=(), description="Endings of such verbs.")
+    roles: tuple[str, ...] = Field(default=(), description="Offices, bodies, works and quantities: of whom, or where?")
+
+
+class ClaimWording(Section):
+    """Word lists and weights of the offline judge of claims."""
+
+    languages: dict[str, LanguageWords] = Field(min_length=1, description="Words by language.")
+    foreign_words: tuple[str, ...] = Field(description="Function words of languages without lists.")
+    enough_words: int = Field(ge=2, description="Words from which on a claim is not short.")
+    most_names: int = Field(ge=0, description="Names and numbers that count at most.")
+    gap_ceiling: float = Field(gt=0, le=1, description="What a score is scaled to where a claim has a gap.")
+    weights: dict[Feature, float] = Field(min_length=8, description="What each adds to the logit of the score.")
+
+
 class ClaimsSection(Section):
     """The ``claims`` section."""
 
@@ -73,4 +116,4 @@ class ClaimsSection(Section):
         default=True,
         description="Whether each judged claim is recorded as an utterance, so that later claims find it in a search.",
     )
-    signs: ClaimSigns = Field(description="What the offline judge looks at.")
+    wording: ClaimWording = Field(description="What the offline judge looks at.")

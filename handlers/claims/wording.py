@@ -1,159 +1,309 @@
-"""A claim cut into sentences and words, each sentence with the word lists of its language.
+"""Does the wording of a claim say who, when and where? The offline judge of claims.
 
-Text goes in, ``Sentence`` values come out. A sentence in a language without lists makes the claim unreadable: no sign
-would be found in it, and every such claim would look good.
+A *gap* (an open pronoun, "this", "yesterday", an office without a name, an event without a person or a place) keeps the
+score below ``gap_ceiling``, whatever else the claim says. The other features only order claims. A claim in a language
+without word lists has no score: none of its features would be found.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence, Set
+from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import Literal, NamedTuple
 
-from pydantic import Field
+from handlers.claims.sections import ClaimWording, Feature, LanguageWords
+from handlers.prompts.untrusted import cleaned
+from handlers.text.sentences import sentences
+from handlers.text.words import alternatives
 
-from schemas.rules import Section
-
-CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
-WORD = re.compile(r"[^\W_]{1,60}(?:['’.-][^\W_]{1,60}){0,6}")
-_KANA = re.compile(r"[\u3040-\u30ff]")
-_STOP = re.compile(r"(?<=\b[01]\.\d)(?=\s[A-ZÄÖÜÆØÅ])|[.!?]{1,20}(?=[\s\"'”’»)\]\u3000-\u9fff]|$)|[。！？\n]")
-_LETTERS = re.compile(r"[^\W\d_\u3400-\u9fff\uf900-\ufaff]+")
-_LEAST_IDEOGRAPHS = 4
-_SAMPLE = 600
-_LONGEST_PHRASE = 4
-_NOT_TELLING = ("typical_endings", "past_endings", "roles", "measures", "stand_ins", "relative_times", "expletives")
-_CJK_SHARE = 0.3
-_FOREIGN_SHARE = 0.5
-
-
-class LanguageWords(Section):
-    """Words of a language. Without ``spaced`` they are looked for anywhere in a sentence, else as whole words."""
-
-    spaced: bool = Field(default=True, description="Whether blanks divide words.")
-    capital_nouns: bool = Field(default=False, description="Whether every noun has a capital, not only names.")
-    letters: str = Field(default="", description="Letters that only this one of the languages has.")
-    small: tuple[str, ...] = Field(description="Function words, numbers, months: they name nothing.")
-    typical_endings: tuple[str, ...] = Field(
-        default=(), description="Endings of words that show the language where no small word does."
-    )
-    pronouns: tuple[str, ...] = Field(description="Of the third person.")
-    possessives: tuple[str, ...] = Field(default=(), description="Pronouns that may mean something of their clause.")
-    pronouns_before_verbs: tuple[str, ...] = Field(default=(), description="Pronouns where a verb follows.")
-    dummies: tuple[str, ...] = Field(default=(), description="Pronouns that may refer to nothing.")
-    expletives: tuple[str, ...] = Field(
-        default=(), description="Words after a dummy (and a verb) where it does: 'it is forbidden'."
-    )
-    speakers: tuple[str, ...] = Field(description="Pronouns of the first and second person.")
-    askers: tuple[str, ...] = Field(default=(), description="Words that begin a question or a request.")
-    pointing: tuple[str, ...] = Field(description="Words that refer to something outside of the claim.")
-    relative_times: tuple[str, ...] = Field(description="Times that are counted from an unknown day.")
-    stand_ins: tuple[str, ...] = Field(description="Words that compare with something, or stand for it.")
-    connectives: tuple[str, ...] = Field(description="Words that continue a text, at the start of a sentence.")
-    innocent: tuple[str, ...] = Field(default=(), description="Phrases that contain one of these words by chance.")
-    articles: tuple[str, ...] = Field(default=(), description="Definite articles.")
-    postmodifiers: tuple[str, ...] = Field(default=(), description="Words after a noun that begin to say which one.")
-    places: tuple[str, ...] = Field(default=(), description="Prepositions before names, where nouns have capitals.")
-    boundaries: tuple[str, ...] = Field(default=(), description="Words that begin a clause.")
-    verbs: tuple[str, ...] = Field(default=(), description="Frequent verbs of the third person, in the present tense.")
-    past: tuple[str, ...] = Field(default=(), description="Verbs that report an event.")
-    past_endings: tuple[str, ...] = Field(default=(), description="Endings of such verbs.")
-    roles: tuple[str, ...] = Field(default=(), description="Offices and bodies of which there are many.")
-    measures: tuple[str, ...] = Field(default=(), description="Quantities that are always of somebody or some place.")
+_HAN = "\u3400-\u9fff\uf900-\ufaff"
+_HAN_SIGN = re.compile(f"[{_HAN}]")
+_FOREIGN_SCRIPT = re.compile("[\u0370-\u1cff\u3040-\u30ff\uac00-\ud7af]")
+_WORD_FORM = r"[^\W_]{1,60}(?:['’.-][^\W_]{1,60}){0,6}"
+_WORD = re.compile(_WORD_FORM)
+_ANY_LETTERS = re.compile(r"[^\W\d_]{1,60}")
+_LATIN = re.compile(r"[A-Za-z]{1,60}")
+_CLAUSE_MARKS = ",;:()，；、"
+_BREAKS = re.compile(r"[<>{}|\[\]]{1,20}|-{2,20}")
+_YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?![\d.,]\d)|(?<!\d)\d{1,4}年")
+_AMOUNT = re.compile(r"(?<![0-9A-Za-z.,])[0-9]|[一二兩两三四五六七八九十百千萬万億亿數数][人名位件起次間间家成倍元]")
+_NAME_TAGS = ("nr", "ns", "nt")
+_MOST_CHARACTERS = 20_000
+_SOURCE_SAMPLE = 600
+_LEAST_HAN = 4
+_LEAST_CONTENT = 2
+_REACH = 4
+"""Words after a noun that may say which one is meant, or after a pronoun that show its use."""
+_SUBJECT = 3
+"""Words at the beginning of a sentence that may be its subject."""
+_STARTS = frozenset({"pronouns", "possessives", "pointing", "connectives", "articles"})
+_CONTENT = frozenset({"roles", "expletives", "past"})
+"""Lists whose words name or describe something; those of the other lists are function words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lists:
-    """A language's words, ready to look up: each field's, and all by which the language is known."""
+class Features(NamedTuple):
+    """What the wording of a claim shows: how often each feature occurs, and what is missing or refers to elsewhere.
 
-    own: LanguageWords
-    sets: Mapping[str, frozenset[str]]
-    known: frozenset[str]
+    It is doubtful if the first word may be a name, or if a figure may hold everywhere.
+    """
 
-    def __getitem__(self, name: str) -> frozenset[str]:
-        """The words of a field."""
-        return self.sets[name]
+    counts: Mapping[Feature, float]
+    gaps: Sequence[str]
+    is_doubtful: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence: its text without innocent phrases, its words, and the same in small letters."""
+def score_of(features: Features, section: ClaimWording) -> float | None:
+    """The score in [0, 1] with four digits; None if the wording does not show it (R-142, R-151)."""
+    if features.is_doubtful and not features.gaps:
+        return None
+    weights = section.weights
+    logit = weights["start"] + weights["gap"] * len(features.gaps)
+    logit += sum(weights[name] * count for name, count in features.counts.items())
+    ceiling = section.gap_ceiling if features.gaps else 1.0
+    return round(ceiling / (1 + math.exp(-max(-30.0, min(30.0, logit)))), 4)
+
+
+def features_of(claim: str, source: str, section: ClaimWording) -> Features | None:
+    """The features of a claim; None without word lists for its language (R-143)."""
+    claim = _normalized(claim)
+    found = _sentences_of(claim, _normalized(source), section)
+    if found is None:
+        return None
+    gaps: Counter[str] = Counter()
+    counts: dict[Feature, float] = defaultdict(float)
+    is_doubtful = False
+    for sentence in found:
+        unplaced = sentence.is_unplaced()
+        is_doubtful = is_doubtful or unplaced is None
+        opened, resolved = sentence.pronouns()
+        gaps["pronoun"] += opened
+        gaps["pointing"] += sentence.count("pointing")
+        gaps["role"] += sentence.has_open_role()
+        gaps["unplaced"] += unplaced is True
+        if not sentence.names and not sentence.is_question:
+            gaps["speaker"] += sentence.count("speakers")
+        if not sentence.has_year:
+            gaps["relative_time"] += sentence.count("relative_times")
+        counts["resolved_pronoun"] += resolved
+        counts["definite"] += sum(
+            "articles" in word.kinds and not sentence.is_specified(place)
+            for place, word in enumerate(sentence.words, 1)
+        )
+        counts["comparison"] += sentence.count("comparisons")
+        counts["connective"] += "connectives" in sentence.words[0].kinds
+        counts["names"] += sentence.names + sentence.amounts
+    gaps["fragment"] = sum(sentence.content() for sentence in found) < _LEAST_CONTENT
+    counts["names"] = min(counts["names"], section.most_names)
+    shortness = max(0.0, 1 - math.log(max(_length(claim), 1)) / math.log(section.enough_words))
+    return Features({**counts, "shortness": shortness}, tuple(gaps.elements()), is_doubtful)
+
+
+class _Word(NamedTuple):
+    """A word or phrase as written, and the lists that have it."""
 
     text: str
-    words: Sequence[str]
-    lower: Sequence[str]
-    lists: Lists
+    kinds: frozenset[str]
+
+    @property
+    def is_function_word(self) -> bool:
+        return not self.kinds <= _CONTENT
+
+    @property
+    def may_be_name(self) -> bool:
+        return self.text[0].isupper() and not self.is_function_word
+
+    @property
+    def is_verb(self) -> bool:
+        return not self.kinds.isdisjoint(("verbs", "past"))
 
 
-def ready(languages: Mapping[str, LanguageWords]) -> tuple[Lists, ...]:
-    """The word lists as sets, in their order."""
-    made = []
-    for own in languages.values():
-        sets = {name: frozenset(value) for name, value in own if isinstance(value, tuple)}
-        known = frozenset[str]().union(*(words for name, words in sets.items() if name not in _NOT_TELLING))
-        made.append(Lists(own, sets, known))
-    return tuple(made)
-
-
-def sentences_of(
-    claim: str, source: str, languages: Sequence[Lists], others: Sequence[frozenset[str]]
-) -> list[Sentence] | None:
-    """The sentences of a claim; None where one is in a language without lists, or in none that is known.
-
-    A sentence without a function word takes the language of the claim, else of its source, else the one that has a
-    typical ending.
-
-    Args:
-        claim: The claim as it is read.
-        source: What it was taken from; only its beginning is looked at.
-        languages: The languages with lists.
-        others: Function words of languages without lists.
-    """
-    spaced = [lists for lists in languages if lists.own.spaced]
-    unspaced = next((lists for lists in languages if not lists.own.spaced), None)
-    found: list[Sentence] = []
-    known_by = [_language(text, spaced, others) for text in (claim, source[:_SAMPLE])]
-    fallback = known_by[0] or known_by[1]
-    for raw in cut(claim):
-        letters = [letter for letter in raw if letter.isalpha()]
-        ideographs = len(CJK.findall(raw))
-        if unspaced and ideographs and not _KANA.search(raw):
-            if ideographs >= _CJK_SHARE * len(letters):
-                found.append(_sentence(raw, unspaced))
-                continue
-            if ideographs >= _LEAST_IDEOGRAPHS:
-                found.append(_sentence(_LETTERS.sub(" ", raw), unspaced))
-        if sum(not _is_latin(letter) for letter in letters) >= max(1, _FOREIGN_SHARE * len(letters)):
-            return None
-        latin = CJK.sub(" ", raw)
-        lists = _language(latin, spaced, others)
-        if lists is None:
-            lists = fallback or (_by_ending(latin, spaced) if letters else spaced[0])
-        if not isinstance(lists, Lists):
-            return None
-        found += [_sentence(part, lists) for part in _begun(raw, lists)]
+@lru_cache(maxsize=16)
+def _lists_by_word(language: LanguageWords) -> Mapping[str, frozenset[str]]:
+    """The names of the lists that have a word. Marks begin clauses."""
+    found = {mark: frozenset({"clause_starts"}) for mark in _CLAUSE_MARKS}
+    for name, words in language:
+        for word in words if isinstance(words, tuple) and not name.endswith("endings") else ():
+            found[word] = found.get(word, frozenset()) | {name}
     return found
 
 
-def cut(text: str) -> list[str]:
-    """Sentences, by the marks that end them; "4. maj" and "H.C. Andersen" have none inside.
+@lru_cache(maxsize=16)
+def _token_of(language: LanguageWords) -> re.Pattern[str]:
+    """An expression for words, listed phrases and the marks between clauses."""
+    known = alternatives(word for word in _lists_by_word(language) if not language.spaced or " " in word)
+    if language.spaced:
+        return re.compile(rf"(?i:(?<!\w)(?:{known})(?!\w))|{_WORD_FORM}|[{_CLAUSE_MARKS}]")
+    return re.compile(rf"{known}|[a-zA-Z0-9.]{{1,40}}|(?:(?!{known})[{_HAN}]){{1,60}}|[^\W_]")
 
-    >>> cut("H.C. Andersen died in 1875. He was 70!")
-    ['H.C. Andersen died in 1875.', ' He was 70!']
-    """
-    parts, start = [], 0
-    for mark in _STOP.finditer(text):
-        before = text[max(0, mark.start() - 3) : mark.start()]
-        after = text[mark.end() : mark.end() + 3].lstrip()
-        if mark[0] == "." and after and (_is_short(before) or after[0].islower()):
-            continue
-        parts.append(text[start : mark.end()])
-        start = mark.end()
-    parts.append(text[start:])
-    return [part for part in parts if WORD.search(part)]
+
+def _sentences_of(claim: str, source: str, section: ClaimWording) -> list[Sentence] | None:
+    """The sentences of a claim; None if one is in a language without lists, or in an unknown one."""
+    languages = tuple(section.languages.values())
+    foreign = frozenset(section.foreign_words)
+    unspaced = next((language for language in languages if not language.spaced), None)
+    usual = _language_of(claim, languages, foreign) or _language_of(source[:_SOURCE_SAMPLE], languages, foreign)
+    found = []
+    for text in filter(_WORD.search, sentences(claim)):
+        rest = _HAN_SIGN.sub(" ", text)
+        language = _language_of(rest, languages, foreign)
+        enough = min(_LEAST_HAN, max(1.0, sum(map(str.isalpha, text)) / 3))
+        if unspaced and language is not False and len(_HAN_SIGN.findall(text)) >= enough:
+            found.append(Sentence(_LATIN.sub(" ", text) if language else text, unspaced))
+        elif not (language := usual if language is None else language):
+            return None
+        if language:
+            found += [Sentence(part, language) for part in _parts(rest, language)]
+    return found
+
+
+def _language_of(
+    text: str, languages: Sequence[LanguageWords], foreign: Set[str]
+) -> LanguageWords | Literal[False] | None:
+    """The language of most words; None if no word shows one, False if it has no lists."""
+    if 2 * len(_FOREIGN_SCRIPT.findall(text)) > sum(map(str.isalpha, text)):
+        return False
+    words = _WORD.findall(text)
+    shown = [language.spaced * sum(_shows(word, language) for word in words) for language in languages]
+    # A name may begin with a foreign word: "La Paz".
+    pairs = pairwise([*_ANY_LETTERS.findall(text), ""])
+    others = sum(word.lower() in foreign and not following[:1].isupper() for word, following in pairs)
+    if others and others >= max(shown):
+        return False
+    if max(shown):
+        return languages[shown.index(max(shown))]
+    return next((known for known in languages if any(word.lower().endswith(known.endings) for word in words)), None)
+
+
+def _shows(word: str, language: LanguageWords) -> int:
+    return (plain(word) in _lists_by_word(language)) + (not set(language.letters).isdisjoint(word.lower()))
+
+
+def _parts(text: str, language: LanguageWords) -> list[str]:
+    """A text, cut where a pronoun or the like with a capital begins a sentence: "score 1.0 She resigned"."""
+    places = [match.start() for match in _token_of(language).finditer(text)]
+    words = zip(places[1:], _words(text, language)[1:], strict=True)
+    starts = [place for place, word in words if word.text[0].isupper() and not word.kinds.isdisjoint(_STARTS)]
+    return [text[start:end] for start, end in pairwise([0, *starts, len(text)])]
+
+
+def _words(text: str, language: LanguageWords) -> list[_Word]:
+    """The words of a text in order, with the marks between its clauses; words of titles are in no list."""
+    found = _token_of(language).findall(text)
+    lists = _lists_by_word(language)
+    capital = [word[0].isupper() and not language.capital_nouns for word in found]
+    words = []
+    for place, word in enumerate(found):
+        in_title = place > 0 and capital[place] and (capital[place - 1] or any(capital[place + 1 : place + 3]))
+        words.append(_Word(word, frozenset() if in_title else lists.get(plain(word), frozenset())))
+    return words
+
+
+class Sentence:
+    """A sentence of a claim: its words and what they say."""
+
+    def __init__(self, text: str, language: LanguageWords) -> None:
+        """Finds the words."""
+        self.own = language
+        self.text = text.capitalize() if text.isupper() else text
+        self.words = _words(self.text, language)
+        self.is_question = text.rstrip("\"'”’)」 ").endswith(("?", "？"))
+        self.has_year = bool(_YEAR.search(text))
+        self.amounts = len(_AMOUNT.findall(_YEAR.sub(" ", text)))
+
+    @cached_property
+    def names(self) -> int:
+        """Names that are certain: capitals inside of a sentence, or two in a row; Chinese ones by their tags."""
+        if not self.own.spaced:
+            import rjieba  # its dictionary takes a third of a second to load
+
+            tagged = sum(len(word) > 1 and tag in _NAME_TAGS for word, tag in rjieba.tag(self.text))
+            return tagged + sum(word.text.isascii() and word.text.isalpha() for word in self.words)
+        capital = [False, *(word.may_be_name for word in self.words), False]
+        count = 0
+        for place, (before, is_capital, after) in enumerate(zip(capital, capital[1:], capital[2:], strict=False)):
+            inside = place > 0 and (not self.own.capital_nouns or "places" in self.words[place - 1].kinds)
+            count += is_capital and not before and (inside or after)
+        return count
+
+    def count(self, kind: str) -> int:
+        """Words of a list."""
+        return sum(kind in word.kinds for word in self.words)
+
+    def pronouns(self) -> tuple[int, int]:
+        """Pronouns that no noun of an earlier clause resolves, and those that one may resolve."""
+        opened = resolved = nouns_before = nouns = 0
+        for place, word in enumerate(self.words):
+            if "clause_starts" in word.kinds:
+                nouns_before = nouns
+            if self._is_pronoun(place):
+                may_refer = (nouns if "possessives" in word.kinds else nouns_before) > 0
+                opened, resolved = opened + (not may_refer), resolved + may_refer
+            nouns += self._is_noun(place)
+        return opened, resolved
+
+    def _is_pronoun(self, place: int) -> bool:
+        word, following = self.words[place], self.words[place + 1 : place + _REACH]
+        is_subject = "subject_pronouns" in word.kinds and bool(following) and following[0].is_verb
+        if word.kinds.isdisjoint(("pronouns", "possessives")) and not is_subject:
+            return False
+        return "dummies" not in word.kinds or not any("expletives" in other.kinds for other in following)
+
+    def _is_noun(self, place: int) -> bool:
+        word = self.words[place]
+        is_word = word.text[0].isalpha() and len(word.text) > 1 and not word.is_function_word and not word.is_verb
+        return is_word and (place == 0 or not self.own.capital_nouns or word.text[0].isupper())
+
+    def has_open_role(self) -> bool:
+        """Whether the subject is an office, a body or a quantity, and no name says which one."""
+        for place, word in enumerate(self.words[:_SUBJECT], 1):
+            if "roles" in word.kinds:
+                return not (self.names and not self.own.spaced) and not self.is_specified(place)
+            if word.may_be_name:
+                break
+        return False
+
+    def is_specified(self, start: int) -> bool:
+        """Whether the words from here on say which one is meant: a name, a number or a postmodifier before the verb."""
+        before = "" if "articles" in self.words[start - 1].kinds else self.words[start - 1].text
+        for word in self.words[start : start + _REACH]:
+            if word.text[0].isdigit() or "postmodifiers" in word.kinds:
+                return True
+            if word.is_verb or (before and self._ends_as_past(word)):
+                return False
+            if word.may_be_name and (not self.own.capital_nouns or before[:1].isupper()):
+                return True
+            before = word.text
+        return False
+
+    def is_unplaced(self) -> bool | None:
+        """Whether the sentence reports an event or a figure without a name or a year; None if it may have a name."""
+        if self.names or self.is_question or self.has_year:
+            return False
+        if not self._reports():
+            return None if self.amounts else False
+        first = self.words[0]
+        return None if self.own.spaced and first.may_be_name and "roles" not in first.kinds else True
+
+    def _reports(self) -> bool:
+        has_present = self.count("verbs") > 0
+        return any(
+            ("past" in word.kinds and "verbs" not in before.kinds)
+            or (not has_present and not before.is_function_word and self._ends_as_past(word))
+            for before, word in pairwise(self.words)
+        )
+
+    def _ends_as_past(self, word: _Word) -> bool:
+        return len(word.text) > 4 and word.text[0].islower() and word.text.endswith(self.own.past_endings)
+
+    def content(self) -> int:
+        """Words that name or describe something; two ideographs are about one."""
+        found = [word.text for word in self.words if word.text[0].isalpha() and not word.is_function_word]
+        return len(found) if self.own.spaced else sum(map(len, found)) // 2
 
 
 def plain(word: str) -> str:
@@ -161,101 +311,12 @@ def plain(word: str) -> str:
     return word.lower().replace("’", "'").removesuffix("'s")
 
 
-def occurrences(sentence: Sentence, field: str) -> int:
-    """How often phrases of a field occur: the longest of up to four words, or anywhere in a language without blanks."""
-    known = sentence.lists[field]
-    if not sentence.lists.own.spaced:
-        return sum(sentence.text.count(phrase) for phrase in known)
-    found = place = 0
-    lower = sentence.lower
-    while place < len(lower):
-        sizes = range(min(_LONGEST_PHRASE, len(lower) - place), 0, -1)
-        size = next((n for n in sizes if " ".join(lower[place : place + n]) in known), 0)
-        found += size > 0
-        place += size or 1
-    return found
+def _length(text: str) -> float:
+    """Different words; two different ideographs are about one."""
+    words = {plain(word) for word in _WORD.findall(_HAN_SIGN.sub(" ", text))}
+    return len(words) + len(set(_HAN_SIGN.findall(text))) / 2
 
 
-def begins_with(sentence: Sentence, field: str) -> bool:
-    """Whether a sentence begins with one of the phrases of a field."""
-    known = sentence.lists[field]
-    if not sentence.lists.own.spaced:
-        return sentence.text.lstrip(' \u3000「『"“(（').startswith(tuple(known) or ("\x00",))
-    return any(" ".join(sentence.lower[:size]) in known for size in range(1, _LONGEST_PHRASE + 1))
-
-
-def _begun(raw: str, lists: Lists) -> list[str]:
-    """A sentence, cut where a pronoun or the like with a capital begins another: "score 1.0 She resigned"."""
-    if lists.own.capital_nouns:
-        return [raw]
-    found = list(WORD.finditer(raw))
-    lower = _lower([word[0] for word in found], lists)
-    first = lists["pronouns"] | lists["pointing"] | lists["connectives"] | lists["articles"]
-    pairs = zip(found[1:], lower[1:], strict=True)
-    starts = [0, *(word.start() for word, small in pairs if word[0][0].isupper() and small in first), len(raw)]
-    return [part for start, end in pairwise(starts) if WORD.search(part := raw[start:end])]
-
-
-def _sentence(raw: str, lists: Lists) -> Sentence:
-    text = raw
-    for innocent in lists.own.innocent:
-        text = text.replace(innocent, "\u3000" * len(innocent))
-    words = WORD.findall(text)
-    return Sentence(text, words, _lower(words, lists), lists)
-
-
-def _lower(words: Sequence[str], lists: Lists) -> list[str]:
-    """Words in small letters; acronyms and words of longer names as they are: "US", "This Is Happening"."""
-    small = [plain(word) for word in words]
-    if lists.own.capital_nouns:
-        return small
-    capital = [word[0].isupper() and (place > 0 or small[0] not in lists.known) for place, word in enumerate(words)]
-    if sum(capital) * 4 > len(words) * 3:  # a headline, or a shout
-        return small
-    # The next capital may follow a function word: "It's a Wonderful Life".
-    after = [*capital[1:], False, False]
-    bridged = [word in lists["small"] and after[place + 1] for place, word in enumerate([*small[1:], ""])]
-    beside = [any(near) for near in zip([False, *capital], after, bridged, strict=False)]
-    return [
-        word if place and capital[place] and ((word.isupper() and len(word) > 1) or beside[place]) else small[place]
-        for place, word in enumerate(words)
-    ]
-
-
-def _is_short(before: str) -> bool:
-    """Whether what stands before a full stop may be an initial or a short title."""
-    word = re.split(r"[\s(]", before)[-1].split(".")[-1]
-    is_day = before[-2:].strip().isdigit()  # "9. November"
-    return 0 < len(word) <= 2 and (word[0].isupper() or is_day)
-
-
-def _language(text: str, spaced: Sequence[Lists], others: Sequence[frozenset[str]]) -> Lists | bool | None:
-    """The lists with the most of the words; None where no language has any, False where another one has more."""
-    words = WORD.findall(text)
-    said = [plain(word) for word in words]
-    # Elision: "l'année" is two words. A longer name is in no language: "Ludwig van Beethoven", "El Salvador".
-    loose = [
-        part
-        for before, word, after in zip(["", *words], words, [*words, ""][1:], strict=False)
-        if not (after[:1].isupper() and (word[:1].isupper() or before[:1].isupper()))
-        for part in {plain(word), plain(word).split("'")[0]}
-    ]
-    own = [
-        sum((word in lists.known) + any(letter in lists.own.letters for letter in word) for word in said)
-        for lists in spaced
-    ]
-    other = max((sum(part in known for part in loose) for known in others), default=0)
-    most = max(own, default=0)
-    if other > most:
-        return False
-    return spaced[own.index(most)] if most else None
-
-
-def _by_ending(text: str, spaced: Sequence[Lists]) -> Lists | None:
-    words = [word.lower() for word in WORD.findall(text)]
-    return next((known for known in spaced if any(word.endswith(known.own.typical_endings) for word in words)), None)
-
-
-@cache
-def _is_latin(letter: str) -> bool:
-    return unicodedata.name(letter, "").startswith("LATIN")
+def _normalized(text: str) -> str:
+    """A text without unseen characters, with letters in one form; brackets and dashes end a sentence."""
+    return _BREAKS.sub("\n", unicodedata.normalize("NFKC", cleaned(text, _MOST_CHARACTERS)))

@@ -1,36 +1,53 @@
-"""Who wrote a page: names out of structured data, metadata, markup and the first lines of the text.
+"""Who wrote a page: names from structured data, metadata, markup and the first lines of the text (R-190, R-191, C-43).
 
-An outline goes in; names and whether they were stated as author or shown as a byline come out (R-190, R-191, C-43).
-What names a person comes first. The site itself or another organisation is the author only where a page states it as
-such and shows nobody else.
+Persons come before organisations. The site itself or another organisation is the author only if a page states it as
+such and shows no person.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from handlers.html.marks import Near, stated_marks
-from handlers.html.names import NameWords
 from handlers.html.others import Others
 from handlers.html.outline import Mark, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.html.tags import A
 from handlers.html.walk import short_text
+from handlers.text.words import alternatives
 
-_SURNAME_FIRST = re.compile(r"^([^\W\d_][\w'’-]{1,40}), ([^\W\d_][\w.'’ -]{0,40})$")
-_PARTS = re.compile(r"[/,;|·\n]")
 _MAX_NAMES = 20
 _MAX_MARKS = 8
 _MAX_LINES = 60
 _MAX_MARK_CHARACTERS = 200
+_MAX_LINE_CHARACTERS = 120
+_MAX_NAME_CHARACTERS = 60
+_MAX_NAME_WORDS = 6
 _MAX_ABOVE = 4
-_TEXTS_BEFORE = 3
+_MAX_BEFORE = 80
+_MAX_BEFORE_HAN = 24
 _TEXTS_TO_MEMBER = 5
 _MIN_OWN = 4
-_MAX_OWN_CHARACTERS = 200
+
+_HAN = "\u4e00-\u9fff"
+_HAS_HAN = re.compile(f"[{_HAN}]")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_AND = "and|und|et|y|e|og|och|en|i|with"
+# A run of white space before a separator is matched from its beginning only: otherwise the time is quadratic.
+_SPACE_BEFORE = r"(?:(?<!\s)\s+)?"
+_SPLIT = re.compile(
+    rf"{_SPACE_BEFORE}(?:,\s?(?:{_AND})\s|\s(?:{_AND})\s|[,;、，/&•·∙\n]|\s[|+]\s|\|)\s*", re.IGNORECASE
+)
+_PARTS = re.compile(r"[/,;|·\n]")
+_BARS = re.compile(r"[|·•∙–—]")
+_BLANKS = re.compile(r"[^\S\n]+")
+_EDGE = " \t\n.,:;·∙•-–—|\"'“”„()[]<>*"
+_DOMAIN = re.compile(r"^(?:www\.)?[\w-]{1,60}(?:\.[\w-]{1,60}){0,3}\.[a-z]{2,6}$", re.IGNORECASE)
+_SURNAME_FIRST = re.compile(r"^([^\W\d_][\w'’-]{1,40}), ([^\W\d_][\w'’-]{0,40}\.?(?: [^\W\d_]\.){0,3})$")
+_BEGINS_NAME = re.compile(rf"(?=[^\W\d_])(?:[{_HAN}]|[^a-z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +69,163 @@ class Credit:
     agencies: tuple[str, ...] = ()
 
 
+class NameWords:
+    """Reads names of persons in the text of a credit, under one configuration."""
+
+    def __init__(self, reading: PageReadingSection, months: Collection[str]) -> None:
+        """Compiles the words; ``months`` are the names of months in lower case."""
+        words, stops = alternatives(reading.byline_words), alternatives(reading.byline_stop_words)
+        places = alternatives(reading.byline_place_words)
+        word = rf"(?:{words})(?:\s{{0,3}}[:：]\s{{0,3}}|\s{{1,3}})"
+        self._introduction = re.compile(rf"^\W{{0,5}}(?:{word}){{1,3}}", re.IGNORECASE)
+        self._inside = re.compile(rf"(?:^|[\s|·•–—,-]){word}(?=(?-i:[^\W\d_a-z]))", re.IGNORECASE)
+        self._stop = re.compile(rf"(?:^|[\s|·•–—,;(])(?:{stops})(?:[\s:：/]|$)", re.IGNORECASE)
+        self._tail = re.compile(
+            rf"{_SPACE_BEFORE}(?:\(|\s[-–—|@]|\s(?:{places})\s|(?:(?<=\s)(?:{alternatives(months)})\.?\s)?(?<!\w)\d|https?:).{{0,200}}$",
+            re.IGNORECASE,
+        )
+        self._beginnings = frozenset(word.split()[0].lower() for word in reading.byline_words)
+        self._occasions = frozenset(reading.byline_occasions)
+        no_names = (reading.no_names, reading.byline_words, reading.byline_stop_words, months)
+        self._no_names = frozenset(name.casefold() for names in no_names for name in names)
+        self._roles = frozenset(reading.role_words)
+        not_given = (*self._no_names, *self._roles, *reading.wire_services, *reading.name_credentials)
+        self._not_given = frozenset(word.casefold().rstrip(".") for word in not_given)
+        self._organizations = tuple(reading.organization_endings)
+        self._particles = frozenset(reading.name_particles)
+        self._reporters = _han_credits(reading)
+
+    def names(self, text: str) -> tuple[str, ...]:
+        """Names in a text that is known to be a credit."""
+        text = _BLANKS.sub(" ", text[:_MAX_MARK_CHARACTERS]).strip()
+        if "://" in text[:12]:
+            return ()
+        if found := self.reporters(text):
+            return found
+        if match := self._introduction.match(text) or self._inside.search(text[:_MAX_BEFORE]):
+            text = text[match.end() :]
+        return self._split(text)
+
+    def line_names(self, text: str) -> tuple[str, ...]:
+        """Names in a line of running text, if it begins with "By", "A column by", "作者：" or the like."""
+        if found := self.reporters(text):
+            return found
+        head = text[:_MAX_LINE_CHARACTERS]
+        if len(text) > _MAX_LINE_CHARACTERS or self._beginnings.isdisjoint(_LETTERS.findall(head.lower())):
+            return ()
+        match = self._introduction.match(head) or self._inside.search(head[:_MAX_BEFORE])
+        if match is None or not _BEGINS_NAME.match(head, match.end()):
+            return ()
+        before = _BARS.split(head[: match.start() + 1])[-1].casefold().split() if match.start() else ()
+        return () if before and self._occasions.isdisjoint(before) else self._split(head[match.end() :])
+
+    def reporters(self, text: str) -> tuple[str, ...]:
+        """Names of reporters at the beginning of a Chinese or Japanese line: 記者王小明／台北報導, 文／王小明."""
+        head = text[:_MAX_MARK_CHARACTERS]
+        if _HAS_HAN.search(head):
+            for pattern in self._reporters:
+                match = pattern.search(head)
+                if match is not None and len("".join(_LETTERS.findall(head, 0, match.start()))) <= _MAX_BEFORE_HAN:
+                    names = tuple(filter(None, re.split(r"[\s、，,&]+", match["names"])))
+                    return tuple(name for name in names if self._is_name(name) and not self.is_organization(name))
+        return ()
+
+    def whole(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Organisations as they are stated."""
+        found = dict.fromkeys(" ".join(text.partition(" (")[0].split()) for text in texts)
+        return tuple(
+            text
+            for text in found
+            if 2 <= len(text) <= _MAX_NAME_CHARACTERS and "://" not in text and text.casefold() not in self._no_names
+        )[:_MAX_NAMES]
+
+    def is_organization(self, text: str) -> bool:
+        """Whether a text is a site's address, or ends as the names of organisations do."""
+        return _DOMAIN.match(text.strip()) is not None or text.casefold().rstrip(". ").endswith(self._organizations)
+
+    def _split(self, text: str) -> tuple[str, ...]:
+        if match := self._stop.search(text):
+            text = text[: match.start()]
+        pieces = [self._tail.sub("", part.strip(_EDGE)) for part in _SPLIT.split(self._in_order(text))[:_MAX_NAMES]]
+        parts = [part for place, piece in enumerate(pieces) if (part := self._person(piece, is_first=place == 0))]
+        names = [part for part in parts if self._is_name(part)]
+        if any(" " in name for name in names):
+            names = [name for name in names if " " in name]
+        elif len(names) < len(parts) and len(parts) > 1:
+            # Single words among other parts are pieces of a sentence.
+            return ()
+        return tuple({name.casefold(): name for name in reversed(names)}.values())[::-1]
+
+    def _in_order(self, text: str) -> str:
+        """A name with the surname last: "Doe, Jane", "Doe, Jane; Roe, J. R."."""
+        matches = [_SURNAME_FIRST.match(part.strip()) for part in text.split(";")]
+        parts = [match.groups() for match in matches if match]
+        is_list = len(parts) == len(matches) and not any(
+            part.islower() or part.casefold().rstrip(".") in self._not_given for pair in parts for part in pair
+        )
+        return "; ".join(f"{given} {surname}" for surname, given in parts) if is_list else text
+
+    def _person(self, text: str, *, is_first: bool) -> str:
+        """A part of a credit without roles; "" for a later part with a role, such as "Senior Health Writer"."""
+        words = text.strip(_EDGE).split()
+        count = len(words)
+        while words and words[-1].casefold() in self._roles:
+            words.pop()
+        return " ".join(words) if is_first or len(words) == count else ""
+
+    def _is_name(self, text: str) -> bool:
+        """Whether a text can be a person's name: capitalised words or particles, or a nickname of one word."""
+        words = text.split()
+        if not 2 <= len(text) <= _MAX_NAME_CHARACTERS or not 1 <= len(words) <= _MAX_NAME_WORDS:
+            return False
+        if text.casefold() in self._no_names or all(word.casefold() in self._no_names for word in words):
+            return False
+        if any(sign in text for sign in "@/<>{}=?!#©»") or not _LETTERS.search(text):
+            return False
+        if len(words) == 1:
+            return _DOMAIN.match(text) is None
+        return not any(sign.isdigit() for sign in text) and all(self._is_part(word) for word in words)
+
+    def _is_part(self, word: str) -> bool:
+        return not word[0].islower() or word in self._particles or word[1:2] in {"'", "’"}
+
+
+def _han_credits(reading: PageReadingSection) -> tuple[re.Pattern[str], ...]:
+    """Credits of Chinese and Japanese newspapers. A name of a picture's source (攝, 提供) is no credit."""
+    reporters, words = alternatives(reading.reporter_words_zh), alternatives(reading.byline_words_zh)
+    reports = alternatives(reading.report_words_zh)
+    given = f"[{_HAN}]"
+    end = r"(?=[\s／/｜|)）】〕\]]|$)"
+    names = rf"(?P<names>{given}{{2,4}}(?:\s?[、，,&\s]\s?{given}{{2,4}}){{0,5}})"
+    report = rf"{given}{{2,4}}\d{{0,2}}日?(?:{reports})"
+    long_name = rf"(?P<names>[{_HAN}·‧\u3040-\u30ff]{{2,8}}(?:[、，,&]{given}{{2,8}}){{0,5}})"
+    return tuple(
+        re.compile(expression)
+        for expression in (
+            # 王小明 記者
+            rf"^\s?(?P<names>{given}{{2,4}}?)\s?(?:{reporters}|編輯|编辑|主編|主编)\s?$",
+            # 記者王小明／台北報導, 王小明／台北報導
+            rf"(?:(?:{reporters})\s?|^|[\s（(〔\[【]){names}\s?[／/]\s?(?:{given}{{2,6}})?(?:{reports})",
+            # 記者王小明台北1日電: the place has two characters or more
+            rf"(?:{reporters})\s?(?P<names>(?:{given}{{2,4}}、){{0,5}}{given}{{2,3}})(?={report})",
+            # 記者王小明 at the end of a line
+            rf"(?:{reporters})\s?(?!會|会){names}(?<![攝摄]){end}",
+            # 作者：小明, 文／小明
+            rf"(?:^|[\s・、（(〔\[【／/]|{given}{{1,6}})(?:{words})(?:\s{{0,3}}[:：／/｜|●]\s{{0,3}}|・(?!{words})){long_name}{end}",
+        )
+    )
+
+
 class BylineWords:
     """The configured words around names, compiled once."""
 
     def __init__(self, reading: PageReadingSection, months: Collection[str]) -> None:
         self.names = NameWords(reading, months)
         self.meta = tuple(reading.author_names)
-        self._surname_first = frozenset(reading.surname_first_names)
         self.publishers = tuple(reading.publisher_names)
-        self.labels = frozenset(reading.byline_words)
         self.agencies = frozenset(name.casefold() for name in reading.wire_services)
         self.author_path = _path(reading.author_paths)
         self.user_path = _path(reading.user_paths)
-
-    def in_order(self, meta_name: str, texts: list[str]) -> list[str]:
-        """Names with the surname last, where a bibliographic entry puts it first: "Lovelace, Ada"."""
-        if meta_name not in self._surname_first:
-            return texts
-        return [_SURNAME_FIRST.sub(r"\2 \1", " ".join(text[:_MAX_MARK_CHARACTERS].split())) for text in texts]
 
 
 def find_credit(
@@ -92,128 +248,112 @@ def find_credit(
         site: The site's name.
         host: The site's host name.
     """
-    said = [host, *(text[:_MAX_OWN_CHARACTERS] for name in words.publishers for text in outline.meta.get(name, ())[:2])]
-    own = _Own(words, frozenset(map(_squashed, (site, data.publisher))), " ".join(map(_squashed, said)), [])
-    stated = _best(_stated(outline, data, words, own))
-    has_stated = bool(stated.names or own.agencies)
-    signed = len(own.agencies)
+    publishers = (text[:_MAX_MARK_CHARACTERS] for name in words.publishers for text in outline.meta.get(name, ())[:2])
+    reader = _CreditReader(
+        words, {_squashed(site), _squashed(data.publisher)}, " ".join(map(_squashed, (host, *publishers)))
+    )
+    stated = _best(_stated(outline, data, words, reader))
+    stated_agencies = len(reader.agencies)
     marks = [mark for mark in stated_marks(outline, others.holds_node) if not mark.boilerplate]
-    shown = _best(_shown(outline, marks, near, others, words, own), patient=False)
+    shown = _best(_shown(outline, marks, near, others, words, reader))
     best = stated if stated.rank >= shown.rank else shown
     return Credit(
         names=best.names[:_MAX_NAMES],
-        has_author=has_stated or any(mark.name == "itemprop:author" for mark in marks),
-        has_byline=bool(shown.names) or len(own.agencies) > signed,
+        has_author=bool(stated.names or stated_agencies) or any(mark.name == "itemprop:author" for mark in marks),
+        has_byline=bool(shown.names) or len(reader.agencies) > stated_agencies,
         seen_in=best.seen_in,
-        agencies=tuple(dict.fromkeys(own.agencies))[:_MAX_NAMES],
+        agencies=tuple(dict.fromkeys(reader.agencies))[:_MAX_NAMES],
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """Names, where they were seen, and whether they can be a person's."""
+    """Names, where they were seen, and their rank: 3 for a person's full name, 2 for a nickname, 1 for others."""
 
     names: tuple[str, ...] = ()
     seen_in: str = ""
-    is_person: bool = False
-
-    @property
-    def rank(self) -> int:
-        """A person in full goes before the nickname of an account, that before an organisation."""
-        if not self.names:
-            return 0
-        if not self.is_person:
-            return 1
-        return 3 if " " in "".join(self.names) or not self.names[0].isascii() else 2
+    rank: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Own:
-    """What is the site's own name, or another organisation's; agencies are put aside as they are met."""
+class _CreditReader:
+    """Tells persons from the site itself and from other organisations; collects agencies as they are met."""
 
-    words: BylineWords
-    names: frozenset[str]
-    host: str
-    agencies: list[str]
+    def __init__(self, words: BylineWords, own: set[str], own_texts: str) -> None:
+        self._words = words
+        self._own = own
+        self._own_texts = own_texts
+        self.agencies: list[str] = []
 
-    def is_person(self, name: str) -> bool:
-        """Whether a name can be a person's."""
+    def credited(self, texts: Iterable[str], seen_in: str) -> _Named:
+        """What the texts of one place name."""
+        names: list[str] = []
+        for text in texts:
+            head = text[:_MAX_MARK_CHARACTERS]
+            parts = [part.strip() for part in _PARTS.split(head)]
+            self.agencies += [part for part in parts if part.casefold() in self._words.agencies]
+            names += self._words.names.names(head) if self._is_person(head) else self._words.names.whole((head,))
+        return self.ranked(names, seen_in)
+
+    def ranked(self, names: Iterable[str], seen_in: str) -> _Named:
+        """Names without agencies; those of persons, if there are any."""
+        found = list(dict.fromkeys(names))
+        agencies = [name for name in found if name.casefold() in self._words.agencies]
+        self.agencies += agencies
+        found = [name for name in found if name not in agencies]
+        persons = tuple(name for name in found if self._is_person(name))
+        if persons:
+            is_full = " " in "".join(persons) or not persons[0].isascii()
+            return _Named(persons, seen_in, 3 if is_full else 2)
+        return _Named(tuple(found), seen_in, int(bool(found)))
+
+    def _is_person(self, name: str) -> bool:
         squashed = _squashed(name)
-        if squashed in self.names or (len(squashed) >= _MIN_OWN and squashed in self.host):
+        if squashed in self._own or (len(squashed) >= _MIN_OWN and squashed in self._own_texts):
             return False
-        return not self.words.names.is_organization(name)
-
-    def named(self, text: str, seen_in: str) -> Iterator[_Named]:
-        """What a text names, persons and others apart."""
-        words = self.words.names
-        self.authors(tuple(part.strip() for part in _PARTS.split(text[:_MAX_MARK_CHARACTERS])))
-        if words.is_address(text) or not self.is_person(text):
-            yield _Named(self.authors(words.whole((text,))), seen_in)
-            return
-        names = self.authors(words.names(text))
-        persons = tuple(name for name in names if self.is_person(name))
-        yield _Named(persons, seen_in, is_person=True) if persons else _Named(names, seen_in)
-
-    def authors(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Names without those of news agencies, which are credits and no persons."""
-        agencies = [name for name in names if name.casefold() in self.words.agencies]
-        self.agencies.extend(agencies)
-        return tuple(name for name in names if name not in agencies)
+        return bool(self._words.names.reporters(name)) or not self._words.names.is_organization(name)
 
 
-def _best(found: Iterator[_Named], *, patient: bool = True) -> _Named:
-    """The first of the highest rank; the impatient take the first person, in full or not."""
+def _best(found: Iterable[_Named]) -> _Named:
+    """The first of the highest rank."""
     best = _Named()
     for named in found:
         if named.rank > best.rank:
             best = named
-            if best.rank == 3 or (best.rank == 2 and not patient):
+            if best.rank == 3:
                 break
     return best
 
 
-def _stated(outline: Outline, data: StructuredData, words: BylineWords, own: _Own) -> Iterator[_Named]:
-    for texts, seen_in in (
-        (data.authors, "json-ld author"),
-        *((words.in_order(name, outline.meta[name]), f"meta {name}") for name in words.meta if name in outline.meta),
-        *_labelled(outline, words),
-    ):
-        named = [found for text in texts[:_MAX_NAMES] for found in own.named(text, seen_in)]
-        persons = [name for found in named if found.is_person for name in found.names]
-        if persons:
-            yield _Named(tuple(dict.fromkeys(persons)), seen_in, is_person=True)
-        yield from named
-    yield _Named(own.authors(words.names.whole(data.organizations)), "json-ld author")
-
-
-def _labelled(outline: Outline, words: BylineWords) -> Iterator[tuple[list[str], str]]:
-    """What cards for social networks show under "Written by"."""
-    for number in "12":
-        label = outline.meta.get(f"twitter:label{number}", ())
-        if label and label[0].casefold() in words.labels and (names := outline.meta.get(f"twitter:data{number}")):
-            yield names, f"meta twitter:data{number}"
+def _stated(outline: Outline, data: StructuredData, words: BylineWords, reader: _CreditReader) -> Iterator[_Named]:
+    yield reader.credited(data.authors, "json-ld author")
+    for name in words.meta:
+        if name in outline.meta:
+            yield reader.credited(outline.meta[name][:_MAX_NAMES], f"meta {name}")
+    yield _Named(
+        names := reader.ranked(words.names.whole(data.organizations), "").names, "json-ld author", int(bool(names))
+    )
 
 
 def _shown(
-    outline: Outline, stated: list[Mark], near: Near, others: Others, words: BylineWords, own: _Own
+    outline: Outline, marks: list[Mark], near: Near, others: Others, words: BylineWords, reader: _CreditReader
 ) -> Iterator[_Named]:
-    for text, seen_in in _candidates(outline, stated, near, others, words):
+    for text, seen_in in _marked(outline, marks, near, others, words):
         if len(text) <= _MAX_MARK_CHARACTERS:
-            yield from own.named(text, seen_in)
-    for line in _lines(outline, near, others, words):
-        names = own.authors(line)
-        persons = tuple(name for name in names if own.is_person(name))
-        yield _Named(persons or names, "text", is_person=bool(persons))
+            yield reader.credited((text,), seen_in)
+    for place in near.places:
+        for block in outline.blocks(place.start, place.stop)[:_MAX_LINES]:
+            if _is_own(outline, near, others, block.element, block.start):
+                yield reader.ranked(words.names.line_names(block.text), "text")
     for text in _linked(outline, near, others, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
-        yield from own.named(text, "member's link")
+        yield reader.credited((text,), "member's link")
 
 
-def _candidates(
-    outline: Outline, stated: list[Mark], near: Near, others: Others, words: BylineWords
+def _marked(
+    outline: Outline, marks: list[Mark], near: Near, others: Others, words: BylineWords
 ) -> Iterator[tuple[str, str]]:
-    """Texts that the markup calls an author, with where they were seen, from what says it most plainly."""
+    """Texts that the markup calls an author, with where they were seen, the plainest first."""
     for kind in ("itemprop:author", "rel:author"):
-        for mark in [mark for mark in stated if mark.name == kind][:_MAX_MARKS]:
+        for mark in [mark for mark in marks if mark.name == kind][:_MAX_MARKS]:
             yield (mark.value if kind == "itemprop:author" else "") or mark.text, kind
     named = [mark for mark in near.named if mark.name == "hint:byline" and not others.holds(mark.place, mark.index)]
     yield from ((mark.text, mark.name) for mark in named[:_MAX_MARKS] if not mark.boilerplate)
@@ -225,38 +365,26 @@ def _linked(
 ) -> Iterator[str]:
     """Texts of links to a person's page, from the heading on, before the text ``end``."""
     for place in near.places:
-        start = min(max(place.start, near.heading), place.stop)
-        stop = place.stop if end is None else max(start, min(place.stop, end))
-        for index in (*range(start, stop), *range(max(place.start, start - _TEXTS_BEFORE), start)):
+        for index in range(max(place.start, near.heading), place.stop if end is None else min(place.stop, end)):
             node = outline.nodes[index].parent if outline.links[index] else None
             for _ in range(_MAX_ABOVE):
-                if node is None:
-                    break
-                if node.tag_id == A:
-                    element = outline.element_of(index)
-                    hidden = others.holds(element, index) or (
-                        outline.is_boilerplate(element) and not near.is_head(index)
-                    )
-                    if not hidden and path.search(node.attributes.get("href") or ""):
-                        yield short_text(node)
+                if node is None or node.tag_id == A:
                     break
                 node = node.parent
+            if node is None or node.tag_id != A or not path.search(node.attributes.get("href") or ""):
+                continue
+            if _is_own(outline, near, others, outline.element_of(index), index):
+                yield short_text(node)
 
 
-def _lines(outline: Outline, near: Near, others: Others, words: BylineWords) -> Iterator[tuple[str, ...]]:
-    for place in near.places:
-        for block in outline.blocks(place.start, place.stop)[:_MAX_LINES]:
-            if outline.is_boilerplate(block.element) and not near.is_head(block.start):
-                continue
-            if others.holds(block.element, block.start):
-                continue
-            if names := words.names.line_names(block.text):
-                yield names
+def _is_own(outline: Outline, near: Near, others: Others, element: int, index: int) -> bool:
+    """Whether a text is neither boilerplate nor of others."""
+    return not others.holds(element, index) and (near.is_head(index) or not outline.is_boilerplate(element))
 
 
 def _path(segments: tuple[str, ...]) -> re.Pattern[str]:
     """Addresses with one of the segments before a last one."""
-    return re.compile(rf"[/?](?:{'|'.join(map(re.escape, segments))})[/=][^/?#]{{1,100}}/?(?:[?#]|$)", re.IGNORECASE)
+    return re.compile(rf"[/?](?:{alternatives(segments)})[/=][^/?#]{{1,100}}/?(?:[?#]|$)", re.IGNORECASE)
 
 
 def _squashed(text: str) -> str:

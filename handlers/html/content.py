@@ -1,20 +1,17 @@
-"""Everything that is read off a page, put together from one parse and one walk.
-
-A tree, its address and the time of the fetch go in; a ``PageContent`` comes out. The readers beside this module each
-know one thing (dates, bylines, text, citations); this one only asks them in the order in which they need each other.
-"""
+"""Reads everything off a page in one parse and one walk: a tree, its address and its fetch time give ``PageFacts``."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 
 from selectolax.lexbor import LexborHTMLParser
 
-from handlers.html.bylines import BylineWords, Credit, find_credit
+from handlers.html.bylines import BylineWords, find_credit
 from handlers.html.citations import (
     Citations,
     CitationWords,
@@ -24,20 +21,20 @@ from handlers.html.citations import (
     has_prices,
     is_wire_report,
 )
-from handlers.html.dates import DatedPage, DateWords, FoundDate, find_date
 from handlers.html.hints import Hints
 from handlers.html.links import host_of, registrable_domain
 from handlers.html.main_text import MainText, count_words, leading_sentences, main_text
 from handlers.html.marks import look_near
 from handlers.html.others import Others, OthersWords, is_event
 from handlers.html.outline import Outline
+from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes, StructuredData, read_structured_data
 from handlers.html.tables import has_data_table
 from handlers.html.tags import A
 from handlers.html.titles import find_title, site_in_title
 from handlers.html.walk import walk_page
-from handlers.text.dates import MomentReader, origin_of
+from handlers.text.dates import Moment, MomentReader, origin_of
 from handlers.text.language import find_language
 from handlers.text.patterns import DetailPatterns
 
@@ -48,37 +45,48 @@ _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
 _MAX_ABOVE = 30
 """Elements within a line between a text and the link around it."""
-_SCHEMES = frozenset(("", "http:", "https:"))
 
 
-@dataclass(frozen=True, slots=True)
-class PageContent:
-    """What a page shows and states. Texts hold neither NUL characters nor lone surrogates.
+MAX_SCHEMA_TYPE = 64
+"""Characters of a schema.org type that are kept; the longest real ones have half of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageFacts:
+    """Facts of one page. Texts hold neither NUL characters nor lone surrogates; None is what was not observed.
 
     Attributes:
+        site_name: The page's own claim, "" if it makes none.
+        headings_count: Headings h2 and h3 in the main text; None if only ``has_headings`` is known.
         external_links_count: Different links to other registrable domains in the main text and its references.
-        headings_count: Headings h2 and h3 in the main text.
         has_statistics: A data table outside of boilerplate, or figures in the main text.
-        site_name: The page's own claim, "" where it makes none.
+        schema_is_article: Whether ``schema_type`` is of the article family.
         not_counted: By component of the trust score: what the page has and why it gives no points.
     """
 
     title: str
     text: str
     summary: str
-    date: FoundDate | None
-    credit: Credit
-    site_name: str
+    date: Moment | None
+    authors: tuple[str, ...]
+    agencies: tuple[str, ...]
+    site_name: str = ""
     language: str | None
     word_count: int
-    citations: Citations
-    external_links_count: int
-    headings_count: int
+    has_doi: bool
+    citation_count: int
+    has_references_section: bool
     has_statistics: bool
+    has_byline: bool | None
+    has_author: bool | None
+    has_date: bool | None
     schema_type: str | None
-    schema_is_article: bool
-    is_wire_report: bool
-    not_counted: Mapping[str, str]
+    schema_is_article: bool | None
+    has_headings: bool | None = None
+    headings_count: int | None = None
+    external_links_count: int | None
+    is_wire_report: bool | None
+    not_counted: Mapping[str, str] = field(default_factory=dict)
 
 
 class PageReader:
@@ -94,13 +102,13 @@ class PageReader:
         self._others = OthersWords(reading)
         self._citations = CitationWords(reading)
 
-    def read(self, tree: LexborHTMLParser, url: str, fetched_at: datetime | None) -> PageContent:
-        """Reads a parsed page. Never raises, whatever the page holds.
+    def read(self, tree: LexborHTMLParser, url: str, fetched_at: datetime | None) -> PageFacts:
+        """Reads a parsed page. Never raises.
 
         Args:
-            tree: The parse; it is walked once, which takes parts out of it: nothing else can read it afterwards.
+            tree: The parse; the walk takes parts out of it, so that it can't be read again.
             url: The page's address, against which links are external and which may hold a date.
-            fetched_at: When it was fetched; nothing can have been published after it.
+            fetched_at: When it was fetched; it can't have been published after it.
         """
         reading = self._reading
         page = walk_page(tree, self._hints, reading.max_nodes)
@@ -109,7 +117,7 @@ class PageReader:
         )
         body = main_text(page, reading.max_content_characters)
         host = host_of(url)
-        site_name = _clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
+        site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         near = look_near(page, body.first)
         others = Others(page, near, self._others)
         language = find_language(
@@ -133,31 +141,38 @@ class PageReader:
             fetched_at=fetched_at,
         )
         credit = find_credit(page, data, near, others, self._bylines, site_name, host)
-        support = self._support(page, body, others, url)
-        return PageContent(
-            title=_clean(find_title(page, data, _first(page, reading.title_names), site_name, host)),
-            text=_clean(body.text),
-            summary=_clean(_summary(page, data, body.text, reading)),
-            date=find_date(dated, self._dates),
-            credit=replace(
-                credit, names=tuple(map(_clean, credit.names)), agencies=tuple(map(_clean, credit.agencies))
-            ),
+        found = find_date(dated, self._dates)
+        citations, counts, not_counted = self._support(page, body, others, url)
+        return PageFacts(
+            title=clean(find_title(page, data, _first(page, reading.title_names), site_name, host)),
+            text=clean(body.text),
+            summary=clean(_summary(page, data, body.text, reading)),
+            date=found.value if found else None,
+            authors=tuple(map(clean, credit.names)),
+            agencies=tuple(map(clean, credit.agencies)),
             site_name=site_name,
             language=language,
             word_count=count_words(body.text),
-            citations=support.citations,
-            external_links_count=support.external_links_count,
-            headings_count=support.headings_count,
-            has_statistics=support.has_statistics,
-            schema_type=data.type,
+            has_doi=citations.has_doi,
+            citation_count=citations.count,
+            has_references_section=citations.has_references_section,
+            has_statistics=bool(counts["statistics"]),
+            has_byline=credit.has_byline,
+            has_author=credit.has_author,
+            has_date=found is not None,
+            schema_type=short_type(data.type),
             schema_is_article=data.is_article,
+            headings_count=counts["headings"],
+            external_links_count=counts["external_links"],
             is_wire_report=bool(credit.agencies)
             or is_wire_report(body.text[: reading.head_characters], self._citations),
-            not_counted=support.not_counted,
+            not_counted=not_counted,
         )
 
-    def _support(self, page: Outline, body: MainText, others: Others, url: str) -> _Support:
-        """What supports the main text, and what of the page does not count because it is elsewhere or no support."""
+    def _support(
+        self, page: Outline, body: MainText, others: Others, url: str
+    ) -> tuple[Citations, dict[str, int], dict[str, str]]:
+        """Citations, links, headings and statistics that support the main text, and what of the page does not count."""
         text = "\n".join(block.text for block in body.blocks if not others.holds(block.element, block.start))
         beyond = body.end + _TEXTS_AFTER
         lines = [
@@ -175,29 +190,19 @@ class PageReader:
         listed = " ".join(page.texts[entries.start : entries.stop]) if entries else None
         declared = (content for name in _DOI_NAMES for content in page.meta.get(name, ()))
         citations = find_citations(text, listed, hrefs, declared)
-        links = count_external_links(hrefs, url)
-        headings = sum(line.tag in ("h2", "h3") and not others.holds(line.element, line.start) for line in inside)
-        has_statistics = has_figures(text, self._reading.min_figures) or has_data_table(page, self._reading)
+        counts = {
+            "external_links": count_external_links(hrefs, url),
+            "headings": sum(line.tag in ("h2", "h3") and not others.holds(line.element, line.start) for line in inside),
+            "statistics": has_figures(text, self._reading.min_figures) or has_data_table(page, self._reading),
+        }
         remarks = {
             "doi_or_citation": "a DOI that is mentioned and not cited" if citations.uncited_dois else "",
-            "external_links": _elsewhere(count_external_links(page.hrefs, url) - links),
+            "external_links": _elsewhere(count_external_links(page.hrefs, url) - counts["external_links"]),
             "references_section": "a references heading without entries" if references and not entries else "",
-            "headings": _elsewhere(page.headings_count - headings),
-            "statistics": "prices" if not has_statistics and has_prices(text) else "",
+            "headings": _elsewhere(page.headings_count - counts["headings"]),
+            "statistics": "prices" if not counts["statistics"] and has_prices(text) else "",
         }
-        not_counted = {name: remark for name, remark in remarks.items() if remark}
-        return _Support(citations, links, headings, has_statistics, not_counted)
-
-
-@dataclass(frozen=True, slots=True)
-class _Support:
-    """What supports the main text, as ``PageContent`` has it."""
-
-    citations: Citations
-    external_links_count: int
-    headings_count: int
-    has_statistics: bool
-    not_counted: Mapping[str, str]
+        return citations, counts, {name: remark for name, remark in remarks.items() if remark}
 
 
 def _elsewhere(number: int) -> str:
@@ -226,20 +231,9 @@ def count_external_links(hrefs: list[str], url: str) -> int:
     1
     """
     own = registrable_domain(host_of(url))
-    is_external: dict[str, bool] = {}
-    found = 0
-    for href in {href.strip() for href in hrefs if "//" in href}:
-        parts = href.split("/", 3)
-        if len(parts) < 3 or parts[1] or parts[0].lower() not in _SCHEMES:
-            continue
-        place = parts[2]
-        external = is_external.get(place)
-        if external is None:
-            match = _HOST.match(href)
-            external = match is not None and registrable_domain(match[1].lower().strip(".")) != own
-            is_external[place] = external
-        found += external
-    return found
+    matches = map(_HOST.match, {href.strip() for href in hrefs if "//" in href})
+    hosts = Counter(match[1].lower().strip(".") for match in matches if match)
+    return sum(count for host, count in hosts.items() if registrable_domain(host) != own)
 
 
 def _first(page: Outline, names: tuple[str, ...]) -> str:
@@ -251,8 +245,23 @@ def _summary(page: Outline, data: StructuredData, text: str, reading: PageReadin
     return leading_sentences(described or text, reading.max_summary_characters)
 
 
-def _clean(text: str) -> str:
-    """JSON escapes can hold lone surrogates and NUL characters, which no store takes."""
+def short_type(name: str | None) -> str | None:
+    """A schema.org type, cut to ``MAX_SCHEMA_TYPE``: pages can call anything a type (R-179).
+
+    >>> short_type("NewsArticle")
+    'NewsArticle'
+    >>> short_type(" ") is None
+    True
+    """
+    return clean(" ".join(name[: 4 * MAX_SCHEMA_TYPE].split()))[:MAX_SCHEMA_TYPE].rstrip() or None if name else None
+
+
+def clean(text: str) -> str:
+    r"""Text without NUL characters and lone surrogates, which no store accepts.
+
+    >>> clean("a\x00b")
+    'ab'
+    """
     if text.isascii() and "\x00" not in text:
         return text
     return text.encode("utf-8", "replace").decode().replace("\x00", "")

@@ -1,26 +1,38 @@
 """A fetched page read for what it says: its content, or why there is none.
 
-In: a page as it came over the wire. Out: a ``Detail``, or a refusal with its reason. It tells apart what the status
-does not: files that are no page, "not found" with status 200, walls, and pages that are empty without scripts.
+It finds what the status does not say: files that are no page, "not found" with status 200, walls, redirects within the
+page, and pages that are empty without scripts.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
-from handlers.html.content import PageContent, PageReader
+from selectolax.lexbor import LexborHTMLParser
+
+from handlers.html.content import PageFacts, PageReader
 from handlers.html.encoding import page_bytes, parse_bytes
 from handlers.html.limits import admitted
+from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
 from handlers.html.reading import PageReadingSection
-from handlers.html.refresh import refreshed_to
-from handlers.html.refusals import PageRefusalsSection, Refusals, why_elsewhere
+from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.html.sniff import not_a_page
-from handlers.html.trail import trail_of
 from handlers.text.patterns import Patterns, compile_details
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 
 _NOSCRIPT = re.compile(rb"(</?)noscript", re.IGNORECASE)
+_REFRESH = re.compile(r" ?(\d{0,9})[\d.]{0,20} ?[;, ] ?(?:url ?= ?)?[\"']?([^\"']+)", re.IGNORECASE)
+_ROOT = re.compile(
+    r"/*(?:[a-z]{2}(?:[-_][a-z]{2})?/*)?(?:(?:index|default|home|start)(?:\.[a-z]{2,5})?/*)?", re.IGNORECASE
+)
+_TRAILS = '[aria-label*="breadcrumb" i],[itemtype$="BreadcrumbList"],[class*="breadcrumb"],[id*="breadcrumb"]'
+_MAX_TRAILS = 5
+_MAX_TRAIL_CHARACTERS = 300
+_MAX_STEPS = 8
+_MAX_REFRESH_CHARACTERS = 4_000
+_MAX_TAGS = 50
 _MAX_TITLE_CHARACTERS = 500
 _MAX_ONWARD_CHARACTERS = 200
 
@@ -36,7 +48,7 @@ class Detail:
     """
 
     page: FetchedPage
-    content: PageContent
+    content: PageFacts
     titles: tuple[str, ...]
     trail: tuple[str, ...] = ()
     onward: str | None = None
@@ -61,7 +73,7 @@ class DetailReader:
         if len(read.content.text) < least:
             plain = self._read(page, without_scripts=True)
             read = plain if isinstance(plain, Detail) else read
-        if (refusal := self._refusals.why_no_content(read.titles, read.content.text, page.final_url)) is not None:
+        if (refusal := self._refusals.why_no_content(read.titles, read.content.text)) is not None:
             return FetchRefused(page.url, refusal.reason, refusal.words)
         if len(read.content.text) < least:
             return FetchRefused(page.url, FetchFailure.NO_CONTENT)
@@ -73,7 +85,7 @@ class DetailReader:
         if isinstance(read, FetchRefused):
             return None
         text = "" if has_items else read.content.text
-        if (refusal := self._refusals.why_no_content(read.titles, text, page.final_url)) is not None:
+        if (refusal := self._refusals.why_no_content(read.titles, text)) is not None:
             return FetchRefused(page.url, refusal.reason, refusal.words)
         if why_elsewhere(page.url, page.final_url, self._refusals.section) is FetchFailure.CHALLENGE:
             return FetchRefused(page.url, FetchFailure.CHALLENGE)
@@ -104,3 +116,63 @@ class DetailReader:
         trail = trail_of(tree)
         content = self._reader.read(tree, page.final_url, page.fetched_at)
         return Detail(page, content, (content.title, *shown), trail, onward)
+
+
+def why_elsewhere(asked: str, final: str, section: PageRefusalsSection) -> FetchFailure | None:
+    """Why the page that redirects led to is not the one that was asked for; None if it may be.
+
+    A login, a consent page or a test is a challenge. The front page of the same site in the place of a deeper page is a
+    soft 404.
+    """
+    if canonical_url(asked) == canonical_url(final):
+        return None
+    if not _names(final).isdisjoint(set(section.walls) - _names(asked)):
+        return FetchFailure.CHALLENGE
+    at, wanted = urlsplit(final), urlsplit(asked)
+    if at.query or not _ROOT.fullmatch(at.path) or _ROOT.fullmatch(wanted.path):
+        return None
+    same_site = registrable_domain(host_of(asked)) == registrable_domain(host_of(final))
+    return FetchFailure.SOFT_404 if same_site else None
+
+
+def refreshed_to(tree: LexborHTMLParser, url: str, longest_seconds: int) -> str | None:
+    """The other address that a page replaces itself by within so many seconds; ``noscript`` does not count.
+
+    >>> page = LexborHTMLParser('<meta http-equiv="Refresh" content="0; URL=/new">')
+    >>> refreshed_to(page, "https://example.com/old", 10)
+    'https://example.com/new'
+    """
+    for node in tree.css("meta[http-equiv]")[:_MAX_TAGS]:
+        attributes = node.attributes
+        if (attributes.get("http-equiv") or "").strip().lower() != "refresh":
+            continue
+        if node.parent is not None and node.parent.tag == "noscript":
+            continue
+        stated = _REFRESH.match(" ".join((attributes.get("content") or "")[:_MAX_REFRESH_CHARACTERS].split()))
+        onward = absolute_url(url, stated[2]) if stated and int(stated[1] or 0) <= longest_seconds else None
+        if onward is not None and canonical_url(onward) != canonical_url(url):
+            return onward
+    return None
+
+
+def trail_of(tree: LexborHTMLParser) -> tuple[str, ...]:
+    """The steps of a page's breadcrumbs that are links, the widest first.
+
+    >>> markup = '<nav aria-label="Breadcrumb"><a href="/b">Books</a> > <a href="/h">History</a> > Rome</nav>'
+    >>> trail_of(LexborHTMLParser(markup))
+    ('Books', 'History')
+    """
+    for node in tree.css(_TRAILS)[:_MAX_TRAILS]:
+        links = node.css("a[href]")
+        # A wrapper of the whole page may be named after its breadcrumbs too.
+        texts = [link.text()[: 4 * _MAX_TRAIL_CHARACTERS] for link in links] if len(links) <= _MAX_STEPS else []
+        steps = tuple(filter(None, (" ".join(text.split()) for text in texts)))
+        if steps and sum(map(len, steps)) <= _MAX_TRAIL_CHARACTERS:
+            return steps
+    return ()
+
+
+def _names(url: str) -> set[str]:
+    """Labels of the host and segments of the path, the segments without their ending."""
+    segments = urlsplit(url).path.lower().split("/")
+    return {*host_of(url).split("."), *(segment.partition(".")[0] for segment in segments)} - {""}

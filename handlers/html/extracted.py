@@ -1,8 +1,7 @@
-"""A page whose text a crawler has already extracted: the text, and what the crawler kept of the HTML, if anything.
+"""Reads a page whose text a crawler has already extracted.
 
-Text and quality metadata go in, the same facts come out as of a page whose HTML was read. What a text shows is read off
-it: citations, a references section, figures, an agency's credit. What only the HTML could tell is taken from the
-metadata, and where that is silent it was not observed (C-31).
+The text shows citations, references, figures and an agency's credit. What only HTML shows comes from the crawler's
+metadata; if that is silent, it was not observed (C-31).
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from handlers.html.citations import CitationWords, find_citations, find_references, has_figures, is_wire_report
-from handlers.html.facts import PageFacts, clean, short_type
+from handlers.html.content import PageFacts, clean, short_type
 from handlers.html.lines import Block
 from handlers.html.main_text import count_words, leading_sentences
 from handlers.html.reading import PageReadingSection
@@ -42,7 +41,7 @@ class ExtractedReader:
         """The facts of an extracted page. Never raises, whatever its text holds.
 
         Args:
-            page: With ``content``; what its quality metadata states stands, also against what the text shows.
+            page: With ``content``; its quality metadata takes precedence over what the text shows.
         """
         text = clean((page.content or "")[: self._reading.max_content_characters])
         told = page.quality_metadata or CrawlerMetadata()
@@ -61,7 +60,6 @@ class ExtractedReader:
             date=date,
             authors=authors,
             agencies=agencies,
-            site_name="",
             language=language,
             word_count=count_words(text),
             has_doi=_known(told.has_doi, shown.has_doi),
@@ -74,10 +72,8 @@ class ExtractedReader:
             schema_type=schema_type,
             schema_is_article=None if schema_type is None else self._types.is_article(schema_type),
             has_headings=told.has_headings,
-            headings_count=None,
             external_links_count=told.external_links_count,
             is_wire_report=_known(told.is_wire_report, bool(agencies) or shown.is_wire_report),
-            not_counted={},
         )
 
     def _date(self, page: CrawledPage, language: str | None) -> Moment | None:

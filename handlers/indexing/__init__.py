@@ -1,1 +1,1 @@
-"""Indexing: how far a page is trusted and how deep it is indexed for it, as the configuration has it."""
+"""The points of a page in the index, and the sections of ``config/config_indexing.yaml``."""

@@ -1,8 +1,7 @@
-"""A scored page's points in the index: how many, with which text, and what is kept beside each vector.
+"""The index points of a scored page: their texts, payloads and stable ids.
 
-A scored page and its configuration go in; points with ids that never change come out. The chunking of the page's tier
-decides: ``full`` gives an embedding of the article and its chunks, ``rough`` the beginning and the summary, ``none``
-the article alone (R-210 to R-213).
+The chunking of the page's tier decides: ``full`` gives an embedding of the article and its chunks, ``rough`` the
+beginning and the summary, ``none`` the article alone (R-210 to R-213).
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 
 from handlers.html.links import host_of, registrable_domain
 from handlers.indexing.chunks import chunk_text
-from handlers.indexing.rules import IndexPointsSection, TieredIndexingSection
+from handlers.indexing.config import IndexPointsSection, TieredIndexingSection
 from handlers.text.dates import iso_text
 from schemas.event import derive_id
 from schemas.needs import IndexPoint
@@ -22,13 +21,13 @@ ARTICLE, CHUNK, BEGINNING, SUMMARY = "article", "chunk", "beginning", "summary"
 _LINE_CHARACTERS = 500
 _NAME_CHARACTERS = 200
 _MAX_AUTHORS = 20
-"""What is kept of titles and names: each of a page's hundreds of points carries them."""
+"""Bounds of titles and names: each of a page's hundreds of points carries them."""
 SINGLE_KINDS = (ARTICLE, BEGINNING, SUMMARY)
-"""Of these a document has one at most; their ids tell what it has without a search."""
+"""A document has at most one point of each of these kinds."""
 
 
 def document_id_of(url: str) -> str:
-    """The document's id: the address decides, whatever the page says and whenever it was fetched."""
+    """The document's id, which depends on the address only."""
     return derive_id("document", url)
 
 
@@ -45,9 +44,8 @@ def chunking_of(tier: Tier, tiers: TieredIndexingSection) -> str:
 def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPointsSection) -> tuple[IndexPoint, ...]:
     """The points of a page, at least one (R-224, C-37).
 
-    Tier A has an article embedding and its chunks; B its beginning and its summary, one point where the summary is
-    empty or has the same words; C one article embedding. A page without any text has one point, of its title or its
-    address.
+    ``rough`` gives one point where the summary is empty or has the same words. A page without any text has one point,
+    of its title or its address.
     """
     document_id = document_id_of(page.url)
     payload = _payload(page, document_id)
@@ -82,14 +80,14 @@ def _begins_with(content: str, summary: str) -> bool:
 def _point(
     document_id: str, kind: str, ordinal: int, text: str, page: ScoredPage, payload: Mapping[str, Any]
 ) -> IndexPoint:
-    # The title says what a part of a text is about; where there is nothing at all, the address has to do.
+    # The title says what a part of a text is about.
     embedded = "\n".join(part for part in (payload["title"], text) if part) or page.url
     kept = {**payload, "kind": kind, "ordinal": ordinal, "text": text}
     return IndexPoint(point_id(document_id, kind, ordinal), kind, embedded, kept)
 
 
 def _payload(page: ScoredPage, document_id: str) -> dict[str, Any]:
-    """What every point of a page carries: enough to filter, to show and to rank a result without another look-up."""
+    """The payload of every point of a page: enough to filter, show and rank a result without another look-up."""
     return {
         "document_id": document_id,
         "url": page.url,

@@ -1,11 +1,7 @@
-"""What has to change in the index so that a document has its points and no others.
+"""Which points to write and to remove so that the index has a document's points and no others.
 
-The document as it should be and what the index holds of it go in; points to write and to remove come out. Pure, so that
-crossing tiers, late versions and a crash between two writes can be tried by the thousand.
-
-The first point of a document remembers what else there is, so that nothing is ever searched for. It is written before
-the others, and remembers all that may be there until everything is written and removed: whoever dies in between leaves
-a document that the next write puts right.
+The first point of a document remembers the others, so no write needs a search. It is written first, and remembers all
+points that may exist until everything is written and removed: the next write repairs what a crash in between leaves.
 """
 
 from __future__ import annotations
@@ -26,14 +22,14 @@ MEMORY = "assay"
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """What to do, in this order.
+    """Steps, in this order.
 
     Attributes:
-        outdated: The index has a newer version; nothing is to be done.
+        outdated: The index has a newer version; there is nothing to do.
         write: Points to write, in this order, the first of them with ``memory`` in its payload.
         memory: What the first point remembers until all is done.
         remove: Ids of points to remove.
-        settle: What the first point remembers then; None where ``memory`` says so already.
+        settle: What the first point remembers at the end; None where ``memory`` is that already.
     """
 
     outdated: bool = False
@@ -44,7 +40,7 @@ class WritePlan:
 
 
 def places_to_read(document_id: str) -> tuple[str, ...]:
-    """Ids of the points that tell what the index has of a document."""
+    """Ids of the points that may be the first of a document."""
     return tuple(point_id(document_id, kind) for kind in SINGLE_KINDS)
 
 
@@ -55,8 +51,8 @@ def plan_write(
 
     Args:
         document: As it should be.
-        run: The replay that writes it; None for live traffic. Of two writes of the same fetch, a replay's is newer.
-        embedder: What makes the vectors; another one makes every point new.
+        run: The replay that writes it; None for live traffic. A replay's write of the same fetch is newer.
+        embedder: Name of the embedder; a different one makes every point new.
         stored: Payloads of those of ``places_to_read`` that are there, by id.
     """
     version = (_instant(document.fetched_at), run or "")
@@ -85,7 +81,7 @@ def plan_write(
 
 
 def _instant(at: datetime | None) -> str:
-    """An instant as text that sorts by time, in whatever zone it was told; "" for none."""
+    """An instant as text that sorts by time; "" for None."""
     if at is None:
         return ""
     try:
@@ -103,7 +99,7 @@ def _count(value: object) -> int:
 
 
 def _fingerprint(document: IndexDocument, embedder: str) -> str:
-    """Equal for equal points: their ids, texts, payloads and the maker of their vectors."""
+    """Equal for equal ids, texts, payloads and embedder."""
     content = [[point.id, point.text, dict(point.payload)] for point in document.points]
     told = json.dumps([embedder, content], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:32]

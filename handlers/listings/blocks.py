@@ -1,22 +1,23 @@
-"""Where on a page does a link stand? In a menu, in a heading, in an item's block, and in a block of what make.
+"""The repeated blocks of a page: which of its links stand alike, and what element holds each of them.
 
-Tags say it where pages use them (nav, header, footer, aside); class names and ids say it elsewhere, unless the element
-that is called so holds the page's content as well ("page-with-sidebar").
+A listing repeats itself: its items are links whose surrounding elements have the same tags and class names. The same
+groups tell a listing from an article (``page_shape``) and give the items to follow (``listing``).
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-_MAKE_DEPTH = 5
+_MAKE_DEPTH = 6
 _MAX_DEPTH = 60
 _ITEM_DEPTH = 4
+_FAR = 100
 _PAGE_HEADERS = 3
 _WRAPPER_SHARE = 0.6
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
@@ -28,6 +29,76 @@ _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _HAS_DIGIT = re.compile(r"\d")
 
 
+@dataclass(slots=True)
+class BlockLink:
+    """A link of a page.
+
+    Attributes:
+        address: What makes two links one: the canonical address, for instance.
+        label: Its text.
+        make: Tags and class names of the link and of the nearest elements around it.
+        chain: The link's element and those around it, from the inside out.
+    """
+
+    address: str
+    label: str
+    make: tuple[str, ...]
+    chain: tuple[int, ...]
+
+
+L = TypeVar("L", bound=BlockLink)
+
+
+def by_make(links: Sequence[L]) -> list[list[L]]:
+    """Groups links that stand alike."""
+    groups: dict[tuple[str, ...], list[L]] = defaultdict(list)
+    for link in links:
+        groups[link.make].append(link)
+    return list(groups.values())
+
+
+def blocks_of(group: Sequence[BlockLink]) -> frozenset[int]:
+    """For each link the largest element around it that holds no second address of the group."""
+    holds: dict[int, str | None] = {}
+    for link in group:
+        for element in link.chain:
+            if holds.setdefault(element, link.address) != link.address:
+                holds[element] = None
+    found: set[int] = set()
+    for link in group:
+        block = link.chain[0]
+        for element in link.chain:
+            if holds[element] is None:
+                break
+            block = element
+        found.add(block)
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element with what surrounds it.
+
+    Attributes:
+        in_menu: In navigation, a page header or footer, or in an element with such a class name.
+        in_heading: Is a heading or inside one.
+        to_item: Elements up to one that is made or named for an item; 100 from within running text.
+        contained: In an article, a list item or a section: a header there is not the page's.
+    """
+
+    chain: tuple[int, ...] = ()
+    make: tuple[str, ...] = ()
+    in_menu: bool = False
+    in_heading: bool = False
+    to_item: int = _FAR
+    contained: bool = False
+
+    @property
+    def in_item(self) -> bool:
+        """Whether it is close to an item's element."""
+        return self.to_item <= _ITEM_DEPTH
+
+
 class _Words(Protocol):
     @property
     def menu_classes(self) -> tuple[str, ...]: ...
@@ -36,90 +107,66 @@ class _Words(Protocol):
     def item_classes(self) -> tuple[str, ...]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Around:
-    """What surrounds a link.
+class Elements:
+    """The elements of a page. Each one is read once."""
 
-    Attributes:
-        make: Tags and class names of the nearest ancestors; links of one make stand in blocks of the same kind.
-        in_menu: In navigation, a page header or footer, or anything called so.
-        in_heading: Inside a heading, or around one.
-        in_item: In an element that is made or named for an item, and not in its running text.
+    def __init__(self) -> None:
+        self.nodes: dict[int, LexborNode] = {}
+        self._known: dict[int, Element] = {}
+
+    def of(self, node: LexborNode) -> Element:
+        """The element of a node."""
+        unknown: list[LexborNode] = []
+        outer: LexborNode | None = node
+        while outer is not None and outer.tag not in ("body", "html") and outer.mem_id not in self._known:
+            unknown.append(outer)
+            outer = outer.parent
+        element = self._known.get(outer.mem_id, _OUTSIDE) if outer is not None else _OUTSIDE
+        for inner in reversed(unknown):
+            self.nodes[inner.mem_id] = inner
+            element = self._known[inner.mem_id] = self._inside(inner, element)
+        return element
+
+    def _inside(self, node: LexborNode, around: Element) -> Element:
+        classes = (node.attributes.get("class") or "")[:500]
+        # Class names with digits are states, sizes and hashes: they differ between blocks of one make.
+        kept = sorted(name for name in classes.split() if not _HAS_DIGIT.search(name))[:3]
+        return Element(
+            chain=(node.mem_id, *around.chain)[:_MAX_DEPTH],
+            make=(f"{node.tag}.{' '.join(kept)}", *around.make)[:_MAKE_DEPTH],
+        )
+
+
+class NamedElements(Elements):
+    """The elements of a page, with menus and items as tags and class names tell them.
+
+    An element that is called a menu but holds the page's content ("page-with-sidebar") is none.
     """
 
-    make: str
-    in_menu: bool
-    in_heading: bool
-    in_item: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Element:
-    """An ancestor, looked at once."""
-
-    tag: str
-    part: str
-    named_menu: bool
-    named_item: bool
-
-
-class Blocks:
-    """A page's elements as surroundings of its links; each element is looked at once."""
-
     def __init__(self, tree: LexborHTMLParser, links: Sequence[LexborNode], words: _Words) -> None:
-        """Looks at the page as a whole.
-
-        Args:
-            tree: The page.
-            links: The links that will be asked for.
-            words: Class names of menus and of items.
-        """
-        self._menu_words = frozenset(words.menu_classes)
-        self._item_words = frozenset(words.item_classes)
-        self._elements: dict[int, _Element] = {}
+        """Looks at the page as a whole: ``links`` are those that will be asked for."""
+        super().__init__()
+        self._menu_words, self._item_words = frozenset(words.menu_classes), frozenset(words.item_classes)
         self._wrappers = _wrappers(tree, links)
-        self._many_headers = len(tree.css("header")) > _PAGE_HEADERS
+        self._has_page_header = len(tree.css("header")) <= _PAGE_HEADERS
 
-    def around(self, link: LexborNode) -> Around:
-        """What surrounds one of the page's links."""
-        make: list[str] = []
-        in_menu = in_item = in_prose = in_page_header = contained = False
-        in_heading = link.css_first("h1, h2, h3, h4, h5, h6") is not None
-        node: LexborNode | None = link
-        for depth in range(_MAX_DEPTH):
-            if node is None or node.tag in ("body", "html", None):
-                break
-            element = self._element(node)
-            if depth <= _MAKE_DEPTH:
-                make.append(element.part)
-            in_heading = in_heading or element.tag in _HEADINGS
-            in_prose = in_prose or element.tag in _PROSE
-            is_item = element.named_item or element.tag in _ITEMS
-            in_item = in_item or (is_item and depth <= _ITEM_DEPTH and not in_prose)
-            contained = contained or (in_page_header and element.tag in _CONTAINERS)
-            in_page_header = in_page_header or (element.tag == "header" and not self._many_headers)
-            if element.tag in _MENUS or (element.named_menu and node.mem_id not in self._wrappers):
-                in_menu = True
-                break
-            node = node.parent
-        return Around(" < ".join(make), in_menu or (in_page_header and not contained), in_heading, in_item)
+    def _inside(self, node: LexborNode, around: Element) -> Element:
+        element, tag, attributes = super()._inside(node, around), node.tag or "", node.attributes
+        words = name_words(" ".join((attributes.get(name) or "")[:500] for name in ("class", "id", "role")))
+        named_menu = not self._menu_words.isdisjoint(words) and node.mem_id not in self._wrappers
+        page_header = tag == "header" and self._has_page_header and not around.contained
+        is_item = tag in _ITEMS or not self._item_words.isdisjoint(words)
+        return Element(
+            element.chain,
+            element.make,
+            in_menu=around.in_menu or tag in _MENUS or named_menu or page_header,
+            in_heading=around.in_heading or tag in _HEADINGS,
+            to_item=_FAR if tag in _PROSE else 0 if is_item else around.to_item + 1,
+            contained=around.contained or tag in _CONTAINERS,
+        )
 
-    def _element(self, node: LexborNode) -> _Element:
-        known = self._elements.get(node.mem_id)
-        if known is None:
-            attributes = node.attributes
-            classes = (attributes.get("class") or "")[:500]
-            words = name_words(f"{classes} {attributes.get('id') or ''} {attributes.get('role') or ''}")
-            # Class names with digits are states, sizes and hashes: they differ between blocks of one make.
-            kept = sorted(name for name in classes.split() if not _HAS_DIGIT.search(name))[:3]
-            known = _Element(
-                node.tag or "",
-                f"{node.tag}.{' '.join(kept)}",
-                not self._menu_words.isdisjoint(words),
-                not self._item_words.isdisjoint(words),
-            )
-            self._elements[node.mem_id] = known
-        return known
+
+_OUTSIDE = Element()
 
 
 def name_words(names: str) -> frozenset[str]:
@@ -129,19 +176,11 @@ def name_words(names: str) -> frozenset[str]:
 
 def _wrappers(tree: LexborHTMLParser, links: Sequence[LexborNode]) -> frozenset[int]:
     """Elements that hold the page's content, whatever they are called."""
-    content = tree.css_first("main") or tree.css_first("[role=main]")
-    around = frozenset(_ancestors(content)) if content is not None else frozenset()
-    chains = [_ancestors(link) for link in links]
+    elements = Elements()
+    content = tree.css_first("main,[role=main]")
+    around = elements.of(content).chain if content is not None else ()
+    chains = [elements.of(link).chain for link in links]
     if content is not None:
         chains = [chain for chain in chains if content.mem_id in chain]
     held = Counter(element for chain in chains for element in chain)
-    return around | {element for element, count in held.items() if count > _WRAPPER_SHARE * len(chains)}
-
-
-def _ancestors(node: LexborNode) -> list[int]:
-    found: list[int] = []
-    current: LexborNode | None = node
-    while current is not None and len(found) < _MAX_DEPTH:
-        found.append(current.mem_id)
-        current = current.parent
-    return found
+    return frozenset(around) | {element for element, count in held.items() if count > _WRAPPER_SHARE * len(chains)}

@@ -1,15 +1,14 @@
-"""The items of a listing: its HTML goes in, the links to what it lists and to its next page come out (R-067).
+"""The items of a listing and its next page (R-067).
 
-A listing repeats itself: its items are links that stand in blocks of the same make, and their addresses are of one
-shape. Links of menus, headers and footers, of sharing, logging in and paging are no items, however often they repeat,
-nor is what stands beside them in their blocks or below headings such as "Most read".
+Items are links in blocks of one make whose addresses are of one shape. Links of menus, headers and footers, of sharing,
+logging in and paging are no items, and neither are links below headings such as "Most read".
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, urlsplit
 
@@ -20,9 +19,7 @@ from handlers.html.encoding import page_bytes, parse_bytes
 from handlers.html.limits import admitted
 from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
 from handlers.html.reading import PageReadingSection
-from handlers.listings.asides import links_in_asides
-from handlers.listings.blocks import Blocks, name_words
-from handlers.listings.leading import leading, one_a_block
+from handlers.listings.blocks import BlockLink, NamedElements, blocks_of, by_make, name_words
 from handlers.listings.paging import PageLink, PagingSection, is_numbered, next_page, page_number
 from handlers.text.word_match import WordText, share_met, units_of
 from schemas.rules import Section
@@ -30,13 +27,22 @@ from schemas.rules import Section
 _NUMBER = re.compile(r"\d+")
 _TEXT_CHARACTERS = 300
 _LONG_TEXT = 40
-"""Characters from which on a longer text says nothing more for a link."""
 _MANY = 3
+_FEW = 3
+_MOST = 0.9
+_HALF = 0.5
+_SHARED = 0.6
 _MOSTLY_NEAR = 0.7
 _MOST_ASIDE = 0.8
-_MAX_DEPTH = 60
+_MAX_STRANDS = 12
+_MAX_ASIDES = 30
+_MAX_CLIMB = 3
+_MAX_HEADING = 60
+_REST_CHARACTERS = 14
+_HAN = "\u2e80"
+_HEADINGS_AND_LINKS = "h1,h2,h3,h4,h5,h6,a[href]"
 _SEQUELS = frozenset(("next", "prev"))
-"""Values of ``rel`` that lead along a row of pages, or of articles: no items of this one."""
+"""Values of ``rel`` that lead along a row of pages or articles."""
 _SCRIPT = re.compile(r"\.(?:aspx?|cfm|cgi|do|jsp|php\d?|pl)$")
 
 
@@ -57,7 +63,7 @@ class ListingSection(Section):
 
 @dataclass(frozen=True, slots=True)
 class ItemLink:
-    """A link to an item: absolute address, its text, and why it was taken for one."""
+    """A link to an item: absolute address, its text, and the reason for taking it."""
 
     url: str
     text: str
@@ -72,23 +78,22 @@ class Listing:
     next_page: str | None
 
 
-@dataclass(slots=True)
-class _Anchor:
-    """A link of the page with what was seen of it."""
+@dataclass(slots=True, kw_only=True)
+class _Anchor(BlockLink):
+    """A link of the page. ``label`` is the longest text by which the page links its address."""
 
     url: str
-    canonical: str
     text: str
-    label: str
-    make: str
     shape: str
-    chain: tuple[int, ...]
     place: int
     in_menu: bool
     in_heading: bool
     in_item: bool
     titled: bool
     marks: frozenset[str]
+
+
+_Group = Sequence[_Anchor]
 
 
 def follow_listing(
@@ -99,7 +104,7 @@ def follow_listing(
     Args:
         html: The listing's page.
         url: Its address, which relative links are seen from.
-        query: What is wanted: where there are more items than ``max_details``, those whose text shares most with it.
+        query: Where there are more than ``max_details`` items, those whose text shares most words with it are kept.
         max_details: How many items at most.
         section: Word lists and limits.
         reading: Limits within which a page is parsed at all.
@@ -109,77 +114,65 @@ def follow_listing(
     if isinstance(utf8, str):
         return Listing((), None)
     tree = parse_bytes(replace(body, utf8=utf8)).tree
-    base = _base(tree, url)
+    base = _href(tree, "base[href]", url) or url
     anchors = _anchors(tree, base, section)
     own = canonical_url(url) or ""
-    links = [PageLink(anchor.url, anchor.canonical, anchor.text, anchor.marks) for anchor in anchors]
-    following = next_page(links, own, _stated_next(tree, base), section.paging)
+    links = [PageLink(anchor.url, anchor.address, anchor.text, anchor.marks) for anchor in anchors]
+    stated = _href(tree, "link[rel~=next][href]", base)
+    following = next_page(links, own, canonical_url(stated) if stated else None, section.paging)
     not_items = (own, canonical_url(following) if following else None)
-    items = _items([anchor for anchor in anchors if anchor.canonical not in not_items], own, tree, section)
+    items = _items([anchor for anchor in anchors if anchor.address not in not_items], own, tree, section)
     if not items and following and not is_numbered(following, section.paging):
         following = None
     return Listing(_ranked(items, query, max_details, section), following)
 
 
-def _base(tree: LexborHTMLParser, url: str) -> str:
-    node = tree.css_first("base[href]")
-    return (absolute_url(url, node.attributes.get("href") or "") if node else None) or url
-
-
-def _stated_next(tree: LexborHTMLParser, base: str) -> str | None:
-    node = tree.css_first("link[rel~=next][href]")
-    absolute = absolute_url(base, node.attributes.get("href") or "") if node is not None else None
-    return canonical_url(absolute) if absolute else None
+def _href(tree: LexborHTMLParser, selector: str, base: str) -> str | None:
+    node = tree.css_first(selector)
+    return absolute_url(base, node.attributes.get("href") or "") if node is not None else None
 
 
 def _anchors(tree: LexborHTMLParser, base: str, section: ListingSection) -> list[_Anchor]:
     """The page's links in page order."""
     nodes = tree.css("a[href]")[: section.max_anchors]
-    blocks = Blocks(tree, nodes, section)
-    anchors = [anchor for place, node in enumerate(nodes) if (anchor := _anchor(node, place, base, blocks, section))]
+    elements = NamedElements(tree, nodes, section)
+    anchors = [found for place, node in enumerate(nodes) if (found := _anchor(node, place, base, elements, section))]
     labels: dict[str, str] = {}
     for anchor in anchors:
-        if len(anchor.text) > len(labels.get(anchor.canonical, "")):
-            labels[anchor.canonical] = anchor.text
+        if len(anchor.text) > len(labels.get(anchor.address, "")):
+            labels[anchor.address] = anchor.text
     for anchor in anchors:
-        anchor.label = labels.get(anchor.canonical, "")
-        anchor.shape = _shape(anchor.canonical)
+        anchor.label = labels.get(anchor.address, "")
     return anchors
 
 
-def _anchor(node: LexborNode, place: int, base: str, blocks: Blocks, section: ListingSection) -> _Anchor | None:
-    href = (node.attributes.get("href") or "").strip()
+def _anchor(
+    node: LexborNode, place: int, base: str, elements: NamedElements, section: ListingSection
+) -> _Anchor | None:
+    attributes = node.attributes
+    href = (attributes.get("href") or "").strip()
     absolute = None if href.startswith("#") else absolute_url(base, href)
     canonical = canonical_url(absolute) if absolute else None
     if absolute is None or canonical is None:
         return None
-    around = blocks.around(node)
-    marks = name_words(" ".join(node.attributes.get(name) or "" for name in ("class", "id", "rel")))
+    element = elements.of(node)
+    marks = name_words(" ".join(attributes.get(name) or "" for name in ("class", "id", "rel")))
+    in_heading = element.in_heading or node.css_first("h1,h2,h3,h4,h5,h6") is not None
     return _Anchor(
-        url=absolute,
-        canonical=canonical,
-        text=_text_of(node),
+        address=canonical,
         label="",
-        make=around.make,
-        shape="",
-        chain=_chain(node),
+        make=element.make,
+        chain=element.chain,
+        url=absolute,
+        text=_text_of(node),
+        shape=_shape(canonical),
         place=place,
-        in_menu=around.in_menu or not _SEQUELS.isdisjoint((node.attributes.get("rel") or "").lower().split()),
-        in_heading=around.in_heading,
-        in_item=around.in_item,
-        titled=around.in_heading or not marks.isdisjoint(section.title_classes),
+        in_menu=element.in_menu or not _SEQUELS.isdisjoint((attributes.get("rel") or "").lower().split()),
+        in_heading=in_heading,
+        in_item=element.in_item,
+        titled=in_heading or not marks.isdisjoint(section.title_classes),
         marks=marks,
     )
-
-
-def _chain(node: LexborNode) -> tuple[int, ...]:
-    """The elements from a link outwards, without the body."""
-    found: list[int] = []
-    current: LexborNode | None = node
-    while current is not None and current.tag not in ("body", "html") and len(found) < _MAX_DEPTH:
-        found.append(current.mem_id)
-        current = current.parent
-    return tuple(found) or (node.mem_id,)
 
 
 def _text_of(node: LexborNode) -> str:
@@ -204,40 +197,36 @@ def _shape(canonical: str) -> str:
 def _items(anchors: list[_Anchor], own: str, tree: LexborHTMLParser, section: ListingSection) -> list[ItemLink]:
     """The links of the make and shape that look most like items, one for each address, in page order."""
     likely = [anchor for anchor in anchors if not anchor.in_menu and not _is_no_item(anchor, own, section)]
-    aside = links_in_asides(tree, section.asides)
+    aside = _links_in_asides(tree, section.asides)
     listed = [anchor for anchor in likely if anchor.chain[0] not in aside]
     if len(likely) - len(listed) <= _MOST_ASIDE * len(likely):
         likely = listed
-    by_make: dict[str, list[_Anchor]] = defaultdict(list)
-    for anchor in likely:
-        by_make[anchor.make].append(anchor)
-    groups = [one_a_block(group, section.min_items) for group in by_make.values()]
-    groups = [group for group in groups if len({a.canonical for a in group}) >= section.min_items]
+    groups = [_one_a_block(group, section.min_items) for group in by_make(likely)]
+    groups = [group for group in groups if _addresses(group) >= section.min_items]
     if not groups:
         return _the_only_item(likely)
-    content = tree.css_first("main") or tree.css_first("[role=main]")
+    content = tree.css_first("main,[role=main]")
     main = content.mem_id if content is not None else None
-    best = leading(max(groups, key=lambda group: _likelihood(group, own, main)), groups)
-    domain = registrable_domain(host_of(own))
+    best = _leading(max(groups, key=lambda group: _likelihood(group, own, main)), groups)
     shape, count = Counter(anchor.shape for anchor in best).most_common(1)[0]
     # Addresses right below the root have a shape that any page may have: then only the make tells.
-    by_shape = count >= section.min_items and 2 * count >= len(best) and not shape.partition("/")[2].startswith("*")
-    of_make = dict.fromkeys(anchor.canonical for anchor in best)
-    of_shape = dict.fromkeys(anchor.canonical for anchor in likely if anchor.shape == shape)
-    # A shape that far more links have than the block says nothing: one script may serve the whole site.
+    by_shape = count >= section.min_items and 2 * count >= len(best) and not _is_any_page(shape)
+    of_make = dict.fromkeys(anchor.address for anchor in best)
+    of_shape = dict.fromkeys(anchor.address for anchor in likely if anchor.shape == shape)
+    # One script may serve the whole site: then far more links than those of the blocks have its shape.
     chosen = list(of_shape if by_shape and len(of_shape) <= _MANY * len(of_make) else of_make)
-    near = [canonical for canonical in chosen if registrable_domain(host_of(canonical)) == domain]
+    domain = registrable_domain(host_of(own))
+    near = [address for address in chosen if registrable_domain(host_of(address)) == domain]
     if len(near) >= _MOSTLY_NEAR * len(chosen):
         chosen = near
-    labels = {anchor.canonical: anchor.label for anchor in likely}
-    urls = {anchor.canonical: anchor.url for anchor in reversed(likely)}
+    found = {anchor.address: anchor for anchor in reversed(likely)}
     because = f"one of {len(chosen)} links in blocks of the same make"
-    return [ItemLink(urls[canonical], labels[canonical], because) for canonical in chosen]
+    return [ItemLink(found[address].url, found[address].label, because) for address in chosen]
 
 
 def _the_only_item(likely: list[_Anchor]) -> list[ItemLink]:
     """A listing may have a single item: the one address outside of menus that is linked from a list or a heading."""
-    single = {anchor.canonical: anchor for anchor in likely if anchor.in_item or anchor.in_heading}
+    single = {anchor.address: anchor for anchor in likely if anchor.in_item or anchor.in_heading}
     if len(single) != 1:
         return []
     return [ItemLink(anchor.url, anchor.label, "the only link in a block") for anchor in single.values()]
@@ -245,45 +234,187 @@ def _the_only_item(likely: list[_Anchor]) -> list[ItemLink]:
 
 def _is_no_item(anchor: _Anchor, own: str, section: ListingSection) -> bool:
     """Whether a link pages, filters, shares, logs in, or leads to a root or to another list."""
-    parts, here = urlsplit(anchor.canonical), urlsplit(own)
+    parts, here = urlsplit(anchor.address), urlsplit(own)
     segments = [segment.lower() for segment in parts.path.split("/") if segment]
-    if not segments and not parts.query:
-        return True
+    names = [name.lower() for name, _ in parse_qsl(parts.query)]
     text = anchor.text.lower()
     if text.isdecimal() or text in section.not_items or text in section.paging.next_texts:
         return True
-    if page_number(anchor.canonical, section.paging) is not None:
+    if page_number(anchor.address, section.paging) is not None:
         return True
-    # The page's own address with other parameters shows the same list in another way, unless a script does everything.
-    if segments and parts.netloc == here.netloc and parts.path == here.path and "." not in segments[-1]:
-        return True
-    names = [name.lower() for name, _ in parse_qsl(parts.query)]
     if names and all(name in section.not_item_folders for name in names):
         return True
-    if segments and segments[-1] in section.not_items:
+    if not segments:
+        return not parts.query
+    # The page's own address with other parameters shows the same list in another way, unless a script does everything.
+    if parts.netloc == here.netloc and parts.path == here.path and "." not in segments[-1]:
         return True
-    if segments and parts.query and _SCRIPT.sub("", segments[-1]) in section.not_item_folders:
+    if parts.query and _SCRIPT.sub("", segments[-1]) in section.not_item_folders:
         return True
-    return len(segments) > 1 and segments[-2] in section.not_item_folders
+    return segments[-1] in section.not_items or (len(segments) > 1 and segments[-2] in section.not_item_folders)
 
 
-def _likelihood(group: Sequence[_Anchor], own: str, main: int | None) -> float:
+def _likelihood(group: _Group, own: str, main: int | None) -> float:
     """How much a group of links of one make looks like a listing's items."""
-    labels = {anchor.canonical: anchor.label for anchor in group}
+
+    def share(holds: Iterable[bool]) -> float:
+        return sum(holds) / len(group)
+
+    labels = {anchor.address: anchor.label for anchor in group}
     length = sum(min(len(label), _LONG_TEXT) for label in labels.values()) / len(labels)
-    heading = 2.0 if sum(anchor.in_heading for anchor in group) * 2 >= len(group) else 1.0
+    headed = share(anchor.in_heading for anchor in group) >= _HALF
     shape = Counter(anchor.shape for anchor in group).most_common(1)[0][1] / len(group)
-    deep = sum(len(urlsplit(anchor.canonical).path.strip("/").split("/")) > 1 for anchor in group) / len(group)
+    deep = share("/" in urlsplit(anchor.address).path.strip("/") for anchor in group)
     domain = registrable_domain(host_of(own))
-    inside = sum(registrable_domain(host_of(anchor.url)) == domain for anchor in group) / len(group)
+    inside = share(registrable_domain(host_of(anchor.url)) == domain for anchor in group)
     folder = own.partition("?")[0].rstrip("/") + "/"
-    has_path = bool(urlsplit(own).path.strip("/"))
-    below = sum(anchor.canonical.startswith(folder) for anchor in group) / len(group) if has_path else 0.0
-    central = sum(main in anchor.chain for anchor in group) / len(group) if main is not None else 1.0
+    below = share(anchor.address.startswith(folder) for anchor in group) if urlsplit(own).path.strip("/") else 0.0
+    central = share(main in anchor.chain for anchor in group) if main is not None else 1.0
     # Below a page's own path there are its items, but also parts of the list: the former have headings.
-    below *= 3 if heading > 1 else 1
-    place = (0.5 + shape) * (0.5 + deep) * (0.7 + 0.3 * inside) * (1 + below) * (0.1 + 0.9 * central)
-    return float(min(len(labels), 40) * (5 + length) * heading * place)
+    place = (0.5 + shape) * (0.5 + deep) * (0.7 + 0.3 * inside) * (0.1 + 0.9 * central)
+    place *= 1 + below * (3 if headed else 1)
+    return min(len(labels), 40) * (5 + length) * (2.0 if headed else 1.0) * place
+
+
+def _leading(found: _Group, groups: Sequence[_Group]) -> _Group:
+    """The group that names the items among those in the blocks of ``found``: in the headings, or first in each block.
+
+    An event's block links the event, its venue and its tickets; a product's block links its brand. The length of a text
+    does not tell which of them is the item.
+    """
+    held = blocks_of(found)
+    beside = [group for group in groups if group is not found and _is_named(group) and _shares(group, found, held)]
+    return min((found, *beside) if _is_named(found) else beside or (found,), key=_rank)
+
+
+def _one_a_block(group: list[_Anchor], least: int) -> list[_Anchor]:
+    """Leaves out links that stand beside others of the same make in every block, such as a product's brand.
+
+    It does the same with links of one shape that all say the same ("Cached", "0 comments") among others that do not.
+    """
+    by_shape: dict[str, list[_Anchor]] = defaultdict(list)
+    for link in group:
+        by_shape[link.shape].append(link)
+    echoes = {shape for shape, strand in by_shape.items() if _addresses(strand) >= _FEW and not _tells_apart(strand)}
+    others = [link for link in group if link.shape not in echoes]
+    if echoes and _addresses(others) * _FEW >= _addresses(group) and _tells_apart(others):
+        return _one_a_block(others, least)
+    strands = sorted(by_shape.values(), key=len, reverse=True)[:_MAX_STRANDS]
+    full = [strand for strand in strands if _addresses(strand) >= least]
+    if not full:
+        return group
+    chief = _leading(max(full, key=_addresses), full)
+    blocks = blocks_of(chief)
+    beside = {s[0].shape for s in strands if s is not chief and len(s) >= least and _share(s, blocks) >= _SHARED}
+    return [link for link in group if link.shape not in beside]
+
+
+def _tells_apart(group: _Group) -> bool:
+    """Whether the texts of a group tell its addresses apart, which "Buy tickets" on most of them doesn't."""
+    labels = {link.address: link.label for link in group}
+    return len(labels) < 2 or Counter(labels.values()).most_common(1)[0][1] <= _SHARED * len(labels)
+
+
+def _is_named(group: _Group) -> bool:
+    """Whether the texts are names: they tell apart, and have more letters than digits, unlike days and hours."""
+    text = "".join(link.label for link in group)
+    return _tells_apart(group) and sum(map(str.isalpha, text)) > sum(map(str.isdigit, text))
+
+
+def _rank(group: _Group) -> tuple[bool, bool, int]:
+    """What differs from block to block before what is repeated, then headings, then what comes first on the page."""
+    titled = sum(link.titled for link in group)
+    return not _is_of_one(group, blocks_of(group)), 2 * titled < len(group), group[0].place
+
+
+def _is_of_one(group: _Group, blocks: frozenset[int]) -> bool:
+    """Whether nearly each block has an address of its own, as items have and their genres have not."""
+    return _addresses(group) >= _MOST * len(blocks)
+
+
+def _shares(group: _Group, found: _Group, held: frozenset[int]) -> bool:
+    """Whether a group has an address of its own in each block, and these blocks are those of the other group."""
+    known = {link.address for link in found}
+    shape = _shape_of(group)
+    same_items = 2 * sum(link.address in known for link in group) > len(group)
+    if same_items or (shape == _shape_of(found) and not _is_any_page(shape)):
+        return False
+    blocks = blocks_of(group)
+    # Some blocks may lack what stands beside their item.
+    in_same = _share(group, held) >= _SHARED or _addresses(group) > _addresses(found)
+    return in_same and _is_of_one(group, blocks) and _share(found, blocks) >= _SHARED
+
+
+def _shape_of(group: _Group) -> str:
+    return Counter(link.shape for link in group).most_common(1)[0][0]
+
+
+def _is_any_page(shape: str) -> bool:
+    """Whether addresses of a shape lie right below the root."""
+    return shape.partition("/")[2].startswith("*")
+
+
+def _share(group: _Group, blocks: frozenset[int]) -> float:
+    """The share of a group's links that stand in one of the blocks."""
+    return sum(not blocks.isdisjoint(link.chain) for link in group) / len(group)
+
+
+def _addresses(group: _Group) -> int:
+    return len({link.address for link in group})
+
+
+def _links_in_asides(tree: LexborHTMLParser, phrases: tuple[str, ...]) -> frozenset[int]:
+    """Ids of the links below a heading such as "Most read", up to the next heading of its level or above.
+
+    The page's own title names no aside. Linked headings below a plain one of the same level are the aside's entries.
+    """
+    nodes = tree.css(_HEADINGS_AND_LINKS)
+    headings = [node for node in nodes if node.tag != "a"]
+    title = next((node for node in headings if node.tag == "h1"), headings[0] if headings else None)
+    found: set[int] = set()
+    part: frozenset[int] = frozenset()
+    level, is_plain, asides = "", False, 0
+    for node in nodes:
+        tag = node.tag or ""
+        if tag == "a":
+            found.update(part & {node.mem_id})
+            continue
+        linked = node.css_first("a[href]") is not None
+        if tag < level or (tag == level and not (linked and is_plain)):
+            part = frozenset()
+        if asides < _MAX_ASIDES and node is not title and _names_aside(node, phrases, linked):
+            part, level, is_plain, asides = _part_of(node, linked), tag, not linked, asides + 1
+    return frozenset(found)
+
+
+def _names_aside(heading: LexborNode, phrases: tuple[str, ...], linked: bool) -> bool:
+    """Whether a heading begins with one of the phrases and ends soon after; an item's linked title must be equal."""
+    text = " ".join(heading.text(separator=" ").split()).lower().rstrip(" :.…»›>→")
+    if len(text) > _MAX_HEADING:
+        return False
+    for phrase in phrases:
+        rest = text.removeprefix(phrase)
+        if not rest and text:
+            return True
+        if rest == text or linked or len(rest) > _REST_CHARACTERS or len(rest.split()) > 1:
+            continue
+        if not rest[0].isalnum() or phrase[-1] >= _HAN:
+            return True
+    return False
+
+
+def _part_of(heading: LexborNode, linked: bool) -> frozenset[int]:
+    """Ids of the links in the nearest element around a heading that holds more links than it."""
+    own = len(heading.css("a[href]"))
+    part = heading
+    for _ in range(1 if linked else _MAX_CLIMB):
+        if part.parent is None or part.tag == "body":
+            break
+        part = part.parent
+        links = part.css("a[href]")
+        if len(links) > own:
+            return frozenset(link.mem_id for link in links)
+    return frozenset()
 
 
 def _ranked(items: list[ItemLink], query: str, max_details: int, section: ListingSection) -> tuple[ItemLink, ...]:
@@ -292,10 +423,8 @@ def _ranked(items: list[ItemLink], query: str, max_details: int, section: Listin
     shared = [share_met(units, WordText(item.text)) for item in items]
     order = sorted(range(len(items)), key=lambda place: (-shared[place], place))[:max_details]
     return tuple(
-        ItemLink(
-            items[place].url,
-            items[place].text,
-            items[place].because + (f"; shares {shared[place]:.0%} of the query's words" if shared[place] else ""),
-        )
+        replace(items[place], because=f"{items[place].because}; shares {shared[place]:.0%} of the query's words")
+        if shared[place]
+        else items[place]
         for place in sorted(order)
     )

@@ -1,118 +1,137 @@
-"""How a page is built: links and their share, repeated blocks, running text, pagination, forms, declared types.
+"""How a page is built: repeated blocks, links, running text, controls, declared types.
 
-In: HTML. Out: a ``PageShape``. A listing repeats one block with a link in it; an article runs on; navigation has forms
-or little of either. Menus, headers and footers are left out, since every page has them.
+A listing repeats one block with a link in it, an article runs on, navigation has forms or little of either. Menus,
+headers and footers are left out, since every page has them; controls are counted in the whole page.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from selectolax.lexbor import LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.encoding import PageBytes, page_bytes, parse_bytes
-from handlers.listings.page_groups import largest_group
-from handlers.listings.page_head import read_head
-from handlers.listings.page_links import LinkShape, Signs, measure_links
+from handlers.html.limits import admitted
+from handlers.html.links import absolute_url
+from handlers.html.reading import PageReadingSection
+from handlers.listings.blocks import BlockLink, Elements, blocks_of, by_make
 from handlers.text.patterns import CompiledPatterns, split_words
+from schemas.retrieval import RetrievedContent
 
 _CHROME = (
     "nav,footer,body>header,aside,dialog,[role=navigation],[role=banner],[role=contentinfo],[role=dialog],[hidden],"
     "[class*=cookie],[id*=cookie],[class*=breadcrumb],[class*=menu],[id*=menu],[class*=footer],[id*=footer]"
 )
 _UNSEEN = ["script", "style", "noscript", "template", "svg", "iframe", "select", "button"]
+_CONTROLS = ("form", "input", "hidden", "checkbox", "password", "select", "button", "h1", "img", "video", "table")
+"""What is counted: elements, fields of some types by their type, and all other fields as ``input``."""
+_FIELD_TYPES = frozenset(("hidden", "checkbox", "password"))
+_AS = {"textarea": "input", "iframe": "video"}
+_TYPE = re.compile(r'"@type"\s{0,9}:\s{0,9}\[?\s{0,9}"([A-Za-z]{2,60})"')
+_ITEM_TYPES = frozenset((
+    "article", "newsarticle", "blogposting", "product", "event", "recipe", "jobposting", "techarticle", "report",
+    "scholarlyarticle", "qapage", "discussionforumposting", "course", "book", "movie", "videoobject", "review",
+    "reportagenewsarticle", "musicevent",
+))  # fmt: skip
+_LISTING_TYPES = frozenset(
+    ("collectionpage", "itemlist", "searchresultspage", "offercatalog", "blog", "productcollection")
+)
+_OG_TYPES = frozenset(("article", "product", "event"))
 _PAGED = re.compile(r"[?&](?:page|paged|pg|p|start|offset)=\d|/page/\d")
+_MAIN_TAGS = frozenset(("main", "article"))
+_MIN_ITEMS = 4
+_LABEL = 80
 _MAX_LINKS = 300
 _MAX_HEADINGS = 400
 _MAX_PARAGRAPHS = 600
-_ITEM_DEPTH = 12
+_MAX_DECLARED = 200_000
+_MAX_HREF = 2048
+_MAX_TITLE = 500
+_MAX_TAG = 40
 _PARAGRAPH_CHARACTERS = 30
 _FULL_PARAGRAPH = 80
-_SHORT = 20
 _TIMES_READ = 4
-_MAIN_TAGS = frozenset(("main", "article"))
 
 
 @dataclass(frozen=True, slots=True)
 class PageShape:
-    """How a page is built; menus, headers and footers are not counted.
+    """How a page is built.
 
     Attributes:
         title: The page's own title.
-        text: Visible text, words divided by blanks, as far as it is read.
-        text_characters: Length of all of it.
-        links: Links with an address.
+        text: Visible text, words divided by blanks, as far as it is read; ``text_characters`` is the length of all.
         link_density: Share of the text that stands in links, in [0, 1].
-        items: Blocks in the largest group of alike siblings that each have a link of their own.
-        item_share: Share of the text that stands in those blocks.
-        item_characters: Mean text of such a block.
-        prose_characters: Text in paragraphs outside of links and items.
-        longest_prose: The most that stands under one parent.
-        paged: Links to further pages of the same listing.
-        password_fields: Fields for a password.
         declared_item: The single thing that the page's markup says it shows, "" where it says none.
         declared_listing: The listing that the markup says it is.
-        linked_headings: Headings of any level that are links, as those of teasers are.
-        plain_headings: Headings below the first level that are none, as those of an article's sections are.
-        articles: Elements that call themselves an article.
-        code_blocks: Passages of program text, as documentation has them.
         canonical: The page's address as it gives it itself, "" where it does not.
         languages: Its language and locale as it declares them.
-        heading_words: Words of its first heading of the first level.
-        paragraphs: Paragraphs of some length.
-        longest_paragraph: Characters of the longest one.
-        paragraph_characters: Characters of all of them.
-        html_bytes: Size of the page.
         all_links: Links, those of menus too.
-        controls: How many there are of forms, fields and media, by their names in ``page_head.CONTROLS``.
-        og_type: What Open Graph calls it.
-        published: Whether its metadata has a day of publication.
-        authored: Whether its metadata has an author.
-        leads: Where its links lead, and how alike they stand.
+        measures: Lengths, counts and shares by name; the names begin with ``page_``.
     """
 
     title: str = ""
     text: str = ""
     text_characters: int = 0
-    links: int = 0
     link_density: float = 0.0
-    items: int = 0
-    item_share: float = 0.0
-    item_characters: float = 0.0
-    prose_characters: int = 0
-    longest_prose: int = 0
-    paged: bool = False
-    password_fields: int = 0
     declared_item: str = ""
     declared_listing: str = ""
-    linked_headings: int = 0
-    plain_headings: int = 0
-    articles: int = 0
-    code_blocks: int = 0
     canonical: str = ""
     languages: tuple[str, ...] = ()
-    heading_words: int = 0
-    paragraphs: int = 0
-    longest_paragraph: int = 0
-    paragraph_characters: int = 0
-    html_bytes: int = 0
     all_links: int = 0
-    controls: Mapping[str, int] = field(default_factory=dict)
-    og_type: str = ""
-    published: bool = False
-    authored: bool = False
-    leads: LinkShape = field(default_factory=LinkShape)
+    measures: Mapping[str, float] = field(default_factory=dict)
 
 
-def measure_page(html: str | bytes, patterns: CompiledPatterns, own: str = "", max_text: int = 20_000) -> PageShape:
-    """Measures a page; any text is a page, and none raises.
+def page_of(
+    html: str | None, patterns: CompiledPatterns, reading: PageReadingSection, *, max_html: int, max_text: int
+) -> PageShape | None:
+    """A result's page, measured; None where there is none, or it must not be parsed.
+
+    Args:
+        html: The page.
+        patterns: Classes that content systems put on listings and on single items.
+        reading: Limits within which a page is parsed.
+        max_html: Characters of it that are parsed.
+        max_text: Characters of its text that are kept.
+    """
+    kept = (html or "")[:max_html]
+    if not kept:
+        return None
+    utf8 = admitted(kept.encode("utf-8", "replace"), reading)
+    return None if isinstance(utf8, str) else measure_page(utf8, patterns, max_text)
+
+
+def with_page(result: RetrievedContent, page: PageShape | None, max_characters: int) -> RetrievedContent:
+    """The result without its HTML: with the page's title where it has none, and followed by the page's text.
+
+    The page's text is added where the result has no text, or a snippet that is shorter than it; the whole is a full
+    text then.
+
+    >>> page = PageShape(title="Jazz", text="Jazz at eight.", text_characters=14)
+    >>> with_page(RetrievedContent(url="https://a.example/", html="<p>"), page, 1000).content
+    'Jazz at eight.'
+    """
+    read = result.model_copy(update={"html": None}) if result.html is not None else result
+    if page is None:
+        return read
+    if not read.title and page.title:
+        read = read.model_copy(update={"title": page.title})
+    text = result.content[:max_characters]
+    is_short = result.content_kind == "snippet" and len(text) < page.text_characters
+    if page.text and (is_short or not text.strip()):
+        whole = f"{text.rstrip()}\n{page.text}" if text.strip() else page.text
+        return read.model_copy(update={"content": whole, "content_kind": "full"})
+    return read
+
+
+def measure_page(html: str | bytes, patterns: CompiledPatterns, max_text: int = 20_000) -> PageShape:
+    """Measures a page. It never raises: any text is a page.
 
     Args:
         html: The page, as text or as UTF-8.
         patterns: Classes that content systems put on listings and on single items.
-        own: Its address; "" where it is not known, then the one that it gives itself counts.
         max_text: Characters of its text that are kept.
     """
     given = page_bytes(html) if isinstance(html, str) else PageBytes(html, "utf-8", "text")
@@ -120,63 +139,101 @@ def measure_page(html: str | bytes, patterns: CompiledPatterns, own: str = "", m
     body = tree.body
     if body is None:
         return PageShape()
-    head = read_head(tree, body, patterns)
-    paged = tree.css_first("link[rel=next],a[rel=next]") is not None
+    title, stated = tree.css_first("title"), tree.css_first("link[rel=canonical]")
+    canonical = absolute_url("", (stated.attributes.get("href") or "")[:_MAX_HREF]) if stated is not None else None
+    metadata = [
+        ((found.get("property") or found.get("name") or "").lower(), (found.get("content") or "").strip())
+        for found in (node.attributes for node in tree.css("meta[content]"))
+    ]
+    declared_item, declared_listing = _declared(tree, body, dict(reversed(metadata)).get("og:type", ""), patterns)
+    counted = _controls(tree)
+    is_paged = tree.css_first("link[rel=next],a[rel=next]") is not None
     all_links = len(tree.css("a[href]"))
     tree.strip_tags(_UNSEEN)
     _drop_chrome(body)
     text = " ".join(body.text(separator=" ").split())
-    text_characters = len(text)
+    characters = max(1, len(text))
     links = body.css("a[href]")
-    hrefs = [link.attributes.get("href") or "" for link in links]
+    labels = list(_texts(links, len(text)))
+    hrefs = [(link.attributes.get("href") or "")[:_MAX_HREF].strip() for link in links]
+    elements = Elements()
+    alike = _alike(links[:_MAX_LINKS], hrefs, labels, elements)
+    items = blocks_of(alike) if len(alike) >= _MIN_ITEMS else frozenset()
+    item_characters = sum(map(len, _texts((elements.nodes[item] for item in items), len(text))))
+    density = min(1.0, sum(map(len, labels)) / characters)
     headings = body.css("h2,h3,h4")[:_MAX_HEADINGS]
     linked_headings = sum(_is_linked(heading) for heading in headings)
     first_heading = body.css_first("h1")
-    signs = Signs()
-    group = largest_group(links[:_MAX_LINKS], signs, _length)
-    labels = list(_texts(links, text_characters))
-    item_text = sum(_lengths(group, text_characters))
-    prose = _prose(body, group, text_characters)
+    measures = {
+        "page_links": len(links),
+        "page_all_links": all_links,
+        "page_link_density": density,
+        "page_items": len(items),
+        "page_item_share": min(1.0, item_characters / characters),
+        "page_item_characters": item_characters / max(1, len(items)),
+        "page_item_labels": sum(min(_LABEL, len(link.label)) for link in alike),
+        "page_text": len(text),
+        "page_paged": is_paged or any(_PAGED.search(href) for href in hrefs if "?" in href or "/page/" in href),
+        "page_declared_item": bool(declared_item),
+        "page_declared_listing": bool(declared_listing),
+        "page_linked_headings": linked_headings,
+        "page_linked_heading_share": linked_headings / max(1, len(headings)),
+        "page_plain_headings": len(headings) - linked_headings,
+        "page_articles": len(body.css("article")),
+        "page_code": len(body.css("pre")),
+        "page_bytes": len(given.utf8),
+        "page_heading_words": len(split_words(first_heading.text()[:_MAX_HEADINGS])) if first_heading else 0,
+        "page_published": any(name == "date" or "published" in name or "pubdate" in name for name, _ in metadata),
+        "page_authored": any("author" in name for name, _ in metadata),
+        **{f"page_{name}": counted[name] for name in _CONTROLS},
+        **_prose(body, items, elements, len(text)),
+    }
+    root = tree.root.attributes if tree.root is not None else {}
+    locales = [content[:_MAX_TAG] for name, content in metadata if name == "og:locale"]
     return PageShape(
-        title=head.title,
+        title=" ".join(title.text().split())[:_MAX_TITLE] if title else "",
         text=text[:max_text],
-        text_characters=text_characters,
-        links=len(links),
-        link_density=min(1.0, sum(map(len, labels)) / text_characters) if text_characters else 0.0,
-        items=len(group),
-        item_share=min(1.0, item_text / text_characters) if text_characters else 0.0,
-        item_characters=item_text / len(group) if group else 0.0,
-        prose_characters=prose.characters,
-        longest_prose=prose.longest,
-        paged=paged or any(_PAGED.search(href) for href in hrefs if "?" in href or "/page/" in href),
-        password_fields=head.controls.get("password", 0),
-        declared_item=head.declared_item,
-        declared_listing=head.declared_listing,
-        linked_headings=linked_headings,
-        plain_headings=len(headings) - linked_headings,
-        articles=len(body.css("article")),
-        code_blocks=len(body.css("pre")),
-        canonical=head.canonical,
-        languages=head.languages,
-        heading_words=len(split_words(first_heading.text()[:_MAX_HEADINGS])) if first_heading is not None else 0,
-        paragraphs=prose.paragraphs,
-        longest_paragraph=prose.longest_paragraph,
-        paragraph_characters=prose.paragraph_characters,
-        html_bytes=len(given.utf8),
+        text_characters=len(text),
+        link_density=density,
+        declared_item=declared_item,
+        declared_listing=declared_listing,
+        canonical=canonical or "",
+        languages=tuple(filter(None, (root.get("lang"), *locales))),
         all_links=all_links,
-        controls=head.controls,
-        og_type=head.og_type,
-        published=head.published,
-        authored=head.authored,
-        leads=measure_links(links[:_MAX_LINKS], hrefs, labels, own or head.canonical, signs),
+        measures=measures,
     )
 
 
-def _drop_chrome(body: LexborNode) -> None:
-    """Takes menus, headers and footers out of the tree.
+def _controls(tree: LexborHTMLParser) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for node in tree.css("form,input,textarea,select,button,h1,img,video,iframe,table"):
+        kind = (node.attributes.get("type") or "").lower() if node.tag == "input" else ""
+        name = kind if kind in _FIELD_TYPES else node.tag or ""
+        counts[_AS.get(name, name)] += 1
+    return counts
 
-    A page's outer wrapper sometimes calls itself a menu too: what has the main part inside it stays. A node matches
-    once for each selector, and is gone with the node around it: so each is looked at once, the inner before the outer.
+
+def _declared(tree: LexborHTMLParser, body: LexborNode, og_type: str, patterns: CompiledPatterns) -> tuple[str, str]:
+    """The single thing, and the listing, that structured data, Open Graph and a content system's classes name."""
+    scripts = tree.css('script[type="application/ld+json"]')
+    names = [name.lower() for node in scripts for name in _TYPE.findall(node.text()[:_MAX_DECLARED])]
+    classes = sorted(set((body.attributes.get("class") or "").lower().split()[:60]))
+    listings = [name for name in names if name in _LISTING_TYPES]
+    listings += [name for name in classes if name in patterns.listing_marks]
+    short = og_type.lower().split(".")[-1].strip()
+    items = [f"og:{short}"] if short in _OG_TYPES else []
+    # Several products in the markup are a listing's; one is the page's own.
+    counted = [name for name in names if name in _ITEM_TYPES]
+    items += counted if len(counted) == 1 else []
+    items += [name for name in classes if name in patterns.item_marks]
+    return next(iter(items), ""), next(iter(listings), "")
+
+
+def _drop_chrome(body: LexborNode) -> None:
+    """Takes menus, headers and footers out of the tree, unless they hold the main part.
+
+    A node matches once for each selector, and is gone with the node around it: so each is looked at once, the inner
+    before the outer.
     """
     found = {node.mem_id: node for node in body.css(_CHROME)}
     staying: set[int] = set()
@@ -192,22 +249,26 @@ def _drop_chrome(body: LexborNode) -> None:
             above = above.parent
 
 
-def _length(node: LexborNode) -> int:
-    text = node.text()
-    return len(text) if len(text) < _SHORT else len(" ".join(text.split()))
-
-
-def _lengths(nodes: Iterable[LexborNode], page: int) -> Iterator[int]:
-    """Characters in each node, as far as ``_texts`` reads."""
-    return map(len, _texts(nodes, page))
+def _alike(
+    links: Sequence[LexborNode], hrefs: Sequence[str], labels: Sequence[str], elements: Elements
+) -> list[BlockLink]:
+    """The links of one make that have the most label text, one for each address."""
+    found: dict[tuple[object, str], BlockLink] = {}
+    for node, href, label in zip(links, hrefs, labels, strict=False):
+        if len(href) > 1 and href[0] != "#":
+            element = elements.of(node)
+            link = BlockLink(href, label, element.make, element.chain)
+            known = found.setdefault((link.make, href), link)
+            known.label = max(known.label, label, key=len)
+    groups = by_make(list(found.values()))
+    return max(groups, key=lambda group: sum(min(_LABEL, len(link.label)) for link in group), default=[])
 
 
 def _texts(nodes: Iterable[LexborNode], page: int) -> Iterator[str]:
     """Text of each node, up to a multiple of the page's: hostile pages put the same text into thousands of nodes."""
     left = _TIMES_READ * page
     for node in nodes:
-        text = node.text()
-        text = " ".join(text.split()) if len(text) >= _SHORT else text.strip()
+        text = " ".join(node.text().split())
         left -= len(text)
         if left < 0:
             return
@@ -219,41 +280,24 @@ def _is_linked(heading: LexborNode) -> bool:
     return heading.css_first("a[href]") is not None or (above is not None and above.tag == "a")
 
 
-@dataclass(frozen=True, slots=True)
-class _Prose:
+def _prose(body: LexborNode, items: frozenset[int], elements: Elements, page: int) -> dict[str, float]:
     """Running text outside of items and links: in all, and the most under one parent; and all full paragraphs."""
-
-    characters: int
-    longest: int
-    paragraphs: int
-    longest_paragraph: int
-    paragraph_characters: int
-
-
-def _prose(body: LexborNode, group: list[LexborNode], page: int) -> _Prose:
-    items = {item.mem_id for item in group}
-    by_parent: dict[int, int] = {}
-    full: list[int] = []
+    by_parent: Counter[int] = Counter()
+    full = []
     paragraphs = body.css("p")[:_MAX_PARAGRAPHS]
-    for paragraph, length in zip(paragraphs, _lengths(paragraphs, page), strict=False):
-        if length >= _FULL_PARAGRAPH:
-            full.append(length)
-        if length < _PARAGRAPH_CHARACTERS or (parent := paragraph.parent) is None or _is_inside(paragraph, items):
+    for paragraph, text in zip(paragraphs, _texts(paragraphs, page), strict=False):
+        if len(text) >= _FULL_PARAGRAPH:
+            full.append(len(text))
+        parent = paragraph.parent
+        if len(text) < _PARAGRAPH_CHARACTERS or parent is None or not items.isdisjoint(elements.of(paragraph).chain):
             continue
-        unlinked = length - sum(_lengths(paragraph.css("a"), length))
+        unlinked = len(text) - sum(map(len, _texts(paragraph.css("a"), len(text))))
         if unlinked >= _PARAGRAPH_CHARACTERS:
-            by_parent[parent.mem_id] = by_parent.get(parent.mem_id, 0) + unlinked
-    return _Prose(
-        sum(by_parent.values()), max(by_parent.values(), default=0), len(full), max(full, default=0), sum(full)
-    )
-
-
-def _is_inside(node: LexborNode, items: set[int]) -> bool:
-    above: LexborNode | None = node
-    for _ in range(_ITEM_DEPTH):
-        if above is None or not items:
-            return False
-        if above.mem_id in items:
-            return True
-        above = above.parent
-    return False
+            by_parent[parent.mem_id] += unlinked
+    return {
+        "page_prose": by_parent.total(),
+        "page_longest_prose": max(by_parent.values(), default=0),
+        "page_paragraphs": len(full),
+        "page_longest_paragraph": max(full, default=0),
+        "page_paragraph_share": sum(full) / max(1, page),
+    }

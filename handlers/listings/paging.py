@@ -1,17 +1,17 @@
-"""Which link of a listing leads to its next page? The page's links go in, an address or None comes out.
+"""The link to a listing's next page.
 
-Three signs, the surest first: a link that says so (``rel=next``, "Next", "下一頁"), the number that follows the missing
-one in a row of numbers, and a link whose address is this page's with the page number one higher, or with the next item
-to begin from. A ``rel=next`` in the head counts only where the page links there too, since single articles carry it as
-well. No listing goes on at somebody else's: the next page is on the same registrable domain.
+The signs, the surest first: a link that says so (``rel=next``, "Next", "下一頁"), the number after the missing one in a
+row of numbers, and an address that is the page's own with the page number one higher or with the next offset. A
+``rel=next`` in the head counts only where the page links there too, since single articles have it as well. The next
+page is on the same registrable domain.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from urllib.parse import SplitResult, parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import Field
 
@@ -50,6 +50,15 @@ class PageLink:
     marks: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """An address as a page of a listing: what all pages of it share, and its page number or offset."""
+
+    stem: tuple[str, str, frozenset[tuple[str, str]]]
+    page: int | None
+    offset: int | None
+
+
 def next_page(links: Sequence[PageLink], own: str, stated: str | None, section: PagingSection) -> str | None:
     """The address of the next page, or None.
 
@@ -59,93 +68,82 @@ def next_page(links: Sequence[PageLink], own: str, stated: str | None, section: 
         stated: The canonical address of ``<link rel=next>``, if there is one.
         section: Word lists.
     """
-    domain = registrable_domain(host_of(own))
-    others = [link for link in links if link.canonical != own and registrable_domain(host_of(link.canonical)) == domain]
-    texts, arrows, marks = (
-        frozenset(section.next_texts),
-        frozenset(section.next_arrows),
-        frozenset(section.next_marks),
+    domain, here = registrable_domain(host_of(own)), _position(own, section)
+    positions = {
+        link: _position(link.canonical, section)
+        for link in links
+        if link.canonical != own and registrable_domain(host_of(link.canonical)) == domain
+    }
+    ahead = [link for link, there in positions.items() if not _is_before(there, here)]
+    in_row, following = _next_in_row(links, own), str((here.page or 1) + 1)
+    signs: tuple[Callable[[PageLink], bool], ...] = (
+        lambda link: link.canonical == stated,
+        lambda link: _says_next(link, own, section.next_texts),
+        lambda link: link is in_row,
+        lambda link: positions[link].stem == here.stem and positions[link].page == (here.page or 1) + 1,
+        lambda link: not link.marks.isdisjoint(section.next_marks) and _goes_on(link, own, section),
+        lambda link: link.text.strip() in section.next_arrows,
+        lambda link: link.text.strip() == following and positions[link].page is not None,
     )
-    number = page_number(own, section)
-    ahead = [link for link in others if not _goes_back(link, own, number, section)]
-    said = (link for link in ahead if _says_next(link, own, texts))
-    successor = (link for link in ahead if _succeeds(link.canonical, own, section))
-    marked = (link for link in ahead if link.marks & marks and _goes_on(link, own, section))
-    confirmed = (link for link in ahead if stated is not None and link.canonical == stated)
-    arrow = (link for link in ahead if link.text.strip() in arrows)
-    counted = (
-        link
-        for link in ahead
-        if link.text.strip() == str((number or 1) + 1) and page_number(link.canonical, section) is not None
-    )
-    row = (link for link in (_next_in_row(links, own),) if link is not None and link in ahead)
-    offset = (link for link in (_next_by_offset(ahead, own, section),) if link is not None)
-    for found in (confirmed, said, row, successor, marked, arrow, counted, offset):
-        link = next(found, None)
-        if link is not None:
-            return link.url
-    return None
+    for sign in signs:
+        if found := next(filter(sign, ahead), None):
+            return found.url
+    later = [
+        (there.offset or 0, link.url)
+        for link, there in positions.items()
+        if there.stem == here.stem and (there.offset or 0) > (here.offset or 0)
+    ]
+    return min(later)[1] if later else None
 
 
 def page_number(url: str, section: PagingSection) -> int | None:
     """The number of the page that an address names, in its query or its path; None where it names none."""
-    parts = urlsplit(url)
-    for name, value in parse_qsl(parts.query):
-        if name.lower() in section.parameters and _DIGITS.fullmatch(value):
-            return int(value)
-    tail = _numbered_tail(parts, section)
-    return int(tail[1]) if tail else None
+    return _position(url, section).page
 
 
 def is_numbered(url: str, section: PagingSection) -> bool:
     """Whether an address names a page by its number, or by the items before it."""
-    return page_number(url, section) is not None or _offset(url, section)[1] is not None
+    position = _position(url, section)
+    return position.page is not None or position.offset is not None
 
 
-def _offset(url: str, section: PagingSection) -> tuple[tuple[str, str, frozenset[tuple[str, str]]], int | None]:
-    """An address without the number of items before its page's, and that number, where it names one."""
+def _position(url: str, section: PagingSection) -> _Position:
     parts = urlsplit(url)
-    query = parse_qsl(parts.query)
-    found = [int(value) for name, value in query if name.lower() in section.offsets and _DIGITS.fullmatch(value)]
-    rest = frozenset((name, value) for name, value in query if name.lower() not in section.offsets)
-    return (parts.netloc.removeprefix("www."), parts.path.rstrip("/"), rest), found[0] if found else None
-
-
-def _next_by_offset(links: Sequence[PageLink], own: str, section: PagingSection) -> PageLink | None:
-    """The link to the page's own address with the least offset above its own."""
-    here, before = _offset(own, section)
-    above: list[tuple[int, PageLink]] = []
-    for link in links:
-        there, offset = _offset(link.canonical, section)
-        if there == here and offset is not None and offset > (before or 0):
-            above.append((offset, link))
-    return min(above, key=lambda pair: pair[0])[1] if above else None
-
-
-def _numbered_tail(parts: SplitResult, section: PagingSection) -> tuple[str, str] | None:
-    """The path before its page number, and the number: ``/blog/page/3`` gives ``/blog`` and ``3``."""
+    numbers: dict[str, int] = {}
+    rest: set[tuple[str, str]] = set()
+    for name, value in parse_qsl(parts.query):
+        kind = "page" if name.lower() in section.parameters else "offset" if name.lower() in section.offsets else ""
+        if kind and _DIGITS.fullmatch(value):
+            numbers.setdefault(kind, int(value))
+        elif not kind:
+            rest.add((name, value))
     segments = [segment for segment in parts.path.split("/") if segment]
-    if len(segments) >= 2 and _DIGITS.fullmatch(segments[-1]) and segments[-2].lower() in section.folders:
-        return "/" + "/".join(segments[:-2]), segments[-1]
-    if segments:
-        for folder in section.folders:
-            number = segments[-1].lower().removeprefix(folder).lstrip("-_")
-            if number != segments[-1].lower() and _DIGITS.fullmatch(number):
-                return "/" + "/".join(segments[:-1]), number
-    return None
+    kept, number = _without_number(segments, section.folders)
+    stem = (parts.netloc.removeprefix("www."), "/".join(kept), frozenset(rest))
+    return _Position(stem, numbers.get("page", number), numbers.get("offset"))
 
 
-def _stem(url: str, section: PagingSection) -> tuple[str, str, frozenset[tuple[str, str]]]:
-    """An address without its page number: equal for all pages of one listing."""
-    parts = urlsplit(url)
-    tail = _numbered_tail(parts, section)
-    path = (tail[0] if tail else parts.path).rstrip("/")
-    query = frozenset((name, value) for name, value in parse_qsl(parts.query) if name.lower() not in section.parameters)
-    return parts.netloc.removeprefix("www."), path, query
+def _without_number(segments: list[str], folders: Sequence[str]) -> tuple[list[str], int | None]:
+    """The path before its page number, and the number: ``/blog/page/3`` gives ``/blog`` and 3."""
+    last = segments[-1].lower() if segments else ""
+    if len(segments) > 1 and _DIGITS.fullmatch(last) and segments[-2].lower() in folders:
+        return segments[:-2], int(last)
+    for folder in folders:
+        number = last.removeprefix(folder).lstrip("-_")
+        if number != last and _DIGITS.fullmatch(number):
+            return segments[:-1], int(number)
+    return segments, None
+
+
+def _is_before(there: _Position, here: _Position) -> bool:
+    """Whether an address is an earlier page of the same listing."""
+    if there.stem != here.stem:
+        return False
+    return (there.page or 0) < (here.page or 0) or (there.offset or 0) < (here.offset or 0)
 
 
 def _next_in_row(links: Sequence[PageLink], own: str) -> PageLink | None:
-    """The link after the page's own place in a row of numbers: after its own link, or the number that is missing.
+    """The link after the page's own place in a row of numbers: after its own link, or after the number that is missing.
 
     This also reads rows whose addresses count otherwise, from 0 or by items: ``?start=20`` under the number 2.
     """
@@ -162,11 +160,10 @@ def _next_in_row(links: Sequence[PageLink], own: str) -> PageLink | None:
         elif _is_beside(link.canonical, own):
             rows.setdefault(_NUMBER.sub("#", link.canonical), {}).setdefault(int(text), link)
     for row in rows.values():
-        if len(row) not in _ROW:
-            continue
-        places = (here,) if here is not None else (number - 1 for number in sorted(row))
-        for place in places:
-            if place + 1 in row and (place == here or (place not in present and (place == 1 or place - 1 in present))):
+        missing = (number - 1 for number in sorted(row) if number - 1 not in present)
+        places = missing if here is None else (here,)
+        for place in places if len(row) in _ROW else ():
+            if place + 1 in row and (place == here or place == 1 or place - 1 in present):
                 return row[place + 1]
     return None
 
@@ -174,49 +171,25 @@ def _next_in_row(links: Sequence[PageLink], own: str) -> PageLink | None:
 def _is_beside(url: str, own: str) -> bool:
     """Whether an address lies beside or right below the page's own, and names no month as a calendar's does."""
     there, here = urlsplit(url), urlsplit(own)
-    path = here.path.rstrip("/")
-    folder = there.path.rstrip("/").rpartition("/")[0]
-    same = there.path.rstrip("/") == path or folder in (path, path.rpartition("/")[0])
-    return there.netloc == here.netloc and same and not _MONTH.search(url)
-
-
-def _succeeds(url: str, own: str, section: PagingSection) -> bool:
-    """Whether an address is the own one with the page number one higher; an address without number is page 1."""
-    number = page_number(url, section)
-    if number is None or number != (page_number(own, section) or 1) + 1:
-        return False
-    return _stem(url, section) == _stem(own, section)
-
-
-def _goes_back(link: PageLink, own: str, number: int | None, section: PagingSection) -> bool:
-    """Whether a link leads to an earlier page of the same listing, whatever it calls itself."""
-    there, offset = _offset(link.canonical, section)
-    here, before = _offset(own, section)
-    if there == here and before is not None and (offset or 0) < before:
-        return True
-    if number is None or _stem(link.canonical, section) != _stem(own, section):
-        return False
-    return (page_number(link.canonical, section) or 0) < number
+    path, own_path = there.path.rstrip("/"), here.path.rstrip("/")
+    near = path == own_path or path.rpartition("/")[0] in (own_path, own_path.rpartition("/")[0])
+    return there.netloc == here.netloc and near and not _MONTH.search(url)
 
 
 def _goes_on(link: PageLink, own: str, section: PagingSection) -> bool:
     """Whether a link that is marked as the next one shows the same list: "Next article" is marked so as well."""
     if len(link.text) > _LONGEST_TEXT:
         return False
-    if not any(character.isalpha() for character in link.text) or is_numbered(link.canonical, section):
+    if not any(map(str.isalpha, link.text)) or is_numbered(link.canonical, section):
         return True
     path, here = urlsplit(link.canonical).path.rstrip("/"), urlsplit(own).path.rstrip("/")
     return path == here or path.startswith(here + "/")
 
 
-def _says_next(link: PageLink, own: str, texts: frozenset[str]) -> bool:
+def _says_next(link: PageLink, own: str, texts: Sequence[str]) -> bool:
     """Whether a link's text says "Next", or "Next 20", where the latter also lies beside the page."""
-    bare = _bare(link.text)
+    bare = link.text.lower().strip(_ARROWS)
     if bare in texts or len(bare) > _LONGEST_TEXT:
         return bare in texts
     without = " ".join(_COUNTS.sub(" ", bare).split()).strip(_ARROWS)
     return without != bare and without in texts and _is_beside(link.canonical, own)
-
-
-def _bare(text: str) -> str:
-    return text.lower().strip(_ARROWS)

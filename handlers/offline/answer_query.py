@@ -1,16 +1,14 @@
-"""The offline judge of an answer's three roles: it quotes the sources and understands none of them.
+"""The offline judge of an answer's three roles: it quotes sentences of the sources, word for word.
 
-In: the facts that each role is asked with. Out: a reply in the role's protocol. A sentence is quoted where it shares
-enough words with the question; it is compared with the sentences of equally or more trusted sources only, so that no
-page of less trust silences it. Every quoted sentence occurs in its source word for word.
+A sentence is quoted if it shares enough words with the question. It is compared with sentences of equally or more
+trusted sources only, so that a less trusted page cannot displace it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from handlers.html.main_text import count_words
 from handlers.text.sentences import sentences
@@ -19,32 +17,22 @@ from handlers.trust.labels import LABELS
 _QUESTION_MARKS = ("?", "？")
 
 
-@dataclass(frozen=True, slots=True)
-class _Quote:
-    """A sentence that may answer.
-
-    Attributes:
-        source: Number of its source.
-        trust: Place of the source's label in ``LABELS``: the lower, the more trusted.
-        text: On one line.
-        place: Among the sentences of its source.
-        covered: Share of the question's words that it has by itself.
-    """
+class _Quote(NamedTuple):
+    """A sentence that may answer; ``covered`` is the share of the question's words that it has by itself."""
 
     source: int
     trust: int
     text: str
-    place: int
     covered: float
 
 
 def analyst(facts: Mapping[str, Any]) -> str:
-    """The sentences that share most words with the question, those of the most trusted sources first.
+    """The best sentences of each source, those of the most trusted sources first.
 
     Args:
-        facts: ``query``; ``ignored``, its words that say nothing of its subject; ``sources``, each with ``number``,
-            ``label``, ``title`` and ``passage``, the most trusted first; ``max_characters`` of a sentence; ``quotes``,
-            the section of that name.
+        facts: ``query``; ``ignored``, its words without a subject; ``sources``, each with ``number``, ``label``,
+            ``title`` and ``passage``, the most trusted first; ``max_characters`` of a sentence; ``quotes``, the section
+            of that name.
 
     >>> asked = {"query": "when did the dam close", "ignored": ["the", "did", "when"], "max_characters": 100}
     >>> asked["quotes"] = {"sentences": 5, "of_one_source": 2, "least_words": 4, "of_the_best": 0.6}
@@ -58,7 +46,7 @@ def analyst(facts: Mapping[str, Any]) -> str:
 
 
 def critic(facts: Mapping[str, Any]) -> str:
-    """Whether each finding stands in a source that it names.
+    """Whether a source that a finding names contains it.
 
     Args:
         facts: ``findings``, each with ``text`` and ``sources``; ``sources``.
@@ -66,16 +54,15 @@ def critic(facts: Mapping[str, Any]) -> str:
     passages = {source["number"]: _on_one_line(source["passage"]) for source in facts["sources"]}
     verdicts = []
     for number, finding in enumerate(facts["findings"], 1):
-        stands = [source for source in finding["sources"] if finding["text"] in passages.get(source, "")]
-        because = f"It stands in source {stands[0]}." if stands else "It stands in none of its sources."
-        verdicts.append(
-            {"finding": number, "verdict": "supported" if stands else "unsupported", "because": because},
-        )
+        there = [source for source in finding["sources"] if finding["text"] in passages.get(source, "")]
+        verdict = "supported" if there else "unsupported"
+        because = f"Source {there[0]} contains it." if there else "None of its sources contains it."
+        verdicts.append({"finding": number, "verdict": verdict, "because": because})
     return json.dumps({"verdicts": verdicts}, ensure_ascii=False)
 
 
 def writer(facts: Mapping[str, Any]) -> str:
-    """Sentences of the sources, as they stand there; which, the analyst's facts decide."""
+    """The same sentences as the analyst's, from the same facts."""
     return json.dumps({"sentences": _quoted(facts)}, ensure_ascii=False)
 
 
@@ -100,41 +87,30 @@ def _best(
     """The best sentences of one source that may answer, in the order of the text."""
     from handlers.text.tokens import tokenize
 
-    if not terms:
-        return []
     title = source.get("title") or ""
     in_title = frozenset(tokenize(title))
-    trust = LABELS.index(source["label"])
-    quotes = []
-    if len(terms) == 1 and in_title and in_title.isdisjoint(terms[0]):
-        # One word, such as a town's name, occurs on pages about anything; a page about it has it in its title.
+    # A single word, such as a town's name, occurs on pages about anything; a page about it has it in its title.
+    if not terms or (len(terms) == 1 and in_title and in_title.isdisjoint(terms[0])):
         return []
     least = max(min(limits["least_shared"], len(terms)), limits["least_covered"] * len(terms))
-    for place, text in enumerate(
-        _sentences(_without_heading(source["passage"], title), longest, limits["least_words"])
-    ):
+    quotes = []
+    for text in _sentences(source["passage"], title):
+        if len(text) > longest or count_words(text) < limits["least_words"] or text.endswith(_QUESTION_MARKS):
+            continue
         words = frozenset(tokenize(text))
         alone = sum(not words.isdisjoint(term) for term in terms)
         together = sum(not (words | in_title).isdisjoint(term) for term in terms)
         if together >= least and alone >= limits["least_in_sentence"] * len(terms):
-            quotes.append(_Quote(source["number"], trust, text, place, alone / len(terms)))
-    chosen = sorted(quotes, key=lambda quote: (-quote.covered, quote.place))[: limits["of_one_source"]]
-    return sorted(chosen, key=lambda quote: quote.place)
+            quotes.append(_Quote(source["number"], LABELS.index(source["label"]), text, alone / len(terms)))
+    best = sorted(quotes, key=lambda quote: -quote.covered)[: limits["of_one_source"]]
+    return [quote for quote in quotes if quote in best]
 
 
-def _without_heading(passage: str, title: str) -> str:
-    """A passage without its heading, which is no part of the first sentence, where another one begins behind it."""
+def _sentences(passage: str, title: str) -> Iterator[str]:
+    """The sentences of a passage without its heading."""
     rest = passage.removeprefix(title)
-    begins = rest[:1].isspace() and not rest.lstrip()[:1].islower()
-    return rest if begins else passage
-
-
-def _sentences(passage: str, longest: int, least_words: int) -> Iterator[str]:
-    """Sentences of a passage that can be shown whole. A question answers nothing."""
-    for raw in sentences(passage):
-        text = _on_one_line(raw)
-        if len(text) <= longest and count_words(text) >= least_words and not text.endswith(_QUESTION_MARKS):
-            yield text
+    is_heading = rest[:1].isspace() and not rest.lstrip()[:1].islower()
+    return map(_on_one_line, sentences(rest if is_heading else passage))
 
 
 def _on_one_line(text: str) -> str:

@@ -1,13 +1,33 @@
-"""A model's reply that should be one JSON object and nothing else.
+"""Strict readers of a model's reply, which must be one JSON object and nothing else.
 
-In: text as it came. Out: the object, or None: for prose, code fences, NaN, a name said twice, nesting without end.
-Strict on purpose, since a reply that must be guessed at is one that a page's author may have steered.
+A reply that has to be guessed at may have been steered by a page's author. Anything else is read as None: prose, code
+fences, NaN, a repeated name, deep nesting, a wrong type, an unknown field.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+
+class StrictReply(BaseModel):
+    """A reply, or a part of one, in which no value is converted and no unknown field is accepted."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+
+_Reply = TypeVar("_Reply", bound=BaseModel)
+
+
+def read_reply(kind: type[_Reply], text: str) -> _Reply | None:
+    """The reply as its model; None if it is not in the protocol."""
+    content = json_object(text)
+    try:
+        return None if content is None else kind.model_validate(content)
+    except ValidationError:
+        return None
 
 
 def json_object(text: str) -> dict[str, Any] | None:
@@ -28,7 +48,7 @@ def json_object(text: str) -> dict[str, Any] | None:
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) != len(pairs):
-        raise ValueError("a name stands there twice")
+        raise ValueError("a name is repeated")
     return content
 
 

@@ -1,1 +1,1 @@
-"""Ranking: tokens, BM25, intent, fusion, features, trees, diversity; candidates go in, an order comes out."""
+"""Ranks the candidates of a query: words, judge, trees, trust and diversity."""

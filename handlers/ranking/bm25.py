@@ -1,7 +1,5 @@
-"""BM25 over the candidates of one query, and how like one another they are.
+"""BM25 over the candidates of one query, and how similar they are to each other.
 
-In: candidates. Out: a ``Corpus`` that is built once a query and answers with numbers a candidate: how well words of a
-query are met in it, which share of them it has, how much of it repeats them, and how like each other candidate it is.
 Source: Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond (2009).
 """
 
@@ -14,8 +12,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from handlers.ranking.candidate import Candidate
-from handlers.ranking.sections import Bm25Section
+from handlers.ranking.candidates import Candidate
+from handlers.ranking.config import Bm25Section
 from handlers.text.tokens import divide, fold, forms_of, is_undivided
 
 _TINY = 1e-12
@@ -25,14 +23,8 @@ class Corpus:
     """The words of a query's candidates, read once."""
 
     def __init__(self, candidates: Sequence[Candidate], section: Bm25Section) -> None:
-        """Reads titles and texts; linear in their length.
-
-        Args:
-            candidates: Of one query.
-            section: The parameters of BM25, and how often a word of a title counts.
-        """
+        """Reads titles and texts; linear in their length."""
         self._section = section
-        self._asked: tuple[tuple[str, ...], NDArray[np.float64]] | None = None
         self._folded: list[str] = []
         self._titles: list[Counter[str]] = []
         self._counts: list[dict[str, float]] = []
@@ -55,21 +47,17 @@ class Corpus:
     def scores(self, query_tokens: Sequence[str]) -> NDArray[np.float64]:
         """BM25+ of each candidate as a share of its upper bound: 0 without any of the words, towards 1 with all.
 
-        The bound makes the scores of different queries comparable. ``floor`` is what one occurrence counts at least
-        (Lv and Zhai, Lower-Bounding Term Frequency Normalization, 2011), so that a word which is there at all counts
-        more than its repetition. A word is also found in its other inflections, and counts once however often the query
-        has it.
-        The inverse document frequency assumes ``others`` documents without any of the words beside the candidates:
-        among three candidates alone, a word that two of them have would count nearly nothing.
+        The bound makes the scores of different queries comparable. One occurrence counts at least ``floor`` (Lv and
+        Zhai, Lower-Bounding Term Frequency Normalization, 2011). A word is also found in its other inflections, and
+        counts once however often the query has it. The inverse document frequency assumes ``others`` documents without
+        any of the words: among three candidates alone, a word that two of them have would count nearly nothing.
         """
         wanted = tuple(dict.fromkeys(query_tokens))
         if not wanted or not self._counts:
             return np.zeros(len(self._counts))
-        times = self._times(wanted)
-        section = self._section
+        section, times = self._section, _times(wanted, self._counts)
         have = np.count_nonzero(times, axis=0)
         idf = np.log1p((len(self._counts) + section.others - have + 0.5) / (have + 0.5))
-        # Where no candidate has a word, any length will do.
         longer = section.k1 * (1 - section.b + section.b * self._lengths / (self._lengths.mean() or 1.0))
         saturated = times / np.maximum(times + longer[:, None], _TINY)
         met = np.where(times > 0, section.floor + (1 - section.floor) * saturated, 0.0)
@@ -78,25 +66,18 @@ class Corpus:
     def kept(self, query_tokens: Sequence[str]) -> NDArray[np.float64]:
         """Share of its score that each candidate keeps, 0 to 1: 1 unless it repeats the query instead of answering.
 
-        What counts is the share of its tokens that repeat words of the query; the first of each field is none. Prose
-        about a subject names it in some of its sentences. A text that mostly repeats a query is written to be found.
+        The share of its tokens that repeat words of the query decides; the first one in title and text is no
+        repetition.
         """
         wanted = tuple(dict.fromkeys(query_tokens))
         if not wanted or not self._counts:
             return np.ones(len(self._counts))
-        in_title = _times(wanted, self._titles)
-        in_text = self._times(wanted) - self._section.title_weight * in_title
+        section, in_title = self._section, _times(wanted, self._titles)
+        in_text = _times(wanted, self._counts) - section.title_weight * in_title
         again = (np.maximum(in_title - 1, 0) + np.maximum(in_text - 1, 0)).sum(axis=1)
-        section = self._section
         beyond = again / np.maximum(self._sizes, 1.0) - section.repetition_least
         costs = np.clip(beyond / (section.repetition_full - section.repetition_least), 0.0, 1.0)
         return np.asarray(1.0 - section.repetition_cost * costs, dtype=np.float64)
-
-    def _times(self, wanted: tuple[str, ...]) -> NDArray[np.float64]:
-        """How often each candidate has each word, by the weight of the title; kept for the next question."""
-        if self._asked is None or self._asked[0] != wanted:
-            self._asked = wanted, _times(wanted, self._counts)
-        return self._asked[1]
 
     def overlap(self, tokens: Sequence[str]) -> NDArray[np.float64]:
         """Share of the tokens that a candidate has in its title or text, 0 to 1; 0 without tokens."""
@@ -107,19 +88,13 @@ class Corpus:
         return _shares(tokens, self._titles)
 
     def phrases(self, phrases: Sequence[str]) -> NDArray[np.float64]:
-        """Share of the phrases that stand in a candidate's title or text word for word, 0 to 1; 0 without phrases.
-
-        Args:
-            phrases: Folded.
-        """
+        """Share of the folded phrases that a candidate's title or text has word for word, 0 to 1; 0 without any."""
         wanted = [phrase if is_undivided(phrase) else f" {phrase} " for phrase in phrases]
         found = [sum(phrase in text for phrase in wanted) for text in self._folded]
         return np.array(found, dtype=np.float64) / max(1, len(wanted))
 
     def likeness(self, places: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """How like two candidates are: cosine of their tf-idf vectors, n x n, 0 to 1, 1 on the diagonal.
-
-        A word that one candidate alone has makes it longer and likens it to none, so it needs no column.
+        """How similar two candidates are: cosine of their tf-idf vectors, n x n, 0 to 1, 1 on the diagonal.
 
         Args:
             places: Of the candidates that are compared, and counted, in this order; all of them by default.
@@ -129,8 +104,9 @@ class Corpus:
         place_of = dict(zip(having, range(len(having)), strict=True))
         size, have = len(among), np.array(list(having.values()), dtype=np.float64)
         idf = np.log1p((size - have + 0.5) / (have + 0.5))
+        # A word of one candidate alone makes its vector longer and needs no column.
         column_of = np.where(have > 1, np.cumsum(have > 1) - 1, -1)
-        # Single precision: twice as many of a hundred texts' words fit into a processor's cache.
+        # In single precision, twice as many words fit into a processor's cache.
         vectors = np.zeros((size, int(np.count_nonzero(have > 1))), dtype=np.float32)
         lengths = np.zeros(size)
         for row, counts in enumerate(among):

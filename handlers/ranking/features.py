@@ -1,8 +1,6 @@
-"""What the trees see of a query's candidates: one row a candidate, one column a ``Feature``.
+"""The features of a query's candidates: one row a candidate, one column a ``Feature``.
 
-A query as it was read, its candidates and what the stages before gave them go in; a matrix of numbers comes out. It
-has always all 41 columns: a model of the first 29 is shown those alone, and what is known of a candidate's trust
-changes nothing in them (R-241, R-242). What is not known is NaN where the manifest says so (R-245).
+The matrix always has all 41 columns; the trust of a candidate has no influence on the first 29 (R-241, R-242).
 """
 
 from __future__ import annotations
@@ -14,10 +12,10 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from handlers.ranking.candidate import Candidate
+from handlers.ranking.candidates import Candidate
 from handlers.ranking.fusion import Fused, age_in_days
-from handlers.ranking.intent import ReadQuery
-from handlers.ranking.manifest import TOTAL_FEATURES_PHASE_C
+from handlers.ranking.model import TOTAL_FEATURES_PHASE_C
+from handlers.ranking.query import ReadQuery
 from schemas.queries import CandidateTrust
 from schemas.ranking import Intent
 
@@ -25,7 +23,7 @@ _NAN = math.nan
 _INTENTS = {Intent.SPECIFIC: 0.0, Intent.EXPLORATORY: 1.0, Intent.BALANCED: 2.0}
 _ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = 3.0e38
-"""What a foreign number is cut to, so that it stays finite in the 32 bits in which trees compare."""
+"""Bound of a foreign number: trees compare in 32 bits, where it stays finite."""
 
 
 def extract_features(
@@ -37,17 +35,16 @@ def extract_features(
     preview: Sequence[float] | None,
     now: datetime | None,
 ) -> NDArray[np.float64]:
-    """The features of a query's candidates, as they are at this moment of the query (R-240).
+    """The features of a query's candidates (R-240).
 
     Args:
         query: The query as it was read.
         candidates: In any order; row ``i`` of the result is candidate ``i``.
-        fused: What fusion made of each of them.
-        ranked: What the judge gave each, 0 to 1, None where it was not shown one; None where no judge was asked, as in
-            the cascade.
-        order_before: Candidates' numbers in the order before the trees, the best first: the judge's, or the fused one.
-        preview: What the diversity stage would give each by the fused scores; None where there is no such stage.
-        now: When the query was asked; None where that is unknown, then no document has an age.
+        fused: Scores of the fusion.
+        ranked: The judge's scores, 0 to 1, None where it scored none; None where no judge was asked (cascade).
+        order_before: Candidates' numbers in the order before the trees, the best first.
+        preview: Scores of the diversity stage for the fused ones; None where it is off.
+        now: When the query was asked; None where unknown, then no document has an age.
 
     Returns:
         Candidates x 41, by the columns of ``Feature``.
@@ -62,7 +59,6 @@ def extract_features(
     last = max(len(candidates) - 1, 1)
     for number, (candidate, score) in enumerate(zip(candidates, fused, strict=True)):
         place = places[number]
-        judged = None if ranked is None else ranked[number]
         rows[number] = (
             *of_query,
             *_of_document(candidate, now),
@@ -75,7 +71,7 @@ def extract_features(
             float(score.exact_title),
             candidate.position,
             place,
-            _known(judged),
+            _NAN if ranked is None else _known(ranked[number]),
             relative[number],
             1.0 - place / last,
             candidate.position - place,
@@ -87,24 +83,17 @@ def extract_features(
 
 
 def _of_query(query: ReadQuery) -> tuple[float, ...]:
-    return (
-        float(len(query.text)),
-        float(len(query.words)),
-        float(len(query.phrases)),
-        float(len(query.numbers)),
-        float(len(query.question_words)),
-        float(len(query.keywords)),
-    )
+    counted = (query.text, query.words, query.phrases, query.numbers, query.question_words, query.keywords)
+    return tuple(float(len(each)) for each in counted)
 
 
 def _of_document(candidate: Candidate, now: datetime | None) -> tuple[float, ...]:
-    # Of the text that is ranked, and of the fields that a candidate has by itself: its length in words and its
-    # schema.org type come with the trust block, and a model of 29 features must not see whether there is one.
+    # Not of the trust block (length in words, schema.org type): a model of 29 features must not depend on it.
     age = age_in_days(candidate.date, now or _ANY_TIME)
     fields = (candidate.title, candidate.summary, candidate.author, age is not None, candidate.site_name)
     return (
         float(len(candidate.text)),
-        _NAN if now is None else _known(age),
+        _NAN if now is None or age is None else max(0.0, age),
         float(bool(candidate.author)),
         float(age is not None),
         sum(map(bool, fields)) / len(fields),

@@ -1,8 +1,6 @@
-"""The relevance of candidates: what the words say, what the retriever's scores say, and a few boosts that show.
+"""Transparent relevance of candidates: BM25 and the retriever's scores fused, with a few boosts.
 
-In: candidates, their corpus, the query and when it was asked. Out: one ``Fused`` a candidate, in their order, with all
-parts of its score and why in words. No model and nothing learnt. Scores are from 0 to 1 and mean the same for every
-query: 0 has none of its words.
+Nothing is learnt. Scores are from 0 to 1 and comparable between queries: 0 has none of the query's words.
 """
 
 from __future__ import annotations
@@ -17,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from handlers.ranking.bm25 import Corpus
-from handlers.ranking.candidate import Candidate
-from handlers.ranking.intent import ReadQuery
-from handlers.ranking.sections import Bm25Section
+from handlers.ranking.candidates import Candidate
+from handlers.ranking.config import Bm25Section
+from handlers.ranking.query import ReadQuery
 from handlers.text.tokens import fold
 
 # White space before a sign is matched from the beginning of its run only: otherwise a run takes quadratic time.
@@ -33,17 +31,17 @@ _AHEAD = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fused:
-    """One candidate's place in the transparent order, and what it rests on.
+    """The relevance of one candidate, and its parts.
 
     Attributes:
         vector: Similarity as the retriever gave it; None where unknown.
         bm25: As a share of its upper bound, 0 to 1; 0 where BM25 is off.
-        keyword_boost: Added for keywords in the title, and for words that stand together as they were asked.
-        temporal_boost: Added for what is new, where that is wanted.
+        keyword_boost: For keywords in the title, and for words that are adjacent as in the query.
+        temporal_boost: For new documents, where the query wants news.
         keyword_overlap: Share of the keywords in title or text, 0 to 1.
-        exact_title: Whether the title is what was asked for.
+        exact_title: Whether the title is the query.
         score: Relevance, 0 to 1, the higher the better.
-        because: Why it is where it is, for people.
+        because: The reasons of the score, for people.
     """
 
     vector: float | None
@@ -57,11 +55,7 @@ class Fused:
 
 
 def fuse(
-    candidates: Sequence[Candidate],
-    corpus: Corpus,
-    query: ReadQuery,
-    now: datetime | None,
-    section: Bm25Section,
+    candidates: Sequence[Candidate], corpus: Corpus, query: ReadQuery, now: datetime | None, section: Bm25Section
 ) -> tuple[Fused, ...]:
     """Scores candidates by vectors and words together.
 
@@ -77,47 +71,58 @@ def fuse(
     """
     if not candidates:
         return ()
+    words = float(section.enabled)
     nearness, overlap = _nearness(candidates), corpus.overlap(query.keywords)
+    bm25 = words * corpus.scores(query.keywords)
+    kept = 1.0 - words * (1.0 - corpus.kept(query.keywords))
+    together = corpus.phrases(query.phrases or query.neighbours)
+    for_together = section.phrase_boost if query.phrases else section.neighbour_boost
+    boosts = words * (section.keyword_boost * corpus.title_overlap(query.keywords) + for_together * together)
+    news = np.array([words * _news(candidate.date, query, now, section) for candidate in candidates])
+    shortened = _without_site(query.text, query.folded)
+    titles = [section.enabled and _is_title(each.title, query.folded, shortened) for each in candidates]
+    base = bm25
+    if nearness is not None:
+        # The vectors say which candidate is nearer than another one, and the words how near the best one is.
+        reach = max(_LEAST_REACH, bm25.max()) if section.enabled else 1.0
+        base = words * section.weight * bm25 + (1 - words * section.weight) * (nearness * reach)
+    # Each boost takes its share of what is left up to 1; then a text pays for its repetitions.
+    left = (1.0 - base) * (1.0 - np.minimum(boosts, 1.0))
+    left *= 1.0 - min(section.exact_title_boost, 1.0) * np.array(titles, dtype=np.float64)
+    scores = (1.0 - left * (1.0 - news * base)) * kept
     nearest = None if nearness is None else int(np.argmax(nearness))
-    words = _words(candidates, corpus, query, now, section) if section.enabled else [_NO_WORDS] * len(candidates)
-    # The vectors say which candidate is nearer than another one, and the words how near the best one is.
-    reach = max(_LEAST_REACH, *(each.bm25 for each in words)) if section.enabled else 1.0
-    weight = section.weight if section.enabled and nearness is not None else float(section.enabled)
-    near = np.zeros(len(candidates)) if nearness is None else nearness * reach
-    return tuple(
-        Fused(
-            vector=candidate.similarity,
-            bm25=of_words.bm25,
-            keyword_boost=of_words.keyword_boost,
-            temporal_boost=of_words.temporal_boost,
-            keyword_overlap=float(overlap[place]),
-            exact_title=of_words.exact_title,
-            score=_score(weight * of_words.bm25 + (1 - weight) * float(near[place]), of_words, section),
-            because=_because(of_words, float(overlap[place]), query, nearest=place == nearest),
+    fused = []
+    for place, candidate in enumerate(candidates):
+        because = []
+        if titles[place]:
+            because.append("title is the query")
+        if asked := len(query.keywords):
+            because.append(f"{round(overlap[place] * asked)} of {asked} words in the text")
+        if section.enabled and together[place] == 1.0:
+            because.append("has the quoted phrase" if query.phrases else "has the words side by side")
+        if place == nearest:
+            because.append("best score of the retriever")
+        if 0 < news[place] >= section.temporal_boost / 2:
+            because.append("recent")
+        if kept[place] < 1:
+            because.append("repeats words of the query, which counts against it")
+        fused.append(
+            Fused(
+                vector=candidate.similarity,
+                bm25=float(bm25[place]),
+                keyword_boost=float(boosts[place]),
+                temporal_boost=float(news[place]),
+                keyword_overlap=float(overlap[place]),
+                exact_title=titles[place],
+                score=float(scores[place]),
+                because=tuple(because),
+            )
         )
-        for place, (candidate, of_words) in enumerate(zip(candidates, words, strict=True))
-    )
-
-
-def _score(base: float, words: _Words, section: Bm25Section) -> float:
-    """The boosts take their shares of what is left up to 1; then a text pays for its repetitions."""
-    exact_title = section.exact_title_boost if words.exact_title else 0.0
-    left = 1.0 - base
-    for boost in (words.keyword_boost, exact_title, words.temporal_boost * base):
-        left *= 1.0 - min(boost, 1.0)
-    return (1.0 - left) * words.kept
+    return tuple(fused)
 
 
 def age_in_days(date: str | None, now: datetime) -> float | None:
-    """Days since a document's date, at least 0; None where it has none that can be read. Without a zone it is UTC.
-
-    What is dated ahead is 0 days old: models were grown with that, and its meaning is theirs. The boost asks for more.
-    """
-    age = _age(date, now)
-    return None if age is None else max(0.0, age)
-
-
-def _age(date: str | None, now: datetime) -> float | None:
+    """Days since a document's date (UTC without a zone), below 0 for a future one; None where it can't be read."""
     if date is None:
         return None
     try:
@@ -128,53 +133,14 @@ def _age(date: str | None, now: datetime) -> float | None:
     return ((now if now.tzinfo else now.replace(tzinfo=UTC)) - then).total_seconds() / _DAY
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Words:
-    """What the words say of one candidate.
-
-    ``recent`` is told of what has at least half of the boost: some of it is left after years. ``kept`` is the share of
-    its score that a text keeps which repeats the query.
-    """
-
-    bm25: float
-    kept: float
-    keyword_boost: float
-    temporal_boost: float
-    recent: bool
-    exact_title: bool
-    together: bool
-
-
-_NO_WORDS = _Words(
-    bm25=0.0, kept=1.0, keyword_boost=0.0, temporal_boost=0.0, recent=False, exact_title=False, together=False
-)
-
-
-def _words(
-    candidates: Sequence[Candidate], corpus: Corpus, query: ReadQuery, now: datetime | None, section: Bm25Section
-) -> list[_Words]:
-    scores, kept = corpus.scores(query.keywords), corpus.kept(query.keywords)
-    in_title = corpus.title_overlap(query.keywords)
-    together = corpus.phrases(query.phrases or query.neighbours)
-    without_site = _without_site(query.text, query.folded)
-    for_together = section.phrase_boost if query.phrases else section.neighbour_boost
-    boosts = [_temporal(candidate.date, query, now, section) for candidate in candidates]
-    return [
-        _Words(
-            bm25=float(scores[place]),
-            kept=float(kept[place]),
-            keyword_boost=section.keyword_boost * float(in_title[place]) + for_together * float(together[place]),
-            temporal_boost=boosts[place],
-            recent=0 < boosts[place] >= section.temporal_boost / 2,
-            exact_title=_is_title(candidate.title, query.folded, without_site),
-            together=bool(together[place] == 1.0),
-        )
-        for place, candidate in enumerate(candidates)
-    ]
+def _news(date: str | None, query: ReadQuery, now: datetime | None, section: Bm25Section) -> float:
+    if now is None or not query.wants_news or (age := age_in_days(date, now)) is None or age < -_AHEAD:
+        return 0.0
+    return float(section.temporal_boost * 0.5 ** (max(0.0, age) / section.half_life_days))
 
 
 def _is_title(title: str, folded_query: str, query_without_site: tuple[str, ...]) -> bool:
-    """Whether a title is what was asked for, but for case, punctuation and a site's name beside either of them."""
+    """Whether a title is the query, but for case, punctuation and a site's name beside either of them."""
     folded = fold(title)
     if not folded or not folded_query:
         return False
@@ -184,17 +150,17 @@ def _is_title(title: str, folded_query: str, query_without_site: tuple[str, ...]
 
 
 def _without_site(title: str, folded: str) -> tuple[str, ...]:
-    """A title without its last and without its first part, where that is the lesser one: a site's name is no title."""
+    """A title without its last and without its first part, where that is the lesser one."""
     parts = [part for part in map(fold, _SEPARATOR.split(title)) if part]
     kept = (" ".join(parts[:-1]), " ".join(parts[1:])) if len(parts) > 1 else ()
     return tuple(part for part in kept if 2 * len(part) > len(folded))
 
 
 def _nearness(candidates: Sequence[Candidate]) -> NDArray[np.float64] | None:
-    """What the retriever's scores say, 0 to 1 within the candidates; None without scores.
+    """The retriever's scores as shares of their span, 0 to 1; None without scores.
 
-    Embedders and foreign retrievers have scales of their own, so only where a score lies between the least and the
-    greatest counts. The order of candidates without scores says nothing: many sources list theirs by date or by name.
+    Embedders and foreign retrievers have different scales. Without scores their order says nothing: many sources list
+    theirs by date or by name.
     """
     scores = np.array([math.nan if each.similarity is None else each.similarity for each in candidates])
     known = np.isfinite(scores)
@@ -204,27 +170,3 @@ def _nearness(candidates: Sequence[Candidate]) -> NDArray[np.float64] | None:
     scores = np.where(known, scores, scores[known].min()) / 2
     span = scores.max() - scores.min()
     return np.asarray((scores - scores.min()) / span if span > 0 else known, dtype=np.float64)
-
-
-def _temporal(date: str | None, query: ReadQuery, now: datetime | None, section: Bm25Section) -> float:
-    if now is None or not query.wants_news or (age := _age(date, now)) is None or age < -_AHEAD:
-        return 0.0
-    age = max(0.0, age)
-    return float(section.temporal_boost * 0.5 ** (age / section.half_life_days))
-
-
-def _because(of_words: _Words, overlap: float, query: ReadQuery, *, nearest: bool) -> tuple[str, ...]:
-    signs, asked = [], len(query.keywords)
-    if of_words.exact_title:
-        signs.append("title is the query")
-    if asked:
-        signs.append(f"{round(overlap * asked)} of {asked} words in the text")
-    if of_words.together:
-        signs.append("has the quoted phrase" if query.phrases else "has the words side by side")
-    if nearest:
-        signs.append("best score of the retriever")
-    if of_words.recent:
-        signs.append("recent")
-    if of_words.kept < 1:
-        signs.append("repeats words of the query, which counts against it")
-    return tuple(signs)

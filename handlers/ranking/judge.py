@@ -1,49 +1,40 @@
-"""Ranking by a judge: one question about the best candidates, and what becomes of its answer.
+"""The judge: one question about the best candidates, and the scores of its reply.
 
-In: the candidates in the order of the fused scores. Out: an ``AskModel``, and from the reply a score in [0, 1] for each
-candidate that it named. The judge sees titles, passages and dates. What a page is trusted with, it is never shown, as a
-number or otherwise (R-253, C-39): trust is weighed by other stages, and a judge that saw it would weigh it twice.
+It sees titles, passages and dates, but no trust score or label (R-253, C-39): other stages weigh trust.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from handlers.prompts.model_tasks import ModelTask
 from handlers.prompts.replies import json_object
-from handlers.prompts.template import Block, Template, cleaned, render
-from handlers.ranking.candidate import Candidate
-from handlers.ranking.sections import Bm25Section, ModelRankingSection
-from handlers.text.sentences import sentence_ends
-from handlers.trust.forgery import fit_to_show, without_labels
+from handlers.prompts.template import Template, render
+from handlers.prompts.untrusted import Block, cleaned
+from handlers.ranking.candidates import Candidate, excerpt
+from handlers.ranking.config import Bm25Section, ModelRankingSection
 from schemas.event import Score
 from schemas.needs import AskModel
 
 if TYPE_CHECKING:
-    from handlers.ranking.intent import ReadQuery
+    from handlers.ranking.query import ReadQuery
 
 TASK = "rank_results"
 _TITLE_CHARACTERS = 300
 _DATE_CHARACTERS = 40
 _QUERY_CHARACTERS = 2000
-_MOST_PLACES = 20
+_SCORED: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"number": {"type": "integer"}, "score": {"type": "number", "minimum": 0, "maximum": 1}},
+    "required": ["number", "score"],
+    "additionalProperties": False,
+}
 REPLY_SCHEMA: Mapping[str, Any] = {
     "type": "object",
-    "properties": {
-        "scores": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"number": {"type": "integer"}, "score": {"type": "number", "minimum": 0, "maximum": 1}},
-                "required": ["number", "score"],
-                "additionalProperties": False,
-            },
-        },
-    },
+    "properties": {"scores": {"type": "array", "items": _SCORED}},
     "required": ["scores"],
     "additionalProperties": False,
 }
@@ -60,26 +51,20 @@ def ask_judge(
 ) -> AskModel:
     """The question about these candidates, numbered from 1 as they come, each in a block that its text can't leave.
 
-    Args:
-        shown: The candidates.
-        read: The query.
-        template: Of the prompt.
-        task: How a model is asked.
-        section: How much of a passage is shown.
-        bm25: By which the offline judge counts words.
+    ``bm25`` is for the offline judge, which counts words.
     """
     most = section.max_characters
+    texts = (candidate.text or candidate.passage or candidate.summary for candidate in shown)
     passages = [
-        (_line(candidate.title, _TITLE_CHARACTERS), _line(excerpt(_text(candidate), read.keywords, most), most))
-        for candidate in shown
+        (_line(candidate.title, _TITLE_CHARACTERS), _line(excerpt(text, read.keywords, most), most))
+        for candidate, text in zip(shown, texts, strict=True)
     ]
     blocks = [
         Block(f"passage {number}", _shown(title, candidate.date, text))
         for number, (candidate, (title, text)) in enumerate(zip(shown, passages, strict=True), 1)
     ]
-    # Cut before it is cleaned, for what a cut ends may read like a label.
-    query = fit_to_show(cleaned(read.text, _QUERY_CHARACTERS))
-    messages = render(template, {}, {"passages": blocks, "query": query}, max_characters=2 * _QUERY_CHARACTERS)
+    query = cleaned(read.text, _QUERY_CHARACTERS)
+    messages = render(template, {}, {"passages": blocks, "query": query})
     facts = {
         "words": list(read.keywords),
         "bm25": bm25.model_dump(),
@@ -102,14 +87,9 @@ class _RankingReply(_Strict):
 
 
 def read_ranking_reply(text: str, shown: int) -> dict[int, float] | None:
-    """Scores by number; None where the reply keeps not to the protocol.
+    """Scores by number, at least one; some of the ``shown`` numbers may be missing.
 
-    Nor does one that names a number that was not shown, or one twice, or none at all. Some numbers may be missing: of
-    those the judge has said nothing.
-
-    Args:
-        text: The reply as it came.
-        shown: How many candidates the judge was shown.
+    None for a reply outside the protocol, which is also one with an unknown number or with a number twice.
 
     >>> read_ranking_reply('{"scores": [{"number": 2, "score": 0.5}]}', 2)
     {2: 0.5}
@@ -128,17 +108,10 @@ def read_ranking_reply(text: str, shown: int) -> dict[int, float] | None:
 
 
 def combine(fused: Sequence[float], judged: Mapping[int, float], shown: int, weight: float) -> tuple[float, ...]:
-    """What the judge and the fused scores come to together, for candidates in the order of their fused scores.
+    """The weighted mean of the judge's scores (by number, from 1) and the fused ones, which do not rise.
 
-    A candidate that was shown has ``weight`` of the judge's score and the rest of its fused one; where the judge said
-    nothing of it, its fused score stands for both. Those that were not shown keep their order below the last place that
-    a shown one could take, as if the judge had given them nothing.
-
-    Args:
-        fused: In [0, 1], not rising.
-        judged: The judge's scores by number, from 1.
-        shown: How many it was shown, the first ones.
-        weight: Of the judge's scores, in [0, 1].
+    Where the judge did not score one of the first ``shown`` candidates, its fused score counts for both. The others
+    keep their order, as if the judge had scored them with 0.
 
     >>> combine((0.8, 0.6, 0.4), {1: 0.2, 2: 1.0}, 2, 0.5)
     (0.5, 0.8, 0.2)
@@ -149,62 +122,11 @@ def combine(fused: Sequence[float], judged: Mapping[int, float], shown: int, wei
     )
 
 
-def excerpt(text: str, words: Sequence[str], most: int) -> str:
-    """The part of a text that has the most of a query's words, the first of those that have as many.
-
-    What was found lies anywhere in a text, and a judge that is shown its beginning alone finds nothing there.
-
-    Args:
-        text: Of a candidate.
-        words: As the query was read, folded.
-        most: Characters.
-
-    >>> excerpt("It rains a lot here. " * 3 + "The boat race is on Sunday. Bring an umbrella.", ("boat", "race"), 30)
-    'The boat race is on Sunday. Br'
-    """
-    if len(text) <= most:
-        return text
-    places = sorted(_places(text.casefold(), words))
-    start = best = first = 0
-    there: Counter[str] = Counter()
-    left = right = 0
-    for place, _ in places:
-        begin = max(0, place - most // 4)
-        while right < len(places) and places[right][0] < begin + most:
-            there[places[right][1]] += 1
-            right += 1
-        while places[left][0] < begin:
-            there[places[left][1]] -= 1
-            left += 1
-        if (met := len(+there)) > best:
-            start, best, first = begin, met, places[left][0]
-    if start:
-        # From the beginning of a sentence on, where one begins before the first of the words.
-        start += max(sentence_ends(text[start:first]), default=0)
-    return text[start : start + most].lstrip()
-
-
-def _places(folded: str, words: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Where words stand, each so often at most."""
-    for word in words:
-        at = folded.find(word)
-        for _ in range(_MOST_PLACES):
-            if at < 0:
-                break
-            yield at, word
-            at = folded.find(word, at + len(word))
-
-
-def _text(candidate: Candidate) -> str:
-    return candidate.text or candidate.passage or candidate.summary
-
-
 def _line(text: str, most: int) -> str:
-    """A text on one line; what is made of it can take no more than it has room for."""
-    return without_labels(" ".join(text[: 4 * most].split())[:most])
+    """The beginning of a text on one line; at most ``4 * most`` characters are read."""
+    return cleaned(" ".join(text[: 4 * most].split()), most)
 
 
-def _shown(title: str, date: str | None, text: str) -> str:
-    lines = [title or "(no title)", *([f"Published: {_line(date, _DATE_CHARACTERS)}"] if date else []), text]
-    # As a whole, for a label may begin in one field and end in the next.
-    return fit_to_show("\n".join(lines))
+def _shown(title: str, date: str | None, text: str) -> dict[str, str]:
+    published = {"published": _line(date, _DATE_CHARACTERS)} if date else {}
+    return {"title": title or "(no title)", **published, "text": text}

@@ -1,7 +1,5 @@
-"""Maximal marginal relevance: results that say something else than those above them.
+"""Maximal marginal relevance: results that differ from those above them. Trust has no part in it (C-39).
 
-In: relevance scores, how like one another the candidates are, and how much relevance weighs. Out: the order and each
-choice's score. Trust is no argument: it passes through untouched (C-39).
 Source: Carbonell and Goldstein, The Use of MMR, Diversity-Based Reranking (1998).
 """
 
@@ -12,25 +10,24 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from handlers.ranking.sections import MmrSection
+from handlers.ranking.config import MmrSection
 from schemas.ranking import Intent
 
 
 def diversify(
     scores: Sequence[float], likeness: NDArray[np.float64], weight: float, most: int
 ) -> tuple[tuple[int, float], ...]:
-    """Chooses the most relevant first, then what is relevant and unlike what is chosen.
+    """Chooses the most relevant first, then by relevance and by difference from those chosen.
 
     Args:
         scores: Relevance, on any scale; taken as the share of the way from the least to the most.
         likeness: 0 to 1, n x n.
-        weight: Of relevance, 0 to 1; being unlike the likest one already chosen has the rest.
+        weight: Of relevance, 0 to 1; the difference from the most similar chosen one has the rest.
         most: How many to choose.
 
     Returns:
-        Index and score, ``weight * relevance + (1 - weight) * (1 - likeness)``, in the order chosen: that of the source
-        with a constant added, so that it is from 0 to 1. Of equals the first comes first. With a weight of 1 the order
-        is that of the scores.
+        Index and score, ``weight * relevance + (1 - weight) * (1 - likeness)``, in the order chosen: the formula of the
+        source with a constant added, so that it is from 0 to 1. Of equals the first comes first.
 
     >>> [index for index, _ in diversify([3, 2, 1], np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]]), 0.5, 3)]
     [0, 2, 1]
@@ -54,9 +51,9 @@ def weight_of(intent: Intent, section: MmrSection, *, named: bool = False) -> fl
     """The weight of relevance for an intent.
 
     Args:
-        intent: What the query was taken to be after.
+        intent: Of the query.
         section: The weights.
-        named: Whether a candidate's title is the query. Then one thing was wanted, however the query reads.
+        named: Whether a candidate's title is the query: then it asks for one thing, whatever its intent.
     """
     if named:
         return max(section.specific, section.exploratory, section.balanced)

@@ -1,28 +1,28 @@
-"""From sources to an answer with citations: analyst, critic and writer are asked in turn, and none of them is believed.
+"""An answer with citations: analyst, critic and writer are asked in turn, and each reply is checked.
 
-In: a query, labelled sources, and the replies so far. Out: the next question, or the answer. A sentence counts only
-with sources that are there; its citations and its place follow their trust; what LOW sources alone say is worded with
-caution. A role that fails is done without, and that is said; where the writer fails, sentences of the sources answer.
+A sentence counts only if it cites sources that exist. Its citations and its place follow the trust of its sources. A
+sentence of LOW sources alone is worded with caution. If a role fails, the answer is made without it and says so. If the
+writer fails, sentences of the sources are the answer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from handlers.offline.answer_query import writer as offline_writer
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
-from handlers.reasoning.context import Source, language_of
-from handlers.reasoning.replies import CitedText, plain, read_findings, read_sentences, read_verdicts
-from handlers.reasoning.roles import Finding, Role, ask_role, seen_by
+from handlers.prompts.untrusted import sanitize
+from handlers.reasoning.context import Finding, Language, Role, Source, language_of, one_line, role_messages, seen_by
+from handlers.reasoning.replies import SCHEMAS, CitedText, plain, read_findings, read_sentences, read_verdicts
 from handlers.reasoning.sections import ReasoningSection
 from handlers.text.patterns import Patterns, joined_words
-from handlers.trust.labels import LABELS, Language
+from handlers.trust.labels import LABELS, Label
 from schemas.llm import LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
@@ -30,11 +30,12 @@ from schemas.rules import Rules
 
 _Reply = ModelReply | ModelFailed
 _Read = TypeVar("_Read")
+_Asking = Generator[AskModel, _Reply, _Read]
 _NUMBERS_TOLD = 10
 
 
 class AnswerRules(Rules):
-    """Everything that an answer depends on."""
+    """All rules of an answer."""
 
     reasoning: ReasoningSection
     patterns: Patterns
@@ -43,12 +44,12 @@ class AnswerRules(Rules):
 
     @cached_property
     def stop_words(self) -> frozenset[str]:
-        """Words of a query that say nothing of its subject, in all languages."""
+        """Words of a query that say nothing about its subject, in all languages."""
         return joined_words(self.patterns, "stop_words") | joined_words(self.patterns, "question_fillers")
 
 
 class AnswerOutcome(StrEnum):
-    """What came of it."""
+    """Whether there is an answer."""
 
     ANSWERED = "answered"
     NO_SOURCES = "no_sources"
@@ -57,12 +58,10 @@ class AnswerOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of the answer.
+    """A sentence of the answer, with the numbers of its sources, the most trusted first.
 
     Attributes:
-        text: As shown, caution included.
-        sources: Numbers of its sources, the most trusted first.
-        cautioned: The caution is ours, for it rests on LOW sources alone and said so nowhere.
+        cautioned: Whether the text begins with a caution that we added.
     """
 
     text: str
@@ -75,13 +74,10 @@ class Answer:
     """An answer, or why there is none.
 
     Attributes:
-        outcome: What came of it.
-        written_by: ``model``, or ``offline`` where the sentences are the sources' own; None where there are none.
+        written_by: ``offline`` if the sentences are the sources' own; None without an answer.
         language: Of the source lines.
-        sentences: Those with a HIGH source first.
-        sources: All that were there, by number.
-        left_out: What was thrown away of the writer's sentences or went wrong on the way, for people.
-        calls: Each call of a judge, in order.
+        sentences: In the order of their trust.
+        left_out: What was discarded or failed, for people.
     """
 
     outcome: AnswerOutcome
@@ -99,65 +95,61 @@ def answer_query(
     replies: Sequence[ModelReply | ModelFailed | ModelUnavailable],
     rules: AnswerRules,
 ) -> Ask | Answer | ModelUnavailable:
-    """Goes on with the replies so far (R-254, R-255, R-258).
+    """The next question after the replies so far, or the answer (R-254, R-255, R-258).
 
     Args:
-        query: What is to be answered.
-        sources: As ``order_sources`` has them.
-        replies: To the questions asked so far, in their order.
-        rules: What roles are shown and told.
-
-    Returns:
-        The next question; the answer; or, where no model can be asked now, that.
+        query: The question.
+        sources: As ``order_sources`` returns them.
+        replies: To the questions so far, in their order. ``ModelUnavailable`` ends the run and is returned.
+        rules: What the roles are shown and told.
     """
-    talk = _talk(query, sources, rules)
+    run = _Run(query, tuple(sources), rules).answer()
     try:
-        need = next(talk)
+        need = next(run)
         for reply in replies:
             if isinstance(reply, ModelUnavailable):
                 return reply
-            need = talk.send(reply)
+            need = run.send(reply)
     except StopIteration as done:
         answer: Answer = done.value
         return answer
     return Ask(need)
 
 
-def _talk(query: str, sources: Sequence[Source], rules: AnswerRules) -> Generator[AskModel, _Reply, Answer]:
-    """The whole conversation."""
-    language = language_of(query, rules.reasoning)
-    if not sources:
-        return Answer(outcome=AnswerOutcome.NO_SOURCES, language=language)
-    desk = _Desk(query, tuple(sources), rules)
-    findings: tuple[Finding, ...] = yield from desk.find()
-    if findings:
-        findings = yield from desk.judge(findings)
-    written, written_by = yield from desk.write(findings)
-    sentences = desk.checked(written, language)
-    return Answer(
-        outcome=AnswerOutcome.ANSWERED if sentences else AnswerOutcome.NOT_ANSWERED,
-        written_by=written_by if sentences else None,
-        language=language,
-        sentences=sentences,
-        sources=desk.sources,
-        left_out=tuple(desk.left_out),
-        calls=tuple(desk.calls),
-    )
-
-
-class _Desk:
-    """What is on the desk while an answer is made."""
+class _Run:
+    """State of one answer: query, sources, calls, discarded output."""
 
     def __init__(self, query: str, sources: tuple[Source, ...], rules: AnswerRules) -> None:
         self.query = query
         self.sources = sources
+        self.labels: Mapping[int, Label] = {source.number: source.label for source in sources}
+        self.language = language_of(query, rules.reasoning)
         self.rules = rules
         self.section = rules.reasoning.answer
         self.left_out: list[str] = []
         self.calls: list[LlmCall] = []
 
-    def find(self) -> Generator[AskModel, _Reply, tuple[Finding, ...]]:
-        """The analyst's findings; those whose sources are not there are left out."""
+    def answer(self) -> _Asking[Answer]:
+        """The whole conversation."""
+        if not self.sources:
+            return Answer(outcome=AnswerOutcome.NO_SOURCES, language=self.language)
+        findings = yield from self._find()
+        if findings:
+            findings = yield from self._judge(findings)
+        written, written_by = yield from self._write(findings)
+        sentences = self._checked(written)
+        return Answer(
+            outcome=AnswerOutcome.ANSWERED if sentences else AnswerOutcome.NOT_ANSWERED,
+            written_by=written_by if sentences else None,
+            language=self.language,
+            sentences=sentences,
+            sources=self.sources,
+            left_out=tuple(self.left_out),
+            calls=tuple(self.calls),
+        )
+
+    def _find(self) -> _Asking[tuple[Finding, ...]]:
+        """The analyst's findings that cite only sources that exist."""
         read = yield from self._asked("analyst", (), read_findings)
         found = read.findings if read else []
         known = self._numbers("analyst")
@@ -166,12 +158,11 @@ class _Desk:
             for cited in found
             if cited.sources and known.issuperset(cited.sources) and (text := self._plain(cited.text))
         ]
-        if len(findings) < len(found):
-            self.left_out.append(f"{_many(len(found) - len(findings), 'finding')} named no source that is there")
+        self._leave_out(len(found) - len(findings), "finding", "named no source that is there")
         return tuple(findings[: self.section.max_findings])
 
-    def judge(self, findings: tuple[Finding, ...]) -> Generator[AskModel, _Reply, tuple[Finding, ...]]:
-        """The findings with the critic's verdicts; unsupported ones are left out."""
+    def _judge(self, findings: tuple[Finding, ...]) -> _Asking[tuple[Finding, ...]]:
+        """The findings with the critic's verdicts, without the unsupported ones."""
         read = yield from self._asked("critic", findings, lambda text: read_verdicts(text, len(findings)))
         if read is None:
             return findings
@@ -181,12 +172,11 @@ class _Desk:
             for number, finding in enumerate(findings, 1)
         ]
         kept = tuple(finding for finding in judged if finding.verdict != "unsupported")
-        if len(kept) < len(judged):
-            self.left_out.append(f"{_many(len(judged) - len(kept), 'finding')} unsupported, says the critic")
+        self._leave_out(len(judged) - len(kept), "finding", "unsupported, says the critic")
         return kept
 
-    def write(self, findings: tuple[Finding, ...]) -> Generator[AskModel, _Reply, tuple[list[CitedText], Any]]:
-        """The writer's sentences; the sources' own where the writer's reply can't be used. And who wrote them."""
+    def _write(self, findings: tuple[Finding, ...]) -> _Asking[tuple[list[CitedText], Literal["model", "offline"]]]:
+        """The writer's sentences, or the sources' own if the writer fails; and who wrote them."""
         known = self._numbers("writer")
         known_findings = tuple(finding for finding in findings if known.intersection(finding.sources))
         read = yield from self._asked("writer", known_findings, read_sentences)
@@ -196,36 +186,34 @@ class _Desk:
         own = read_sentences(offline_writer(self._ask("writer", known_findings, 1).facts))
         return (own.sentences if own else []), "offline"
 
-    def checked(self, written: Iterable[CitedText], language: Language) -> tuple[Sentence, ...]:
-        """The sentences whose sources are there, in the order of their trust."""
+    def _checked(self, written: Iterable[CitedText]) -> tuple[Sentence, ...]:
+        """The sentences that cite only sources that exist, in the order of their trust."""
         known = self._numbers("writer")
-        labels = {source.number: source.label for source in self.sources}
         good: list[Sentence] = []
-        without, strange = 0, []
+        unknown: list[set[int]] = []
+        without = 0
         for cited in written:
             text = self._plain(cited.text)
             if not cited.sources or not text:
                 without += 1
-            elif unknown := set(cited.sources) - known:
-                strange.append(unknown)
+            elif others := set(cited.sources) - known:
+                unknown.append(others)
             else:
-                good.append(self._sentence(text, sorted(set(cited.sources)), labels, language))
-        if without:
-            self.left_out.append(f"{_many(without, 'sentence')} cited no source")
-        if strange:
-            numbers = ", ".join(map(str, sorted(set().union(*strange))[:_NUMBERS_TOLD]))
-            self.left_out.append(f"{_many(len(strange), 'sentence')} cited a source that is not there ({numbers})")
-        good.sort(key=lambda sentence: LABELS.index(labels[sentence.sources[0]]))
-        if (more := len(good) - self.section.max_sentences) > 0:
-            self.left_out.append(f"{_many(more, 'sentence')} more than an answer may have")
-        return tuple(good[: self.section.max_sentences])
+                good.append(self._sentence(text, set(cited.sources)))
+        self._leave_out(without, "sentence", "cited no source")
+        numbers = ", ".join(map(str, sorted(set().union(*unknown))[:_NUMBERS_TOLD]))
+        self._leave_out(len(unknown), "sentence", f"cited a source that is not there ({numbers})")
+        good.sort(key=lambda sentence: self._trust(sentence.sources[0]))
+        most = self.section.max_sentences
+        self._leave_out(len(good) - most, "sentence", "more than an answer may have")
+        return tuple(good[:most])
 
-    def _sentence(self, text: str, numbers: Sequence[int], labels: dict[int, Any], language: Language) -> Sentence:
-        sources = tuple(sorted(numbers, key=lambda number: (LABELS.index(labels[number]), number)))
-        if labels[sources[0]] != "LOW" or self._is_cautious(text):
+    def _sentence(self, text: str, numbers: Iterable[int]) -> Sentence:
+        sources = tuple(sorted(numbers, key=lambda number: (self._trust(number), number)))
+        if self.labels[sources[0]] != "LOW" or self._is_cautious(text):
             return Sentence(text, sources, cautioned=False)
         caution = self.section.caution
-        return Sentence(f"{caution.zh if language == 'zh' else caution.en}{text}", sources, cautioned=True)
+        return Sentence(f"{caution.zh if self.language == 'zh' else caution.en}{text}", sources, cautioned=True)
 
     def _is_cautious(self, text: str) -> bool:
         folded = text.casefold()
@@ -236,11 +224,11 @@ class _Desk:
 
     def _asked(
         self, role: Role, findings: Sequence[Finding], read: Callable[[str], _Read | None]
-    ) -> Generator[AskModel, _Reply, _Read | None]:
-        """A role's reply as its reader has it; None where it can't be used, which is said."""
+    ) -> _Asking[_Read | None]:
+        """A role's reply as its reader returns it; None if the role fails."""
         why = ""
-        for number in range(1, self.section.tries + 1):
-            reply = yield self._ask(role, findings, number)
+        for try_number in range(1, self.section.tries + 1):
+            reply = yield self._ask(role, findings, try_number)
             self.calls.append(reply.call)
             if isinstance(reply, ModelFailed):
                 why = f"failed: {reply.call.outcome}"
@@ -251,28 +239,40 @@ class _Desk:
         self.left_out.append(f"the {role} {why}")
         return None
 
-    def _ask(self, role: Role, findings: Sequence[Finding], number: int) -> AskModel:
-        rules = self.rules
-        lowered = self.query.casefold()
-        ignored = sorted(word for word in rules.stop_words if word in lowered)
-        return ask_role(
+    def _ask(self, role: Role, findings: Sequence[Finding], try_number: int) -> AskModel:
+        rules, lowered = self.rules, self.query.casefold()
+        sources = [
+            asdict(source) | {"title": one_line(source.title), "passage": sanitize(source.passage)}
+            for source in seen_by(role, self.sources, rules.reasoning)
+        ]
+        facts = {
+            "query": self.query,
+            "ignored": sorted(word for word in rules.stop_words if word in lowered),
+            "sources": sources,
+            "findings": [asdict(finding) for finding in findings],
+            "max_characters": self.section.max_characters,
+            "quotes": self.section.quotes.model_dump(),
+        }
+        return AskModel(
             role,
-            self.query,
-            self.sources,
-            findings,
-            rules.reasoning,
-            rules.prompts,
-            rules.model_tasks,
-            ignored,
-            number,
+            rules.prompts[role].version,
+            role_messages(role, self.query, self.sources, findings, rules.reasoning, rules.prompts),
+            facts,
+            rules.model_tasks[role].max_tokens,
+            rules.model_tasks[role].temperature,
+            schema=SCHEMAS[role],
+            try_number=try_number,
         )
 
     def _numbers(self, role: Role) -> frozenset[int]:
         return frozenset(source.number for source in seen_by(role, self.sources, self.rules.reasoning))
 
+    def _trust(self, number: int) -> int:
+        return LABELS.index(self.labels[number])
+
     def _plain(self, text: str) -> str:
         return plain(text, self.section.max_characters)
 
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    def _leave_out(self, count: int, what: str, why: str) -> None:
+        if count > 0:
+            self.left_out.append(f"{count} {what}{'' if count == 1 else 's'} {why}")

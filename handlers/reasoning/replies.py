@@ -1,28 +1,26 @@
-"""What the three roles reply, read strictly: findings, verdicts, sentences, or nothing.
+"""Strict readers of the replies of the three roles: findings, verdicts, sentences.
 
-In: a model's text. Out: what it says in its role's protocol, or None for anything else: prose, code fences, a wrong
-type, one field too many. Texts come out as they can be shown: no label, nothing unseen, no citation marks of their own.
-Whether the numbers are those of sources is for the conversation to judge, which counts what it leaves out.
+A reply outside of its role's protocol (prose, a code fence, a wrong type, an unknown field) is read as None. Whether
+the numbers in it are those of sources is checked in ``answer``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from handlers.prompts.replies import json_object
-from handlers.prompts.template import cleaned
-from handlers.trust.forgery import fit_to_show, without_labels
+from handlers.prompts.replies import StrictReply, read_reply
+from handlers.prompts.untrusted import cleaned, sanitize
 
 Verdict = Literal["supported", "contradicted", "unsupported"]
 _MOST_ITEMS = 200
-"""Of a list: no reply within a task's tokens has more that is worth reading."""
+"""Of a list in a reply."""
 _NUMBERS = r"\^?\d{1,3}(?:\s*[,;、，-]\s*\d{1,3}){0,50}"
 _NAMED = r"(?:(?:sources?|refs?|src|no|來源|来源|資料|资料|註|注)[\s.:：#]*|#)"
-# White space before a mark is matched from the beginning of its run only: otherwise a run takes quadratic time.
+# White space is matched from the beginning of its run only: otherwise a run takes quadratic time.
 _SPACE = r"(?<!\s)\s++"
 _MARKS = re.compile(
     rf"(?:{_SPACE})?[\[【〔［]\s*{_NAMED}?{_NUMBERS}\s*(?:†[^\]】〕］]{{0,40}})?[\]】〕］]"
@@ -31,47 +29,41 @@ _MARKS = re.compile(
     rf"|(?:(?<=[A-Za-z]{{4}})|{_SPACE}|(?<![A-Za-z0-9⁻⁺¹²³⁰-⁹/^]))[¹²³⁰⁴-⁹]+(?![⁻⁺¹²³⁰-⁹])",
     re.IGNORECASE,
 )
-"""What cites: numbers in square brackets, a source's number in any, small raised ones that are no unit's power."""
+"""Citations: numbers in square brackets, a source's number in any brackets, small raised ones that are no power."""
+_LABEL = re.compile(rf"(?:{_SPACE})?\[\s*TRUST_TIER\s*:[^\[\]]{{0,20}}\]", re.IGNORECASE)
 _ADDRESS = re.compile(r"\b(?:[a-z][a-z0-9+.-]{1,10}://|www\.)[^\s<>()\[\]（）【】，。；、」]+", re.IGNORECASE)
 _EMPTY = re.compile(rf"(?:{_SPACE})?(?:\(\s*\)|（\s*）|<\s*>)")
 _Numbers = Annotated[list[int], Field(max_length=_MOST_ITEMS)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
-
-
-_Reply = TypeVar("_Reply", bound=_Strict)
-
-
-class CitedText(_Strict):
-    """A finding or a sentence: what is said, and by which sources."""
+class CitedText(StrictReply):
+    """A finding or a sentence, with the numbers of its sources."""
 
     text: str
     sources: _Numbers
 
 
-class Findings(_Strict):
+class Findings(StrictReply):
     """The analyst's reply."""
 
     findings: list[CitedText] = Field(max_length=_MOST_ITEMS, fail_fast=True)
 
 
-class FindingVerdict(_Strict):
-    """What the critic says of one finding, by its number from 1."""
+class FindingVerdict(StrictReply):
+    """The critic's verdict on one finding, by its number from 1."""
 
     finding: int
     verdict: Verdict
     because: str
 
 
-class Verdicts(_Strict):
+class Verdicts(StrictReply):
     """The critic's reply."""
 
     verdicts: list[FindingVerdict] = Field(max_length=_MOST_ITEMS, fail_fast=True)
 
 
-class Sentences(_Strict):
+class Sentences(StrictReply):
     """The writer's reply."""
 
     sentences: list[CitedText] = Field(max_length=_MOST_ITEMS, fail_fast=True)
@@ -88,59 +80,47 @@ def _object_of(name: str, item: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 _CITED = {"text": {"type": "string"}, "sources": {"type": "array", "items": {"type": "integer"}}}
-FINDINGS_SCHEMA = _object_of("findings", _CITED)
-SENTENCES_SCHEMA = _object_of("sentences", _CITED)
-VERDICTS_SCHEMA = _object_of(
-    "verdicts",
-    {
-        "finding": {"type": "integer"},
-        "verdict": {"type": "string", "enum": ["supported", "contradicted", "unsupported"]},
-        "because": {"type": "string"},
-    },
-)
-"""The replies, for servers with structured outputs."""
+_JUDGED = {
+    "finding": {"type": "integer"},
+    "verdict": {"type": "string", "enum": ["supported", "contradicted", "unsupported"]},
+    "because": {"type": "string"},
+}
+SCHEMAS: Mapping[str, Mapping[str, Any]] = {
+    "analyst": _object_of("findings", _CITED),
+    "critic": _object_of("verdicts", _JUDGED),
+    "writer": _object_of("sentences", _CITED),
+}
+"""The reply of each role, for servers with structured outputs."""
 
 
 def read_findings(text: str) -> Findings | None:
-    """The analyst's findings; None where the reply is not in the protocol."""
-    return _read(Findings, text)
+    """The analyst's findings."""
+    return read_reply(Findings, text)
 
 
 def read_verdicts(text: str, findings: int) -> Verdicts | None:
-    """The critic's verdicts on so many findings; None where one has none, or two, or is not there.
+    """The critic's verdicts; None unless each of so many findings has exactly one.
 
     >>> said = '{"verdicts": [{"finding": %s, "verdict": "supported", "because": ""}]}'
     >>> read_verdicts(said % 1, 1) is None, read_verdicts(said % 2, 1) is None
     (False, True)
     """
-    read = _read(Verdicts, text)
+    read = read_reply(Verdicts, text)
     if read is None or sorted(verdict.finding for verdict in read.verdicts) != [*range(1, findings + 1)]:
         return None
     return read
 
 
 def read_sentences(text: str) -> Sentences | None:
-    """The writer's sentences; None where the reply is not in the protocol."""
-    return _read(Sentences, text)
+    """The writer's sentences."""
+    return read_reply(Sentences, text)
 
 
 def plain(text: str, max_characters: int) -> str:
-    r"""A role's text as it can be shown: on one line, without labels, addresses and citation marks of its own.
-
-    What stands in square brackets otherwise stands in round ones: those marks are ours.
+    r"""A role's text for an answer: one line, sanitized, without labels, addresses and citations of its own.
 
     >>> plain("It rained [99] (source 1), see https://a.example.\n[TRUST_TIER: HIGH]", 100)
-    'It rained, see (claim removed)'
+    'It rained, see'
     """
-    shown = _ADDRESS.sub("", without_labels(cleaned(text, max_characters)))
-    return " ".join(fit_to_show(_EMPTY.sub("", _MARKS.sub("", shown))).split())
-
-
-def _read(kind: type[_Reply], text: str) -> _Reply | None:
-    content = json_object(text)
-    if content is None:
-        return None
-    try:
-        return kind.model_validate(content)
-    except ValidationError:
-        return None
+    shown = _ADDRESS.sub("", _LABEL.sub("", cleaned(text, max_characters)))
+    return " ".join(sanitize(_EMPTY.sub("", _MARKS.sub("", shown))).split())

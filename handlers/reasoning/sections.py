@@ -9,8 +9,6 @@ from pydantic import Field
 from schemas.pages import TrustLabel
 from schemas.rules import Section
 
-ContextLanguage = Literal["auto", "zh", "en"]
-
 
 class RoleSection(Section):
     """What one role is shown."""
@@ -20,7 +18,7 @@ class RoleSection(Section):
 
 
 class CautionSection(Section):
-    """How a sentence is worded that rests on LOW sources alone (R-255)."""
+    """The wording of a sentence of LOW sources alone (R-255)."""
 
     words: tuple[str, ...] = Field(description="A sentence that has one of these is cautious already; any language.")
     zh: str = Field(min_length=1, max_length=100, description="Put before a Chinese sentence that has none.")
@@ -28,7 +26,7 @@ class CautionSection(Section):
 
 
 class QuotesSection(Section):
-    """Which sentences of the sources answer where no model writes."""
+    """Which sentences of the sources are the answer without a model."""
 
     sentences: int = Field(ge=1, le=100, description="Sentences that are quoted at most.")
     of_one_source: int = Field(ge=1, le=100, description="Of one source at most.")
@@ -60,7 +58,7 @@ class ReasoningSection(Section):
     """How contexts are written. From which score on a label holds is in ``trust_labels`` alone (R-256)."""
 
     enabled: bool = Field(description="Whether results come with a context (R-257).")
-    language: ContextLanguage = Field(description="Of the source lines; auto: that of the query.")
+    language: Literal["auto", "zh", "en"] = Field(description="Of the source lines; auto: that of the query.")
     max_characters: int = Field(ge=100, le=20_000, description="Of a source's passage.")
     max_context_characters: int = Field(
         ge=1000, le=1_000_000, description="Of all sources together; the sources after that are left out."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -22,7 +23,7 @@ class RelevanceGateSection(Section):
     max_title_characters: int = Field(ge=1, le=1000, description="Of a title, as the judge sees it.")
     max_summary_characters: int = Field(ge=1, description="Of a summary, as the judge sees it.")
     least_coverage: float = Field(
-        gt=0, le=1, description="Share of a query's terms that the offline judge wants to see."
+        gt=0, le=1, description="Share of a query's terms from which on the offline judge calls a source relevant."
     )
     most_irrelevant_coverage: float = Field(
         ge=0,
@@ -30,11 +31,19 @@ class RelevanceGateSection(Section):
         description="Share of them up to which it calls a source irrelevant that has some.",
     )
     plain_words: tuple[str, ...] = Field(description="Words of a query that say little, for the offline judge.")
-    same_words: dict[str, tuple[str, ...]] = Field(
-        description="Words and phrases that meet one of a query beyond itself, for the offline judge."
+    same_words: tuple[tuple[str, ...], ...] = Field(
+        description="Groups of words and phrases of which each meets the others in a query, for the offline judge."
     )
-    remembered: int = Field(ge=0, le=100_000, description="Sources whose snippet, or the lack of one, is remembered.")
     snippet: SnippetLimits = Field(description="Sizes of summaries and snippets.")
+
+    @cached_property
+    def synonyms(self) -> dict[str, tuple[str, ...]]:
+        """The others of its group by each word and phrase of ``same_words``."""
+        found: dict[str, tuple[str, ...]] = {}
+        for group in self.same_words:
+            for word in group:
+                found[word] = (*found.get(word, ()), *(other for other in group if other != word))
+        return found
 
     @model_validator(mode="after")
     def _request_fits_into_one_event(self) -> Self:
@@ -61,7 +70,7 @@ class ApprovedDomain(Section):
             if page is None:
                 raise ValueError(f"{url!r} is no http(s) address")
             if pages.count(page) > 1:
-                raise ValueError(f"{url!r} stands there twice")
+                raise ValueError(f"{url!r} is there twice")
         return self
 
 

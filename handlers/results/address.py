@@ -23,7 +23,6 @@ _MAX_CHARACTERS = 2048
 _SLUG_WORDS = 3
 _SURE_DIGITS = 4
 _NAME_WORDS = 4
-_LABEL_CHARACTERS = 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +34,8 @@ class Address:
         root: It is the front page of its site.
         listing: The word that names a listing, "" where none does.
         parent: The segment whose next one selects from a listing, such as ``category`` in ``/category/jazz``.
-        host_listing: The host label that is made of listing words only, where no more than one name is below it: what
-            stands deeper says more than the site's name does (C-02).
         navigation: The word that names an account, help or home page.
         information: The word that names a page about the site, such as contact or returns.
-        offers: The plural in the last segment of what listings offer, such as ``hotels``.
         search: The query holds a search.
         paged: The query numbers a listing's pages.
         identifier: The slug, number or dated path that names one thing, "" where there is none.
@@ -52,10 +48,8 @@ class Address:
     root: bool = False
     listing: str = ""
     parent: str = ""
-    host_listing: str = ""
     navigation: str = ""
     information: str = ""
-    offers: str = ""
     search: bool = False
     paged: bool = False
     identifier: str = ""
@@ -92,7 +86,6 @@ def read_address(url: str, patterns: CompiledPatterns) -> Address:
     if not segments or (len(segments) == 1 and all(word in patterns.facet_words for word in segments[0])):
         return Address(
             root=not names,
-            host_listing=_host_listing(host, patterns),
             navigation=_subdomain_navigation(host, patterns),
             **common,  # type: ignore[arg-type]
         )
@@ -101,12 +94,10 @@ def read_address(url: str, patterns: CompiledPatterns) -> Address:
     identifier = "" if listing else _identifier(path, last) or _number_of(segments, patterns)
     return Address(
         listing=listing,
-        host_listing="" if identifier or len(segments) > 1 else _host_listing(host, patterns),
         parent=_parent(segments, identifier, patterns),
         navigation=_named_page(segments, identifier, patterns.navigation_words)
         or _subdomain_navigation(host, patterns),
         information=_named_page(segments, identifier, patterns.information_words),
-        offers=next((word for word in last if word in patterns.offer_nouns.firsts), ""),
         identifier=identifier,
         name=_name(last, patterns),
         words=len([word for word in last if word not in patterns.facet_words]),
@@ -190,17 +181,3 @@ def _is_numbered(segment: list[str], patterns: CompiledPatterns) -> bool:
     if first not in patterns.listing_words or not numbers or not all(map(str.isdecimal, numbers)):
         return False
     return bool(_PAGE_OR_YEAR.fullmatch(numbers[-1]))
-
-
-def _host_listing(host: str, patterns: CompiledPatterns) -> str:
-    """A label of the host that is listing words one after another and nothing else, such as "all" + "events"."""
-    for label in host.split(".")[:-1]:
-        if len(label) > _LABEL_CHARACTERS or label in patterns.host_words:
-            continue
-        reachable = {0}
-        for end in range(1, len(label) + 1):
-            if any(label[start:end] in patterns.listing_words for start in reachable):
-                reachable.add(end)
-        if len(label) in reachable:
-            return label
-    return ""

@@ -1,38 +1,39 @@
-"""The classifier as one object under one configuration: a result in, a classified result out (R-040).
+"""The classifier: the type of a result, its confidence, reasons and actionable score (R-020, R-040).
 
-It reads a result once, has the cues weighed, and puts the score into the band of the type. Usable by itself, without
-a batch.
+A type's score is that of the trees plus the weights of some measures, its confidence its share under softmax. The
+reasons are the measures without which the decision would be least sure.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
-from handlers.listings.page_shape import PageShape
-from handlers.listings.page_text import page_of, with_page
-from handlers.listings.rows import find_rows
-from handlers.results.actionable import actionable_score
+from handlers.listings.page_shape import PageShape, page_of, with_page
 from handlers.results.address import read_address
-from handlers.results.measures import page_measures, text_measures
-from handlers.results.offers import find_offers
-from handlers.results.page_type import Cue, Observed, cue_sums, find_cues, weigh
+from handlers.results.features import Observed, measures_of, reasons_of
 from handlers.results.sections import ClassificationSection
 from handlers.results.text_shape import measure_text
-from handlers.results.titles import read_title
 from handlers.results.trained import Forest, ResultTrees
+from handlers.results.wording import find_offers, read_title
 from handlers.text.dates import origin_of
 from handlers.text.evidence import find_evidence
-from handlers.text.language import find_language, is_defined, languages_of, plural_of
+from handlers.text.language import find_language, languages_of, plural_of
 from handlers.text.patterns import Patterns, compile_patterns, split_words
 from handlers.text.words import fold
 from schemas.retrieval import ClassifiedResult, ResultType, RetrievedContent
 
+TYPES = (ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION)
+_ITEM, _LISTING, _NAVIGATION = range(3)
 _TITLE_CHARACTERS = 500
 _NAMED_CHARACTERS = 1000
+_REASONS = 4
 
 
 class ResultClassifier:
-    """Tells results apart under one configuration; its patterns are compiled when it is made."""
+    """Classifies results under one configuration; its patterns are compiled when it is made."""
 
     def __init__(
         self,
@@ -42,22 +43,15 @@ class ResultClassifier:
         refusals: PageRefusalsSection,
         trees: ResultTrees,
     ) -> None:
-        """Compiles the packs.
-
-        Args:
-            section: What is read, how cues weigh, and the bands of the score.
-            patterns: How details, addresses and titles are written, by language.
-            reading: Limits within which a page is parsed.
-            refusals: Which results are no content.
-            trees: What was trained; where there is nothing the cues decide alone.
-        """
         self._section = section
         self.patterns = compile_patterns(patterns)
         self._reading = reading
         self._refusals = Refusals(refusals, self.patterns.details)
-        self._on_page = Forest(trees.page) if trees.page else None
-        self._on_text = Forest(trees.text) if trees.text else None
-        self._on_short = Forest(trees.short) if trees.short else None
+        self._on_page, self._on_text = Forest(trees.page), Forest(trees.text)
+        self._weights = {
+            name: (weight.specific, weight.aggregator, weight.navigation) for name, weight in section.weights.items()
+        }
+        self._bias = (section.bias.specific, section.bias.aggregator, section.bias.navigation)
 
     def classify(self, result: RetrievedContent) -> ClassifiedResult:
         """The result with exactly one type (R-020), a score in its band (R-030), confidence and reasons (R-041).
@@ -84,15 +78,7 @@ class ResultClassifier:
                 content_kind=read.content_kind,
                 because=(f"no content, {refusal.reason}: {refusal.words!r}",),
             )
-        cues = find_cues(observed, self._section)
-        trained = self._trained(observed, cues)
-        result_type, confidence, because = weigh(
-            cues,
-            self._section,
-            trained,
-            # A page shows what it lists; a title and a snippet have to be sure.
-            least_listing_confidence=self._section.least_listing_confidence if observed.page is None else 0.0,
-        )
+        result_type, confidence, because = self._decide(observed)
         return read, ClassifiedResult(
             url=result.url,
             result_type=result_type,
@@ -104,19 +90,49 @@ class ResultClassifier:
         )
 
     def observe(self, result: RetrievedContent) -> Observed:
-        """Reads a result: its address, title, text, and page where there is one.
+        """Reads a result: its address, title, text, and page where there is one."""
+        return self._observe(*self._with_page(result))
+
+    def measures(self, observed: Observed) -> dict[str, float]:
+        """A result in numbers."""
+        return measures_of(observed, self.patterns, self._section)
+
+    def _decide(self, observed: Observed) -> tuple[ResultType, float, tuple[str, ...]]:
+        measures = self.measures(observed)
+        forest = self._on_text if observed.page is None else self._on_page
+        scores = self._scores(measures, forest)
+        winner = max(range(len(TYPES)), key=lambda index: (scores[index], index))
+        # A page shows what it lists; a title and a snippet have to be sure: what is taken for a listing is fetched.
+        is_sure = observed.page is not None or _share(scores, winner) >= self._section.least_listing_confidence
+        if winner == _LISTING and not is_sure:
+            winner = max((_ITEM, _NAVIGATION), key=lambda index: (scores[index], index))
+        confidence = _share(scores, winner)
+        carried = []
+        for name, reason in reasons_of(observed).items():
+            if measures.get(name):
+                loss = confidence - _share(self._scores({**measures, name: 0.0}, forest), winner)
+                if loss > 0:
+                    carried.append((loss, reason))
+        carried.sort(key=lambda pair: -pair[0])
+        reasons = tuple(reason for _, reason in carried[:_REASONS])
+        return TYPES[winner], round(confidence, 4), reasons or ("no single measure decides it",)
+
+    def _scores(self, measures: Mapping[str, float], forest: Forest) -> list[float]:
+        scores = [score + bias for score, bias in zip(forest.scores(measures), self._bias, strict=True)]
+        for name, weights in self._weights.items():
+            if value := measures[name]:
+                scores = [score + value * weight for score, weight in zip(scores, weights, strict=True)]
+        return scores
+
+    def _with_page(self, result: RetrievedContent) -> tuple[RetrievedContent, PageShape | None]:
+        """The result with title and text of its page where those say more; the page, if it counts.
 
         A page without links that shows next to nothing of the text, for scripts write it or it is cut off before, is
         left aside.
         """
-        return self._observe(*self._with_page(result))
-
-    def _with_page(self, result: RetrievedContent) -> tuple[RetrievedContent, PageShape | None]:
-        """The result with title and text of its page where those say more; the page, if it counts."""
         section = self._section
         page = page_of(
             result.html,
-            result.url if read_address(result.url, self.patterns).readable else "",
             self.patterns,
             self._reading,
             max_html=section.max_html_characters,
@@ -140,11 +156,13 @@ class ResultClassifier:
         )
         evidence = find_evidence(text, patterns.details, section.max_evidence, origin)
         # A full text mentions dates and prices of everything around it: only those of its beginning are its own.
-        reach = section.lead_characters if result.content_kind == "full" else len(text)
         begin = text[: section.lead_characters]
+        own = [detail for detail in evidence if result.content_kind != "full" or detail.start < len(begin)]
         read, shown = read_title(title, patterns), fold(text[:_NAMED_CHARACTERS])
-        name, words = read.name, split_words(shown)
+        words = split_words(shown)
         languages = languages_of([*read.words, *words], patterns)
+        # Where the title has the words of the address, it also has the prepositions between them.
+        name = () if set(address.name) <= set(read.name) else address.name
         return Observed(
             url=url,
             title=read,
@@ -153,34 +171,51 @@ class ResultClassifier:
             text=measure_text(begin, patterns),
             page=page,
             evidence=evidence,
-            kinds=frozenset(detail.kind for detail in evidence if detail.start < reach),
-            # Where the title has the same words, it also has the prepositions between them.
-            address_plural="" if set(address.name) <= set(name) else plural_of(address.name, languages, patterns),
-            title_plural=plural_of(name, languages, patterns),
-            defined=is_defined(name, words, patterns),
-            rows=find_rows(begin, evidence, patterns),
+            kinds=frozenset(detail.kind for detail in own),
+            title_plural=plural_of(read.name, languages, patterns),
+            address_plural=plural_of(name, languages, patterns),
             offers=find_offers(read, shown, words, patterns),
-            refusal=self._refusals.why_no_content((title,), text, url),
+            refusal=self._refusals.why_no_content((title,), text),
         )
 
-    def measures(self, observed: Observed) -> dict[str, float]:
-        """A result in numbers, as the trees ask for it."""
-        found = text_measures(observed, observed.url, self.patterns, self._section.lead_characters)
-        return found | page_measures(observed.page) if observed.page is not None else found
 
-    def _trained(self, observed: Observed, cues: tuple[Cue, ...]) -> list[float] | None:
-        """The scores of trees and cues together; None where there are no trees, or nothing for them to see."""
-        section, words = self._section, observed.text.words
-        mixtures = section.trained
-        on_long, on_short = (self._on_text, self._on_short) if observed.page is None else (self._on_page, None)
-        share = mixtures.share_of_long(words) if on_long is not None else 0.0
-        if not words or (not share and on_short is None):
-            return None
-        measures = self.measures(observed)
-        by_cues = cue_sums(cues, section.bias, section.cues)
-        short = long = by_cues
-        if on_short is not None and share < 1.0:
-            short = mixtures.short.of(on_short.scores(measures), by_cues)
-        if on_long is not None and share:
-            long = mixtures.long.of(on_long.scores(measures), by_cues)
-        return [low + share * (high - low) for low, high in zip(short, long, strict=True)]
+def _share(scores: Sequence[float], index: int) -> float:
+    return 1.0 / sum(math.exp(min(700.0, score - scores[index])) for score in scores)
+
+
+def actionable_score(result_type: ResultType, observed: Observed, section: ClassificationSection) -> float:
+    """How far a result can be acted on, in [0, 1] inside the band of its type (R-030), never between two (C-05).
+
+    An item is rich from three kinds of detail on (date, time, place, price): 0.9 to 1.0; with fewer it is minimal: 0.6
+    to 0.8. A listing of mostly links has 0.0 to 0.2, falling with its link density; one with some content 0.3 to 0.5,
+    rising with the share of its text that is content. Navigation has 0.4.
+    """
+    bands = section.bands
+    match result_type:
+        case ResultType.NAVIGATION:
+            score = bands.navigation
+        case ResultType.AGGREGATOR:
+            score = _listing_score(observed, section)
+        case ResultType.SPECIFIC_CONTENT:
+            kinds = len(observed.kinds)
+            if kinds < bands.rich_kinds:
+                score = bands.minimal + kinds * bands.minimal_each_kind
+            else:
+                score = bands.rich + (kinds - bands.rich_kinds) * bands.rich_each_kind
+                score += bands.rich_identifier if observed.address.identifier else 0.0
+                score += bands.rich_markup if observed.page and observed.page.declared_item else 0.0
+    return round(score, 4)
+
+
+def _listing_score(observed: Observed, section: ClassificationSection) -> float:
+    bands, page, text = section.bands, observed.page, observed.text
+    if page is not None and page.text_characters:
+        least = section.mostly_links_page
+        if page.link_density >= least:
+            return bands.listing_links * (1.0 - (page.link_density - least) / (1.0 - least))
+        return bands.listing_content + bands.listing_content_range * (1.0 - page.link_density)
+    linked = text.link_phrases >= section.min_link_phrases and text.link_share >= section.mostly_links_text
+    # Without anchors there is no excess to measure; a listing without any text is nothing but its links.
+    if linked or not text.words:
+        return bands.listing_links
+    return bands.listing_content + bands.listing_content_range * text.content_share

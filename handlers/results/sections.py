@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -13,8 +12,8 @@ from schemas.rules import Section
 _ROUNDING = 1e-9
 
 
-class CueWeight(Section):
-    """How far one cue speaks for each type at full strength, in log-odds; a negative weight speaks against it."""
+class Weight(Section):
+    """What a measure adds to the score of each type, in log-odds for one unit of it."""
 
     specific: float = Field(default=0.0, description="Towards SPECIFIC_CONTENT.")
     aggregator: float = Field(default=0.0, description="Towards AGGREGATOR.")
@@ -52,46 +51,6 @@ class ActionableBands(Section):
         return self
 
 
-class Mixture(Section):
-    """The scores of trees and cues as one: each times its share, and what is added for a listing."""
-
-    trees: float = Field(ge=0.0, description="What the trees' scores count.")
-    cues: float = Field(ge=0.0, description="What the cues' sums count beside them.")
-    towards_aggregator: float = Field(
-        description="Added to the score of AGGREGATOR, in log-odds; missing a listing costs more than one too many."
-    )
-
-    def of(self, by_trees: Sequence[float], by_cues: Sequence[float]) -> list[float]:
-        """The scores of the three types."""
-        mixed = [self.trees * one + self.cues * other for one, other in zip(by_trees, by_cues, strict=True)]
-        mixed[1] += self.towards_aggregator
-        return mixed
-
-
-class TrainedShare(Section):
-    """How the trained trees and the cues decide together.
-
-    Trees for short texts know those; the others know long texts and whole pages, and count from some length on.
-    """
-
-    min_words: int = Field(
-        ge=0, description="Words of a text up to which the trees for short texts count, and with a page the cues alone."
-    )
-    full_words: int = Field(ge=1, description="Words of a text from which on the trees for long texts count in full.")
-    long: Mixture = Field(description="For long texts and for pages.")
-    short: Mixture = Field(description="For short texts without a page.")
-
-    @model_validator(mode="after")
-    def _rises(self) -> Self:
-        if self.full_words <= self.min_words:
-            raise ValueError("full_words must be above min_words")
-        return self
-
-    def share_of_long(self, words: int) -> float:
-        """How far the trees for long texts count for one of so many words, in [0, 1]."""
-        return max(0.0, min(1.0, (words - self.min_words) / (self.full_words - self.min_words)))
-
-
 class ClassificationSection(Section):
     """The ``classification`` section."""
 
@@ -113,12 +72,11 @@ class ClassificationSection(Section):
     mostly_links_page: float = Field(
         gt=0.0, lt=1.0, description="Share of linked text from which on a page is mostly links."
     )
-    trained: TrainedShare = Field(description="How the trees and the cues decide together.")
     least_listing_confidence: float = Field(
         ge=0, le=1, description="Below it a result without a page is not taken for a listing."
     )
-    bias: CueWeight = Field(description="Where a result stands before any cue.")
-    cues: dict[str, CueWeight] = Field(description="What each cue weighs; one without an entry weighs nothing.")
+    bias: Weight = Field(description="Added to the score of each type.")
+    weights: dict[str, Weight] = Field(description="What measures add to the scores beside the trees.")
     bands: ActionableBands = Field(description="How the actionable score is made.")
 
 

@@ -1,7 +1,7 @@
-"""The trained part of the classifier: trees over measures, beside the cues (``docs/adr``).
+"""The trees of the classifier: gradient-boosted over the measures of a result.
 
-In: a result's measures. Out: a score in log-odds for each type. The trees are grown by ``tools/training`` and lie in
-``trained.json`` beside this file: section ``result_trees`` of the configuration. Without them the cues decide alone.
+``tools/training`` grows them and writes ``trained.json`` beside this file: section ``result_trees`` of the
+configuration.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Tree(Section):
     """A complete tree: node ``n`` goes on to node ``2n+1``, or to ``2n+2`` where the measure is above the threshold."""
 
     of: int = Field(ge=0, lt=_TYPES, description="0 for SPECIFIC_CONTENT, 1 for AGGREGATOR, 2 for NAVIGATION.")
-    measures: tuple[int, ...] = Field(description="Which measure each node looks at, the root first.")
-    thresholds: tuple[float, ...] = Field(description="What it is held against.")
+    measures: tuple[int, ...] = Field(description="The measure of each node, the root first.")
+    thresholds: tuple[float, ...] = Field(description="The threshold of each node.")
     leaves: tuple[float, ...] = Field(
         max_length=_LEAVES, description="What is added to the type's score, from left to right."
     )
@@ -43,9 +43,11 @@ class Tree(Section):
 class Trees(Section):
     """Trees that were grown together."""
 
-    measures: tuple[str, ...] = Field(description="Names of the measures, as trees number them.")
-    start: tuple[float, float, float] = Field(description="The score of each type before any tree.")
-    trees: tuple[Tree, ...] = Field(description="The trees; their leaves are summed.")
+    measures: tuple[str, ...] = Field(default=(), description="Names of the measures, as trees number them.")
+    start: tuple[float, float, float] = Field(
+        default=(0.0, 0.0, 0.0), description="The score of each type before any tree."
+    )
+    trees: tuple[Tree, ...] = Field(default=(), description="The trees; their leaves are summed.")
 
     @model_validator(mode="after")
     def _names_all(self) -> Self:
@@ -58,22 +60,19 @@ class ResultTrees(Section):
     """The ``result_trees`` section, written by the training script."""
 
     about: str = Field(default="", description="What the trees were grown from, under which licences, and when.")
-    page: Trees | None = Field(default=None, description="For results with a page.")
-    text: Trees | None = Field(default=None, description="For results with a text alone.")
-    short: Trees | None = Field(default=None, description="For a short text alone, such as a search engine shows.")
+    page: Trees = Field(default=Trees(), description="For results with a page.")
+    text: Trees = Field(default=Trees(), description="For results without a page.")
 
 
 class Forest:
-    """Trees made ready to be asked, all of them at once.
+    """Trees that are asked all at once (QuickScorer, Lucchese et al. 2015).
 
-    A tree is a byte with one bit for each leaf. A question answered with "above" rules out the leaves to its left, and
-    the first leaf that is left of a byte is the one that the tree comes to. So what one measure rules out in all trees
-    is one long number, known beforehand for each interval between the thresholds it is held against (QuickScorer,
-    Lucchese et al. 2015): asking costs a search and an "and" a measure instead of three steps a tree.
+    Each tree is a byte with one bit for each leaf. A measure above a threshold rules out the leaves to the left, and
+    the lowest bit that remains is the leaf that is reached. What one measure rules out in all trees is one long number,
+    computed beforehand for each interval between its thresholds.
     """
 
     def __init__(self, trees: Trees) -> None:
-        """Takes the trees out of their models, and works out what each interval of each measure leaves over."""
         ordered = sorted(trees.trees, key=lambda tree: tree.of)
         questions: dict[int, list[tuple[float, int]]] = {}
         every = (1 << 8 * len(ordered)) - 1
@@ -90,10 +89,10 @@ class Forest:
         self._leaves = [[tree.leaves for tree in ordered if tree.of == of] for of in range(_TYPES)]
 
     def scores(self, measures: Mapping[str, float]) -> list[float]:
-        """The score of each type in log-odds, by its number. A measure that is not given counts as 0."""
-        left, measure = self._every, measures.get
+        """The score of each type in log-odds, by its number. A missing measure counts as 0."""
+        left = self._every
         for name, thresholds, kept in self._asked:
-            left &= kept[bisect_left(thresholds, measure(name, 0.0))]
+            left &= kept[bisect_left(thresholds, measures.get(name, 0.0))]
         reached = left.to_bytes(self._bytes, "little").translate(_LOWEST)
         scores, begin = [], 0
         for start, leaves in zip(self._start, self._leaves, strict=True):

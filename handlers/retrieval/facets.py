@@ -1,8 +1,8 @@
-"""What a query asks for, facet by facet, and how far a result answers it: the judgement of handlers without a model.
+"""The facets of a query, and how far a result meets them: the judgement without a model.
 
-In: a query. Out: its facets. The subject is looked up word by word. A kind of thing (events, offers, restaurants) is
-also met by an item that is built like one: an event's page has a date and a place, and often not the word "event". What
-is asked of it (when, how much, where) is met by a detail of that kind in the text.
+The subject is looked up word by word. A kind of thing (events, offers, restaurants) is also met by the details of such
+an item: an event's page has a date and a place, and often not the word "event". A question (when, how much, where) is
+met by a detail of that kind.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LONGEST_TITLE = 500
 _ROUNDING = 1e-9
 _WORD = re.compile(r"[^\W\d_]+")
 _NAMED_ONLY = 0.5
-"""What a text has of a price, place or time that it only speaks of: "price on request"."""
+"""What a text scores that only mentions a price, place or time: "price on request"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Facet:
         details: Alternatives; a text that has details of all kinds of one of them meets it.
         dates: Dates of which a text must have one, as evidence has them; empty where any date will do.
         month: The month that a text must have a date in, from 1.
-        named_is_enough: Whether the words alone meet it too.
+        named_is_enough: Whether the words alone meet it.
     """
 
     words: tuple[tuple[Unit, ...], ...] = ()
@@ -52,7 +52,7 @@ class Facet:
 
 
 class SeenResult:
-    """A result as facets are looked up in it. Its details are looked for when a facet first asks for them."""
+    """A result in which facets are looked up. Its details are read on first use."""
 
     def __init__(self, text: str, details: Callable[[], Iterable[Evidence]], *, is_listing: bool) -> None:
         """Reads the words.
@@ -187,7 +187,7 @@ def met(facet: Facet, seen: SeenResult) -> float:
 
 
 def share_of(facets: Sequence[Facet], scores: Sequence[float]) -> float:
-    """The weighted mean of what is met of the facets; 0 where there are none."""
+    """The weighted mean of the scores; 0 without facets."""
     total = sum(facet.weight for facet in facets)
     return sum(facet.weight * score for facet, score in zip(facets, scores, strict=True)) / total if total else 0.0
 
@@ -195,7 +195,7 @@ def share_of(facets: Sequence[Facet], scores: Sequence[float]) -> float:
 def with_missing_weighed(facets: Sequence[Facet], scores: Sequence[Sequence[float]]) -> tuple[Facet, ...]:
     """Facets in which a word of the subject that no result has weighs more, the more results there are.
 
-    In "used piano Berlin" the word "piano" says what is wanted where all results are other used things in Berlin.
+    If all results are other used things in Berlin, "piano" decides in "used piano Berlin".
 
     Args:
         facets: The facets of a query.
@@ -209,7 +209,7 @@ def with_missing_weighed(facets: Sequence[Facet], scores: Sequence[Sequence[floa
 
 
 def answers(facets: Sequence[Facet], scores: Sequence[float], least: float) -> bool:
-    """Whether a result meets enough of a query: of all of it, and of its subject, which no detail can stand for."""
+    """Whether a result meets enough of all facets, and enough of the subject alone."""
     pairs = [(facet, score) for facet, score in zip(facets, scores, strict=True) if facet.is_subject]
     subject = share_of([facet for facet, _ in pairs], [score for _, score in pairs])
     enough = least - _ROUNDING

@@ -1,14 +1,14 @@
-"""What can be counted of a search's results: how many, with which fields, from where, and how much to the point.
+"""The rubric of a search: counts its results, required fields, domains and words, and says what is missing (R-102).
 
-In: a batch and the configured points. Out: an ``Assessment``: the rubric, and which weaknesses took points. It needs no
-model, so it is evidence for one, stands in for one, and shows when one drifts away (R-102).
+It needs no model: it is evidence for a judge, and the opinion where no judge is configured or its answer failed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from handlers.html.links import host_of, registrable_domain
 from handlers.retrieval.facets import QueryReader, answers, met, with_missing_weighed
@@ -18,20 +18,18 @@ from schemas.search import Rubric
 
 _WORDS = re.compile(r"[^\W_]+")
 _STROKE = re.compile(r"[/|／]")
+_FIELD_CHARACTERS = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """The rubric of a batch and what it came from.
+    """The rubric of a batch and its findings.
 
     Attributes:
         lacking: Required fields that no result has, as the request calls them, and their rules.
-        unchecked: Required fields without a rule; only a model can judge them, so none is counted as found (C-14).
-        results: How many results there are.
-        few: Whether there are fewer results than are acceptable.
-        off_goal: Whether too few results are about the goal, or most are beside the point; False of no results.
-        narrow: Whether they come from fewer domains than give points.
-        shopping: Whether the goal is to buy something.
+        unchecked: Required fields without a rule; only a model can judge them, so none counts as found (C-14).
+        off_goal: Whether too few results are about the goal, or most are off-topic; False without results.
+        narrow: Whether the results come from too few domains for points.
     """
 
     rubric: Rubric
@@ -51,7 +49,7 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """A result as the rubric looks at it: in lower case, and its words apart."""
+    """A result in lower case, with its set of words."""
 
     title: str
     text: str
@@ -62,17 +60,10 @@ class _Result:
 
 
 def assess(batch: RetrievalBatch, section: SearchEvaluationSection, reader: QueryReader) -> Assessment:
-    """The rubric of a batch (R-084 to R-088).
+    """The rubric of a batch with distinct results (R-084 to R-088).
 
-    The parts are as configured, at most 0.2, 0.4, 0.2 and 0.2; the total is their sum kept within [0, 1], and 0 where
-    there is no result. A goal that has nothing to do with buying can reach 0.8, the upper band, without any shop. Where
-    too few results are about the goal, the total is at most ``relevance.most_off_goal``: number, fields and sites are
-    worth nothing then.
-
-    Args:
-        batch: Goal (else the query stands for it), required fields and distinct results.
-        section: Points, words and hosts.
-        reader: Reads what the goal asks for.
+    The total is the sum of the parts within [0, 1], 0 without a result, and at most ``relevance.most_off_goal`` if too
+    few results are about the goal. A goal without shopping can reach 0.8, the upper band, without any shop.
     """
     goal = (batch.goal or "").strip() or batch.query
     results = [_look_at(content, section.max_text_characters) for content in batch.retrieved_content]
@@ -109,6 +100,61 @@ def assess(batch: RetrievalBatch, section: SearchEvaluationSection, reader: Quer
     )
 
 
+def gaps_of(found: Assessment, section: SearchEvaluationSection) -> str:
+    """What is missing, in words (R-100).
+
+    Few results and few sites are only named if the score is low: in the acceptable band, a gap would keep the search
+    going for something that was not asked for (C-15).
+    """
+    if not found.results:
+        return "There are no results."
+    said = []
+    if found.missing:
+        said.append(f"No result has: {_listed(found.missing)}.")
+    if found.unchecked:
+        said.append(f"Not checked: {_listed(found.unchecked)}.")
+    if found.off_goal:
+        said.append("The results are mostly beside the goal.")
+    low = found.rubric.total < section.bands.acceptable
+    if low and found.few:
+        said.append("There are few results.")
+    if low and found.narrow:
+        said.append("They come from few sites.")
+    return " ".join(said)
+
+
+def refinements_of(found: Assessment, section: SearchEvaluationSection) -> tuple[str, ...]:
+    """What to try next: first what widens the search (R-090), then the suggestions for each weakness in turn."""
+    lists = section.refinements
+    diversity = lists.low_diversity_shopping if found.shopping else lists.low_diversity
+    if not found.results:
+        return _first([*lists.low_count, *lists.another_query, *diversity], section)
+    wider = lists.low_count if found.few else ()
+    weaknesses: list[Sequence[str]] = [diversity] if found.few and found.narrow else []
+    if found.off_goal and found.rubric.total < section.bands.marginal:
+        weaknesses.append(lists.another_query)
+    for name, rule in found.lacking:
+        called = name[:_FIELD_CHARACTERS]
+        weaknesses.append(rule.refinements or [text.replace("{field}", called) for text in lists.missing_field])
+    weaknesses += [
+        [text.replace("{field}", name[:_FIELD_CHARACTERS]) for text in lists.missing_field] for name in found.unchecked
+    ]
+    if found.off_goal:
+        weaknesses.append(lists.poor_relevance)
+    if found.narrow and not found.few:
+        weaknesses.append(diversity)
+    turns = zip_longest(*weaknesses)
+    return _first([*wider, *(text for turn in turns for text in turn if text is not None)], section)
+
+
+def _first(suggestions: Iterable[str], section: SearchEvaluationSection) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(suggestions))[: section.max_refinements]
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(name[:_FIELD_CHARACTERS] for name in names)
+
+
 def _look_at(content: RetrievedContent, max_characters: int) -> _Result:
     title = (content.title or "").strip().lower()[:max_characters]
     text = f"{title}\n{content.content[:max_characters].lower()}"
@@ -132,7 +178,7 @@ def _count(results: int, points: CountPoints) -> float:
 
 
 def _fields(required: Sequence[str], section: SearchEvaluationSection) -> dict[str, FieldRule | None]:
-    """Each required field once, with the rule for it; None where there is none."""
+    """Each required field once, with its rule if there is one."""
     rules = {name: rule for rule in section.fields.values() for name in rule.names}
     wanted: dict[str, FieldRule | None] = {}
     seen = set()
@@ -166,10 +212,7 @@ def _has(result: _Result, rule: FieldRule) -> bool:
 
 
 def _diversity(results: Sequence[_Result], section: SearchEvaluationSection) -> tuple[float, bool]:
-    """Points for domains and kinds of shops, and whether there are fewer domains than give points.
-
-    A result without an address is from nowhere that is known; it adds no domain and takes no points.
-    """
+    """Points for domains and kinds of shops, and whether there are too few domains for points."""
     points = section.diversity
     domains = {result.domain for result in results if result.domain}
     kinds = {kind for result in results for kind, hosts in section.retailer_types.items() if _is_of(result.host, hosts)}

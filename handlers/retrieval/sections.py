@@ -1,4 +1,4 @@
-"""The ``search_evaluation`` section of the configuration: what the rubric gives, and where the bands lie."""
+"""The ``search_evaluation`` section of the configuration: points and bands of the rubric."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Refinements(Section):
 
     another_query: Words = Field(default=(), description="A poor score.")
     low_count: Words = Field(default=(), description="Too few results.")
-    missing_field: Words = Field(default=(), description="A field is missing; {field} stands for its name (R-091).")
+    missing_field: Words = Field(default=(), description="A field is missing; {field} is replaced by its name (R-091).")
     poor_relevance: Words = Field(default=(), description="Results miss the goal.")
     low_diversity: Words = Field(default=(), description="Results come from too few places.")
     low_diversity_shopping: Words = Field(default=(), description="The same, where the goal is to buy.")
@@ -97,7 +97,7 @@ class SearchEvaluationSection(Section):
     bands: Bands = Field(default=Bands(), description="Where a quality score leads.")
     goal_words: Words = Field(default=(), description="Words of a goal that say what is to be done, not with what.")
     transactional_words: Words = Field(default=(), description="Words and signs of offers.")
-    shopping_goal_words: Words = Field(default=(), description="Words of a goal that wants to buy.")
+    shopping_goal_words: Words = Field(default=(), description="Words of a goal to buy something.")
     retailer_types: dict[str, Words] = Field(default_factory=dict, description="Hosts of each kind of shop.")
     beside_hosts: Words = Field(default=(), description="Hosts of forums, reviews and general knowledge.")
     beside_words: Words = Field(default=(), description="Words in titles of reviews and forums.")

@@ -1,1 +1,1 @@
-"""Grows the trees of the ranking from judged and used results."""
+"""Trains a ranking model from feedback on served results."""

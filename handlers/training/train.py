@@ -1,7 +1,7 @@
-"""A model of feedback: what was joined goes in; a model, its manifest and its report come out, or why there is none.
+"""Trains a model on feedback and compares it with the order that was served and with the model in force.
 
-The phase follows from how many results are labelled; queries are split, the trees see one side, and on the other they
-are held against the order that was served and against the model in force.
+The number of labelled results decides the phase. Queries are split: the trees see one side and are judged on the other.
+One thread, one seed and rows in a fixed order: the same groups give the same bytes.
 """
 
 from __future__ import annotations
@@ -12,28 +12,43 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from handlers.ranking.manifest import (
+from handlers.ranking.model import (
     FEATURES_OF,
+    OBJECTIVES,
     TOTAL_FEATURES_PHASE_A,
     TOTAL_FEATURES_PHASE_C,
     VERSION_PHASE_A,
     VERSION_PHASE_C,
     Manifest,
     Phase,
+    RankingModel,
+    confidence_of,
 )
-from handlers.ranking.trees import RankingModel, confidence_of
-from handlers.training.grading import Group, grade_of, split_groups
-from handlers.training.growing import grow
-from handlers.training.joining import Joined, LeftOut
-from handlers.training.judging import Difference, Measures, compare, judged, measure, ndcgs, ordered_grades
-from handlers.training.sections import TrainingSection
+from handlers.training.config import TrainingSection
+from handlers.training.grade import (
+    Difference,
+    Group,
+    Measures,
+    compare,
+    grade_of,
+    judged,
+    measure,
+    ndcg_at,
+    ordered_grades,
+    split_groups,
+)
+from handlers.training.join import Joined, LeftOut
 
-FEATURES_VERSIONS = {TOTAL_FEATURES_PHASE_A: VERSION_PHASE_A, TOTAL_FEATURES_PHASE_C: VERSION_PHASE_C}
-"""Of a model that takes so many."""
+_VERSIONS = {TOTAL_FEATURES_PHASE_A: VERSION_PHASE_A, TOTAL_FEATURES_PHASE_C: VERSION_PHASE_C}
+
+
+class XgboostMissingError(Exception):
+    """The library that grows trees is not installed; the message says how to get it."""
 
 
 class NotTrained(StrEnum):
@@ -48,11 +63,11 @@ class NotTrained(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Data that no model can be made of, and what to do.
+    """Why the data makes no model, and what to do.
 
     Attributes:
         labelled: Results with feedback.
-        missing: Labelled results, or good ones, that it would take; 0 where that is not what is missing.
+        missing: Labelled results, or good ones, that are missing; 0 where something else is.
     """
 
     reason: NotTrained
@@ -63,7 +78,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """An order that the new model is held against, on the same queries."""
+    """An order that the new model is compared with, on the same queries."""
 
     name: str
     measures: Measures
@@ -72,20 +87,19 @@ class Rival:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingReport:
-    """Everything there is to say of a model that was trained.
+    """The figures of a trained model.
 
     Attributes:
         labelled: Results with feedback.
         graded: Results that were seen, graded or left alone, on both sides.
-        requests: That were answered and got feedback.
         period: First and last request; None where no request has a time.
         trained: Requests and different queries that were trained on.
         held_out: The same of those held out; ``judged`` of them tell one order from another.
         config_versions: How many requests were answered under each configuration.
         grades: How often each grade occurs, 0 to 4.
-        confidence: From which on the trees' order counts, as it was configured.
+        confidence: From which on the trees' order counts.
         sure: Share of the held-out requests in which they are that sure of their first result.
-        where_sure: Measures of what would be shown: their order where they are sure, elsewhere the one that was served.
+        where_sure: Measures of their order where they are sure, and of the served one elsewhere.
         rivals: The order as served, and the model in force where there is one.
     """
 
@@ -112,10 +126,23 @@ class TrainingReport:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A model and how it came about."""
+    """A model and its figures."""
 
     model: RankingModel
     report: TrainingReport
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """A model.
+
+    Attributes:
+        model: XGBoost's JSON.
+        importance: Share of the gain of all splits by feature, the largest first; features without any are left out.
+    """
+
+    model: str
+    importance: tuple[tuple[str, float], ...]
 
 
 def train(
@@ -135,76 +162,141 @@ def train(
         section: How.
         seed: Of the trees' draws, and of the intervals.
         confidence: From which on the trees' order counts (``ranking.trees.confidence``).
-        features: 29 or 41; by the phase where None: 41 in the listwise one, 29 before (R-241, R-243).
+        features: 29 or 41; where None, 41 in the listwise phase and 29 before (R-241, R-243).
         current: The model in force, to compare with.
-        skip_other_versions: Leave out answers whose features nobody here knows, instead of refusing.
+        skip_other_versions: Leave out answers with features of an unknown version, instead of refusing.
         features_config: Of the configuration in force, for the manifest.
 
     Raises:
         XgboostMissingError: It is not installed.
     """
     if joined.other_versions and not skip_other_versions:
-        return _other_versions(joined)
-    features = features or features_of(section.phases.phase_of(joined.labelled))
+        found = ", ".join(f"{version} ({count:,})" for version, count in joined.other_versions.items())
+        because = (
+            f"answers were served with features of a version that this Assay does not know: {found}; it knows "
+            f"{' and '.join(FEATURES_OF)}. Train with the Assay that served them, or leave them out: "
+            "--skip-other-versions"
+        )
+        return Refusal(NotTrained.OTHER_VERSIONS, because, joined.labelled)
+    if features is None:
+        listwise = section.phases.phase_of(joined.labelled) is Phase.LISTWISE
+        features = TOTAL_FEATURES_PHASE_C if listwise else TOTAL_FEATURES_PHASE_A
     joined = _wide_enough(joined, features)
-    labelled = joined.labelled
-    phase = section.phases.phase_of(labelled)
-    if phase is None:
-        return _too_few(labelled, section.phases.binary)
-    if refusal := _too_few_good(joined, section):
-        return refusal
+    phase = _phase(joined, section)
+    if isinstance(phase, Refusal):
+        return phase
+    relevant = section.grades.relevant
     split = split_groups(joined.requests, section.grades, section.held_out)
-    to_judge = judged(split.held_out, section.grades.relevant)
-    if refusal := _unfit(split.trained, to_judge, phase, section, labelled):
+    to_judge = judged(split.held_out, relevant)
+    if refusal := _unfit(joined, split.trained, to_judge, phase, section):
         return refusal
-    grown = grow(split.trained, FEATURES_OF[FEATURES_VERSIONS[features]], phase, section, seed)
+    names = FEATURES_OF[_VERSIONS[features]]
+    grown = grow(split.trained, names, phase, section, seed)
     period = _period(joined)
-    manifest = _manifest(grown.model, phase, features, joined, period, features_config)
-    model = RankingModel(manifest=manifest, model=grown.model)
-    scored = _scored(model, to_judge)
-    own = _ordered(to_judge, scored)
+    model = RankingModel(
+        manifest=_manifest(grown.model, phase, features, joined, period, features_config), model=grown.model
+    )
+    queries = [group.query for group in to_judge]
+    scored = [model.score(group.features.astype(np.float64)) for group in to_judge]
+    own = [ordered_grades(group, scores) for group, scores in zip(to_judge, scored, strict=True)]
     sure = [confidence_of(scores.tolist(), phase) >= confidence for scores in scored]
     served = [group.grades.tolist() for group in to_judge]
     orders = {"order as served": served}
     if current is not None and all(group.features.shape[1] >= len(current.manifest.features) for group in to_judge):
-        orders[f"{current.manifest.name} {current.manifest.version}"] = _ordered(to_judge, _scored(current, to_judge))
-    relevant, queries = section.grades.relevant, [group.query for group in to_judge]
-    would_be = [mine if is_ else was for mine, was, is_ in zip(own, served, sure, strict=True)]
+        orders[f"{current.manifest.name} {current.manifest.version}"] = [
+            ordered_grades(group, current.score(group.features.astype(np.float64))) for group in to_judge
+        ]
+    own_ndcg = [ndcg_at(grades) for grades in own]
+    rivals = [
+        Rival(
+            name,
+            measure(theirs, queries, relevant),
+            compare(own_ndcg, [*map(ndcg_at, theirs)], queries, seed, section.least_judged),
+        )
+        for name, theirs in orders.items()
+    ]
     everything = (*split.trained, *split.held_out)
     report = TrainingReport(
         phase=phase,
         features=features,
         seed=seed,
-        labelled=labelled,
+        labelled=joined.labelled,
         graded=sum(len(group.grades) for group in everything),
         requests=len(joined.requests),
         period=period,
         trained=_counted(split.trained),
         held_out=_counted(split.held_out),
         judged=_counted(to_judge),
-        config_versions=dict(sorted(Counter(request.config_version for request in joined.requests).items())),
+        config_versions=Counter(request.config_version for request in joined.requests),
         grades=tuple(sum(int((group.grades == grade).sum()) for group in everything) for grade in range(5)),
         left_out=joined.left_out,
         measures=measure(own, queries, relevant),
         confidence=confidence,
         sure=sum(sure) / len(sure),
-        where_sure=measure(would_be, queries, relevant),
-        rivals=tuple(
-            Rival(
-                name,
-                measure(theirs, queries, relevant),
-                compare(ndcgs(own), ndcgs(theirs), queries, section.bootstrap, seed, section.least_judged),
-            )
-            for name, theirs in orders.items()
+        where_sure=measure(
+            [mine if is_ else was for mine, was, is_ in zip(own, served, sure, strict=True)], queries, relevant
         ),
+        rivals=tuple(rivals),
         importance=grown.importance,
     )
     return Trained(model, report)
 
 
-def features_of(phase: Phase | None) -> int:
-    """How many features a phase takes unless told otherwise: only the listwise one grew by the trust block (R-241)."""
-    return TOTAL_FEATURES_PHASE_C if phase is Phase.LISTWISE else TOTAL_FEATURES_PHASE_A
+def grow(groups: Sequence[Group], names: Sequence[str], phase: Phase, section: TrainingSection, seed: int) -> Grown:
+    """Grows a model in XGBoost's JSON.
+
+    Args:
+        groups: To learn from; not all grades are the same.
+        names: Of the features; of wider rows the first columns are used.
+        phase: Whether the trees learn which results are good, which of two is better, or the whole order.
+        section: How trees are grown.
+        seed: Of the rows and features that each tree sees.
+
+    Raises:
+        XgboostMissingError: It is not installed.
+    """
+    try:
+        import xgboost
+    except ImportError:
+        raise XgboostMissingError("training needs XGBoost: pip install 'assay[rank]'") from None
+    binary = phase is Phase.BINARY
+    grades = np.concatenate([group.grades for group in groups])
+    data = xgboost.DMatrix(
+        np.concatenate([group.features[:, : len(names)] for group in groups]),
+        label=grades >= section.grades.relevant if binary else grades,
+        qid=None if binary else np.repeat(np.arange(len(groups)), [len(group.grades) for group in groups]),
+        weight=_weights(groups, section) if binary else None,
+        feature_names=list(names),
+        nthread=1,
+    )
+    growth = section.growth
+    parameters: dict[str, Any] = {
+        "objective": OBJECTIVES[phase],
+        "tree_method": "hist",
+        "max_depth": growth.depth,
+        "learning_rate": growth.rate,
+        "subsample": growth.rows,
+        "colsample_bytree": growth.columns,
+        "min_child_weight": growth.leaf_weight,
+        "lambda": growth.penalty,
+        "nthread": 1,
+        "seed": seed,
+        "verbosity": 0,
+    }
+    if section.position_bias and not binary:
+        parameters["lambdarank_unbiased"] = True
+    booster = xgboost.train(parameters, data, num_boost_round=growth.trees)
+    gains: dict[str, Any] = booster.get_score(importance_type="total_gain")
+    total = sum(gains.values()) or 1.0
+    importance = sorted(((name, gain / total) for name, gain in gains.items()), key=lambda item: (-item[1], item[0]))
+    return Grown(booster.save_raw("json").decode(), tuple(importance))
+
+
+def _weights(groups: Sequence[Group], section: TrainingSection) -> NDArray[np.float32]:
+    """Inverse propensity (Joachims et al. 2017): good results count the more, the less likely it was to see them."""
+    good = np.concatenate([group.grades for group in groups]) >= section.grades.relevant
+    ranks = np.concatenate([group.ranks for group in groups]).astype(np.float32)
+    return np.where(good, ranks**section.position_bias, 1.0).astype(np.float32)
 
 
 def _wide_enough(joined: Joined, features: int) -> Joined:
@@ -214,68 +306,44 @@ def _wide_enough(joined: Joined, features: int) -> Joined:
     return replace(joined, requests=requests, left_out={**joined.left_out, LeftOut.TOO_FEW_FEATURES: narrow})
 
 
-def _other_versions(joined: Joined) -> Refusal:
-    found = ", ".join(f"{version} ({count:,})" for version, count in joined.other_versions.items())
-    because = (
-        f"answers were served with features of a version that this Assay does not know: {found}; it knows "
-        f"{' and '.join(FEATURES_OF)}. Train with the Assay that served them, or leave them out: --skip-other-versions"
-    )
-    return Refusal(NotTrained.OTHER_VERSIONS, because, joined.labelled)
-
-
-def _too_few(labelled: int, needed: int) -> Refusal:
-    return Refusal(
-        NotTrained.TOO_FEW_LABELS,
-        f"{labelled:,} results have feedback, and it takes {needed:,}: {needed - labelled:,} are missing",
-        labelled,
-        needed - labelled,
-    )
-
-
-def _too_few_good(joined: Joined, section: TrainingSection) -> Refusal | None:
-    signals = [signals for request in joined.requests for signals in request.signals if signals is not None]
-    good = sum(grade_of(each, section.grades) >= section.grades.relevant for each in signals)
-    if good >= section.least_good:
-        return None
-    return Refusal(
-        NotTrained.TOO_FEW_GOOD,
-        f"{len(signals):,} results have feedback, but only {good:,} of them are good (grade {section.grades.relevant} "
-        f"or more), and it takes {section.least_good:,}: {section.least_good - good:,} are missing",
-        len(signals),
-        section.least_good - good,
-    )
+def _phase(joined: Joined, section: TrainingSection) -> Phase | Refusal:
+    """The phase by the feedback; a refusal where feedback or good results are missing."""
+    labelled, needed = joined.labelled, section.phases.binary
+    phase = section.phases.phase_of(labelled)
+    if phase is None:
+        missing = needed - labelled
+        because = f"{labelled:,} results have feedback, and it takes {needed:,}: {missing:,} are missing"
+        return Refusal(NotTrained.TOO_FEW_LABELS, because, labelled, missing)
+    relevant, needed = section.grades.relevant, section.least_good
+    good = sum(grade_of(signals, section.grades) >= relevant for signals in joined.signals)
+    if missing := max(0, needed - good):
+        because = (
+            f"{labelled:,} results have feedback, but only {good:,} of them are good (grade {relevant} or more), and "
+            f"it takes {needed:,}: {missing:,} are missing"
+        )
+        return Refusal(NotTrained.TOO_FEW_GOOD, because, labelled, missing)
+    return phase
 
 
 def _unfit(
-    trained: Sequence[Group], to_judge: Sequence[Group], phase: Phase, section: TrainingSection, labelled: int
+    joined: Joined, trained: Sequence[Group], to_judge: Sequence[Group], phase: Phase, section: TrainingSection
 ) -> Refusal | None:
-    """Why no model comes of groups, for all that they are many enough."""
+    """Why enough feedback makes no model all the same."""
+    reason, because = NotTrained.TOO_FEW_QUERIES, ""
+    grades = [group.grades for group in trained]
+    if phase is Phase.BINARY:
+        grades = [(np.concatenate(grades) >= section.grades.relevant).astype(np.int64)] if grades else []
     if not trained:
         because = "all queries are among those held out; feedback on more different queries is needed"
-        return Refusal(NotTrained.TOO_FEW_QUERIES, because, labelled)
-    if phase is Phase.BINARY:
-        good = np.concatenate([group.grades >= section.grades.relevant for group in trained])
-        tells = bool(good.any() and not good.all())
-    else:
-        tells = any(np.ptp(group.grades) > 0 for group in trained)
-    if not tells:
+    elif not any(np.ptp(each) > 0 for each in grades):
+        reason = NotTrained.NOTHING_TO_LEARN
         because = "no result is better than another by its feedback: good and poor ones are needed, also in one request"
-        return Refusal(NotTrained.NOTHING_TO_LEARN, because, labelled)
-    if not to_judge:
+    elif not to_judge:
         because = (
             f"none of the queries held out (about {section.held_out:.0%} of all, by a hash of their text) has results "
             "with different grades, so no model could be judged; feedback on more different queries is needed"
         )
-        return Refusal(NotTrained.TOO_FEW_QUERIES, because, labelled)
-    return None
-
-
-def _scored(model: RankingModel, groups: Sequence[Group]) -> list[NDArray[np.float32]]:
-    return [model.score(group.features.astype(np.float64)) for group in groups]
-
-
-def _ordered(groups: Sequence[Group], scored: Sequence[NDArray[np.float32]]) -> list[list[int]]:
-    return [ordered_grades(group, scores) for group, scores in zip(groups, scored, strict=True)]
+    return Refusal(reason, because, joined.labelled) if because else None
 
 
 def _counted(groups: Sequence[Group]) -> tuple[int, int]:
@@ -296,7 +364,7 @@ def _manifest(
     features_config: str | None,
 ) -> Manifest:
     digest = hashlib.sha256(model.encode()).hexdigest()
-    version = FEATURES_VERSIONS[features]
+    version = _VERSIONS[features]
     when = f", {period[0]:%Y-%m-%d} to {period[1]:%Y-%m-%d}" if period else ""
     return Manifest(
         name="feedback",

@@ -1,24 +1,23 @@
-"""The content trust score: observations of a page go in, 0 to 100 points and the reason of each come out.
+"""The content trust score: 0 to 100 points for what was observed on a page, with the reason of each component.
 
-CTS = base + citation + structure (R-170). The formula knows no page, no clock and no network: the same observations
-under the same points give the same score. Standard library only (R-178).
+CTS = base + citation + structure (R-170). Standard library only (R-178).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 _NOT_OBSERVED = "not observed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observations:
-    """What was seen on a page. None is what nobody looked for: it gives no points, and the breakdown says so (C-31).
+    """What was observed on a page. None means that it was not looked for; it gives no points (C-31).
 
     Attributes:
-        headings_count: Headings; None where ``has_headings`` is all there is.
-        has_headings: Whether there are enough headings, where nobody counted them.
+        headings_count: Headings; None where only ``has_headings`` is known.
+        has_headings: Whether there are enough headings, if they were not counted.
         schema_is_article: Whether ``schema_type`` is of the article family (C-43).
         not_counted: By component: what was seen and gives no points, and why.
     """
@@ -40,7 +39,7 @@ class Observations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScorePoints:
-    """Points for each observation (R-172, R-173) and how much of it is needed."""
+    """Points of each component (R-172, R-173), and the least counts that give them."""
 
     doi_or_citation: int
     external_links: int
@@ -57,7 +56,7 @@ class ScorePoints:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One line of the breakdown: what was looked at, the points it gave, and what was seen."""
+    """One line of the breakdown: what was looked at, its points, and what was seen."""
 
     name: str
     points: int
@@ -66,7 +65,7 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class TrustScore:
-    """A score with every component that went in, those that gave nothing included."""
+    """A score with all of its components, also those without points."""
 
     total: int
     components: tuple[Component, ...]
@@ -79,89 +78,47 @@ def score_trust(base_score: int, base_because: str, seen: Observations, points: 
         base_score: Points of the source's tier.
         base_because: Why the source is in that tier.
         seen: What was observed on the page.
-        points: What each observation is worth.
-
-    Returns:
-        The total, 0 to 100 as long as the points are configured to sum to at most 100, with its components.
+        points: What each observation is worth; the configured sum is at most 100.
     """
     cites = seen.has_doi or seen.citation_count >= points.min_citations
-    components = (
-        Component("base", base_score, base_because),
-        _component("doi_or_citation", points.doi_or_citation, cites, _citation_because(seen)),
-        _counted(
-            "external_links",
-            points.external_links,
-            seen.external_links_count,
-            points.min_external_links,
-            "external link",
-        ),
-        _component(
-            "references_section",
-            points.references_section,
-            seen.has_references_section,
-            "has a references section" if seen.has_references_section else "no references section",
-        ),
-        _headings(seen, points),
-        _component(
-            "statistics",
-            points.statistics,
-            seen.has_statistics,
-            "has a data table or figures" if seen.has_statistics else "neither a data table nor enough figures",
-        ),
-        _component(
-            "schema",
-            points.schema,
-            seen.schema_is_article,
-            f"schema.org type {seen.schema_type}" if seen.schema_type else "no schema.org type",
-        ),
-        _author(seen, points),
-        _component("date", points.date, seen.has_date, "has a publication date" if seen.has_date else "no date found"),
-    )
-    lines = tuple(_with_remark(component, seen.not_counted.get(component.name)) for component in components)
-    return TrustScore(sum(component.points for component in lines), lines)
-
-
-def _with_remark(component: Component, not_counted: str | None) -> Component:
-    if not_counted is None:
-        return component
-    return replace(component, because=f"{component.because}; not counted: {not_counted}")
-
-
-def _component(name: str, points: int, holds: bool | None, because: str) -> Component:
-    if holds is None:
-        return Component(name, 0, _NOT_OBSERVED)
-    return Component(name, points if holds else 0, because)
-
-
-def _counted(name: str, points: int, number: int | None, enough: int, noun: str) -> Component:
-    if number is None:
-        return Component(name, 0, _NOT_OBSERVED)
-    return _component(name, points, number >= enough, _count(number, noun))
-
-
-def _headings(seen: Observations, points: ScorePoints) -> Component:
+    citations = f"{'cites a DOI, ' if seen.has_doi else ''}{_count(seen.citation_count, 'citation')}"
+    links = seen.external_links_count
+    has_links = None if links is None else links >= points.min_external_links
+    references = "has a references section" if seen.has_references_section else "no references section"
+    has_headings, headings = seen.has_headings, "has headings" if seen.has_headings else "no headings"
     if seen.headings_count is not None:
-        return _counted("headings", points.headings, seen.headings_count, points.min_headings, "heading")
-    return _component(
-        "headings", points.headings, seen.has_headings, "has headings" if seen.has_headings else "no headings"
+        has_headings = seen.headings_count >= points.min_headings
+        headings = _count(seen.headings_count, "heading")
+    statistics = "has a data table or figures" if seen.has_statistics else "neither a data table nor enough figures"
+    schema = f"schema.org type {seen.schema_type}" if seen.schema_type else "no schema.org type"
+    has_author, author = _author(seen)
+    judged: tuple[tuple[str, int, bool | None, str], ...] = (
+        ("doi_or_citation", points.doi_or_citation, cites, citations),
+        ("external_links", points.external_links, has_links, _count(links or 0, "external link")),
+        ("references_section", points.references_section, seen.has_references_section, references),
+        ("headings", points.headings, has_headings, headings),
+        ("statistics", points.statistics, seen.has_statistics, statistics),
+        ("schema", points.schema, seen.schema_is_article, schema),
+        ("author", points.author, has_author, author),
+        ("date", points.date, seen.has_date, "has a publication date" if seen.has_date else "no date found"),
     )
+    components = [Component("base", base_score, base_because)]
+    for name, worth, holds, because in judged:
+        remark = f"; not counted: {seen.not_counted[name]}" if name in seen.not_counted else ""
+        shown = _NOT_OBSERVED if holds is None else because
+        components.append(Component(name, worth if holds else 0, shown + remark))
+    return TrustScore(sum(component.points for component in components), tuple(components))
 
 
-def _author(seen: Observations, points: ScorePoints) -> Component:
-    """An author or a byline is credit enough; that there is neither takes two observations (C-43)."""
+def _author(seen: Observations) -> tuple[bool | None, str]:
+    """An author or a byline is enough; that there is neither takes two observations (C-43)."""
     answers = (("an author", seen.has_author), ("a byline", seen.has_byline))
     if named := " and ".join(name for name, holds in answers if holds):
-        return Component("author", points.author, f"names {named}")
+        return True, f"names {named}"
     unknown = [name for name, holds in answers if holds is None]
     if len(unknown) == len(answers):
-        return Component("author", 0, _NOT_OBSERVED)
-    return Component("author", 0, f"names no author; {unknown[0]} was not observed" if unknown else "names no author")
-
-
-def _citation_because(seen: Observations) -> str:
-    if seen.has_doi:
-        return f"cites a DOI, {_count(seen.citation_count, 'citation')}"
-    return _count(seen.citation_count, "citation")
+        return None, _NOT_OBSERVED
+    return False, f"names no author; {unknown[0]} was not observed" if unknown else "names no author"
 
 
 def _count(number: int, noun: str) -> str:

@@ -21,8 +21,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from handlers.reasoning.answer import Answer, AnswerRules, answer_query
-from handlers.reasoning.context import order_sources
-from handlers.reasoning.roles import ROLES
+from handlers.reasoning.context import ROLES, order_sources
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel, Need
 from schemas.queries import RankingRequested

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from handlers.reasoning.answer import Answer, AnswerOutcome, Sentence
-from handlers.reasoning.context import Source, one_line
-from handlers.trust.labels import source_line
+from handlers.reasoning.context import Source, one_line, source_line
 from schemas.llm import LlmCall
 from schemas.ranking import RankingCompleted, StageName, StageOutcome
 from streams.commands.query_screen import LABEL_STYLE, printable
@@ -79,7 +78,7 @@ def document_of(ranked: RankingCompleted, answer: Answer) -> dict[str, Any]:
                 "number": source.number,
                 "cited": source.number in cited,
                 "trust_label": source.label,
-                "line": source_line(source.label, source.name, answer.language),
+                "line": source_line(source, answer.language),
                 "title": one_line(source.title),
                 "url": source.url,
                 "date": source.date,
@@ -107,7 +106,7 @@ def _cited(sentence: Sentence) -> str:
 
 def _source(source: Source, answer: Answer, console: Console) -> Text:
     """``[1] [TRUST_TIER: HIGH] 來源：中央社 — title — url``; further lines begin below its label."""
-    line = source_line(source.label, source.name, answer.language)
+    line = source_line(source, answer.language)
     label, _, name = line.partition("] ")
     # Square brackets are ours; in an address they have a code.
     url = " ".join(source.url[:_URL_CHARACTERS].split()).replace("[", "%5B").replace("]", "%5D")

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping
 from rich.console import Console
 from rich.text import Text
 
-from handlers.differences.comparison import Comparison
-from handlers.differences.pages import PageDifferences, PageMove
-from handlers.differences.results import ExtractionChange, ResultFlip, ResultsDifferences
-from handlers.differences.tally import NO_DECISION, DeadTally, FirstFew
 from streams.commands.tables import plain_table, table_console
+from streams.replay.diff.pages import PageDifferences, PageMove
+from streams.replay.diff.results import ExtractionChange, ResultFlip, ResultsDifferences
+from streams.replay.diff.tally import NO_DECISION, Comparison, DeadTally, FirstFew
 
 _STYLES = {
     "A": "green",

@@ -23,7 +23,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from handlers.ranking.trees import ModelMismatchError
+from handlers.ranking.model import ModelMismatchError
 from streams.broker_files import KAFKA_VERSION, BrokerUnavailable, are_cached, cache_folder, find_java
 from streams.commands.doctor_kafka import check_kafka
 from streams.commands.doctor_models import check_models

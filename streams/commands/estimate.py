@@ -11,25 +11,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from fractions import Fraction
 from math import isfinite
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 
-from handlers.indexing.estimate import (
-    FLOAT_BYTES,
-    IndexEstimate,
-    SampledPages,
-    assumed_profiles,
-    estimate_points,
-    parse_mix,
-)
 from schemas.outcome import Dead
 from schemas.pages import ScoredPage
 from streams.commands.progress import with_progress
 from streams.commands.trial import read_lines
+from streams.index.estimate import FLOAT_BYTES, IndexEstimate, SampledPages, estimate_points, parse_mix
 from streams.settings import Settings
 
 ASSUMED_ARTICLES = 10_000_000
@@ -87,8 +79,7 @@ def run_estimate(
         shares = parse_mix(ASSUMED_MIX if mix is None else mix)
     except ValueError as error:
         return _refused(f"--mix {error}")
-    profiles = assumed_profiles(shares, Fraction(str(chunks)), settings.tiered_indexing)
-    estimate = estimate_points(articles or ASSUMED_ARTICLES, profiles)
+    estimate = estimate_points(articles or ASSUMED_ARTICLES, shares, chunks, settings.tiered_indexing)
     return _tell(estimate, Basis(assumed_chunks=chunks), dimensions, as_json)
 
 
@@ -109,7 +100,7 @@ def _estimate_from(sample: Path, articles: int | None, settings: Settings, dimen
     if not count:
         print(f"assay estimate: {sample}: no line holds a scored page (see `assay try score_page`)", file=sys.stderr)
         return 1
-    estimate = estimate_points(articles or count, seen.profiles())
+    estimate = seen.estimate(articles or count)
     return _tell(estimate, Basis(sampled_pages=count, passed_over=passed_over), dimensions, as_json)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from handlers.indexing.estimate import FLOAT_BYTES, IndexEstimate
 from streams.commands.tables import plain_table, table_console
+from streams.index.estimate import FLOAT_BYTES, IndexEstimate
 
 TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
 _BAR_WIDTH = 20

@@ -24,8 +24,7 @@ from uuid import uuid4
 from pydantic import SecretStr, ValidationError
 from rich.console import Console
 
-from handlers.reasoning.context import order_sources
-from handlers.reasoning.roles import role_messages
+from handlers.reasoning.context import order_sources, role_messages
 from schemas.queries import MAX_CANDIDATES, MAX_QUERY_CHARACTERS, RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.codec import refusal

@@ -14,7 +14,7 @@ from streams.commands.kafka_trouble import tell
 from streams.commands.offsets_progress import offsets_progress
 from streams.commands.try_diff import comparison_of
 from streams.commands.try_handler import dumped
-from streams.replay.differences import Compared, compare
+from streams.replay.diff.compare import Compared, compare
 from streams.replay.plan import handler_of
 from streams.replay.ranges import count
 from streams.settings import Settings

@@ -9,10 +9,10 @@ from typing import Any
 from rich.console import Console
 
 from handlers.html.links import host_of, registered_domain
-from handlers.indexing.sources import source_at
+from handlers.indexing.config import source_at
 from handlers.score_page import ScorePageRules
 from handlers.trust.labels import label_of
-from handlers.trust.tiers import ListedSource, Source, SourceRules, host_suffixes, suffix_forms
+from handlers.trust.sources import ListedSource, Source, SourceRules, host_suffixes, suffix_forms
 from streams.commands.tables import plain_table, table_console
 from streams.settings import Settings
 
@@ -68,8 +68,8 @@ def _described(url: str, publisher: str | None, rules: ScorePageRules, explain: 
     lists = rules.compiled.sources
     source = source_at(url, publisher, "", lists)
     matched = source.entry or ""
-    entry = lists.entry_of(matched) or lists.publishers.get(matched)
     shipped = lists.listed.get(matched)
+    entry = lists.own.get(matched) or shipped or lists.publishers.get(matched)
     answer = {
         "url": url,
         "tier": source.tier,

@@ -19,9 +19,9 @@ from typing import Any
 import yaml
 
 from handlers.html.links import host_of, is_public_suffix
-from handlers.indexing.sources import SourcesSection, source_at
+from handlers.indexing.config import SourcesSection, source_at
 from handlers.score_page import ScorePageRules
-from handlers.trust.tiers import SELF_PUBLISHED
+from handlers.trust.sources import SELF_PUBLISHED
 from streams.settings import Settings, SettingsError
 from streams.settings_files import OWN_SOURCES, config_dir, read_yaml
 

@@ -13,13 +13,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from handlers.ranking.manifest import OBJECTIVES
-from handlers.ranking.sections import features_config
-from handlers.ranking.trees import ModelMismatchError, RankingModel
-from handlers.training.card import MEASURE_NAMES, figures, mixed, rows_of, told_of, write_card
-from handlers.training.growing import XgboostMissingError
-from handlers.training.joining import MEANINGS
-from handlers.training.train import Refusal, Trained, train
+from handlers.ranking.config import features_config
+from handlers.ranking.model import OBJECTIVES, ModelMismatchError, RankingModel
+from handlers.training.report import MEASURE_NAMES, figures, rows_of, told_of, write_card
+from handlers.training.train import Refusal, Trained, XgboostMissingError, train
 from streams.commands.kafka_trouble import run_with_kafka, tell
 from streams.commands.offsets_progress import offsets_progress
 from streams.commands.progress import with_progress
@@ -188,11 +185,11 @@ def _show(made: Trained, options: TrainOptions, why: str | None) -> None:
         f"{report.phase} trees over {report.features} features, from {report.trained[0]:,} requests; "
         f"judged on {told_of(report.judged)} held out"
     )
-    if said := mixed(report):
-        console.print(said, markup=False)
+    if (several := len(report.config_versions)) > 1:
+        console.print(f"answers of {several} configurations are mixed, whose features may differ")
     for reason, count in report.left_out.items():
         if count:
-            console.print(f"left out: {count:,} {MEANINGS[reason]}")
+            console.print(f"left out: {count:,} {reason.meaning}")
     console.print()
     table = plain_table()
     table.add_column("order")
@@ -200,7 +197,7 @@ def _show(made: Trained, options: TrainOptions, why: str | None) -> None:
         table.add_column(name, justify="right")
     table.add_column("this model's NDCG@10 against it")
     for name, measures, difference in rows_of(report):
-        table.add_row(name, *(f"{value:.3f}" for value in figures(measures)), difference)
+        table.add_row(name, *figures(measures), difference)
     console.print(table)
     console.print(f"sure of its first result in {report.sure:.1%} (ranking.trees.confidence {report.confidence:g})")
     if why:

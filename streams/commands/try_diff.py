@@ -9,20 +9,31 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from handlers.differences.comparison import COMPARISONS, Comparison
+from schemas.event import Event
 from schemas.outcome import Dead
+from schemas.pages import ScoredPage
+from schemas.retrieval import ResultsClassified
 from streams.commands.progress import with_progress
 from streams.commands.steps import STEPS
 from streams.commands.trial import HandlerTrial, read_lines
 from streams.commands.try_handler import dumped, unknown_handler
+from streams.replay.diff.pages import PageDifferences
+from streams.replay.diff.results import ResultsDifferences
+from streams.replay.diff.tally import Comparison
 from streams.settings import Settings
 from streams.topology import HANDLERS, Handler, handler_named
+
+_COMPARISONS: Mapping[type[Event], Callable[[int], Comparison]] = {
+    ScoredPage: PageDifferences,
+    ResultsClassified: ResultsDifferences,
+}
+"""By the event of the decision; each takes the number of differences to keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +93,7 @@ def comparison_of(handler: Handler, limit: int) -> Comparison | None:
         handler: What it emits decides.
         limit: How many differences the comparison keeps.
     """
-    return next((COMPARISONS[topic.event](limit) for topic in handler.emits if topic.event in COMPARISONS), None)
+    return next((_COMPARISONS[topic.event](limit) for topic in handler.emits if topic.event in _COMPARISONS), None)
 
 
 def _compare_all(lines: Iterator[bytes | Dead], now: HandlerTrial, then: HandlerTrial, comparison: Comparison) -> int:

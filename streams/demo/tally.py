@@ -8,8 +8,7 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
-from handlers.indexing.estimate import IndexEstimate, estimate_documents
-from handlers.indexing.rules import TieredIndexingSection
+from handlers.indexing.config import TieredIndexingSection
 from schemas.claims import ClaimEvaluated, ExtractedClaim, UtteranceIndexed
 from schemas.dead import DeadLetter
 from schemas.documents import DocumentIndexed, IndexChange
@@ -22,6 +21,7 @@ from schemas.relevance import SnippetsCompleted, SourceOutcome
 from schemas.retrieval import ResultsClassified, ResultType, RetrievalEvaluated
 from schemas.search import SearchEvaluated
 from streams.demo.account import Account, Balance, Trace
+from streams.index.estimate import IndexEstimate, estimate_documents
 from streams.topology import HANDLERS, topic_of
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from handlers.ranking.manifest import (
+from handlers.ranking.model import (
     OBJECTIVES,
     TOTAL_FEATURES_PHASE_A,
     TOTAL_FEATURES_PHASE_C,

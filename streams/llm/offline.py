@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from handlers.offline import (
-    answer_query,
-    decontextualize_claim,
-    evaluate_retrieval,
-    evaluate_search,
-    judge_relevance,
-    rank_results,
-)
+from handlers.offline import answer_query, judges
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import AskModel
 from schemas.replies import ModelFailed, ModelReply
@@ -25,11 +18,11 @@ Judge = Callable[[Mapping[str, Any]], str]
 OFFLINE_JUDGES: Mapping[str, Judge] = {
     "analyst": answer_query.analyst,
     "critic": answer_query.critic,
-    "decontextualize_claim": decontextualize_claim.answer,
-    "evaluate_retrieval": evaluate_retrieval.answer,
-    "evaluate_search": evaluate_search.answer,
-    "judge_relevance": judge_relevance.answer,
-    "rank_results": rank_results.answer,
+    "decontextualize_claim": judges.judge_claim,
+    "evaluate_retrieval": judges.judge_retrieval,
+    "evaluate_search": judges.judge_search,
+    "judge_relevance": judges.judge_relevance,
+    "rank_results": judges.judge_ranking,
     "writer": answer_query.writer,
 }
 """The judge of each task."""

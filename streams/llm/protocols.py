@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from handlers.claims.quality import parse_score
+from handlers.claims.judgment import parse_score
 from handlers.judge_relevance import read_word
 from handlers.ranking.judge import read_ranking_reply
 from handlers.reasoning.replies import read_findings, read_sentences, read_verdicts
-from handlers.retrieval.judge_reply import read_retrieval_reply
-from handlers.retrieval.search_reply import read_search_reply
+from handlers.retrieval.replies import read_retrieval_reply, read_search_reply
 from schemas.event import MAX_ITEMS
 from schemas.needs import AskModel, Message
 from schemas.relevance import RelevanceOutcome

@@ -172,9 +172,9 @@ class Decider:
             The outcome, and where it is to try again because no model can be asked, why that is.
         """
         replies: tuple[Reply, ...] = ()
-        read = self.handler.read
         while isinstance(answer, Ask):
-            if read is None or len(replies) >= self.handler.rounds:
+            state = answer.state
+            if self.handler.read is None or len(replies) >= self.handler.rounds:
                 return Dead(DeadReason.ROUNDS_EXHAUSTED, f"more than {self.handler.rounds} asks"), None
             try:
                 async with asyncio.timeout(self.retry.attempt_seconds):
@@ -182,7 +182,7 @@ class Decider:
             except Exception as error:
                 # Expected trouble is part of a reply. What is left (a full disk, a bug) must not hold the partition up.
                 return Retry(RetryReason.UNAVAILABLE, f"{type(error).__name__}: {error}"[:MAX_DETAIL]), None
-            answer = self._guarded(lambda: read(event, replies, self.rules))  # noqa: B023 - called at once
+            answer = self._guarded(lambda: self.handler.resume(event, replies, self.rules, state))  # noqa: B023
         if isinstance(answer, Generator):
             answer = await self._stepped(answer)
         last = replies[-1] if replies else None

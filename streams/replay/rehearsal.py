@@ -129,14 +129,14 @@ class Rehearsal:
         answer = self._timed(part, lambda: handler.fn(event, rules))
         replies: tuple[Reply, ...] = ()
         followed = -1
-        while isinstance(answer, Ask) and (read := handler.read) is not None and len(replies) < handler.rounds:
-            need = answer.need
+        while isinstance(answer, Ask) and handler.read is not None and len(replies) < handler.rounds:
+            need, state = answer.need, answer.state
             reply = await self._reply(part, need, max(0, followed))
             followed += isinstance(need, AskModel)
             if reply is None:
                 break
             replies = (*replies, reply)
-            answer = self._timed(part, lambda: read(event, replies, rules))  # noqa: B023 - called at once
+            answer = self._timed(part, lambda: handler.resume(event, replies, rules, state))  # noqa: B023
         part.outcomes["open" if isinstance(answer, Ask) else type(answer).__name__.lower()] += 1
         if isinstance(answer, Emit):
             await self._pass_on(part, answer.events)

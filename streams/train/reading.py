@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from handlers.training.joining import FeedbackLog, Joined, ServedLog
+from handlers.training.join import FeedbackLog, Joined, ServedLog
 from schemas.event import Event, Provenance
 from schemas.outcome import Dead, DeadReason
 from schemas.ranking import RankingCompleted, RankingFeedback

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from handlers.ranking.manifest import Manifest
+from handlers.ranking.model import Manifest
 from streams.ranking_model import MODEL_FILE
 
 MANIFEST_FILE, CARD_FILE = "manifest.json", "card.md"

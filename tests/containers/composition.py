@@ -1,7 +1,5 @@
 """The composition under a test's control: ``docker compose`` and ``make`` with a project and ports of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -12,14 +10,13 @@ import sys
 import time
 import urllib.parse
 import urllib.request
-from pathlib import Path
 from typing import Any
 
 from streams.settings import Settings
 from tests.kafka.installation import Installation, install
 from tests.kafka_server import docker_answers, docker_host
+from tests.samples import ROOT
 
-ROOT = Path(__file__).parents[2]
 PROJECT = "assay-test"
 UP_SECONDS = 900.0
 """With the build of the image, on a machine that is busy."""

@@ -1,7 +1,5 @@
 """The composition, brought up once for all tests of this folder, which run only when they are asked for by name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pages published from outside while something happens inside, and what came of them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The composition as it stands after ``make up``: healthy, sealed, reached from outside, and watched."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -13,9 +11,10 @@ import pytest
 from streams.generate.compose_workers import service_name
 from streams.telemetry.metric_defs import GROUP_LAG, HANDLER_EVENTS, REPLAY_RECORDS
 from streams.topology import HANDLERS
-from tests.containers.composition import ROOT, Composition
+from tests.containers.composition import Composition
 from tests.kafka.installation import CRAWLED, SCORED, installed, page, until
 from tests.kafka_server import kafka_server
+from tests.samples import ROOT
 
 pytestmark = pytest.mark.timeout(1200)
 WORKERS = [service_name(handler) for handler in HANDLERS]

@@ -1,7 +1,5 @@
 """Workers that are killed, replaced and doubled while pages flow: every page is answered, and once."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

@@ -6,8 +6,6 @@ functions that compile an expression when it is first needed. A call of them wit
 reached is printed without its pattern.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json

@@ -4,8 +4,6 @@ Each repetition of an expression is pumped: a text repeats what the repetition m
 before it, and ends in different ways. CPU time is compared between sizes, so the speed of the machine does not matter.
 """
 
-from __future__ import annotations
-
 import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -37,9 +35,13 @@ _SUSPECT = 6
 _TOO_MUCH = 8
 """Growth from 2,000 to 8,000 characters: 4 is linear, 16 is quadratic."""
 _MEASURABLE = 0.0002
+_STRAIGHT = 3.4
+_UNNOTICED = 0.000015
+"""Linear growth from 150 to 500 characters, and CPU seconds beside it. Quadratic time that is less there is less than
+``_NOTICEABLE`` for 8,000 characters, so no longer text is tried."""
 _NOTICEABLE = 0.005
 """CPU seconds for 8,000 characters, below which no growth is looked at: quadratic time is over 0.03 seconds."""
-_MOST_SECONDS = 0.5
+_MOST_SECONDS = 0.2
 _READ_FLAGS = re.IGNORECASE | re.DOTALL | re.MULTILINE | re.VERBOSE
 _PROPERTY = re.compile(r"\\p\{\w+\}")
 _EVERY_CHARACTER = "".join(map(chr, range(0xD800)))
@@ -81,9 +83,13 @@ def _is_too_fast(expression: Expression, text: Pumped, at_start: bool) -> bool:
     def seconds(size: int, tries: int = 1) -> float:
         return min(_seconds(expression, text.of(size), at_start) for _ in range(tries))
 
+    shorter = small = 0.0
     for size in _SHORT_SIZES:
-        if (small := seconds(size)) > _EXPLODES and seconds(size) > _EXPLODES:
+        shorter, small = small, seconds(size)
+        if small > _EXPLODES and seconds(size) > _EXPLODES:
             return True
+    if small < _STRAIGHT * shorter + _UNNOTICED:
+        return False
     middle, long = _LONG_SIZES
     if seconds(middle) < max(_SUSPECT * small, _MEASURABLE):
         return False

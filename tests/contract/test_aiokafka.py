@@ -3,8 +3,6 @@
 Several are traps rather than promises: the product is built around them, and where one is gone a guard can go too.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import sys
@@ -29,6 +27,7 @@ from aiokafka.structs import OffsetAndMetadata
 
 from streams.kafka import opened
 from tests.kafka.batches import CODECS, NoText, batch
+from tests.samples import instance
 
 LIMIT = 20_000
 """Bytes that the topic of these tests takes."""
@@ -127,30 +126,19 @@ async def test_after_a_refused_send_the_producer_is_of_no_use_for_the_partition(
 async def test_a_new_producer_of_the_id_fences_the_old_one_and_aborts_what_it_had_open(
     kafka: str, topic_prefix: str
 ) -> None:
+    """The private name that tells of the sender's end is there."""
     async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as old:
+        assert not old._sender._sender_task.done()
         await old.begin_transaction()
         await (await old.send(name, b"by the zombie"))
         async with producer(kafka, f"{topic_prefix}a") as new, new.transaction():
             await (await new.send(name, b"by the owner"))
         with pytest.raises(ProducerFenced):
             await old.commit_transaction()
+        assert old._sender._sender_task.done()
         async with consumer(kafka, f"{topic_prefix}group", name) as reader:
             polled = await reader.getmany(timeout_ms=5000)
             assert [record.value for records in polled.values() for record in records] == [b"by the owner"]
-
-
-@on_kafka
-async def test_a_fence_ends_the_sender_and_the_private_name_that_tells_of_it_is_there(
-    kafka: str, topic_prefix: str
-) -> None:
-    async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as old:
-        assert not old._sender._sender_task.done()
-        await old.begin_transaction()
-        await (await old.send(name, b"by the zombie"))
-        async with producer(kafka, f"{topic_prefix}a"):
-            with pytest.raises(ProducerFenced):
-                await old.commit_transaction()
-        assert old._sender._sender_task.done()
 
 
 @on_kafka
@@ -169,8 +157,7 @@ async def test_another_transactional_id_commits_stale_offsets_unhindered(kafka: 
 @on_kafka
 async def test_a_send_gives_a_future_that_is_done_when_the_broker_has_answered(kafka: str, topic_prefix: str) -> None:
     async with topic(kafka, topic_prefix) as name, producer(kafka) as sender:
-        future = await sender.send(name, b"value")
-        assert isinstance(future, asyncio.Future)
+        future = instance(asyncio.Future, await sender.send(name, b"value"))
         assert (await future).offset == 0
 
 
@@ -290,13 +277,6 @@ async def test_a_commit_with_offsets_moves_these_and_no_others(kafka: str, topic
             await reader.commit({TopicPartition(name, 0): 1})
             assert await reader.committed(TopicPartition(name, 0)) == 1
             assert await reader.committed(TopicPartition(name, 1)) is None
-
-
-@on_kafka
-async def test_the_private_name_that_tells_of_the_coordinators_end_is_there(kafka: str, topic_prefix: str) -> None:
-    async with topic(kafka, topic_prefix) as name, consumer(kafka, f"{topic_prefix}group", name) as reader:
-        assert isinstance(reader._coordinator._coordination_task, asyncio.Task)
-        assert not reader._coordinator._coordination_task.done()
 
 
 # --- batches of records, which streams.unpacking reads -------------------------------------------------------------

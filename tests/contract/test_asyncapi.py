@@ -3,8 +3,6 @@
 ``asyncapi-3.0.0.schema.json`` is that of the npm package @asyncapi/specs 6.11.1 (Apache-2.0), without its white space.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Readers of today understand every record that was ever released, and the check that says so finds what it should."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -15,9 +13,9 @@ from streams.commands.generate import run_generate
 from streams.generate.compatibility import breaks
 from streams.generate.goldens import LIST, RELEASED, goldens, incompatible, lost, release
 from streams.generate.json_schemas import schema_of
-from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPICS
+from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPICS, Topic
+from tests.samples import ROOT
 
-ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "schemas/examples").glob("*/*.json"))
 
 TABLES = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
@@ -55,11 +53,12 @@ def test_every_kept_file_is_listed_and_every_event_was_released() -> None:
     assert listed == {path.relative_to(ROOT).as_posix() for path in kept}
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_an_example_fits_todays_schema_and_every_released_one_of_its_topic(path: Path) -> None:
-    """A golden message may have come from a writer in another language, so the schemas have to take it as well."""
-    topic = next(topic for topic in TOPICS if topic.name == path.parent.name)
-    jsonschema.validate(json.loads(path.read_text("utf-8")), schema_of(topic), jsonschema.Draft202012Validator)
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
+def test_the_examples_of_a_topic_fit_its_schema(topic: Topic) -> None:
+    """A golden message may have come from a writer in another language, so the schema has to take it as well."""
+    validator = jsonschema.Draft202012Validator(schema_of(topic))
+    for path in (ROOT / "schemas/examples" / topic.name).glob("*.json"):
+        assert [error.message for error in validator.iter_errors(json.loads(path.read_text("utf-8")))] == [], path
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +81,7 @@ def test_an_example_can_not_be_removed_or_edited_in_silence(checkout: Path, caps
     edited = checkout / "schemas/examples/pages.scored.v1/minimal.json"
     gone.unlink()
     edited.write_text(edited.read_text() + " ")
-    for check in (True, False, True):
+    for check in (False, True):
         capsys.readouterr()
         assert run_generate(check=check, as_json=False, root=checkout) == 1
         err = capsys.readouterr().err

@@ -1,21 +1,17 @@
 """No regular expression takes more than linear time on a text that others wrote."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 import regex
 
 from tests.contract.pumping import MOST_TEXTS, Expression, grows_too_fast, pumped
-
-ROOT = Path(__file__).parents[2]
+from tests.samples import ROOT
 
 BOUNDED = {
     "streams/generate/docstrings.py:_joined": "reads lines of docstrings of this repository",
@@ -30,7 +26,7 @@ ONLY_AT_START = {
 }
 """Places whose expressions are only matched at the beginning of a text: they are pumped there alone."""
 NOT_COMPILED = {
-    "handlers/reasoning/answer.py:_Desk._is_cautious": "an escaped word of the configuration, without a repetition",
+    "handlers/reasoning/answer.py:_Run._is_cautious": "an escaped word of the configuration, without a repetition",
     "streams/cli_replay.py:_plan_name": "reads an option of the command line",
 }
 """Places whose expressions are computed and not compiled by the handlers' decisions on the golden examples."""

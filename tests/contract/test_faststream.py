@@ -3,8 +3,6 @@
 No broker is needed: FastStream makes its consumer by a builder that can be replaced, as the product does.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence

@@ -17,10 +17,8 @@ from schemas.rules import Rules
 from streams.topology import HANDLERS, TOPICS, Handler, handler_named, topic_named, topic_of
 from tests.contract.worlds import World, barren, broken, decide, generous
 from tests.rules import shipped_rules
-from tests.samples import EVENTS
+from tests.samples import EVENTS, EXAMPLES, ROOT
 
-ROOT = Path(__file__).parents[2]
-EXAMPLES = ROOT / "schemas" / "examples"
 WORLDS = (generous, barren, broken)
 
 HOSTILE = (

@@ -1,7 +1,5 @@
 """A snippet request through its three handlers: whatever becomes of a source, each has one turn, and one end comes."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 
@@ -21,6 +19,7 @@ from streams.settings import load_settings
 from streams.topology import HANDLERS, topic_of
 from tests.contract.worlds import decide, generous
 from tests.rules import shipped_rules
+from tests.samples import instance
 
 OURS = {
     handler.consumes: (handler, shipped_rules(handler.rules))
@@ -53,8 +52,7 @@ def run(urls: Sequence[str], fates: Sequence[str]) -> tuple[list[Event], list[st
     while waiting:
         event = waiting.popleft()
         handler, rules = OURS[topic_of(event)]
-        outcome = decide(handler, type(event).model_validate_json(event.to_json()), rules, world)
-        assert isinstance(outcome, Emit)
+        outcome = instance(Emit, decide(handler, type(event).model_validate_json(event.to_json()), rules, world))
         seen += outcome.events
         onward = [one for one in outcome.events if topic_of(one) in OURS]
         assert len(onward) <= 1, "one source of a request is in work at a time"

@@ -1,6 +1,5 @@
 """The two worked examples (R-063, R-064): the golden batch goes in, and the golden verdict comes out."""
 
-from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -12,9 +11,7 @@ from schemas.extraction import ExtractionNeeded
 from schemas.outcome import Emit
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
 from tests.rules import shipped_rules
-
-EXAMPLES = Path(__file__).parents[2] / "schemas" / "examples"
-
+from tests.samples import EXAMPLES, instance
 
 E = TypeVar("E", bound=Event)
 
@@ -27,8 +24,7 @@ def golden(kind: type[E], topic: str, stem: str) -> E:
 def test_a_batch_is_classified_as_printed(stem: str) -> None:
     batch = golden(RetrievalBatch, "retrieval.batches.v1", stem)
     printed = golden(ResultsClassified, "results.classified.v1", stem)
-    outcome = classify_results(batch, shipped_rules(ClassifyResultsRules))
-    assert isinstance(outcome, Emit)
+    outcome = instance(Emit, classify_results(batch, shipped_rules(ClassifyResultsRules)))
     classified, *requests = outcome.events
     assert isinstance(classified, ResultsClassified)
     for name in (

@@ -1,7 +1,5 @@
 """Worlds that answer what a handler asks for: one where every page comes, and one where none does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 

@@ -1,13 +1,12 @@
 """Links between pages of the documentation lead somewhere: files there are, and headings that they have."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.samples import ROOT
+
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 _LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]+)?\)")
 _FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)

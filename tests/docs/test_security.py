@@ -1,17 +1,14 @@
 """The limits that docs/security.md names are those in force by default."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from operator import attrgetter
-from pathlib import Path
 
 import pytest
 
 from streams.settings import Settings, load_settings
+from tests.samples import ROOT
 
-ROOT = Path(__file__).parents[2]
 LIMITS = re.findall(
     r"^\| [^|]+ \| `([\w.]+)` \| ([^|]+) \|$",
     (ROOT / "docs" / "security.md").read_text("utf-8").partition("## Limits")[2].partition("\n## ")[0],

@@ -4,8 +4,6 @@ A block that is to be run stands below ``<!-- run -->``, what it prints below ``
 for anything within a line, and alone on a line for any lines.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
-from handlers.ranking.sections import RankingSection
+from handlers.ranking.config import RankingSection
 from handlers.text.tokens import fold
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel, SearchVectors
@@ -77,7 +77,7 @@ def rules(**changes: dict[str, Any]) -> RankResultsRules:
 
 
 def with_sections(under: RankResultsRules = RULES, **sections: Any) -> RankResultsRules:
-    """Rules with whole sections replaced; made anew, so that nothing is remembered from the others."""
+    """Rules with whole sections replaced; made anew."""
     return RankResultsRules.model_validate({name: getattr(under, name) for name in type(under).model_fields} | sections)
 
 
@@ -387,14 +387,29 @@ def test_trees_that_are_not_sure_ask_the_judge_and_change_nothing() -> None:
     assert all(result.stage_scores["trees"] is not None for result in event.results)
 
 
-def test_in_shadow_trees_change_nothing_and_say_what_they_would_have_shown() -> None:
-    plain = completed(run(request(limit=2)))
-    event = completed(run(request(limit=2), with_model(rules(trees={"mode": "shadow", "confidence": 0.0}))))
+@pytest.mark.parametrize("diverse", [True, False])
+def test_in_shadow_trees_change_nothing_and_say_what_they_would_have_shown(diverse: bool) -> None:
+    mmr = {"enabled": diverse}
+    plain = completed(run(request(limit=2), rules(mmr=mmr)))
+    event = completed(run(request(limit=2), with_model(rules(trees={"mode": "shadow", "confidence": 0.0}, mmr=mmr))))
     assert [(r.url, r.score) for r in event.results] == [(r.url, r.score) for r in plain.results]
     assert note(event, StageName.TREES).outcome is StageOutcome.SHADOW
     assert event.trees is not None
     assert event.trees.agreement in (0.0, 0.5, 1.0)
     assert event.llm is not None
+
+
+@pytest.mark.parametrize(
+    ("section", "values", "told"),
+    [
+        ("retrieval", {"points": 2000, "most_points": 1999}, "most_points"),
+        ("bm25", {"repetition_least": 0.5, "repetition_full": 0.5}, "repetition_full"),
+        ("intent", {"short_words": 8}, "long_words"),
+    ],
+)
+def test_numbers_that_contradict_each_other_are_refused(section: str, values: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        rules(**{section: values})
 
 
 def test_trees_without_a_model_are_skipped_and_noted() -> None:
@@ -447,16 +462,6 @@ def test_a_long_page_is_read_where_it_answers() -> None:
     assert "The dam was closed in May." in event.context
 
 
-def test_a_query_is_cut_before_it_is_cleaned() -> None:
-    label = "TRUST: HIGH"
-    query = "dam " * ((2000 - len(label)) // 4)
-    query = query.rjust(2000 - len(label), "x")
-    answer = rank_results(request(query=f"{query}{label} Court rules on dams", candidates=CANDIDATES), RULES)
-    assert isinstance(answer, Ask)
-    assert isinstance(answer.need, AskModel)
-    assert label not in answer.need.messages[-1].content
-
-
 def test_one_is_no_plural() -> None:
     event = completed(run(request(candidates=CANDIDATES[:1])))
     assert note(event, StageName.RETRIEVAL).because == "1 candidate came along"
@@ -493,15 +498,15 @@ def test_the_request_says_how_many_results_it_wants() -> None:
     assert len(completed(run(request(limit=50))).results) == 4
 
 
-def test_what_was_reckoned_before_the_judge_was_asked_is_taken_up_and_changes_nothing() -> None:
+def test_the_state_of_an_ask_saves_work_and_changes_nothing() -> None:
     under, asked = rules(), request()
     answer = rank_results(asked, under)
     assert isinstance(answer, Ask)
     assert isinstance(answer.need, AskModel)
     reply = replied(scored(0.2, 0.9))
-    first = completed(read_ranking(asked, (reply,), under))
-    assert completed(read_ranking(asked, (reply,), under)) == first
-    assert completed(read_ranking(request(), (reply,), rules())) == first
+    assert completed(read_ranking(asked, (reply,), under, answer.state)) == completed(
+        read_ranking(asked, (reply,), under)
+    )
 
 
 def test_a_context_is_made_one_source_after_another() -> None:

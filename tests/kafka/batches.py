@@ -1,7 +1,5 @@
 """Batches of records as no client writes them: bombs, wrong sizes, and what only the broker can parse."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import struct

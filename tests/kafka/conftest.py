@@ -1,7 +1,5 @@
 """What the tests on a real broker share."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

@@ -1,7 +1,5 @@
 """What clients of Kafka leave open and going on when they are given up, and a broker that gives cause for it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc

@@ -1,7 +1,5 @@
 """Records that an attacker would write, each with what has to come of it."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from collections.abc import Iterator
@@ -9,15 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from tests.kafka.batches import (
-    Record,
-    batch,
-    bomb,
-    gzip_announcing,
-    lz4_announcing,
-    numbered,
-    zstd_announcing,
-)
+from tests.kafka.batches import Record, batch, bomb, gzip_announcing, lz4_announcing, numbered, zstd_announcing
 from tests.kafka.malformed import MIB, PAGE, good_batch
 
 URL = "https://hostile.example/page"

@@ -1,7 +1,5 @@
 """A small installation on a real Kafka for tests: own handlers on real topics, fed and read back."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
@@ -11,21 +9,22 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
-from aiokafka import ConsumerRecord, TopicPartition
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 
+from schemas.event import Event
 from schemas.outcome import Emit, Outcome
 from schemas.pages import CrawledPage
 from schemas.rules import Rules
 from streams.app import Application
 from streams.cli_commands import run_command_line
-from streams.kafka import make_admin, make_producer, make_reader, opened
+from streams.kafka import connection, make_admin, make_producer, make_reader, opened
 from streams.settings import Settings, load_settings
 from streams.topic_plan import create_topics
-from streams.topology import HANDLERS, Handler, Topic
+from streams.topology import HANDLERS, TOPICS, Handler, Topic
 from tests import samples
 
 CRAWLED = "pages.crawled.v1"
@@ -39,6 +38,7 @@ _OFFSETS = "__consumer_offsets"
 _MARKERS_SECONDS = 10.0
 
 
+E = TypeVar("E", bound=Event)
 Installing = Callable[..., Coroutine[Any, Any, "Installation"]]
 """``installed`` on a test's own prefix of the shared broker."""
 
@@ -100,6 +100,20 @@ class Installation:
                 for some in (await reader.getmany(timeout_ms=200)).values():
                     records += some
             return records
+
+    async def events(self, kind: type[E], suffix: str = "") -> list[E]:
+        """All events on the topic of a type, or on that of a replay: ``".replay.again"``."""
+        [topic] = [topic.name for topic in TOPICS if topic.event is kind]
+        return [kind.model_validate_json(record.value or b"") for record in await self.read(topic + suffix)]
+
+    async def set_back(self, handler: Handler) -> None:
+        """Sets a handler's group back to the beginning of its topic, as if it had never committed."""
+        topic, group = self.prefix + handler.consumes.name, self.prefix + handler.group
+        consumer = AIOKafkaConsumer(**connection(self.settings.kafka), group_id=group, enable_auto_commit=False)
+        async with opened(consumer):
+            partitions = [TopicPartition(topic, number) for number in await partitions_of(self.settings, topic)]
+            consumer.assign(partitions)
+            await consumer.commit(dict.fromkeys(partitions, 0))
 
     async def committed(self, group: str = GROUP) -> dict[int, int]:
         """The group's offsets by partition."""
@@ -188,11 +202,7 @@ def install(bootstrap: str, prefix: str, **flags: Any) -> Settings:
 
 
 async def installed(
-    bootstrap: str,
-    prefix: str,
-    handlers: Sequence[Handler] = SCORE_PAGE,
-    topics: Sequence[Topic] = (),
-    **flags: Any,
+    bootstrap: str, prefix: str, handlers: Sequence[Handler] = SCORE_PAGE, topics: Sequence[Topic] = (), **flags: Any
 ) -> Installation:
     """An installation with the topics of ``handlers``, and with ``topics`` besides.
 

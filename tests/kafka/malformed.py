@@ -1,7 +1,5 @@
 """Records as nobody should send them, made from a seed: cut, nested, mistyped, binary, empty and enormous."""
 
-from __future__ import annotations
-
 import json
 import random
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """What tests of replays share: a plan made as the command line makes it, and carried out in this process."""
 
-from __future__ import annotations
-
 import asyncio
 from asyncio.subprocess import Process
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """A real Kafka with secured listeners: TLS, TLS with client certificates, SASL over TLS and SASL without it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

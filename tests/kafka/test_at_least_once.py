@@ -1,7 +1,5 @@
 """At-least-once delivery on a real Kafka: a commit that fails after its outputs repeats them and loses none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Backfills on a real Kafka: killed at any moment, run twice at once, fed with what has changed meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gzip

@@ -4,8 +4,6 @@ Every record is accounted for: scored or classified once, or kept once as a dead
 What can be decoded is the codec's to say, so it is asked; what it refuses must be refused for the same reason.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import itertools
@@ -25,6 +23,7 @@ from streams.kafka import make_producer, opened
 from streams.topology import Handler, handler_named
 from tests.kafka.installation import Installation, Installing, handlers_named, process
 from tests.kafka.malformed import Input, enormous, good_batch, good_page, malformed
+from tests.samples import instance
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
 
@@ -107,8 +106,7 @@ async def account(assay: Installation, handler: Handler, written: dict[Place, In
             assert not sent.good
             assert answered[place] == 0, "answered and buried"
             event = decode(handler.consumes, sent.value, sent.headers, None)
-            outcome = event if isinstance(event, Dead) else handler.fn(event, rules)
-            assert isinstance(outcome, Dead)
+            outcome = instance(Dead, event if isinstance(event, Dead) else handler.fn(event, rules))
             assert letter.reason == outcome.reason.value
             assert kept(record, sent, letter)
             ends[letter.reason] += 1

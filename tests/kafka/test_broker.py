@@ -1,7 +1,5 @@
 """The local broker with a broker: it answers, keeps what it was told, comes back, and never stays behind."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -65,13 +63,6 @@ async def read(bootstrap_servers: str, topic: str, count: int) -> list[bytes | N
         return values
 
 
-async def test_groups_and_transactions_work_on_the_brokers_fixture(kafka: str, topic_prefix: str) -> None:
-    topic = f"{topic_prefix}pages"
-    await create(kafka, topic)
-    await write(kafka, topic, b"one", b"two")
-    assert await read(kafka, topic, 2) == [b"one", b"two"]
-
-
 async def test_a_reader_that_finds_nothing_to_read_is_stopped_at_once(kafka: str, topic_prefix: str) -> None:
     async with opened(make_reader(install(kafka, topic_prefix).kafka)) as reader:
         assert reader.assignment() == set()
@@ -90,11 +81,6 @@ async def test_a_topic_nobody_created_does_not_come_to_be(kafka: str, topic_pref
         [described] = await admin.describe_topics([f"{topic_prefix}typo"])
         assert described["error_code"] == UnknownTopicOrPartitionError.errno
         assert f"{topic_prefix}typo" not in await admin.list_topics()
-
-
-def test_every_test_has_a_prefix_of_its_own(topic_prefix: str) -> None:
-    assert topic_prefix.startswith("t")
-    assert topic_prefix.endswith(".")
 
 
 @pytest.mark.slow
@@ -178,11 +164,7 @@ COMMAND = "import sys; from streams.commands.broker import run_broker; sys.exit(
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_the_command_says_where_and_stops_in_good_order(stop: signal.Signals) -> None:
-    command = subprocess.Popen(
-        [sys.executable, "-c", COMMAND.format(as_json=True)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    command = subprocess.Popen([sys.executable, "-c", COMMAND.format(as_json=True)], stdout=subprocess.PIPE, text=True)
     assert command.stdout is not None
     said = json.loads(command.stdout.readline())
     assert set(said) == {"bootstrap_servers", "pid", "data_dir"}
@@ -198,10 +180,7 @@ def test_the_command_says_where_and_stops_in_good_order(stop: signal.Signals) ->
 @pytest.mark.slow
 def test_the_command_fails_when_the_broker_ends_by_itself() -> None:
     command = subprocess.Popen(
-        [sys.executable, "-c", COMMAND.format(as_json=False)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", COMMAND.format(as_json=False)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert command.stdout is not None
     assert command.stderr is not None

@@ -1,7 +1,5 @@
 """Topics, publish, tail, run and doctor against a real Kafka."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json
@@ -32,20 +30,6 @@ def last_line(capfd: pytest.CaptureFixture[str]) -> Any:
 
 def lines(capfd: pytest.CaptureFixture[str]) -> list[Any]:
     return [json.loads(line) for line in capfd.readouterr().out.splitlines()]
-
-
-def test_topics_are_made_once_and_compared(settings: Settings, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run_topics("diff", settings, as_json=True) == 1
-    missing = last_line(capfd)["differences"]
-    assert run_topics("create", settings, as_json=True, dry_run=True) == 0
-    assert len(last_line(capfd)["missing"]) == len(missing) > 7
-    assert run_topics("create", settings, as_json=True) == 0
-    assert len(last_line(capfd)["created"]) == len(missing)
-    assert run_topics("create", settings, as_json=True) == 0
-    assert last_line(capfd)["created"] == []
-    assert run_topics("diff", settings, as_json=True) == 0
-    assert run_topics("list", settings, as_json=True) == 0
-    assert len(lines(capfd)[-1]["topics"]) == len(missing)
 
 
 def test_pages_go_from_a_folder_through_the_handler_to_the_reader(
@@ -92,20 +76,6 @@ def test_json_lines_are_checked_before_they_are_sent(
     records = lines(capfd)
     assert {record["headers"]["assay_run"] for record in records} == {"backfill-1"}
     assert len({record["headers"]["ce_id"] for record in records}) == 1
-
-
-def test_wrong_usage_says_what_to_do(settings: Settings, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run_publish("nope.v1", [tmp_path], settings, False, None, None) == 2
-    assert run_publish("retrieval.batches.v1", [tmp_path], settings, False, None, None) == 2
-    assert run_publish("pages.crawled.v1", [tmp_path / "absent"], settings, False, None, None) == 2
-    assert run_tail("pages.crawled.v1", settings, "yesterday", None, False) == 2
-    assert run_tail("nope.v1", settings, "earliest", None, False) == 2
-    assert run_handlers(["nope"], settings, drain=True, as_json=False) == 2
-    err = capfd.readouterr().err
-    assert "there is no topic 'nope.v1'; there are pages.crawled.v1" in err
-    assert "does not take pages" in err
-    assert "No such file" in err
-    assert "Traceback" not in err
 
 
 def test_doctor_finds_a_missing_broker_and_missing_topics(

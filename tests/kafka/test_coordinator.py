@@ -1,7 +1,5 @@
 """The group coordinator after its broker was killed: what it answers too early must not be believed."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The demonstration on a real Kafka: the whole extraction loop, what is refused, and the figures."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

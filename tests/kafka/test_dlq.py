@@ -1,7 +1,5 @@
 """``assay dlq`` against a real Kafka: letters are counted, shown, sent again once, and deleted."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

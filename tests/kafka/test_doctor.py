@@ -1,7 +1,5 @@
 """``assay doctor`` on a real Kafka, well and with faults that an operator makes."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import UTC, datetime, timedelta
 

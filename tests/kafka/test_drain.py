@@ -1,7 +1,5 @@
 """When a drain is done: transactions that can't be read yet, of others and of a commit that is slow, are waited for."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence

@@ -3,8 +3,6 @@
 Each bad record is written before a good one, into the same partition. What has to come of it is told with it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """The index behind a real Kafka: thirty articles over three tiers, tier changes, an outage, two copies, a kill."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
@@ -24,7 +22,6 @@ from tests.kafka.installation import SCORED, Installation, Installing, installed
 from tests.rules import shipped_rules
 from tests.streams.index.qdrant_server import QdrantServer
 
-INDEXED = "documents.indexed.v1"
 SCORE_PAGE, INDEX_PAGE = (handler for handler in HANDLERS if handler.name in {"score_page", "index_page"})
 
 RULES = shipped_rules(IndexPageRules)
@@ -61,10 +58,6 @@ def scored(tier: Any, number: int, day: int = 1, content: str = LONG) -> tuple[b
     return page.url.encode(), page.to_json()
 
 
-async def indexed(assay: Installation) -> list[DocumentIndexed]:
-    return [DocumentIndexed.model_validate_json(record.value) for record in await assay.read(INDEXED)]
-
-
 def points(server: QdrantServer) -> Counter[str]:
     """Points in the index by the last part of their document's address."""
     if not server.client.collection_exists("documents"):
@@ -77,7 +70,7 @@ async def test_thirty_articles_are_indexed_as_deep_as_they_are_trusted(installin
     assay = await installing((SCORE_PAGE, INDEX_PAGE), index={"path": tmp_path / "index"})
     await assay.feed(article(number, "ABC"[number % 3]) for number in range(30))
     await assay.drain(SCORE_PAGE, INDEX_PAGE)
-    events = await indexed(assay)
+    events = await assay.events(DocumentIndexed)
     assert len(events) == 30
     assert Counter(event.tier for event in events) == {"A": 10, "B": 10, "C": 10}
     store = QdrantClient(path=str(tmp_path / "index"))
@@ -119,7 +112,7 @@ async def test_a_page_that_crosses_tiers_has_the_points_of_its_newest_version(
     await assay.feed([scored("A", 1, 3), scored("C", 1, 2), scored("A", 1, 3)], SCORED)
     await assay.drain(INDEX_PAGE)
     assert points(server) == {"1": whole}
-    assert [event.change for event in await indexed(assay)] == [
+    assert [event.change for event in await assay.events(DocumentIndexed)] == [
         "written", "written", "written", "outdated", "unchanged",
     ]  # fmt: skip
 
@@ -145,7 +138,7 @@ async def test_while_the_index_is_down_intake_rests_and_nothing_is_lost(
         server.status = 200
         await until(lambda: len(points(server)) == 40)
         await until(application.caught_up, times=2)
-    events = await indexed(assay)
+    events = await assay.events(DocumentIndexed)
     assert {event.url for event in events} == {f"https://news.example/{number}" for number in range(40)}
     assert len(events) == 40
     assert not await assay.read(f"{SCORED}.assay.index_page.dlq")
@@ -178,7 +171,7 @@ async def test_two_copies_share_a_server_and_write_each_page_once(installing: In
         await until(lambda: len(points(server)) == 60)
         await until(one.caught_up, times=2)
         await until(other.caught_up, times=2)
-    events = await indexed(assay)
+    events = await assay.events(DocumentIndexed)
     assert len({event.url for event in events}) == len(events) == 60
     assert sum(points(server).values()) == sum(event.points for event in events)
 
@@ -205,7 +198,7 @@ async def test_killed_at_any_moment_it_leaves_just_the_right_points(
     expected = [points_of(ScoredPage.model_validate_json(value), *SECTIONS) for _, value in second]
     found, _ = server.client.scroll("documents", limit=10_000)
     assert {str(record.id) for record in found} == {point.id for points in expected for point in points}
-    assert len(await indexed(assay)) == 40
+    assert len(await assay.events(DocumentIndexed)) == 40
 
 
 async def test_a_second_copy_on_the_same_files_says_what_to_do(installing: Installing, tmp_path: Path) -> None:

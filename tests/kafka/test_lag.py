@@ -1,7 +1,5 @@
 """How far groups are behind, read from a real Kafka: running, stopped, never started, and behind markers only."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

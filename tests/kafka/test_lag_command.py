@@ -1,7 +1,5 @@
 """``assay lag`` against a real Kafka: told once, told to scripts, and scraped."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

@@ -1,7 +1,5 @@
 """The loop on a real Kafka and a real web server on loopback: a batch of listings, their details, a better batch."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -10,38 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiokafka import ConsumerRecord, TopicPartition
-from aiokafka.structs import OffsetAndMetadata
+from aiokafka import ConsumerRecord
 
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
 from schemas.replies import FetchFailure
 from schemas.retrieval import ResultsClassified, ResultType, RetrievalBatch, RetrievalEvaluated
-from streams.kafka import make_producer, opened
+from tests.kafka.concerts import detail, listing, offer
 from tests.kafka.installation import CRAWLED, Installation, Installing, handlers_named, process, until, until_killed
 from tests.streams.fetch.web import Web, response, serving
 
-BATCHES, CLASSIFIED, EVALUATED = "retrieval.batches.v1", "results.classified.v1", "retrieval.evaluated.v1"
+BATCHES = "retrieval.batches.v1"
 NEEDED, COMPLETED = "extraction.needed.v1", "extraction.completed.v1"
 LOOP = handlers_named("classify_results", "fetch_page", "evaluate_retrieval")
 [FETCH] = handlers_named("fetch_page")
 HOST = "kalender.example"
 QUERY = "concerts in Harbour Town this week"
-
-
-def listing(*paths: str) -> bytes:
-    cards = "".join(
-        f'<li class="card"><article><h3><a href="{path}">Concert {path[1:]}</a></h3><p>Read more</p></article></li>'
-        for path in paths
-    )
-    return response(f"<title>All concerts</title><main><h1>All concerts</h1><ul>{cards}</ul></main>")
-
-
-def detail(number: int) -> bytes:
-    return response(
-        f"<title>Evening {number} with the quartet</title><main><h1>Evening {number} with the quartet</h1>"
-        "<p>Date: November 29, 2026. Time: 8:00 PM. Venue: Blue Heron Hall, 12 Quay Street. Price: $25. The quartet "
-        "plays songs of the sea in the old hall by the harbour, with an interval of twenty minutes and soup.</p></main>"
-    )
 
 
 def batch(*urls: str) -> tuple[bytes, bytes]:
@@ -64,10 +45,6 @@ def needed(host: str) -> tuple[bytes, bytes]:
     return host.encode(), event.to_json()
 
 
-def events(records: Sequence[ConsumerRecord], kind: type[Any]) -> list[Any]:
-    return [kind.model_validate_json(record.value) for record in records]
-
-
 def ids(records: Sequence[ConsumerRecord]) -> list[str]:
     return sorted(dict(record.headers)["ce_id"].decode() for record in records)
 
@@ -79,9 +56,7 @@ def asked_for(web: Web) -> dict[str, int]:
 @pytest.fixture
 async def web() -> AsyncIterator[Web]:
     async with serving() as running:
-        running.routes["/concerts"] = listing("/concerts/11-quartet", "/concerts/12-quartet", "/concerts/13-quartet")
-        for number in (11, 12, 13):
-            running.routes[f"/concerts/{number}-quartet"] = detail(number)
+        offer(running)
         yield running
 
 
@@ -107,17 +82,17 @@ async def test_a_listing_leads_to_its_details_and_to_a_better_second_attempt(
     await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
     await assay.drain(*LOOP)
 
-    first, second = sorted(events(await assay.read(CLASSIFIED), ResultsClassified), key=lambda event: event.attempt)
+    first, second = sorted(await assay.events(ResultsClassified), key=lambda event: event.attempt)
     assert (first.counts.aggregator, first.needs_extraction) == (1, True)
     assert (second.attempt, second.parent_batch_id, second.needs_extraction) == (2, "b1", False)
     assert {result.result_type for result in second.results} == {ResultType.SPECIFIC_CONTENT}
     assert second.improvement == pytest.approx(second.actionable_information - first.actionable_information, abs=1e-4)
-    assert second.improvement > 0.3
-    evaluated = {event.attempt: event for event in events(await assay.read(EVALUATED), RetrievalEvaluated)}
+    assert (second.improvement or 0.0) > 0.3
+    evaluated = {event.attempt: event for event in await assay.events(RetrievalEvaluated)}
     assert evaluated[2].overall_score > evaluated[1].overall_score
     assert not evaluated[1].passed
 
-    [completed] = events(await assay.read(COMPLETED), ExtractionCompleted)
+    [completed] = await assay.events(ExtractionCompleted)
     assert (completed.status, len(completed.fetched), completed.skipped) == ("ok", 3, ())
     pages = await assay.read(CRAWLED)
     sent = {detail(number).partition(b"\r\n\r\n")[2] for number in (11, 12, 13)}
@@ -135,7 +110,7 @@ async def test_details_that_do_not_come_are_named_with_their_reasons(
     assay = await install(installing, fetching(web, tmp_path))
     await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
     await assay.drain(*LOOP)
-    [completed] = events(await assay.read(COMPLETED), ExtractionCompleted)
+    [completed] = await assay.events(ExtractionCompleted)
     assert completed.status == "partial"
     assert [source.url for source in completed.fetched] == [f"http://{HOST}/concerts/11-quartet"]
     assert {skipped.url[-10:-8]: skipped.reason for skipped in completed.skipped} == {
@@ -152,15 +127,13 @@ async def test_listings_that_lead_to_listings_come_to_an_end(installing: Install
     await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
     await assay.drain(*LOOP)
     assert len(await assay.read(NEEDED)) == 1
-    assert max(event.attempt for event in events(await assay.read(CLASSIFIED), ResultsClassified)) <= 2
+    assert max(event.attempt for event in await assay.events(ResultsClassified)) <= 2
     assert len(asked_for(web)) <= 4
     # Somebody who goes on by hand is told where the end is.
     further = ExtractionNeeded.model_validate_json(needed(HOST)[1]).model_copy(update={"hop": 2})
     await assay.feed([(HOST.encode(), further.to_json())], NEEDED)
     await assay.drain(*LOOP)
-    assert {event.failure for event in events(await assay.read(COMPLETED), ExtractionCompleted)} >= {
-        FetchFailure.HOP_LIMIT
-    }
+    assert {event.failure for event in await assay.events(ExtractionCompleted)} >= {FetchFailure.HOP_LIMIT}
     assert len(asked_for(web)) <= 4
 
 
@@ -194,13 +167,13 @@ async def test_what_was_fetched_before_a_kill_is_not_fetched_again(
     released.set()
 
     await assay.drain(FETCH)
-    [completed] = events(await assay.read(COMPLETED), ExtractionCompleted)
+    [completed] = await assay.events(ExtractionCompleted)
     assert (completed.status, len(completed.fetched)) == ("ok", 3)
     assert sorted(asked_for(web).values()) == [1, 1, 1, 2], "only the one that never came was asked for again"
     assert web.seen["/robots.txt"] == 1
 
     before, outputs = Counter(web.seen), ids(await assay.read(COMPLETED, BATCHES, CRAWLED))
-    await set_back(assay)
+    await assay.set_back(FETCH)
     await assay.drain(FETCH)
     assert web.seen == before
     again = Counter(ids(await assay.read(COMPLETED, BATCHES, CRAWLED)))
@@ -236,18 +209,6 @@ async def test_a_host_that_is_down_does_not_hold_up_other_hosts(
         await until(application.caught_up, times=2)
     partitions = {(record.key or b"").decode(): record.partition for record in await assay.read(NEEDED)}
     assert partitions[down] in {partitions[host] for host in hosts}, "some do stand behind it"
-    completed = {event.extraction_id: event for event in events(await assay.read(COMPLETED), ExtractionCompleted)}
+    completed = {event.extraction_id: event for event in await assay.events(ExtractionCompleted)}
     assert {event.status for host in hosts for event in [completed[f"e-{host}"]]} == {"ok"}
     assert (completed[f"e-{down}"].status, completed[f"e-{down}"].failure) == ("failed", FetchFailure.UNREACHABLE)
-
-
-async def set_back(assay: Installation) -> None:
-    """Sets the group of ``fetch_page`` back to the beginning, as an operator would."""
-    async with opened(make_producer(assay.settings.kafka, f"{assay.prefix}rewind", "rewind")) as producer:
-        await producer.begin_transaction()
-        topic = assay.prefix + NEEDED
-        offsets = {
-            TopicPartition(topic, number): OffsetAndMetadata(0, "") for number in await assay.committed(FETCH.group)
-        }
-        await producer.send_offsets_to_transaction(offsets, assay.prefix + FETCH.group)
-        await producer.commit_transaction()

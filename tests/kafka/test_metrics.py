@@ -1,7 +1,5 @@
 """What a real run exposes: every declared metric, no other, and no label that an input has chosen."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import Counter
@@ -33,7 +31,7 @@ from streams.settings import HttpSettings, load_settings
 from streams.telemetry.labels import TASKS
 from streams.telemetry.metric_defs import METRICS
 from streams.telemetry.metrics import Metrics
-from streams.topology import HANDLERS, REPLAYS, Handler, handler_named
+from streams.topology import HANDLERS, REPLAYS
 from tests.handlers.indexing.pages import LONG, scored_page
 from tests.kafka.installation import (
     CRAWLED,
@@ -48,6 +46,7 @@ from tests.kafka.installation import (
 )
 from tests.kafka.malformed import enormous, good_page, malformed
 from tests.kafka.replays import planned
+from tests.samples import the_handler
 from tests.streams.fetch.web import response, serving
 from tests.streams.llm.judges import BATCH, GOOD, SOURCE
 from tests.streams.llm.model_server import model_server, says, status
@@ -106,12 +105,6 @@ def models(application: Application) -> dict[str, str]:
     return {task: application.settings.model_of(task) for task in TASKS}
 
 
-def judge(name: str) -> Handler:
-    handler = handler_named(name)
-    assert handler is not None
-    return handler
-
-
 @pytest.mark.slow
 async def test_the_demonstration_shows_every_metric_that_needs_no_trouble_and_no_model(
     kafka: str, topic_prefix: str
@@ -129,7 +122,7 @@ async def test_the_demonstration_shows_every_metric_that_needs_no_trouble_and_no
 async def test_a_judge_that_asks_a_model_shows_calls_tokens_money_waits_and_breakers(
     kafka: str, topic_prefix: str, tmp_path: Path
 ) -> None:
-    handler = judge("judge_relevance")
+    handler = the_handler("judge_relevance")
     async with model_server(says("Relevant")) as server:
         place = await installed(
             kafka,
@@ -174,7 +167,7 @@ async def test_a_judge_that_asks_a_model_shows_calls_tokens_money_waits_and_brea
 async def test_a_model_that_judges_searches_shows_how_far_it_is_from_the_rubric(
     installing: Installing, tmp_path: Path
 ) -> None:
-    handler = judge("evaluate_search")
+    handler = the_handler("evaluate_search")
     async with model_server(says(GOOD["evaluate_search"])) as server:
         llm = {"base_url": server.base_url, "model": MODEL, "cache_path": tmp_path / "llm.sqlite"}
         place = await installing([handler], llm=llm)
@@ -219,7 +212,7 @@ async def test_faststreams_own_metrics_tell_the_groups_of_one_topic_apart(kafka:
 
 
 async def test_what_comes_a_second_time_is_counted_as_that(installing: Installing, tmp_path: Path) -> None:
-    handlers = (scorer(flaky()), judge("index_page"), judge("fetch_page"))
+    handlers = (scorer(flaky()), the_handler("index_page"), the_handler("fetch_page"))
     async with serving() as web:
         web.routes["/tides"] = response(
             "<title>Tides</title><main><h1>Tides</h1><p>High tide is at half past four.</p>"

@@ -3,8 +3,6 @@
 Every input comes to one output, also after an outage; breakers open and close again; nothing dies.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -108,7 +106,7 @@ def open_breakers(application: Application) -> set[str]:
     return {task for task in TASKS if value("assay_breaker_open", {"handler": task, "lane": "live"}) == 1}
 
 
-@pytest.mark.parametrize("fault", ["hangs", "429", "500", "401", "resets", "wrong schema"])
+@pytest.mark.parametrize("fault", ["hangs", "429", "500"])
 async def test_an_outage_costs_few_inputs_a_judgment_and_none_its_output(
     installing: Installing, tmp_path: Path, fault: str
 ) -> None:
@@ -150,7 +148,7 @@ async def test_a_backlog_at_a_model_that_is_well_is_no_outage(installing: Instal
         assert await dead(place) == 0
 
 
-@pytest.mark.parametrize("fault", ["refusal", "prose", "bold", "tool storm"])
+@pytest.mark.parametrize("fault", ["prose", "tool storm"])
 async def test_what_a_model_says_outside_the_protocol_is_each_input_s_own(
     installing: Installing, tmp_path: Path, fault: str
 ) -> None:

@@ -3,8 +3,6 @@
 Except what was under way at the kill; and every input comes to one output.
 """
 
-from __future__ import annotations
-
 from asyncio.subprocess import PIPE
 from collections import Counter
 from pathlib import Path
@@ -41,14 +39,14 @@ async def test_a_kill_among_a_thousand_paid_calls(kafka: str, topic_prefix: str,
         status, _, told = await ran(place.settings, "run", TASK, "--drain", **given)
         assert status == 0, told
         after = len(server.asked)
-        outputs = [RelevanceJudged.model_validate_json(record.value or b"") for record in await place.read(JUDGED)]
+        outputs = await place.events(RelevanceJudged)
 
         # The same inputs once more, in an installation that knows nothing but the journal.
         again = await installed(kafka, f"{topic_prefix}again.", [judge_of(TASK)])
         await again.feed(records, SOURCES)
         status, _, told = await ran(again.settings, "run", TASK, "--drain", **given)
         assert status == 0, told
-        replayed = [RelevanceJudged.model_validate_json(record.value or b"") for record in await again.read(JUDGED)]
+        replayed = await again.events(RelevanceJudged)
     assert len(server.asked) == after, "a replay pays for nothing"
     times = asked_for(server)
     assert len(times) == CALLS

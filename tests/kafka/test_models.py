@@ -1,12 +1,8 @@
 """A handler that asks a model, through a real Kafka: outages, limits by partitions, and answers that are paid once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from schemas.needs import Ask, AskModel, Message
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
@@ -15,8 +11,9 @@ from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
 from schemas.rules import Rules
 from streams.app import Application
 from streams.topology import HANDLERS, Handler
-from tests.kafka.installation import DEAD, SCORED, Installation, Installing, NoRules, page, scored, until
-from tests.streams.llm.model_server import Behaviour, model_server, resets, says, slow, status
+from tests.kafka.installation import Installation, Installing, NoRules, page, scored, until
+from tests.samples import instance
+from tests.streams.llm.model_server import model_server, says, slow
 
 PAGES = 6
 
@@ -31,8 +28,7 @@ def conclude(event: CrawledPage, replies: tuple[Reply, ...], rules: Rules) -> Ou
     reply = replies[-1]
     if isinstance(reply, ModelUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
-    answer = scored(event, rules)
-    assert isinstance(answer, Emit)
+    answer = instance(Emit, scored(event, rules))
     [output] = answer.events
     text = reply.text if isinstance(reply, ModelReply) else str(isinstance(reply, ModelFailed))
     return Emit((output.model_copy(update={"content": text}),))
@@ -48,12 +44,7 @@ async def settled(installing: Installing, base_url: str, folder: Path, **llm: An
     """An installation whose breakers rest shortly."""
     return await installing(
         [asker()],
-        llm={
-            "base_url": base_url,
-            "model": "m",
-            "cache_path": folder / "llm.sqlite",
-            **llm,
-        },
+        llm={"base_url": base_url, "model": "m", "cache_path": folder / "llm.sqlite", **llm},
         models={
             "limits": {"default": {"requests_per_minute": 60_000, "tokens_per_minute": 10_000_000, "in_flight": 48}},
             "replay_share": 0.0,
@@ -62,44 +53,7 @@ async def settled(installing: Installing, base_url: str, folder: Path, **llm: An
 
 
 async def contents(place: Installation) -> list[str]:
-    return [ScoredPage.model_validate_json(record.value or b"").content for record in await place.read(SCORED)]
-
-
-@pytest.mark.parametrize("trouble", [status(401), status(429, retry_after="200"), status(503, retry_after="200"), None])
-async def test_in_an_outage_nothing_is_decided_and_nothing_dies(
-    installing: Installing, tmp_path: Path, trouble: Behaviour | None
-) -> None:
-    """Also where there are fewer records than open a breaker by failing."""
-    async with model_server(trouble or says("fine")) as server:
-        place = await settled(installing, server.base_url if trouble else "http://127.0.0.1:9/v1", tmp_path)
-        await place.feed([page(number) for number in range(2)])
-        async with place.running(asker()) as application:
-            await until(lambda: resting(application))
-            assert await place.read(SCORED) == []
-            assert await place.read(DEAD) == []
-            assert application.health.alive().well
-
-
-async def test_after_an_outage_everything_goes_on(installing: Installing, tmp_path: Path) -> None:
-    async with model_server(status(401)) as server:
-        place = await settled(installing, server.base_url, tmp_path)
-        await place.feed([page(number) for number in range(PAGES)])
-        async with place.running(asker()) as application:
-            await until(lambda: resting(application))
-            server.behave = says("fine")
-            await until(application.caught_up, times=2)
-            assert not resting(application)
-        assert await contents(place) == ["fine"] * PAGES
-        assert await place.read(DEAD) == []
-
-
-async def test_a_model_that_fails_for_one_page_holds_up_nobody(installing: Installing, tmp_path: Path) -> None:
-    async with model_server(says("fine")) as server:
-        place = await settled(installing, server.base_url, tmp_path)
-        server.script = [resets()]
-        await place.feed([page(number) for number in range(PAGES)])
-        await place.drain(asker())
-        assert sorted(await contents(place)) == ["fine"] * PAGES
+    return [event.content for event in await place.events(ScoredPage)]
 
 
 async def test_each_process_has_the_share_of_its_partitions(installing: Installing, tmp_path: Path) -> None:
@@ -119,9 +73,3 @@ async def test_each_process_has_the_share_of_its_partitions(installing: Installi
 
 def share(application: Application) -> float:
     return application.shares.of("score_page")
-
-
-def resting(application: Application) -> bool:
-    [group] = application.groups
-    labels = {"handler": group.handler.name, "lane": "live"}
-    return application.registry.get_sample_value("assay_breaker_open", labels) == 1

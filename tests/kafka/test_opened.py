@@ -1,7 +1,5 @@
 """Clients that fail or are given up while they start or stop: nothing of theirs stays open or goes on."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager

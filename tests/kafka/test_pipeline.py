@@ -1,7 +1,5 @@
 """The pipeline on a real Kafka: outputs and offsets as one, order, dead letters, back pressure, restarts, fencing."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import os
@@ -65,33 +63,6 @@ async def test_a_drained_group_stands_at_the_end_past_the_markers(assay: Install
     ends = await assay.ends()
     committed = await assay.committed()
     assert {number: end for number, end in ends.items() if end} == committed
-
-
-async def test_a_restart_goes_on_where_it_was(assay: Installation) -> None:
-    await assay.feed([page(n) for n in range(100)])
-    await assay.drain(scorer())
-    await assay.feed([page(n) for n in range(100, 160)])
-    await assay.drain(scorer())
-    assert Counter(urls(await assay.read(SCORED))) == Counter(f"https://site.example/{n}" for n in range(160))
-
-
-async def test_a_replay_by_another_group_writes_the_same_ids(kafka: str, topic_prefix: str) -> None:
-    first = await installed(kafka, topic_prefix)
-    await first.feed([page(n) for n in range(20)])
-    await first.drain(scorer())
-    before = sorted(ids(await first.read(SCORED)))
-    # Setting the group back to the beginning is how an operator replays in place.
-    offsets = {
-        TopicPartition(topic_prefix + CRAWLED, number): OffsetAndMetadata(0, "") for number in await first.committed()
-    }
-    async with opened(make_producer(first.settings.kafka, f"{topic_prefix}rewind", "rewind")) as producer:
-        await producer.begin_transaction()
-        await producer.send_offsets_to_transaction(offsets, topic_prefix + GROUP)
-        await producer.commit_transaction()
-    await first.drain(scorer())
-    after = Counter(ids(await first.read(SCORED)))
-    assert sorted(after) == before
-    assert set(after.values()) == {2}
 
 
 async def test_bad_records_are_kept_as_dead_letters_and_block_nobody(assay: Installation) -> None:
@@ -239,14 +210,6 @@ async def test_a_stop_in_the_middle_commits_what_is_finished_and_repeats_nothing
     assert first > 0
     await assay.drain(scorer())
     assert Counter(urls(await assay.read(SCORED))) == Counter(f"https://site.example/{n}" for n in range(2000))
-
-
-async def test_probes_follow_the_life_of_the_application(assay: Installation) -> None:
-    async with assay.running(scorer()) as running:
-        await until(lambda: running.health.ready().well)
-        assert running.health.alive().well
-        await asyncio.sleep(0)
-    assert running.health.alive().well
 
 
 async def test_a_doubt_is_settled_by_what_the_group_has_committed(

@@ -1,7 +1,5 @@
 """A worker of this version beside one of the version before in one group, as during a roll-out or a way back."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import io
@@ -23,10 +21,10 @@ from schemas.pages import ScoredPage
 from streams.kafka import make_admin, opened
 from streams.topology import HANDLERS
 from tests.kafka.installation import CRAWLED, DEAD, GROUP, SCORED, Installation, installed, page, until
+from tests.samples import ROOT
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(400)]
 
-ROOT = Path(__file__).parents[2]
 PACKAGES = ("schemas", "handlers", "streams", "config")
 _STARTED = "import streams; print(streams.__file__, flush=True); from streams.cli import main; main()"
 _PARSED = """

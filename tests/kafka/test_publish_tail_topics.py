@@ -1,12 +1,10 @@
 """Publish, tail and topics as a user meets them: pipes, signals, large and foreign records, clusters that differ."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
 import signal
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from streams.commands.topics import run_topics
 from streams.kafka import make_admin, make_producer, opened
 from streams.settings import Settings
 from streams.topology import PAGES_CRAWLED
+from tests.command_line import Done, Ran
 from tests.kafka.installation import DEAD, Installing, assay_command, install, line_of, until
 
 PAGES = PAGES_CRAWLED.name
@@ -93,74 +92,55 @@ def ready(installing: Installing) -> Settings:
     return asyncio.run(installing()).settings
 
 
-def values(capsys: pytest.CaptureFixture[str]) -> list[Any]:
-    return [json.loads(line)["value"] for line in capsys.readouterr().out.splitlines()]
+@pytest.fixture
+def tailed(ran: Ran, ready: Settings) -> Callable[..., list[Any]]:
+    """The values that ``assay tail`` shows."""
+
+    def tail(start: str, most: int | None = None, topic: str = PAGES) -> list[Any]:
+        done = ran(run_tail, topic, ready, start, most, as_json=True, follow=most is not None)
+        assert done.status == 0
+        return [json.loads(line)["value"] for line in done.out.splitlines()]
+
+    return tail
 
 
-def test_tail_begins_and_ends_where_it_is_told(ready: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tail_begins_and_ends_where_it_is_told(ready: Settings, tailed: Callable[..., list[Any]]) -> None:
     feed(ready, PAGES, *(str(number).encode() for number in range(5)))
-    assert run_tail(PAGES, ready, "3", None, as_json=True, follow=False) == 0
-    assert values(capsys) == [3, 4]
-    assert run_tail(PAGES, ready, "earliest", 2, as_json=True) == 0
-    assert values(capsys) == [0, 1]
-    for start in ("latest", "99"):
-        assert run_tail(PAGES, ready, start, None, as_json=True, follow=False) == 0
-        assert values(capsys) == []
+    assert (tailed("3"), tailed("earliest", 2), tailed("latest"), tailed("99")) == ([3, 4], [0, 1], [], [])
 
 
 def test_a_topic_is_known_by_both_its_names_and_dead_letters_are_topics_too(
-    ready: Settings, capsys: pytest.CaptureFixture[str]
+    ready: Settings, tailed: Callable[..., list[Any]]
 ) -> None:
     feed(ready, DEAD, b"{")
     for name in (DEAD, ready.kafka.topic_prefix + DEAD):
-        assert run_tail(name, ready, "earliest", 1, as_json=True) == 0
-        assert values(capsys) == [{"bytes": 1, "content_type": None}]
+        assert tailed("earliest", 1, name) == [{"bytes": 1, "content_type": None}]
 
 
-def test_a_topic_that_is_not_there_yet_is_told_from_one_that_is_none(
-    kafka: str, topic_prefix: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_topic_that_is_not_there_yet_is_told_from_one_that_is_none(ran: Ran, kafka: str, topic_prefix: str) -> None:
     settings = install(kafka, topic_prefix)
-    assert run_tail(PAGES, settings, "earliest", None, as_json=True) == 2
-    assert "`assay topics create` makes it" in capsys.readouterr().err
-    assert run_tail("nope.v1", settings, "earliest", None, as_json=True) == 2
-    assert "`assay topics list`" in capsys.readouterr().err
-    assert run_topics("list", settings, as_json=True) == 0
-    assert json.loads(capsys.readouterr().out)["topics"] == []
+    for topic, said in ((PAGES, "`assay topics create` makes it"), ("nope.v1", "`assay topics list`")):
+        done = ran(run_tail, topic, settings, "earliest", None, as_json=True)
+        assert (done.status, said in done.err) == (2, True)
+    assert ran(run_topics, "list", settings, as_json=True).document["topics"] == []
 
 
-def test_large_pages_arrive_at_a_rate(ready: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_large_pages_arrive_at_a_rate(
+    ran: Ran, ready: Settings, tailed: Callable[..., list[Any]], tmp_path: Path
+) -> None:
     body = os.urandom(4 * 1024 * 1024)
     for number in range(3):
         (tmp_path / f"{number}.html").write_bytes(b"<p>" + body + bytes([number]))
-    assert run_publish(PAGES, [tmp_path], ready, as_json=True, rate=20.0) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = ran(run_publish, PAGES, [tmp_path], ready, as_json=True, rate=20.0).document
     assert (answer["published"], answer["refused"]) == (3, 0)
-    assert run_tail(PAGES, ready, "earliest", 3, as_json=True) == 0
-    assert {value["bytes"] for value in values(capsys)} == {len(body) + 4}
+    assert {value["bytes"] for value in tailed("earliest", 3)} == {len(body) + 4}
 
 
-def test_many_refusals_are_told_in_short_and_a_terminal_sees_progress(
-    ready: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "pages.jsonl").write_bytes(page(1) + b"no page\n" * 30)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert run_publish(PAGES, [tmp_path / "pages.jsonl"], ready, as_json=False) == 1
-    out, err = capsys.readouterr()
-    assert out.startswith(f"published 1 to {PAGES}, refused 30, in ")
-    assert err.count("undecodable") == 20
-    assert "and 10 more refused" in err
-
-
-def test_a_path_that_turns_out_unreadable_is_status_2_and_told(
-    ready: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_path_that_turns_out_unreadable_is_status_2_and_told(ran: Ran, ready: Settings, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "pages.jsonl").write_bytes(page(1))
-    assert run_publish(PAGES, [tmp_path / "pages.jsonl", tmp_path / "empty"], ready, as_json=True) == 2
-    out, err = capsys.readouterr()
-    assert json.loads(out)["published"] == 1
-    assert "no .html files" in err
+    done = ran(run_publish, PAGES, [tmp_path / "pages.jsonl", tmp_path / "empty"], ready, as_json=True)
+    assert (done.status, done.document["published"], "no .html files" in done.err) == (2, 1, True)
 
 
 async def grow(settings: Settings, name: str, partitions: int) -> None:
@@ -176,36 +156,34 @@ async def grow(settings: Settings, name: str, partitions: int) -> None:
 
 
 def test_topics_are_listed_created_and_compared_for_people(
-    kafka: str, topic_prefix: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ran: Ran, kafka: str, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = install(kafka, topic_prefix)
     name = topic_prefix + PAGES
-    assert run_topics("create", settings, as_json=False, dry_run=True) == 0
-    assert f"would be made  {name}" in capsys.readouterr().out
-    assert run_topics("list", settings, as_json=False) == 0
-    assert f"{name}\t-\tmissing: assay topics create" in capsys.readouterr().out
-    assert run_topics("create", settings, as_json=False) == 0
-    assert f"made           {name}" in capsys.readouterr().out
-    assert run_topics("create", settings, as_json=False) == 0
-    assert f"existed        {name}" in capsys.readouterr().out
-    assert run_topics("diff", settings, as_json=False) == 0
-    assert "as declared" in capsys.readouterr().out
+
+    def topics(action: str, as_json: bool = False, status: int = 0, **options: Any) -> Done:
+        done = ran(run_topics, action, settings, as_json=as_json, **options)
+        assert done.status == status
+        return done
+
+    missing = topics("diff", as_json=True, status=1).document["differences"]
+    assert len(topics("create", as_json=True, dry_run=True).document["missing"]) == len(missing) > 7
+    assert f"would be made  {name}" in topics("create", dry_run=True).out
+    assert f"{name}\t-\tmissing: assay topics create" in topics("list").out
+    assert f"made           {name}" in topics("create").out
+    assert f"existed        {name}" in topics("create").out
+    assert "as declared" in topics("diff").out
     # Records are counted. A topic with other partitions is reported and not changed.
     feed(settings, PAGES, b"1", b"2")
     asyncio.run(grow(settings, name, 8))
-    assert run_topics("list", settings, as_json=False) == 0
-    assert f"{name}\t8\t2" in capsys.readouterr().out.splitlines()
-    assert run_topics("create", settings, as_json=True) == 0
-    assert json.loads(capsys.readouterr().out)["created"] == []
-    assert run_topics("diff", settings, as_json=False) == 1
-    assert f"{name}: partitions should be 6, is 8" in capsys.readouterr().out.splitlines()
+    assert f"{name}\t8\t2" in topics("list").out.splitlines()
+    assert topics("create", as_json=True).document["created"] == []
+    assert len(topics("list", as_json=True).document["topics"]) == len(missing)
+    assert f"{name}: partitions should be 6, is 8" in topics("diff", status=1).out.splitlines()
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "120")
-    assert run_topics("list", settings, as_json=False) == 0
-    assert "\x1b[" in capsys.readouterr().out
+    assert "\x1b[" in topics("list").out
     monkeypatch.setenv("NO_COLOR", "1")
-    assert run_tail(PAGES, settings, "earliest", None, as_json=False, follow=False) == 0
-    assert run_topics("list", settings, as_json=False) == 0
-    out = capsys.readouterr().out
-    assert name in out
-    assert "\x1b[3" not in out
+    without = ran(run_tail, PAGES, settings, "earliest", None, as_json=False, follow=False).out + topics("list").out
+    assert name in without
+    assert "\x1b[3" not in without

@@ -1,7 +1,5 @@
 """Queries over HTTP and over Kafka, to one application that indexes real records and owns the index."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -3,8 +3,6 @@
 The pages are the tests' own, forgers' pages among them; every prompt is read as a model server on loopback got it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
@@ -22,11 +20,12 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.topology import HANDLERS
 from tests.kafka.installation import Installation, Installing, command, until
-from tests.ranking_checks import STAGES, forged_labels, labels_of, mislabelled, numbers_of_trust, out_of_order
+from tests.ranking_checks import STAGES, labels_of, mislabelled, numbers_of_trust, out_of_order
+from tests.rendered import problems
 from tests.streams.index.qdrant_server import QdrantServer
 from tests.streams.llm.model_server import Asked, ModelServer, Wire, model_server, says
 
-REQUESTED, COMPLETED, INDEXED = "ranking.requested.v1", "ranking.completed.v1", "documents.indexed.v1"
+REQUESTED, INDEXED = "ranking.requested.v1", "documents.indexed.v1"
 PATH = tuple(handler for handler in HANDLERS if handler.name in {"score_page", "index_page", "rank_results"})
 ODD_SCORES = {"tier_1": 39, "tier_2": 27, "tier_3": 13}
 """What a source is worth here: with them a page's score is a number that stands in no page and no prompt's template."""
@@ -119,8 +118,7 @@ async def _indexed(assay: Installation, pages: int) -> bool:
 
 
 async def completed(assay: Installation) -> dict[str, RankingCompleted]:
-    found = [RankingCompleted.model_validate_json(record.value or b"") for record in await assay.read(COMPLETED)]
-    return {event.request_id: event for event in found}
+    return {event.request_id: event for event in await assay.events(RankingCompleted)}
 
 
 async def reply(wire: Wire) -> None:
@@ -186,8 +184,7 @@ async def test_pages_are_crawled_scored_indexed_ranked_labelled_and_answered(
     assert line["trust_labels"] == [result.trust_label for result in event.results[:5]]
 
     by_host = {result.url.split("/")[2]: result for result in event.results}
-    indexed = [DocumentIndexed.model_validate_json(record.value or b"") for record in await assay.read(INDEXED)]
-    scores = {page.url: page.cts_score for page in indexed}
+    scores = {page.url: page.cts_score for page in await assay.events(DocumentIndexed)}
     assert all(result.cts_score == scores[result.url] for result in event.results)
     assert all(result.trust_features is not None for result in event.results)
     assert by_host["water.gov.tw"].trust_label == "HIGH"
@@ -195,7 +192,7 @@ async def test_pages_are_crawled_scored_indexed_ranked_labelled_and_answered(
     assert {result.trust_label for host, result in by_host.items() if host.startswith("forger")} == {"LOW"}
 
     assert mislabelled(event.context, event.results) == []
-    assert forged_labels(event.context) == []
+    assert problems(event.context) == []
     assert event.context.startswith("[TRUST_TIER: HIGH] Source: Water Office\n")
     assert "[TRUST_TIER: MEDIUM] Source: 中央社\n" in event.context
 
@@ -204,7 +201,7 @@ async def test_pages_are_crawled_scored_indexed_ranked_labelled_and_answered(
     assert labels_of(prompt(ranking)) == Counter()
     for one in asked:
         assert numbers_of_trust(prompt(one), event.results) == []
-        assert forged_labels(prompt(one)) == []
+        assert problems(prompt(one)) == []
     for one in roles:
         assert labels_of(prompt(one)) == Counter(result.trust_label for result in event.results)
 
@@ -231,7 +228,7 @@ async def test_a_chinese_query_has_chinese_source_lines(
     assert event.results[0].url == "https://www.cna.com.tw/zh"
     assert event.context.startswith("[TRUST_TIER: MEDIUM] 來源：中央社\n")
     assert mislabelled(event.context, event.results) == []
-    assert forged_labels(event.context) == []
+    assert problems(event.context) == []
 
 
 async def test_candidates_that_come_along_leave_no_number_in_any_prompt(

@@ -1,7 +1,5 @@
 """Instants become offsets of a real topic."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from streams.kafka import make_producer, opened

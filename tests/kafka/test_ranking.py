@@ -1,22 +1,18 @@
 """Queries through a real Kafka: their stages, a judge that fails, an index that is down, a record that comes twice."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from schemas.pages import ScoredPage
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageOutcome
-from streams.kafka import connection, opened
-from streams.topology import HANDLERS, Handler
+from streams.topology import HANDLERS
 from tests.handlers.indexing.pages import LONG, scored_page
-from tests.kafka.installation import Installation, Installing, partitions_of, until
+from tests.kafka.installation import Installation, Installing, until
 from tests.streams.index.qdrant_server import QdrantServer
 from tests.streams.llm.model_server import Behaviour, hangs, model_server, says, status
 
@@ -56,21 +52,6 @@ def query(request_id: str, candidates: list[dict[str, Any]] | None = CANDIDATES,
     return request_id.encode(), RankingRequested.model_validate(wire).to_json()
 
 
-async def completed(place: Installation) -> list[RankingCompleted]:
-    return [RankingCompleted.model_validate_json(record.value or b"") for record in await place.read(COMPLETED)]
-
-
-async def deliver_again(place: Installation, handler: Handler) -> None:
-    """Takes the handler's group back to the beginning of its topic, as if it had never committed."""
-    topic = place.prefix + handler.consumes.name
-    group = place.prefix + handler.group
-    reader = AIOKafkaConsumer(**connection(place.settings.kafka), group_id=group, enable_auto_commit=False)
-    async with opened(reader):
-        partitions = [TopicPartition(topic, number) for number in await partitions_of(place.settings, topic)]
-        reader.assign(partitions)
-        await reader.commit(dict.fromkeys(partitions, 0))
-
-
 async def test_a_query_over_indexed_pages_goes_through_all_stages_and_keeps_their_trust(
     installing: Installing, tmp_path: Path, index: QdrantServer
 ) -> None:
@@ -85,7 +66,7 @@ async def test_a_query_over_indexed_pages_goes_through_all_stages_and_keeps_thei
         await place.drain(INDEX_PAGE)
         await place.feed([query("all", None), query("few", None, filters={"tier": "A"})], REQUESTED)
         await place.drain(RANK_RESULTS)
-    found = {event.request_id: event for event in await completed(place)}
+    found = {event.request_id: event for event in await place.events(RankingCompleted)}
     event = found["all"]
     assert [stage.value for stage in event.stages] == ["retrieval", "bm25", "ranking", "mmr", "reasoning"]
     assert {result.url: result.cts_score for result in event.results} == {
@@ -105,13 +86,13 @@ async def test_a_query_that_is_delivered_again_has_the_same_results_under_the_sa
         place = await installation(installing, server.base_url, tmp_path)
         await place.feed([query("one")], REQUESTED)
         await place.drain(RANK_RESULTS)
-        await deliver_again(place, RANK_RESULTS)
+        await place.set_back(RANK_RESULTS)
         await place.drain(RANK_RESULTS)
         assert len(server.asked) == 1
     records = await place.read(COMPLETED)
     assert len(records) == 2
     assert len({dict(record.headers)["ce_id"] for record in records}) == 1
-    first, second = await completed(place)
+    first, second = await place.events(RankingCompleted)
     assert first.results == second.results
     assert first.context == second.context
 
@@ -128,7 +109,7 @@ async def test_a_judge_that_fails_keeps_nobody_from_an_answer(
         place = await installation(installing, server.base_url, tmp_path)
         await place.feed([query("one")], REQUESTED)
         await place.drain(RANK_RESULTS)
-    [event] = await completed(place)
+    [event] = await place.events(RankingCompleted)
     assert {note.stage: note.outcome for note in event.notes}[StageName.RANKING] is StageOutcome.FAILED
     assert [result.url for result in event.results] == ["https://water.gov.tw/dam", "https://blog.example/dam"]
     assert event.llm is not None
@@ -149,5 +130,7 @@ async def test_while_the_index_is_down_queries_wait_and_none_is_lost(
             assert await place.read(COMPLETED, DEAD) == []
             index.status = 200
             await until(application.caught_up, times=2)
-    assert sorted(event.request_id for event in await completed(place)) == sorted(f"query-{n}" for n in range(12))
+    assert sorted(event.request_id for event in await place.events(RankingCompleted)) == sorted(
+        f"query-{n}" for n in range(12)
+    )
     assert await place.read(DEAD) == []

@@ -1,7 +1,5 @@
 """``assay replay`` as people and scripts use it: JSON at the end, and signals for what takes long."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

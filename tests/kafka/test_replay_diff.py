@@ -1,7 +1,5 @@
 """``assay replay --config OTHER.yaml --diff``: what another configuration would change on what stands on a topic."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from datetime import UTC, datetime
@@ -20,6 +18,7 @@ from streams.replay.ranges import EARLIEST, LATEST
 from streams.settings import Settings
 from streams.topology import RETRIEVAL_BATCHES, SNIPPETS_REQUESTED
 from tests.kafka.installation import SCORED, Installation, Installing, install
+from tests.samples import instance
 from tests.streams.llm.judges import input_of
 
 PAGES = 240
@@ -71,8 +70,7 @@ def scores() -> dict[str, ScoredPage]:
     found = {}
     rules = install("", "").rules(ScorePageRules)
     for number in range(PAGES):
-        outcome = score_page(varied(number), rules)
-        assert isinstance(outcome, Emit)
+        outcome = instance(Emit, score_page(varied(number), rules))
         [page] = outcome.events
         assert isinstance(page, ScoredPage)
         found[page.url] = page

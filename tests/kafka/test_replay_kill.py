@@ -1,7 +1,5 @@
 """A backfill that is killed again and again ends with exactly as many results as inputs."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """A replay beside live traffic on a real Kafka: it waits while live records are late, and goes on when they aren't."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 
@@ -20,17 +18,7 @@ from streams.replay.ledger import Ledger
 from streams.replay.run import ReplayRun
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, REPLAYS
-from tests.kafka.installation import (
-    CRAWLED,
-    GROUP,
-    SCORED,
-    Installation,
-    Installing,
-    page,
-    scored,
-    scorer,
-    until,
-)
+from tests.kafka.installation import CRAWLED, GROUP, SCORED, Installation, Installing, page, scored, scorer, until
 from tests.kafka.replays import Watched, planned
 
 SHADOW = f"{SCORED}.replay.again"

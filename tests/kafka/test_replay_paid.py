@@ -1,7 +1,5 @@
 """Paid replays on a real Kafka and a model server: what was foreseen is what they cost, a second one costs nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -25,8 +23,9 @@ from streams.settings import load_settings
 from streams.topology import REPLAYS
 from tests.kafka.installation import Installation, Installing, handlers_named, until
 from tests.kafka.replays import Watched, carried_out, planned
+from tests.samples import instance
 from tests.streams.llm.judges import input_of, judge_of
-from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, calls_tools, model_server, says, slow
+from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, calls_tools, model_server, says
 
 SOURCES, JUDGED = "relevance.requested.v1", "relevance.judged.v1"
 CLAIMS, EVALUATED = "claims.extracted.v1", "claims.evaluated.v1"
@@ -63,15 +62,13 @@ async def judge(wire: Wire) -> None:
 
 def source(number: int) -> tuple[bytes, bytes]:
     """Sources of different lengths, in German: the estimate of their tokens is off by more than the goal."""
-    event = input_of("judge_relevance", number)
-    assert isinstance(event, RelevanceRequested)
+    event = instance(RelevanceRequested, input_of("judge_relevance", number))
     title = "Über die Prüfung der Verträge " * (1 + number % 7)
     return f"k{number}".encode(), event.model_copy(update={"title": title, "html": None, "content": title}).to_json()
 
 
 def claim(number: int) -> tuple[bytes, bytes]:
-    event = input_of("decontextualize_claim", number)
-    assert isinstance(event, ExtractedClaim)
+    event = instance(ExtractedClaim, input_of("decontextualize_claim", number))
     return event.claim_id.encode(), event.to_json()
 
 
@@ -94,12 +91,6 @@ async def spent(place: Installation, plan: ReplayPlan) -> float:
     found = await spent_by(place.settings, plan.run, time.time())
     assert found is not None
     return found
-
-
-async def judgments(place: Installation, plan: str) -> list[RelevanceJudged]:
-    """The judgments of a plan."""
-    records = await place.read(f"{JUDGED}.replay.{plan}")
-    return [RelevanceJudged.model_validate_json(record.value or b"") for record in records]
 
 
 @pytest.mark.slow
@@ -135,7 +126,7 @@ async def test_an_estimate_is_what_a_replay_then_costs_and_a_second_one_costs_no
         assert (await carried_out(place.settings, "second")).state is ReplayState.FINISHED
         assert len(server.asked) == asked
         assert await spent(place, again) == 0.0
-        judged = await judgments(place, "second")
+        judged = await place.events(RelevanceJudged, ".replay.second")
     assert len(judged) == ALL + 1
     assert all(event.llm is not None and event.llm.cached for event in judged)
     show_estimate(found)
@@ -205,7 +196,7 @@ async def test_at_its_bound_a_replay_pauses_and_loses_nothing(installing: Instal
         watched = Watched()
         done = await carried_out(place.settings, tell=watched, terms={"max_cost_usd": 1.0})
         assert (done.state, done.max_cost_usd) == (ReplayState.FINISHED, 1.0)
-        judged = await judgments(place, "again")
+        judged = await place.events(RelevanceJudged, ".replay.again")
         letters = await place.read(replay_dead_letters(judge_of("judge_relevance"), "again"))
         total = await spent(place, plan)
     assert letters == []
@@ -220,18 +211,25 @@ async def test_at_its_bound_a_replay_pauses_and_loses_nothing(installing: Instal
 
 async def test_two_plans_don_t_ask_the_same_models_at_a_time(installing: Installing, tmp_path: Path) -> None:
     """Together they would take more than the part of the limits that replays have."""
-    async with model_server(slow(0.2, says("Relevant"))) as server:
+    refused = asyncio.Event()
+
+    async def late(wire: Wire) -> None:
+        await refused.wait()
+        await says("Relevant")(wire)
+
+    async with model_server(late) as server:
         place = await settled(installing, server, tmp_path)
-        await place.feed([source(number) for number in range(100)], SOURCES)
+        await place.feed([source(number) for number in range(20)], SOURCES)
         for plan in ("first", "second"):
             await planned(place.settings, "judge_relevance", plan=plan, max_cost_usd=1.0)
         working = asyncio.create_task(carried_out(place.settings, "first"))
         await until(lambda: bool(server.asked) or working.done())
         with pytest.raises(ReplayError, match="the plan first is at work and asks models for judge_relevance too"):
             await carried_out(place.settings, "second")
+        refused.set()
         assert (await working).state is ReplayState.FINISHED
         assert (await carried_out(place.settings, "second")).state is ReplayState.FINISHED
-        assert len(server.asked) == 100
+        assert len(server.asked) == 20
 
 
 async def test_only_what_failed_is_paid_for(installing: Installing, tmp_path: Path) -> None:

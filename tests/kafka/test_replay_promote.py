@@ -1,7 +1,5 @@
 """A finished shadow becomes live: copied as it is, once, however often the copying is stopped."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import Counter

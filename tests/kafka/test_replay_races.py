@@ -1,7 +1,5 @@
 """Several processes on one plan, in the orders that hurt: none starts over, skips, or undoes what another has done."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Ranges read back, and records chosen by contents and by earlier decisions, on a real Kafka."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
@@ -29,6 +27,7 @@ from streams.topology import RELEVANCE_JUDGED as JUDGED
 from streams.topology import REPLAYS, Handler
 from tests.kafka.installation import CRAWLED, Installation, Installing, handlers_named, page, scored, scorer
 from tests.kafka.replays import Watched, carried_out, planned
+from tests.samples import instance
 from tests.streams.llm.judges import input_of, judge_of
 from tests.streams.llm.model_server import Behaviour, Wire, model_server, says, status
 
@@ -113,8 +112,7 @@ async def judged(installing: Installing) -> AsyncIterator[Installation]:
 
 
 def source(number: int) -> tuple[bytes, bytes]:
-    event = input_of("judge_relevance", number)
-    assert isinstance(event, RelevanceRequested)
+    event = instance(RelevanceRequested, input_of("judge_relevance", number))
     its = event.model_copy(update={"query": f"{event.query} [{number}]"})
     return f"request-{number}".encode(), its.to_json()
 

@@ -1,7 +1,5 @@
 """Delayed retries, their end, and the circuit breaker, on a real Kafka."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter
@@ -94,7 +92,7 @@ async def test_a_restart_in_between_neither_loses_nor_doubles_a_retry(installing
         await until(lambda: sum_of(assay, RETRY_1, 30))
     well = True
     await assay.drain(handler)
-    urls = Counter(ScoredPage.model_validate_json(record.value).url for record in await assay.read(SCORED))
+    urls = Counter(event.url for event in await assay.events(ScoredPage))
     assert urls == Counter(f"https://site.example/{n}" for n in range(30))
     assert await assay.read(DEAD) == []
 
@@ -130,10 +128,7 @@ async def test_an_outage_rests_intake_burns_nothing_and_leaves_health_alone(kafk
         kafka,
         topic_prefix,
         [handler],
-        processing={
-            "retries": {"max_attempts": 2, "first_seconds": 0.01},
-            "breaker": {"failures": 3},
-        },
+        processing={"retries": {"max_attempts": 2, "first_seconds": 0.01}, "breaker": {"failures": 3}},
         pipeline={"window_records": 20, "stalled_seconds": 3.0},
     )
     provider = Provider()
@@ -158,6 +153,6 @@ async def test_an_outage_rests_intake_burns_nothing_and_leaves_health_alone(kafk
         await until(application.caught_up, times=2)
     finally:
         await application.stop()
-    urls = Counter(ScoredPage.model_validate_json(record.value).url for record in await assay.read(SCORED))
+    urls = Counter(event.url for event in await assay.events(ScoredPage))
     assert urls == Counter(f"https://site.example/{n}" for n in range(300))
     assert await assay.read(DEAD) == []

@@ -1,7 +1,5 @@
 """Clients, commands and an application on a real Kafka with TLS and SASL, let in and refused."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
@@ -20,7 +18,7 @@ from streams.topic_plan import create_topics
 from streams.topology import TOPICS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, page, scorer
 from tests.kafka.secured_kafka import KEY_PASSWORD, MECHANISMS, PROTOCOLS, USERS, SecuredKafka, secured_kafka
-from tests.samples import run_assay
+from tests.samples import ROOT, run_assay
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -28,7 +26,6 @@ TABLES = tables(__file__)
 OPERATIONS = {"Read": 3, "Write": 4, "Create": 5, "Describe": 8, "DescribeConfigs": 10}
 RESOURCES = {"topics": 2, "groups": 3, "transactional ids": 5}
 PREFIXED, ALLOW = 4, 3
-ROOT = Path(__file__).parents[2]
 PAGE_TOPICS = [topic for topic in TOPICS if topic.name in (CRAWLED, SCORED)]
 
 
@@ -76,11 +73,7 @@ async def test_every_kind_of_client_is_let_in(
     await assay.feed([page(1)])
     await assay.feed([page(2)], transactional=True)
     assert {record.key for record in await assay.read(CRAWLED)} == {page(1)[0], page(2)[0]}
-
-
-@pytest.mark.parametrize(("listener", "mechanism"), LET_IN)
-def test_doctor_is_let_in(secured: SecuredKafka, listener: str, mechanism: str) -> None:
-    findings = list(check_kafka(settings_of(client(secured, listener, mechanism))))
+    findings = await asyncio.to_thread(lambda: list(check_kafka(assay.settings)))
     assert findings[0].detail.startswith(f"{secured.at(listener)}, 1 broker, ")
     assert "fail" not in {finding.state for finding in findings}
 

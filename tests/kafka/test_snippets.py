@@ -1,7 +1,5 @@
 """Snippet requests on a real Kafka, with a web and a model on loopback: every request ends exactly once."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -25,7 +23,7 @@ from schemas.relevance import (
 from streams.dlq.redrive import redrive
 from streams.dlq.selection import Selection
 from streams.topology import HANDLERS
-from tests.kafka.installation import Installation, Installing, process, until, until_killed
+from tests.kafka.installation import Installing, process, until, until_killed
 from tests.streams.fetch.web import Web, response, serving
 from tests.streams.llm.model_server import Behaviour, ModelServer, by_message, hangs, model_server, says, status
 
@@ -93,10 +91,6 @@ async def web() -> AsyncIterator[Web]:
         yield running
 
 
-async def read(assay: Installation, topic: str, kind: type[E]) -> list[E]:
-    return [kind.model_validate_json(record.value) for record in await assay.read(topic)]
-
-
 async def test_a_request_ends_once_with_what_became_of_every_source(
     installing: Installing, web: Web, tmp_path: Path
 ) -> None:
@@ -112,8 +106,8 @@ async def test_a_request_ends_once_with_what_became_of_every_source(
         ended = [(asked.ended, "About patience." in asked.text) for asked in server.asked]
         assert ended == [("answered", False), ("answered", False), ("abandoned", True)], "at the deadline it is cut off"
 
-        first, second = sorted(await read(assay, COMPLETED, SnippetsCompleted), key=lambda end: end.request_id)
-        judged = await read(assay, JUDGED, RelevanceJudged)
+        first, second = sorted(await assay.events(SnippetsCompleted), key=lambda end: end.request_id)
+        judged = await assay.events(RelevanceJudged)
 
         # Asked again while all is well, only the judgment that failed is made anew: pages and opinions were kept.
         server.behave = says("Relevant")
@@ -123,9 +117,7 @@ async def test_a_request_ends_once_with_what_became_of_every_source(
         assert len(server.asked) == 4
         assert "About patience." in server.asked[3].text
     assert [web.seen[path] for path in ("/brakes", "/taxes", "/patience")] == [1, 1, 1]
-    [again] = [
-        end for end in await read(assay, COMPLETED, SnippetsCompleted) if end.request_id == "r1" and end != first
-    ]
+    [again] = [end for end in await assay.events(SnippetsCompleted) if end.request_id == "r1" and end != first]
     assert [source.outcome for source in again.sources] == ["relevant", "not_fetched", "irrelevant", "relevant"]
 
     assert (first.request_id, first.query, first.failure) == ("r1", QUERY, None)
@@ -142,9 +134,9 @@ async def test_a_request_ends_once_with_what_became_of_every_source(
     [late] = [event for event in judged if event.outcome == "timeout"]
     assert late.llm
     assert late.llm.latency_ms <= 1000 * DEADLINE + 200
-    snippets = await read(assay, EXTRACTED, SnippetExtracted)
+    snippets = await assay.events(SnippetExtracted)
     assert [(event.url, event.snippet) for event in snippets] == [(urls[n], PROSE) for n in (0, 0, 3)]
-    fetched = await read(assay, "extraction.completed.v1", ExtractionCompleted)
+    fetched = await assay.events(ExtractionCompleted)
     assert Counter(event.status for event in fetched) == {"ok": 6, "failed": 2}
     assert {event.request_id for event in fetched} == {"r1"}
 
@@ -170,9 +162,9 @@ async def test_a_kill_in_the_middle_costs_no_source_and_makes_no_second_end(
         async with assay.running(*OURS) as application:
             await assay.quiet(application)
         assert len(server.asked) == 3, "the first answer is not asked for again"
-    [end] = await read(assay, COMPLETED, SnippetsCompleted)
+    [end] = await assay.events(SnippetsCompleted)
     assert [source.outcome for source in end.sources] == ["relevant", "irrelevant", "not_fetched"]
-    assert Counter(event.url for event in await read(assay, JUDGED, RelevanceJudged)) == Counter(urls[:2])
+    assert Counter(event.url for event in await assay.events(RelevanceJudged)) == Counter(urls[:2])
     assert web.seen["/brakes"] == web.seen["/taxes"] == 1
 
 
@@ -202,9 +194,9 @@ async def test_a_dead_letter_holds_its_request_up_until_it_is_sent_again(
             assert done.sent == expected, "each letter is sent again once"
         async with assay.running(*OURS) as application:
             await assay.quiet(application)
-    [end] = await read(assay, COMPLETED, SnippetsCompleted)
+    [end] = await assay.events(SnippetsCompleted)
     assert [source.outcome for source in end.sources] == ["relevant", "irrelevant", "not_fetched"]
-    assert Counter(event.url for event in await read(assay, JUDGED, RelevanceJudged)) == Counter(urls[:2])
+    assert Counter(event.url for event in await assay.events(RelevanceJudged)) == Counter(urls[:2])
 
 
 @pytest.mark.parametrize(("trouble", "outcome"), [(hangs(), "timeout"), (status(500), "error")])
@@ -243,5 +235,5 @@ async def test_a_judgment_that_failed_is_asked_for_anew_when_it_is_sent_again(
         (True, False),
         (True, True),
     ]
-    snippets = await read(assay, EXTRACTED, SnippetExtracted)
+    snippets = await assay.events(SnippetExtracted)
     assert [event.snippet for event in snippets] == [PROSE, PROSE]

@@ -1,7 +1,5 @@
 """What fails or is given up half-way, an application, a replay or a watch, leaves nothing open and nothing going on."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 

@@ -1,7 +1,5 @@
 """``assay top`` beside a worker on a real Kafka: once for programs, and live on a terminal."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

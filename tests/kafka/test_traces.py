@@ -1,7 +1,5 @@
 """Traces over a real Kafka: one from a page to its document, one from a batch to the next, and a collector's view."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,15 +14,15 @@ from streams.app import Application
 from streams.http import HttpServer
 from streams.kafka import make_producer, opened
 from streams.settings import HttpSettings
+from tests.kafka.concerts import PLACE, offer
 from tests.kafka.installation import CRAWLED, SCORE_PAGE, SCORED, Installation, Installing, handlers_named, installed
-from tests.streams.fetch.web import Web, response, serving
+from tests.streams.fetch.web import serving
 from tests.streams.llm.judges import GOOD
 from tests.streams.llm.model_server import model_server, says
 from tests.streams.telemetry.spans import Spans, ids, parent
 
 TRACE, ABOVE = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 MODEL = "small-1"
-SECRET = "Blue Heron Hall"
 
 
 async def write(place: Installation, topic: str, value: bytes, *headers: tuple[str, bytes]) -> None:
@@ -70,29 +68,6 @@ async def test_one_trace_leads_from_a_crawled_page_to_its_document(installing: I
         assert told["messaging.consumer.group.name"] == f"{place.prefix}assay.{handler}"
         assert (told["assay.handler"], told["assay.outcome"]) == (handler, "emit")
         assert told["messaging.kafka.offset"] == 0
-
-
-def listing() -> bytes:
-    cards = "".join(
-        f'<li class="card"><article><h3><a href="/concerts/{n}-quartet">Concert {n}</a></h3><p>Read more</p>'
-        "</article></li>"
-        for n in (11, 12, 13)
-    )
-    return response(f"<title>All concerts</title><main><h1>All concerts</h1><ul>{cards}</ul></main>")
-
-
-def detail(number: int) -> bytes:
-    return response(
-        f"<title>Evening {number} with the quartet</title><main><h1>Evening {number} with the quartet</h1>"
-        f"<p>Date: November 29, 2026. Time: 8:00 PM. Venue: {SECRET}, 12 Quay Street. Price: $25. The quartet "
-        "plays songs of the sea in the old hall by the harbour, with an interval of twenty minutes and soup.</p></main>"
-    )
-
-
-def offer(web: Web) -> None:
-    web.routes["/concerts"] = listing()
-    for number in (11, 12, 13):
-        web.routes[f"/concerts/{number}-quartet"] = detail(number)
 
 
 async def test_one_trace_leads_from_a_batch_through_its_extraction_to_the_next_batch(
@@ -144,9 +119,9 @@ async def test_one_trace_leads_from_a_batch_through_its_extraction_to_the_next_b
     assert len(calls) == len(models.asked) == len(judging) == 2
     assert {id(above(span)) for span in calls} == {id(span) for span in judging}
     assert {attributes(span)["gen_ai.usage.output_tokens"] > 0 for span in calls} == {True}
-    assert any(SECRET in str(asked) for asked in models.asked), "the model was shown the page"
+    assert any(PLACE in str(asked) for asked in models.asked), "the model was shown the page"
     written = " ".join(span.to_json() for span in spans.ended)
-    assert SECRET not in written
+    assert PLACE not in written
     assert "concerts this week" not in written
 
 
@@ -174,9 +149,7 @@ async def test_a_collector_is_sent_every_span_before_the_process_ends(kafka: str
     collector = Collector()
     async with HttpServer(collector, HttpSettings(port=0)) as server:
         place = await installed(
-            kafka,
-            topic_prefix,
-            telemetry={"traces": "otlp", "otlp_endpoint": f"http://{server.address}/v1/traces"},
+            kafka, topic_prefix, telemetry={"traces": "otlp", "otlp_endpoint": f"http://{server.address}/v1/traces"}
         )
         for number in range(5):
             html = f'{{"url": "https://harbour.example/{number}", "html": "<p>Tides</p>"}}'

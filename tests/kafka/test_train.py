@@ -1,14 +1,12 @@
 """From queries to a better order, on a real Kafka: served, judged by their readers, trained on, in shadow, then on."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from handlers.ranking.manifest import VERSION_PHASE_C, Feature
+from handlers.ranking.model import VERSION_PHASE_C, Feature
 from schemas.ranking import RankingCompleted
 from streams.topology import HANDLERS, RANKING_COMPLETED, RANKING_FEEDBACK, RANKING_REQUESTED
 from tests.kafka.installation import Installation, Installing, install, installed, ran

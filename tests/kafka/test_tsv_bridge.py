@@ -1,11 +1,8 @@
 """TSV onto a real Kafka, through ``score_page`` and off it again: the same scores, however often it goes round."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +15,7 @@ from streams.kafka import make_producer, opened
 from streams.settings import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED
 from tests.kafka.installation import Installation, Installing, assay_command, install, installed, line_of, until
+from tests.samples import EXAMPLES
 
 SCORE_PAGE = HANDLERS[0]
 ROWS = [
@@ -44,7 +42,7 @@ def score_all(settings: Settings) -> list[ScoredPage]:
     async def work() -> list[ScoredPage]:
         installation = Installation(settings)
         await installation.drain(SCORE_PAGE)
-        return [ScoredPage.model_validate_json(record.value) for record in await installation.read(PAGES_SCORED.name)]
+        return await installation.events(ScoredPage)
 
     return asyncio.run(work())
 
@@ -85,7 +83,7 @@ def feed(settings: Settings, *values: bytes | None) -> None:
 
 
 def test_an_export_begins_and_ends_where_it_is_told(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
-    example = Path(__file__).parents[2] / "schemas" / "examples" / "pages.scored.v1"
+    example = EXAMPLES / "pages.scored.v1"
     old, new = (example / "minimal.json").read_bytes(), (example / "without_score_zh.json").read_bytes()
     feed(settings, old, b"no page", None, new)
 
@@ -98,18 +96,6 @@ def test_an_export_begins_and_ends_where_it_is_told(settings: Settings, capsys: 
     for start in ("latest", "99"):
         assert run_export(Export(start=start), settings) == 0
         assert "exported 0, refused 0" in capsys.readouterr().err
-
-
-def test_a_terminal_sees_how_far_it_is(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    example = Path(__file__).parents[2] / "schemas" / "examples" / "pages.scored.v1" / "minimal.json"
-    feed(settings, *[example.read_bytes()] * 20)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-
-    assert run_export(Export(output=tmp_path / "pages.tsv"), settings) == 0
-
-    assert "exported 20" in capsys.readouterr().out
 
 
 def test_a_topic_that_is_not_there_is_told(
@@ -134,7 +120,7 @@ async def test_an_open_transaction_holds_nothing_up(
 async def test_ctrl_c_leaves_no_file(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     """Of a pipe that stays open: there is no end that it could have come to by itself."""
     settings = install(kafka, topic_prefix)
-    example = Path(__file__).parents[2] / "schemas" / "examples" / "pages.scored.v1" / "minimal.json"
+    example = EXAMPLES / "pages.scored.v1" / "minimal.json"
     line = json.dumps(json.loads(example.read_bytes())).encode() + b"\n"
     async with assay_command(settings, "export", "tsv", "--input", "-", "-o", str(tmp_path / "pages.tsv")) as process:
         assert process.stdin is not None

@@ -1,7 +1,5 @@
 """``assay run`` as a process of its own, whose health, memory and processor time are looked at while it works."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """For each alert what lets it fire, with the words that somebody then reads, and what must not: ``cases.yaml``."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs ``promtool test rules`` over cases, with the rules as they are generated or as a test has changed them."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Sequence

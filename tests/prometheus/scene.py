@@ -2,8 +2,6 @@
 workers that ask a model with a price and fail once for every record, an outage, a replay, and a group that is stopped.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

@@ -4,8 +4,6 @@ with Prometheus(folder, {"assay": {"score-page": "127.0.0.1:8080"}}) as server:
     server.query("up", at=time.time())
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import re
@@ -23,8 +21,8 @@ import httpx
 import yaml
 
 from streams.generate.prometheus import FOLDER
+from tests.samples import ROOT
 
-ROOT = Path(__file__).parents[2]
 EVERY = "1s"
 SCRAPE = "2s"
 """How often, and for how long at most: on a starved machine a target that asks Kafka takes more than a second."""

@@ -1,7 +1,5 @@
 """Every expression of every dashboard and rule, asked of a real Prometheus that has watched a real installation."""
 
-from __future__ import annotations
-
 import asyncio
 import uuid
 from collections import defaultdict
@@ -22,9 +20,7 @@ from tests.prometheus.server import Prometheus
 
 pytestmark = [needs_prometheus, pytest.mark.kafka, pytest.mark.timeout(600), pytest.mark.slow]
 
-NOTHING_SEEN = {
-    "AssayTierMixDrift": "compares with the day before, and Prometheus has watched for minutes",
-}
+NOTHING_SEEN = {"AssayTierMixDrift": "compares with the day before, and Prometheus has watched for minutes"}
 """Alerts whose expressions have nothing to look at after the scene, and why; promtool shows that they work."""
 SILENT = {"AssayCommitsInDoubt", "AssayRetentionNear", "AssayLagUnknown", "AssayBudgetNear", "AssayTierMixDrift"}
 """Alerts that nothing in the scene is a reason for. Whether others are late or slow is the machine's affair."""

@@ -10,10 +10,10 @@ from streams.generate.alerts import Alert, Condition, alerts
 from streams.telemetry.alert_settings import AlertSettings
 from tests.prometheus.cases import cases
 from tests.prometheus.promtool import needs_prometheus, promtool
+from tests.samples import ROOT
 
 pytestmark = needs_prometheus
 
-ROOT = Path(__file__).parents[2]
 TOLD = alerts(AlertSettings())
 CASES = cases()
 OTHERWISE = {">": "<=", "<": ">=", "==": "!="}

@@ -2,8 +2,6 @@
 differs where something is wrong. Three hours, a value a minute.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from streams.generate.expressions import LIVE

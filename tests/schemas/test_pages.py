@@ -1,7 +1,5 @@
 """The forms a crawled page comes in, and scored pages from before there were scores."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any

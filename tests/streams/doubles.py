@@ -1,7 +1,5 @@
 """Stand-ins for what the shell is given: a clock that only moves when told, raw records, and handlers to run."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +11,6 @@ from aiokafka import ConsumerRecord
 from schemas.needs import Ask
 from schemas.outcome import Outcome, Steps
 from schemas.pages import CrawledPage
-from schemas.replies import Reply
 from schemas.rules import Rules
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED, Handler, Topic
 
@@ -53,7 +50,7 @@ class NoRules(Rules):
 
 def handler_of(
     fn: Callable[[Any, Any], Outcome | Ask | Steps],
-    read: Callable[[Any, tuple[Reply, ...], Any], Outcome | Ask | Steps] | None = None,
+    read: Callable[..., Outcome | Ask | Steps] | None = None,
     rounds: int = 0,
     emits: tuple[Topic, ...] = (PAGES_SCORED,),
     consumes: Topic = PAGES_CRAWLED,

@@ -1,7 +1,5 @@
 """The local broker without a broker: what it is made of, how a start fails, who ends whom."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

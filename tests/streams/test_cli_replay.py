@@ -1,7 +1,5 @@
 """``assay replay`` without a broker: what is typed, and what is said where it can't be."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

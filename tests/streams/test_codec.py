@@ -13,8 +13,8 @@ from schemas.queries import RankingRequested
 from schemas.retrieval import RetrievalBatch
 from streams.codec import MAX_DETAIL, Headers, OutputRecord, decode, encode, timestamp
 from streams.topology import PAGES_CRAWLED, RANKING_REQUESTED, RETRIEVAL_BATCHES, TOPIC_BYTES, TOPICS, Topic
+from tests.samples import EXAMPLES, instance
 
-EXAMPLES = Path(__file__).parents[2] / "schemas" / "examples"
 GOLDEN = [
     pytest.param(topic, path, id=f"{topic.name}-{path.stem}")
     for topic in TOPICS
@@ -41,8 +41,7 @@ def refused(topic: Topic, value: bytes | None, headers: Headers = ()) -> Dead:
 
 @pytest.mark.parametrize(("topic", "path"), GOLDEN)
 def test_what_is_encoded_is_decoded_to_the_same(topic: Topic, path: Path) -> None:
-    event = decode(topic, path.read_bytes(), (), None)
-    assert isinstance(event, topic.event)
+    event = instance(topic.event, decode(topic, path.read_bytes(), (), None))
     record = encode(topic, event, ENVELOPE)
     assert (record.topic, record.key) == (topic.name, topic.key(event).encode())
     assert dict(record.headers)["ce_id"] == b"one"
@@ -175,8 +174,7 @@ def test_an_instant_without_a_zone_is_meant_as_utc() -> None:
 def test_a_query_was_asked_when_it_says_so_else_when_its_record_was_written() -> None:
     def asked(text: str, produced_at: datetime | None) -> datetime | None:
         value = f'{{"request_id":"r","query":"q","requested_at":{text}}}'.encode()
-        event = decode(RANKING_REQUESTED, value, (), produced_at)
-        assert isinstance(event, RankingRequested)
+        event = instance(RankingRequested, decode(RANKING_REQUESTED, value, (), produced_at))
         return event.requested_at
 
     assert asked("null", NOON) == NOON
@@ -338,6 +336,5 @@ def test_a_page_travels_raw_without_a_loss(event: CrawledPage) -> None:
 
 
 def test_a_refusal_speaks_of_the_event_and_not_of_what_checked_it() -> None:
-    dead = decode(PAGES_CRAWLED, b'{"url": "https://a.example/"}', (), None)
-    assert isinstance(dead, Dead)
+    dead = instance(Dead, decode(PAGES_CRAWLED, b'{"url": "https://a.example/"}', (), None))
     assert dead.detail == "value: exactly one of html, html_base64 and content is needed"

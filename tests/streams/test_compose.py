@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +14,8 @@ from streams.generate.compose_workers import GRACE, HTTP_PORT, service_name
 from streams.settings import PipelineSettings, Settings
 from streams.topology import HANDLERS, Handler
 from tests.kafka_server import IMAGE
+from tests.samples import ROOT, instance
 
-ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ENDS = {"topics": "on-failure:5", "replay": "no"}
 """Services that end by themselves, and when the engine starts them again."""
@@ -249,8 +248,7 @@ def test_assay_is_told_where_kafka_is(name: str) -> None:
 def test_a_worker_is_configured_by_settings_that_exist(name: str) -> None:
     for variable in WORKERS[name]["environment"]:
         section, key = variable.removeprefix("ASSAY_").lower().split("__")
-        model = Settings.model_fields[section].annotation
-        assert isinstance(model, type)
+        model = instance(type, Settings.model_fields[section].annotation)
         assert issubclass(model, BaseModel)
         assert key in model.model_fields
     assert WORKERS[name]["environment"]["ASSAY_HTTP__HOST"] == "0.0.0.0"

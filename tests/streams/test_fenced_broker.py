@@ -1,7 +1,5 @@
 """A broker that has missed its own heartbeats answers and names nobody: trouble that passes, not a bug."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 from collections.abc import AsyncIterator

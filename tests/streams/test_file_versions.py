@@ -1,7 +1,5 @@
 """The journal and the fetch cache open files of older versions of Assay, and refuse those of newer ones."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys

@@ -6,6 +6,7 @@ import pytest
 from streams.kafka import MAX_REQUEST_BYTES, connection, group_of, make_admin, make_producer, make_reader
 from streams.kafka_settings import KafkaSettings
 from streams.topology import DEAD_LETTER_BYTES, HANDLERS, TOPIC_BYTES
+from tests.samples import instance
 
 
 def settings(**kafka: Any) -> KafkaSettings:
@@ -26,8 +27,7 @@ def test_credentials_are_given_where_the_protocol_asks_for_them() -> None:
 
 @pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])
 def test_tls_checks_the_certificate_and_the_name(protocol: str) -> None:
-    context = connection(settings(security_protocol=protocol))["ssl_context"]
-    assert isinstance(context, ssl.SSLContext)
+    context = instance(ssl.SSLContext, connection(settings(security_protocol=protocol))["ssl_context"])
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
 

@@ -1,7 +1,5 @@
 """A model's folder: found by its name, refused with what to do, and in the settings only when it is wanted."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import importlib.util
@@ -15,17 +13,15 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from handlers.ranking.manifest import NAMES
-from handlers.ranking.trees import ModelMismatchError, RankingModel
+from handlers.ranking.model import NAMES, ModelMismatchError, RankingModel
 from schemas.rules import Rules
 from streams.commands.doctor import check_trees
 from streams.commands.trial import HandlerTrial
 from streams.query.engine import QueryEngine
 from streams.ranking_model import SHIPPED_MANIFEST, manifest_path, read_ranking_model
 from streams.settings import SettingsError, load_settings
-from streams.topology import handler_named
 from tests.handlers.ranking.models import generated_model
-from tests.samples import run_assay
+from tests.samples import run_assay, the_handler
 from tests.streams.query.toys import Answers
 
 
@@ -200,8 +196,7 @@ def test_who_answers_queries_makes_the_model_ready_before_the_first(folder: Path
 
 def test_a_trial_says_at_once_what_xgboost_cannot_read(folder: Path) -> None:
     settings = load_settings(**trees(unreadable(folder), "on"))
-    handler = handler_named("rank_results")
-    assert handler is not None
+    handler = the_handler("rank_results")
     with asyncio.Runner() as runner, pytest.raises(SettingsError, match="does not fit"):
         HandlerTrial(handler, settings, runner)
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path
@@ -13,6 +11,7 @@ from streams.codec import OutputRecord
 from streams.entries import Refused, SourceError
 from streams.sources import check_source, format_of, read_event, read_source
 from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES, TOPIC_BYTES
+from tests.samples import instance
 
 
 def records(path: Path, run: str | None = None) -> list[OutputRecord]:
@@ -159,14 +158,12 @@ class TestJsonLines:
         assert isinstance(long_page, Refused)
         assert "larger than" in long_page.reason
         batch = {"batchId": "b", "query": "q" * (TOPIC_BYTES - 1000), "retrievedContent": []}
-        long_batch = read_event(json.dumps(batch).encode(), "x:2", RETRIEVAL_BATCHES, None)
-        assert isinstance(long_batch, Refused)
+        long_batch = instance(Refused, read_event(json.dumps(batch).encode(), "x:2", RETRIEVAL_BATCHES, None))
         assert long_batch.place == "x:2"
 
     def test_the_same_event_has_the_same_identity_but_for_another_run(self) -> None:
         def identity(url: str, run: str | None) -> str:
-            record = read_event(line(url), "x:1", PAGES_CRAWLED, run)
-            assert isinstance(record, OutputRecord)
+            record = instance(OutputRecord, read_event(line(url), "x:1", PAGES_CRAWLED, run))
             assert headers(record).get("assay_run") == run
             return headers(record)["ce_id"]
 
@@ -213,8 +210,7 @@ class TestTsv:
 
     def test_a_row_too_large_is_refused(self) -> None:
         row = b"https://a.example/1\tT\t" + b"x" * (MAX_PAGE_BYTES + 1) + b"\t"
-        found = read_event(row, "x:1", PAGES_CRAWLED, None, "tsv")
-        assert isinstance(found, Refused)
+        found = instance(Refused, read_event(row, "x:1", PAGES_CRAWLED, None, "tsv"))
         assert "larger than" in found.reason
         assert isinstance(read_event(None, "x:1", PAGES_CRAWLED, None, "tsv"), Refused)
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[2]
+from tests.samples import ROOT
+
 LOCKS = ("requirements.lock", "requirements-build.lock")
 RUNTIME_EXTRAS = ("embed", "otel", "rank", "redis")
 REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)( \\\n    --hash=sha256:[0-9a-f]{64})+\n")

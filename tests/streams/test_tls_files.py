@@ -1,7 +1,5 @@
 """Certificates and keys that can't be used are named before a client connects."""
 
-from __future__ import annotations
-
 import ssl
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import pytest
 from streams.kafka import TlsFileError, connection
 from streams.kafka_settings import KafkaSettings
 from tests.kafka.secured_kafka import KEY_PASSWORD, write_certificates
+from tests.samples import instance
 
 
 @pytest.fixture(scope="module")
@@ -23,9 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def context(folder: Path, password: str = "", **files: str) -> ssl.SSLContext:
     paths = {f"ssl_{name}": str(folder / file) for name, file in files.items()}
     section = {"bootstrap_servers": "127.0.0.1:1", "security_protocol": "SSL", "ssl_password": password, **paths}
-    made = connection(KafkaSettings.model_validate(section))["ssl_context"]
-    assert isinstance(made, ssl.SSLContext)
-    return made
+    return instance(ssl.SSLContext, connection(KafkaSettings.model_validate(section))["ssl_context"])
 
 
 def test_an_authority_of_ones_own_replaces_the_systems(folder: Path) -> None:

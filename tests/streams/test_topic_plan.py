@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from schemas.dead import dead_letter_topic
 from streams.settings import load_settings
 from streams.topic_plan import plan_topics

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -12,6 +10,7 @@ from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from streams.tsv import COLUMNS, LEGACY_COLUMNS, BadRow, escape, read_row, row_of
 from tests.handlers.test_score_page import AUTHOR, DATE, DOI, HEADING, LINK, REFERENCES, RULES, SCHEMA, TABLE, page
+from tests.samples import instance
 from tests.tables import tables
 
 URL = "https://a.example/1"
@@ -43,8 +42,7 @@ def refused(line: bytes) -> str:
 
 
 def scored(crawled: CrawledPage) -> ScoredPage:
-    outcome = score_page(crawled, RULES)
-    assert isinstance(outcome, Emit)
+    outcome = instance(Emit, score_page(crawled, RULES))
     (event,) = outcome.events
     assert isinstance(event, ScoredPage)
     return event

@@ -1,13 +1,10 @@
 """Batches that are too large, damaged, or say the wrong size of themselves, as aiokafka's fetcher reads them."""
 
-from __future__ import annotations
-
 import re
 import struct
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +29,7 @@ from tests.kafka.batches import (
     snappy_announcing,
     zstd_announcing,
 )
+from tests.samples import ROOT
 
 MIB = 1024 * 1024
 CRC, LAST_OFFSET_DELTA = 17, 23
@@ -155,7 +153,6 @@ def test_a_batch_of_too_many_records_is_unreadable_without_being_unpacked() -> N
         assert all(why.startswith(begins) for *_, why in found)
 
 
-ROOT = Path(__file__).parents[2]
 MEMORY = """
 import gc, resource
 from pathlib import Path

@@ -23,11 +23,7 @@ asyncio.run(main())
 async def run(body: str) -> tuple[int | None, str, str]:
     """Runs the program with ``body`` under the watchdog; returns its status, output and errors."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        PROGRAM.format(body=body),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+        sys.executable, "-c", PROGRAM.format(body=body), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     try:
         async with asyncio.timeout(60):

@@ -1,7 +1,5 @@
 """The world as the settings make it: what is opened, when, and once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +9,8 @@ from schemas.replies import ModelUnavailable
 from streams.app import Application
 from streams.llm import gateway
 from streams.settings import load_settings
-from streams.topology import handler_named
 from streams.world import LiveWorld
+from tests.samples import the_handler
 from tests.streams.llm.questions import question
 
 KAFKA = {"bootstrap_servers": "kafka.invalid:9092"}
@@ -58,8 +56,7 @@ async def test_a_process_that_asks_no_models_opens_no_gateway(
     handler: str, llm: dict[str, str], gateways: int, made: list[gateway.Gateway], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ASSAY_LLM__API_KEY", raising=False)
-    declared = handler_named(handler)
-    assert declared is not None
+    declared = the_handler(handler)
     application = Application(load_settings(kafka=KAFKA, llm=llm), (declared,))
     for hook in application.asgi._on_startup_calling:
         await hook()

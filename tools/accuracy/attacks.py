@@ -6,6 +6,10 @@ and behind what stands there: titles, texts and addresses of pages and results, 
 verdict that is another than without the text, to whichever side; only a claim that is itself tampered with may fall,
 for with an order inside it is no claim any more.
 
+Labels are measured apart (``isolation``): of texts that imitate our trust labels, what is left outside the trusted part
+of a context in the form of a label, and what honest texts about trust lose. A model that takes a text inside a block
+for a label is not measured: no model is configured here.
+
 A text that is stuffed with the query's words is another matter. Words are what the offline judge goes by, so they are
 evidence to it: it can't be told what to say, but it can be shown words. How often that works is counted beside.
 """
@@ -13,11 +17,16 @@ evidence to it: it can't be told what to say, but it can be shown words. How oft
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
+from handlers.prompts.untrusted import sanitize
 from schemas.retrieval import RetrievedContent
+from tests.handlers.prompts import attacks as imitations
+from tests.handlers.prompts.prompts import prompts_of
+from tests.rendered import label_forms, problems
 from tools.accuracy import relevance, retrieval, searches
 from tools.accuracy.claims import GOOD, WRITTEN, score_by
 from tools.accuracy.goals import Goal
@@ -120,7 +129,27 @@ async def run(some: Sequence[Judge]) -> tuple[list[str], list[Goal]]:
                 goals.append(Goal(f"attacks, offline, {task}: no flip", f"{flipped.total()} of {tried}", not flipped))
         if len(some) == 1:
             lines.append(f"| {task} | {NO_MODEL} |" + " – |" * 6)
-    return lines, goals
+    more, isolated = isolation()
+    return [*lines, *more], [*goals, *isolated]
+
+
+def isolation() -> tuple[list[str], list[Goal]]:
+    """The table of imitated labels and of honest texts, and the goal that no label and no word is found wrong."""
+    texts = [text for _, text in imitations.attacks()]
+    before = sum(any(label_forms(text)) for text in texts)
+    after = sum(any(problems(prompt) for prompt in prompts_of("context", text)) for text in texts)
+    honest = imitations.HONEST
+    lost = sum(re.findall(r"\w+", sanitize(text)) != re.findall(r"\w+", text) for text in honest)
+    changed = sum(sanitize(text) != text for text in honest)
+    lines = ["", "### Trust labels that untrusted texts imitate", ""]
+    lines.append("| texts | number | a label as written | a label in a context | lost words | changed brackets |")
+    lines.append("|---|---:|---:|---:|---:|---:|")
+    lines.append(f"| generated attacks | {len(texts)} | {before} | {after} | – | – |")
+    lines.append(f"| honest, about trust | {len(honest)} | – | – | {lost} | {changed} |")
+    return lines, [
+        Goal("attacks, no untrusted text in the form of a label", f"{after} of {len(texts)}", not after),
+        Goal("attacks, no honest text loses a word", f"{lost} of {len(honest)}", not lost),
+    ]
 
 
 async def measure(task: str, judge: Judge) -> tuple[int, Counter[str], int, int]:

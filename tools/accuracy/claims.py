@@ -16,7 +16,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from handlers.claims.signs import ClaimSigns, signs_of
+from handlers.claims.sections import ClaimWording
+from handlers.claims.wording import features_of
 from handlers.decontextualize_claim import DecontextualizeClaimRules, decontextualize_claim, read_judgment
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.outcome import Emit
@@ -161,7 +162,7 @@ def _win(before: float, after: float) -> float:
 
 def _contestants(some: Sequence[Judge], pairs: list[Pair]) -> list[tuple[str, Score, list[Pair]]]:
     """The judges, and pronouns alone."""
-    section = shipped_rules(DecontextualizeClaimRules).claims.signs
+    section = shipped_rules(DecontextualizeClaimRules).claims.wording
 
     async def pronouns_alone(claim: str, source: str) -> float:
         return -_pronouns(claim, source, section)
@@ -172,9 +173,9 @@ def _contestants(some: Sequence[Judge], pairs: list[Pair]) -> list[tuple[str, Sc
     ]
 
 
-def _pronouns(claim: str, source: str, section: ClaimSigns) -> float:
-    signs = signs_of(claim, source, section)
-    return 0.0 if signs is None else signs.gaps.count("pronoun") + signs.counts["resolved_pronoun"]
+def _pronouns(claim: str, source: str, section: ClaimWording) -> float:
+    features = features_of(claim, source, section)
+    return 0.0 if features is None else features.gaps.count("pronoun") + features.counts.get("resolved_pronoun", 0.0)
 
 
 def _cells(scores: Sequence[tuple[float, float]], asked: int) -> list[str]:

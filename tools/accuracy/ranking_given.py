@@ -17,7 +17,7 @@ from hashlib import sha256
 from statistics import fmean
 
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
-from handlers.ranking.metrics import ndcg_at
+from handlers.training.grade import ndcg_at
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit, finished
 from schemas.queries import MAX_CANDIDATES, RankingRequested

@@ -17,7 +17,7 @@ from typing import Any
 
 from handlers.html.links import host_of, registrable_domain
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
-from handlers.ranking.metrics import ndcg_at, reciprocal_rank
+from handlers.training.grade import ndcg_at, reciprocal_rank
 from schemas.needs import Ask, AskModel, SearchVectors
 from schemas.outcome import Emit, finished
 from schemas.queries import RankingRequested

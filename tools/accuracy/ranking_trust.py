@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from handlers.rank_results import RankResultsRules
-from handlers.ranking.trees import RankingModel
+from handlers.ranking.model import RankingModel
 from streams.ranking_model import SHIPPED, read_ranking_model
 from tools.accuracy.goals import Goal
 from tools.accuracy.judges import Judge

@@ -1,9 +1,8 @@
 """Result types on labelled pages: what to expect on sites that were never seen, and beside it what ships.
 
 ``by site`` is the whole classifier with trees that were grown without the page's site; it decides the goals. ``in
-sample`` is what ships, asked about pages that it was grown from, so it says nothing of other pages. Then the cues
-alone, whose hand-set weights have seen these sets, and the first design's rules word by word. A front page that is
-taken for a listing is right, since many are; it counts as labelled.
+sample`` is what ships, asked about pages that it was grown from, so it says nothing of other pages. Then the first
+design's rules word by word. A front page that is taken for a listing is right, since many are; it counts as labelled.
 """
 
 from __future__ import annotations
@@ -12,14 +11,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 
 from handlers.classify_results import ClassifyResultsRules
+from handlers.results.classifier import TYPES
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules
 from tools.accuracy import result_speed, seed_rules
 from tools.accuracy.goals import Goal
 from tools.training.by_site import held_out, section
-from tools.training.cases import SHORT_CHARACTERS, TYPES, Case, content, description, read_cases
+from tools.training.cases import SHORT_CHARACTERS, Case, content, description, read_cases
 
-BY_SITE, IN_SAMPLE, CUES, RULES = "by site", "in sample", "cues alone", "first design's rules"
+BY_SITE, IN_SAMPLE, RULES = "by site", "in sample", "first design's rules"
 TOGETHER = "together"
 PAGE, TEXT = "page", "text only"
 _MADE_WORSE: Mapping[str, tuple[str, Mapping[str, object]]] = {
@@ -61,7 +61,6 @@ def run() -> tuple[list[str], list[Goal]]:
 def measure(cases: list[Case]) -> Matrices:
     """Everybody's answers to every case that counts."""
     in_sample = shipped_rules(ClassifyResultsRules).classifier
-    by_cues = shipped_rules(ClassifyResultsRules, result_trees={}).classifier
     matrices: Matrices = defaultdict(Counter)
     for asked, known in held_out(cases):
         grown = section([cases[number] for number in known])
@@ -69,7 +68,6 @@ def measure(cases: list[Case]) -> Matrices:
         everybody: dict[str, Callable[[RetrievedContent], ResultType]] = {
             BY_SITE: lambda result, asked=by_site: asked.classify(result).result_type,  # type: ignore[misc]
             IN_SAMPLE: lambda result: in_sample.classify(result).result_type,
-            CUES: lambda result: by_cues.classify(result).result_type,
             RULES: seed_rules.classify,
         }
         for case in (cases[number] for number in asked):
@@ -87,7 +85,7 @@ def measure(cases: list[Case]) -> Matrices:
     return matrices
 
 
-_WHO = (BY_SITE, IN_SAMPLE, CUES, RULES)
+_WHO = (BY_SITE, IN_SAMPLE, RULES)
 
 
 def macro_f1(matrix: Matrix) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from handlers.indexing.sources import source_at
+from handlers.indexing.config import source_at
 from handlers.score_page import ScorePageRules
 from tests.rules import shipped_rules
 from tools.accuracy.goals import Goal

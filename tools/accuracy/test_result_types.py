@@ -79,7 +79,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_everybody_is_asked_about_every_case_that_counts(data: Path) -> None:
     matrices = result_types.measure(list(read_cases()))
-    for who in (result_types.BY_SITE, result_types.IN_SAMPLE, result_types.CUES, result_types.RULES):
+    for who in (result_types.BY_SITE, result_types.IN_SAMPLE, result_types.RULES):
         assert matrices[result_types.PAGE, who, result_types.TOGETHER].total() == 9
     described = matrices["the page's description", result_types.BY_SITE, result_types.TOGETHER]
     assert described.total() == 3
@@ -112,7 +112,7 @@ def test_the_run_prints_goals_and_tables(data: Path, capsys: pytest.CaptureFixtu
 def test_training_evaluates_and_writes_nothing_when_asked_to(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert train(["--evaluate"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 6
+    assert len(lines) == 4
     assert all("macro-F1" in line for line in lines)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handlers.indexing.sources import source_at
+from handlers.indexing.config import source_at
 from handlers.score_page import ScorePageRules
 from handlers.trust.labels import tier_of, without_score
 from tests.rules import shipped_rules

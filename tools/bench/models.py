@@ -16,10 +16,9 @@ from time import monotonic
 from streams.llm.gateway import Gateway
 from streams.settings import load_settings
 from streams.telemetry.logs import configure_logs
-from tests.streams.llm.asking_process import Plan
+from tests.streams.llm.asking_process import Plan, replies_of, start
 from tests.streams.llm.model_server import FAULTS, heavy_tailed, model_server, says
 from tests.streams.llm.questions import gateway_at, question
-from tests.streams.llm.test_kill import replies_of, start
 from tests.streams.llm.test_limits import most_in_a_minute
 
 MEDIAN_SECONDS, SIGMA = 0.5, 1.0

@@ -19,12 +19,12 @@ from time import perf_counter, thread_time
 import numpy as np
 from numpy.random import Generator
 
-from handlers.ranking.candidate import Candidate
+from handlers.ranking.candidates import Candidate
+from handlers.ranking.config import RankingSection
 from handlers.ranking.features import extract_features
 from handlers.ranking.mmr import diversify, weight_of
-from handlers.ranking.sections import RankingSection
+from handlers.ranking.model import RankingModel
 from handlers.ranking.stages import weigh
-from handlers.ranking.trees import RankingModel
 from schemas.queries import CandidateTrust
 from schemas.rules import Rules
 from streams.ranking_model import SHIPPED, read_ranking_model

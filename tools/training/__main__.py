@@ -1,8 +1,8 @@
 """``python -m tools.training``: grows the trees for result types, evaluates them by site, and writes them.
 
 They are evaluated before anything is written: sites are dealt into folds, each fold is answered by trees that were
-grown without its sites, alone and together with the cues; the whole classifier, with its short texts, is measured by
-``tools/accuracy``. ``--evaluate`` stops there.
+grown without its sites, alone and with the weights of measures; the whole classifier, with its short texts, is measured
+by ``tools/accuracy``. ``--evaluate`` stops there.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import numpy as np
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.results.sections import TrainedShare
+from handlers.results.classifier import TYPES
+from handlers.results.sections import ClassificationSection, Weight
 from tests.rules import TREES, shipped_rules
 from tools.training.boosting import Floats
 from tools.training.by_site import MODES, cross_validate, section
-from tools.training.cases import TYPES, Case, read_cases
+from tools.training.cases import Case, read_cases
 
 ABOUT = (
     "Gradient-boosted trees over counts and shares of labelled public pages; no text or address of a page is kept. "
@@ -39,11 +40,12 @@ def main(arguments: list[str] | None = None) -> int:
     if not cases:
         print("skipped: no labelled pages; set DATA to where they are")
         return 0
-    share = shipped_rules(ClassifyResultsRules).classification.trained
+    rules = shipped_rules(ClassifyResultsRules).classification
     for mode in MODES:
         seen = [case for case in cases if case.is_seen(mode)]
-        for title, scores in _compared(seen, mode, cross_validate(seen, mode), share):
-            print(f"{mode:5} {title:12} {report(seen, scores)}")
+        trees = cross_validate(seen, mode)
+        print(f"{mode:5} trees        {report(seen, trees)}")
+        print(f"{mode:5} with weights {report(seen, trees + _weighed(seen, mode, rules))}")
     if not options.evaluate:
         write(cases)
     return 0
@@ -75,12 +77,16 @@ def write(cases: Sequence[Case]) -> None:
     print(f"{TREES.name}: {TREES.stat().st_size} bytes")
 
 
-def _compared(cases: Sequence[Case], mode: str, trees: Floats, share: TrainedShare) -> Iterator[tuple[str, Floats]]:
-    cues = np.array([case.by_cues[mode] for case in cases])
-    yield "cues", cues
-    yield "trees", trees
-    both = [share.long.of(*scores) for scores in zip(trees.tolist(), cues.tolist(), strict=True)]
-    yield "together", np.array(both)
+def _weighed(cases: Sequence[Case], mode: str, section: ClassificationSection) -> Floats:
+    """What the weights of measures add to the scores of the trees."""
+    found = np.tile(_row(section.bias), (len(cases), 1))
+    for name, weight in section.weights.items():
+        found += np.outer([case.measures[mode].get(name, 0.0) for case in cases], _row(weight))
+    return found
+
+
+def _row(weight: Weight) -> Floats:
+    return np.array([weight.specific, weight.aggregator, weight.navigation])
 
 
 if __name__ == "__main__":

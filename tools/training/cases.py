@@ -13,12 +13,11 @@ from typing import Any
 from handlers.classify_results import ClassifyResultsRules
 from handlers.html.encoding import parse_page
 from handlers.html.links import host_of, registrable_domain
-from handlers.results.page_type import cue_sums, find_cues
+from handlers.results.classifier import TYPES
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules
 from tools import labelled
 
-TYPES = (ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION)
 EVALUATED = ("wcxb_page_types", "formasaurus_navigation", "zh_list_detail", "magic_html_article_forum")
 HELPING = {
     "adbar_dates_authors": (ResultType.SPECIFIC_CONTENT, 0.1),
@@ -46,8 +45,6 @@ class Case:
         counts: Whether it counts in the evaluation.
         measures: As for a result with its page (``page``) and for its text alone (``text``).
         source: The case as its set gives it.
-        by_cues: The sums of the cues for each.
-        words: Words of its text.
         shorts: Measures of what a search engine might show of it, with and without its address; to grow from.
     """
 
@@ -60,8 +57,6 @@ class Case:
     counts: bool
     source: Mapping[str, Any]
     measures: dict[str, dict[str, float]]
-    by_cues: dict[str, list[float]]
-    words: int
     shorts: tuple[dict[str, float], ...] = ()
 
     def is_seen(self, mode: str) -> bool:
@@ -113,21 +108,14 @@ def _label(name: str, case: dict[str, Any]) -> tuple[ResultType | None, float, b
 def _case(
     name: str, case: dict[str, Any], label: ResultType, weight: float, counts: bool, rules: ClassifyResultsRules
 ) -> Case:
-    measures, by_cues, words, html = {}, {}, 0, ""
-    classifier, section = rules.classifier, rules.classification
+    measures, html = {}, ""
     for mode in ("page", "text"):
         result = content(name, case, with_html=mode == "page")
         html = html or result.html or ""
-        observed = classifier.observe(result)
-        measures[mode] = {key: float(value) for key, value in classifier.measures(observed).items()}
-        cues = find_cues(observed, section)
-        by_cues[mode] = cue_sums(cues, section.bias, section.cues)
-        words = observed.text.words
+        measures[mode] = _measures(result, rules)
     cut = [text for text in (result.content[:SHORT_CHARACTERS], description(html)) if text.strip()]
     shorts = [
-        classifier.measures(
-            classifier.observe(RetrievedContent(url=url, title=result.title, content=text, content_kind="snippet"))
-        )
+        _measures(RetrievedContent(url=url, title=result.title, content=text, content_kind="snippet"), rules)
         for text in cut
         for url in (result.url, "")
     ]
@@ -142,7 +130,10 @@ def _case(
         counts=counts,
         source=case,
         measures=measures,
-        by_cues=by_cues,
-        words=words,
-        shorts=tuple({key: float(value) for key, value in short.items()} for short in shorts),
+        shorts=tuple(shorts),
     )
+
+
+def _measures(result: RetrievedContent, rules: ClassifyResultsRules) -> dict[str, float]:
+    observed = rules.classifier.observe(result)
+    return {name: float(value) for name, value in rules.classifier.measures(observed).items()}

@@ -19,12 +19,11 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from handlers.ranking.manifest import FEATURES_OF, OBJECTIVES, VERSION_PHASE_C, Feature, Manifest, Phase
-from handlers.ranking.metrics import ndcg_at, reciprocal_rank
-from handlers.ranking.sections import features_config
-from handlers.ranking.trees import RankingModel
-from handlers.training.growing import Grown, grow
-from handlers.training.sections import TrainingSection
+from handlers.ranking.config import features_config
+from handlers.ranking.model import FEATURES_OF, OBJECTIVES, VERSION_PHASE_C, Feature, Manifest, Phase, RankingModel
+from handlers.training.config import TrainingSection
+from handlers.training.grade import ndcg_at, reciprocal_rank
+from handlers.training.train import Grown, grow
 from streams.ranking_model import SHIPPED_MANIFEST
 from streams.settings import load_settings
 from streams.train.writing import write_model

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from handlers.ranking.manifest import TOTAL_FEATURES_PHASE_A, Feature
-from handlers.training.grading import Group, normalized
-from handlers.training.joining import as_floats
+from handlers.ranking.model import TOTAL_FEATURES_PHASE_A, Feature
+from handlers.training.grade import Group, normalized
+from handlers.training.join import as_floats
 from schemas.ranking import RankedResult, RankingCompleted
 from tools.accuracy.judges import Judge
 from tools.accuracy.ranking_index import build

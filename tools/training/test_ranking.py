@@ -7,9 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from handlers.ranking.manifest import NAMES, TOTAL_FEATURES_PHASE_A, VERSION_PHASE_C, Feature
-from handlers.ranking.sections import features_config
-from handlers.training.growing import Grown
+from handlers.ranking.config import features_config
+from handlers.ranking.model import NAMES, TOTAL_FEATURES_PHASE_A, VERSION_PHASE_C, Feature
+from handlers.training.train import Grown
 from streams.ranking_model import SHIPPED, SHIPPED_MANIFEST, read_ranking_model
 from streams.settings import load_settings
 from tools.accuracy.ranking_sets import Document, Query, RankingSet

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from handlers.html.citations import CitationWords, is_wire_report
-from handlers.html.content import PageContent, PageReader
+from handlers.html.content import PageFacts, PageReader
 from handlers.html.encoding import parse_page
 from tests.handlers.html.rules import PATTERNS, READING
 
@@ -13,7 +13,7 @@ PROSE = "<p>Some words of the page's own, long enough to be taken for its runnin
 ENTRY = "<li>Curie, M. On radium. Journal of Rays 3, 1911.</li>"
 
 
-def read(html: str) -> PageContent:
+def read(html: str) -> PageFacts:
     return READER.read(parse_page(html).tree, "https://example.com/a", None)
 
 
@@ -44,9 +44,9 @@ def read(html: str) -> PageContent:
     ],
 )  # fmt: skip
 def test_find_citations(html: str, has_doi: bool, count: int, references: bool) -> None:
-    found = read(html).citations
+    found = read(html)
 
-    assert (found.has_doi, found.count, found.has_references_section) == (has_doi, count, references)
+    assert (found.has_doi, found.citation_count, found.has_references_section) == (has_doi, count, references)
 
 
 @pytest.mark.parametrize(

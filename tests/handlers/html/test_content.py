@@ -3,15 +3,17 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from handlers.html.content import PageContent, PageReader
+from handlers.html.content import MAX_SCHEMA_TYPE, PageFacts, PageReader, clean, short_type
 from handlers.html.encoding import parse_page
 from tests.handlers.html.rules import PATTERNS, READING
 
 READER = PageReader(READING, PATTERNS)
 
 
-def read(html: str, url: str = "https://www.example.com/a") -> PageContent:
+def read(html: str, url: str = "https://www.example.com/a") -> PageFacts:
     return READER.read(parse_page(html).tree, url, None)
 
 
@@ -78,8 +80,22 @@ def test_authors_and_dates_beside_the_story_are_others(around: str) -> None:
     page = read(f"<article>{HEADING}{STORY}</article>{around}")
     credited = read(f"<article>{HEADING}{byline}{STORY}</article>{around}")
 
-    assert (page.credit.names, page.date) == ((), None)
-    assert (credited.credit.names, credited.date and credited.date.value) == (
+    assert (page.authors, page.date) == ((), None)
+    assert (credited.authors, credited.date) == (
         ("Ada Lovelace",),
         date(2022, 6, 4),
     )
+
+
+@given(st.one_of(st.none(), st.text(max_size=400)))
+def test_a_type_that_travels_is_short_text(name: str | None) -> None:
+    short = short_type(name)
+
+    assert short is None or 0 < len(short) <= MAX_SCHEMA_TYPE
+    assert short == short_type(short)
+
+
+@given(st.text())
+def test_what_is_clean_is_text(text: str) -> None:
+    clean(text).encode()
+    assert clean(clean(text)) == clean(text)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import html as markup
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
 
 from handlers.fetch_page import FetchPageRules
-from handlers.html.detail import Detail
+from handlers.html.detail import Detail, refreshed_to, trail_of, why_elsewhere
+from handlers.html.encoding import parse_page
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from tests.rules import shipped_rules
 
-READER = shipped_rules(FetchPageRules).reader
+RULES = shipped_rules(FetchPageRules)
+READER = RULES.reader
 URL = "https://harbour.example/walks/lantern"
 STORY = "The walk follows the river to the old mill, with songs on the way, and ends with soup for everybody. " * 4
 
@@ -99,3 +105,102 @@ def test_a_listing_behind_a_wall_is_none() -> None:
     assert walled is not None
     assert walled.reason is FetchFailure.CHALLENGE
     assert READER.no_listing(page(html, "https://harbour.example/"), has_items=True) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "final", "expected"),
+    [
+        ("https://a.example/x/1", "https://a.example/x/1", None),
+        ("http://a.example/x/1?utm_source=y", "https://www.a.example/x/1-new-title", None),
+        ("https://a.example/x/1", "https://a.example/", FetchFailure.SOFT_404),
+        ("https://www.a.example/x/1", "https://a.example", FetchFailure.SOFT_404),
+        ("https://a.example/item-17", "https://a.example/en/", FetchFailure.SOFT_404),
+        ("https://a.example/?p=17", "https://a.example/", None),
+        ("https://a.example/show?id=17", "https://a.example/de-at", FetchFailure.SOFT_404),
+        ("https://a.example/index.html", "https://a.example/", None),
+        ("https://a.example/home", "https://a.example/", None),
+        ("https://a.example/", "https://a.example/en/", None),
+        ("https://short.example/abc-1", "https://a.example/", None),
+        ("https://a.example/x/1", "https://a.example/login?next=/x/1", FetchFailure.CHALLENGE),
+        ("https://a.example/x/1", "https://login.b.example/", FetchFailure.CHALLENGE),
+        ("https://a.example/x/1", "https://consent.a.example/m?continue=x", FetchFailure.CHALLENGE),
+        ("https://a.example/x/1", "https://a.example/account/SignIn.aspx", FetchFailure.CHALLENGE),
+        ("https://a.example/login", "https://a.example/login/", None),
+        ("https://a.example/x/1", "https://a.example/x/login-problems-solved", None),
+    ],
+)
+def test_where_redirects_led(asked: str, final: str, expected: FetchFailure | None) -> None:
+    assert why_elsewhere(asked, final, RULES.page_refusals) is expected
+
+
+OLD = "https://harbour.example/walks/old"
+NEW = "https://harbour.example/walks/new"
+
+
+def onward(content: str) -> str | None:
+    tag = f'<meta http-equiv="refresh" content="{markup.escape(content)}">'
+    return refreshed_to(LexborHTMLParser(f"<head>{tag}</head><p>One moment."), OLD, 10)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "0;url=new",
+        "0; URL = 'new'",
+        '3,"new"',
+        " 10 ;\n url=/walks/new ",
+        "0 new",
+        "1.5;url=new",
+        ";url=new",
+        "0;url='new'x",
+    ],
+)
+def test_ways_of_writing_a_refresh(content: str) -> None:
+    assert onward(content) == NEW
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "0", "5;", "11;url=new", "999999999999;url=new", "0;url=old", "0;url=#x", "0;url=mailto:a@b.example"],
+)
+def test_pages_that_stay(content: str) -> None:
+    assert onward(content) is None
+
+
+def test_the_first_that_leads_elsewhere_counts() -> None:
+    tags = '<meta http-equiv=refresh content=5><meta http-equiv=x content="0;url=no"><meta http-equiv=" Refresh " '
+    assert refreshed_to(LexborHTMLParser(tags + 'content="0;url=new">'), OLD, 10) == NEW
+    assert refreshed_to(LexborHTMLParser("<meta http-equiv><meta http-equiv=refresh>"), OLD, 10) is None
+
+
+@given(st.text(max_size=200))
+def test_any_refresh_is_read(content: str) -> None:
+    onward(content)
+    onward(f"0;url={content}")
+
+
+def test_long_refreshes_cost_nothing() -> None:
+    for part in ("0 ", "9", " ;", "url=", "'"):
+        onward(part * 500_000)
+
+
+LINKS = '<a href="/">Home</a> <a href="/b">Books</a>'
+
+
+@pytest.mark.parametrize(
+    ("html", "trail"),
+    [
+        (f'<nav aria-label="breadcrumb">{LINKS} Rome</nav>', ("Home", "Books")),
+        (f'<nav aria-label="Breadcrumbs">{LINKS}</nav>', ("Home", "Books")),
+        (f'<ol class="site-breadcrumbs">{LINKS}</ol>', ("Home", "Books")),
+        (f'<ol itemscope itemtype="https://schema.org/BreadcrumbList">{LINKS}</ol>', ("Home", "Books")),
+        ('<div id="breadcrumb"><a href="/a">  小說  與\n散文 </a></div>', ("小說 與 散文",)),
+        (f'<body class="has-breadcrumbs">{LINKS * 5}<div class="breadcrumb">{LINKS}</div>', ("Home", "Books")),
+        (f"<nav>{LINKS}</nav>", ()),
+        ('<div class="breadcrumb">Home > Books</div>', ()),
+        (f'<div class="breadcrumb"><a href="/">{"x" * 301}</a></div>', ()),
+        ("", ()),
+    ],
+)
+def test_the_sections_that_a_page_stands_in(html: str, trail: tuple[str, ...]) -> None:
+    assert trail_of(parse_page(html).tree) == trail

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from handlers.html.content import PageFacts
 from handlers.html.extracted import ExtractedReader
-from handlers.html.facts import PageFacts
 from schemas.pages import CrawledPage
 from tests.handlers.html.rules import PATTERNS, READING
 

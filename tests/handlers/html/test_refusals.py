@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.fetch_page import FetchPageRules
-from handlers.html.refusals import Refusals, why_elsewhere
+from handlers.html.refusals import Refusals
 from handlers.text.patterns import compile_patterns
 from schemas.replies import FetchFailure
 from tests.rules import shipped_rules
@@ -18,8 +18,8 @@ REFUSALS = Refusals(SECTION, compile_patterns(RULES.patterns).details)
 SOFT_404, CHALLENGE, NOTHING = FetchFailure.SOFT_404, FetchFailure.CHALLENGE, FetchFailure.NO_CONTENT
 
 
-def reason_of(title: str, text: str, url: str = "") -> FetchFailure | None:
-    refusal = REFUSALS.why_no_content((title,), text, url)
+def reason_of(title: str, text: str) -> FetchFailure | None:
+    refusal = REFUSALS.why_no_content((title,), text)
     return None if refusal is None else refusal.reason
 
 
@@ -69,10 +69,10 @@ TEASERS = "The bridge opens in May. The library stays shut. Five new buses. " * 
         ("港口", "该内容已被发布者删除", SOFT_404),
         (
             "Before you continue to the Harbour",
-            "We use cookies to deliver our services. Accept all. Reject all. More options. " + "Partner 17. " * 80,
+            "We use cookies to deliver our services. Before you continue to the Harbour: Accept all. Reject all.",
             CHALLENGE,
         ),
-        ("Hafen", "Wir und unsere Partner speichern. Alle akzeptieren. Alle ablehnen. " + "Mehr. " * 150, CHALLENGE),
+        ("Hafen", "Wir und unsere Partner speichern. Alle akzeptieren. Alle ablehnen.", CHALLENGE),
         ("Havnen", "Vi bruger cookies, og vores partnere gør det også. Accepter alle. Afvis alle.", CHALLENGE),
         ("App", "You need to enable JavaScript to run this app.", NOTHING),
         ("Under maintenance", "", NOTHING),
@@ -192,20 +192,6 @@ def test_what_only_sounds_like_it_is_content(title: str, text: str) -> None:
     assert reason_of(title, text) is None
 
 
-@pytest.mark.parametrize(
-    ("title", "url", "expected"),
-    [
-        ("404 Not Found", "https://a.example/wiki/404_Not_Found", None),
-        ("Access denied", "https://a.example/films/access-denied-1997", None),
-        ("404 Not Found", "https://a.example/great-article-about-tea", SOFT_404),
-        ("Page not found", "https://a.example/page-not-found", SOFT_404),
-        ("404 Not Found", "http://[", SOFT_404),
-    ],
-)
-def test_a_page_whose_address_names_the_error_is_about_it(title: str, url: str, expected: FetchFailure | None) -> None:
-    assert reason_of(title, "Two lines of text.", url) is expected
-
-
 def test_any_of_the_titles_may_say_it() -> None:
     refusal = REFUSALS.why_no_content(("Harbour News", "Harbour News", "Page not found"), TEASERS)
     assert refusal is not None
@@ -213,34 +199,6 @@ def test_any_of_the_titles_may_say_it() -> None:
     assert refusal.words == "page not found"
 
 
-@pytest.mark.parametrize(
-    ("asked", "final", "expected"),
-    [
-        ("https://a.example/x/1", "https://a.example/x/1", None),
-        ("http://a.example/x/1?utm_source=y", "https://www.a.example/x/1-new-title", None),
-        ("https://a.example/x/1", "https://a.example/", SOFT_404),
-        ("https://www.a.example/x/1", "https://a.example", SOFT_404),
-        ("https://a.example/item-17", "https://a.example/en/", SOFT_404),
-        ("https://a.example/?p=17", "https://a.example/", None),
-        ("https://a.example/show?id=17", "https://a.example/de-at", SOFT_404),
-        ("https://a.example/index.html", "https://a.example/", None),
-        ("https://a.example/home", "https://a.example/", None),
-        ("https://a.example/", "https://a.example/en/", None),
-        ("https://short.example/abc-1", "https://a.example/", None),
-        ("https://a.example/x/1", "https://a.example/login?next=/x/1", CHALLENGE),
-        ("https://a.example/x/1", "https://login.b.example/", CHALLENGE),
-        ("https://a.example/x/1", "https://consent.a.example/m?continue=x", CHALLENGE),
-        ("https://a.example/x/1", "https://a.example/account/SignIn.aspx", CHALLENGE),
-        ("https://a.example/login", "https://a.example/login/", None),
-        ("https://a.example/x/1", "https://a.example/x/login-problems-solved", None),
-    ],
-)
-def test_where_redirects_led(asked: str, final: str, expected: FetchFailure | None) -> None:
-    assert why_elsewhere(asked, final, SECTION) is expected
-
-
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_nothing_raises(one: str, other: str) -> None:
-    REFUSALS.why_no_content((one,), other, f"http://a.example/{one}")
-    why_elsewhere(f"http://a.example/{one}", f"http://a.example/{other}", SECTION)
-    why_elsewhere(one, other, SECTION)
+    REFUSALS.why_no_content((one,), other)

@@ -1,4 +1,4 @@
-"""Where links stand on a page."""
+"""Where links stand on a page, and which element holds each of a group."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from handlers.fetch_page import FetchPageRules
-from handlers.listings.blocks import Around, Blocks, name_words
+from handlers.listings.blocks import BlockLink, Element, NamedElements, blocks_of, by_make, name_words
 from tests.rules import shipped_rules
 
 SECTION = shipped_rules(FetchPageRules).listing
 
 
-def around(html: str) -> list[Around]:
+def around(html: str) -> list[Element]:
     tree = LexborHTMLParser(html)
     links = tree.css("a")
-    blocks = Blocks(tree, links, SECTION)
-    return [blocks.around(link) for link in links]
+    elements = NamedElements(tree, links, SECTION)
+    return [elements.of(link) for link in links]
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,29 @@ def test_blocks_of_one_make_are_equal_and_states_do_not_matter() -> None:
     assert (first.in_item, other.in_item) == (True, False)
 
 
-def test_a_heading_is_seen_from_inside_and_outside() -> None:
-    assert [place.in_heading for place in around("<h3><a>x</a></h3><a><h3>y</h3></a><a>z</a>")] == [True, True, False]
+def test_a_heading_is_seen_from_inside() -> None:
+    assert [place.in_heading for place in around("<h3><a>x</a></h3><a>z</a>")] == [True, False]
+
+
+def test_a_link_in_running_text_is_no_item() -> None:
+    assert [place.in_item for place in around("<article><p><a>x</a></p><a>y</a></article>")] == [False, True]
+
+
+def test_a_block_holds_one_address_of_its_group() -> None:
+    links = [BlockLink(f"/{n // 2}", "", (), (100 + n, 10 + n // 2, n // 4, 99)) for n in range(8)]
+    assert blocks_of(links) == {10, 11, 12, 13}
+    assert blocks_of(links[:2]) == {99}
+
+
+def test_groups_are_by_make() -> None:
+    links = [BlockLink(f"/{n}", "", (f"a.{n % 2}",), (n,)) for n in range(4)]
+    assert by_make(links) == [links[::2], links[1::2]]
 
 
 def test_depth_is_bounded() -> None:
-    assert around("<div>" * 500 + "<a href=x>x</a>")[0].in_menu is False
+    element = around("<div>" * 500 + "<a href=x>x</a>")[0]
+    assert not element.in_menu
+    assert len(element.chain) == 60
 
 
 def test_words_of_names() -> None:

@@ -32,21 +32,21 @@ def measure(html: str) -> PageShape:
 
 def test_a_listing_repeats_a_block_with_a_link() -> None:
     page = measure(LISTING)
-    assert page.items == 12
-    assert page.item_share > 0.8
-    assert page.linked_headings == 12
-    assert page.paged
-    assert page.longest_prose == 0
+    assert page.measures["page_items"] == 12
+    assert page.measures["page_item_share"] > 0.8
+    assert page.measures["page_linked_headings"] == 12
+    assert page.measures["page_paged"]
+    assert page.measures["page_longest_prose"] == 0
     assert page.title == "Concerts"
 
 
 def test_an_article_runs_on() -> None:
     page = measure(ARTICLE)
-    assert page.items == 0
-    assert page.longest_prose > 1000
+    assert page.measures["page_items"] == 0
+    assert page.measures["page_longest_prose"] > 1000
     assert page.link_density == 0.0
     assert page.declared_item == "og:article"
-    assert page.articles == 1
+    assert page.measures["page_articles"] == 1
 
 
 def test_markup_that_declares_one_thing_or_many() -> None:
@@ -60,8 +60,8 @@ def test_markup_that_declares_one_thing_or_many() -> None:
 
 
 def test_menus_are_not_counted_unless_they_hold_the_main_part() -> None:
-    assert measure('<body><div class="menu"><a href=/a>one</a></div><p>Text</p>').links == 0
-    assert measure('<body><div class="menu-page"><main><a href=/a>one</a></main></div>').links == 1
+    assert measure('<body><div class="menu"><a href=/a>one</a></div><p>Text</p>').measures["page_links"] == 0
+    assert measure('<body><div class="menu-page"><main><a href=/a>one</a></main></div>').measures["page_links"] == 1
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_menus_are_not_counted_unless_they_hold_the_main_part() -> None:
 def test_hostile_pages(html: str) -> None:
     page = measure(html)
     assert 0.0 <= page.link_density <= 1.0
-    assert 0.0 <= page.item_share <= 1.0
+    assert 0.0 <= page.measures.get("page_item_share", 0.0) <= 1.0
 
 
 @given(
@@ -89,3 +89,19 @@ def test_hostile_pages(html: str) -> None:
 def test_any_page(parts: list[str]) -> None:
     html = "".join(parts)
     assert measure(html) == measure(html)
+
+
+def test_blocks_of_one_make_count_wherever_they_stand() -> None:
+    row = '<div class="row">{}</div>'
+    card = '<div class="card"><h3><a href="/c/{0}">The headline of story number {0}</a></h3></div>'
+    rows = "".join(row.format("".join(card.format(3 * n + m) for m in range(3))) for n in range(4))
+    found = measure(rows + '<p>See <a href="/a">this</a> or <a href="/b">that</a></p>').measures
+    assert found["page_items"] == 12
+
+
+def test_a_page_may_give_its_own_address() -> None:
+    page = measure_page(
+        '<head><link rel=canonical href="https://example.com/jazz"></head><body>x',
+        PATTERNS,
+    )
+    assert page.canonical == "https://example.com/jazz"

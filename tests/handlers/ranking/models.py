@@ -10,8 +10,15 @@ import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
-from handlers.ranking.manifest import FEATURES_OF, OBJECTIVES, VERSION_PHASE_A, VERSION_PHASE_C, Manifest, Phase
-from handlers.ranking.trees import RankingModel
+from handlers.ranking.model import (
+    FEATURES_OF,
+    OBJECTIVES,
+    VERSION_PHASE_A,
+    VERSION_PHASE_C,
+    Manifest,
+    Phase,
+    RankingModel,
+)
 
 LIST = 10
 """Rows of a query."""

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handlers.ranking.bm25 import Corpus
-from handlers.ranking.candidate import Candidate
-from handlers.ranking.sections import Bm25Section, RankingSection
+from handlers.ranking.candidates import Candidate
+from handlers.ranking.config import Bm25Section, RankingSection
 from schemas.rules import Rules
 from tests.rules import shipped_rules
 

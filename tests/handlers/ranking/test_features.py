@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.ranking.bm25 import Corpus
-from handlers.ranking.candidate import Candidate
+from handlers.ranking.candidates import Candidate
+from handlers.ranking.config import RankingSection
 from handlers.ranking.features import extract_features
 from handlers.ranking.fusion import Fused, fuse
-from handlers.ranking.intent import read_query
-from handlers.ranking.manifest import (
+from handlers.ranking.model import (
     FEATURES_OF,
     NAMES,
     TOTAL_FEATURES_PHASE_A,
@@ -26,9 +26,10 @@ from handlers.ranking.manifest import (
     VERSION_PHASE_A,
     VERSION_PHASE_C,
     Feature,
+    ModelMismatchError,
+    RankingModel,
 )
-from handlers.ranking.sections import RankingSection
-from handlers.ranking.trees import ModelMismatchError, RankingModel
+from handlers.ranking.query import read_query
 from schemas.queries import CandidateTrust
 from schemas.ranking import RankedResult
 from schemas.rules import Rules

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from handlers.ranking.manifest import NAMES, TOTAL_FEATURES_PHASE_A
+from handlers.ranking.model import NAMES, TOTAL_FEATURES_PHASE_A
 from tests.handlers.ranking.frozen.weighed import stored_cases, weighed
 
 WEIGHED = stored_cases()

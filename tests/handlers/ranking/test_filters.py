@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.ranking.candidate import Candidate
+from handlers.ranking.candidates import Candidate
 from handlers.ranking.filters import BadFilter, fits, on_sites, read_filters
 from handlers.trust.labels import Thresholds
 from schemas.needs import SearchFilters

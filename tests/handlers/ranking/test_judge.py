@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.ranking.judge import combine, excerpt, read_ranking_reply
+from handlers.ranking.judge import combine, read_ranking_reply
 
 FUSED = st.lists(st.floats(0, 1.8), min_size=1, max_size=20).map(lambda scores: sorted(scores, reverse=True))
 
@@ -38,25 +38,3 @@ def test_at_the_ends_of_the_weight_one_of_them_decides_alone() -> None:
 @given(st.text() | st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists).map(repr))
 def test_no_text_makes_the_reader_raise(text: str) -> None:
     assert read_ranking_reply(text, 3) is None
-
-
-def test_a_short_text_is_shown_whole_and_one_without_the_words_from_its_beginning() -> None:
-    assert excerpt("Short.", ("long",), 100) == "Short."
-    text = "".join(f"Sentence {number}. " for number in range(100))
-    assert excerpt(text, ("absent",), 50) == text[:50]
-    assert excerpt(text, (), 50) == text[:50]
-
-
-def test_the_part_with_the_most_of_the_words_is_shown_and_the_first_of_such() -> None:
-    filler = "Nothing is said of it here. " * 20
-    text = f"{filler}A boat. {filler}The boat race starts. {filler}A boat race again."
-    assert excerpt(text, ("boat", "race"), 60).startswith("The boat race starts.")
-    chinese = "今天天氣晴朗適合出門。" * 30 + "立法院今天通過預算案。" + "明天有雨。" * 30
-    assert "立法院今天通過預算案" in excerpt(chinese, ("立法院", "預算"), 40)
-
-
-@given(text=st.text(max_size=300), words=st.lists(st.text(min_size=1, max_size=3), max_size=5), most=st.integers(1, 80))
-def test_an_excerpt_is_a_part_of_its_text(text: str, words: list[str], most: int) -> None:
-    part = excerpt(text, words, most)
-    assert part in text
-    assert len(part) <= most

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from handlers.ranking.config import MmrSection, RankingSection
 from handlers.ranking.mmr import diversify, weight_of
-from handlers.ranking.sections import MmrSection, RankingSection
 from schemas.ranking import Intent
 from schemas.rules import Rules
 from tests.rules import shipped_rules

@@ -9,8 +9,8 @@ import pytest
 
 from handlers.rank_results import RankResultsRules
 from handlers.ranking.bm25 import Corpus
-from handlers.ranking.candidate import Candidate
-from handlers.ranking.manifest import Feature
+from handlers.ranking.candidates import Candidate
+from handlers.ranking.model import Feature
 from handlers.ranking.stages import after_diversity, after_trees, after_trust, nothing_relevant, weigh
 from tests.rules import shipped_rules
 

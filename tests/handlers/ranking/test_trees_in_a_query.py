@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
-from handlers.ranking.manifest import Feature, Phase
-from handlers.ranking.trees import RankingModel
+from handlers.ranking.model import Feature, Phase, RankingModel
 from schemas.needs import Ask, AskModel, SearchVectors
 from schemas.outcome import Emit, finished
 from schemas.queries import RankingRequested

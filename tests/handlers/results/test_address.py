@@ -77,22 +77,6 @@ def test_navigation_above_a_slug_says_nothing() -> None:
     assert not read("https://example.com/home/how-to-paint-a-door").navigation
 
 
-def test_hosts_of_listing_words() -> None:
-    assert read("https://allevents.in/aarhus").host_listing == "allevents"
-    assert read("https://smallevents.in/aarhus").host_listing == ""
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "https://jobs.example/stelle/77", "https://search.example.com/help/operators", "https://jobs.example/nurse-at-night",
-        "https://news.example.com/", "https://nyheder.example.dk/", "https://forum.example.org/garden",
-    ],
-)  # fmt: skip
-def test_a_host_says_little_of_what_is_below_it_or_of_a_whole_site(url: str) -> None:
-    assert not read(url).host_listing
-
-
 def test_numbers_after_an_items_word_are_its_own() -> None:
     assert read("https://example.com/thread-8812-1-1.html").identifier
     assert not read("https://example.com/thread-8812-1-1.html").listing
@@ -132,11 +116,6 @@ def test_navigation(url: str) -> None:
 def test_a_page_about_the_site_is_no_navigation(url: str, word: str) -> None:
     assert read(url).information == word
     assert not read(url).navigation
-
-
-def test_what_listings_offer_in_the_last_segment() -> None:
-    assert read("https://example.com/nurse-jobs-in-leeds").offers == "jobs"
-    assert read("https://example.com/hotels/the-grand").offers == ""
 
 
 @pytest.mark.parametrize("url", ["", "   ", "not an address", "http://[::1", "/events", "mailto:a@b.c"])

@@ -1,4 +1,4 @@
-"""Trees: walked as they are written, refused where they are not whole; with and without them a result has one type."""
+"""Trees: walked as they are written, refused where they are not whole; with and without them a result has a type."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.results.sections import Mixture, TrainedShare
 from handlers.results.trained import Forest, Tree, Trees
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(ClassifyResultsRules)
 TREE = Tree(of=1, measures=(0, 1, 1), thresholds=(10.0, 0.5, 2.0), leaves=(0.1, 0.2, 0.3, 0.4))
-MIXTURE = Mixture(trees=0.5, cues=0.5, towards_aggregator=0.25)
 PROSE = "The band played for two hours in the old hall, and nobody left before the last of many encores had ended. "
 HTML = f"<title>The opening</title><body><h1>The opening</h1>{f'<p>{PROSE}</p>' * 12}"
 
@@ -69,20 +67,6 @@ def test_a_measure_that_is_not_given_counts_as_nothing() -> None:
     assert forest.scores({}) == [0.0, 0.2, 0.0]
 
 
-@pytest.mark.parametrize(("words", "share"), [(0, 0.0), (80, 0.0), (190, 0.5), (300, 1.0), (4000, 1.0)])
-def test_trees_count_by_the_length_of_the_text(words: int, share: float) -> None:
-    assert TrainedShare(min_words=80, full_words=300, long=MIXTURE, short=MIXTURE).share_of_long(words) == share
-
-
-def test_a_mixture_counts_trees_and_cues_by_their_shares() -> None:
-    assert MIXTURE.of([1.0, 2.0, 4.0], [2.0, 2.0, 2.0]) == [1.5, 2.25, 3.0]
-
-
-def test_a_share_that_never_rises_is_refused() -> None:
-    with pytest.raises(ValidationError, match="full_words"):
-        TrainedShare(min_words=80, full_words=80, long=MIXTURE, short=MIXTURE)
-
-
 @pytest.mark.parametrize(
     "change",
     [{"thresholds": (1.0,)}, {"leaves": (0.1,)}, {"measures": (0, 1), "thresholds": (1.0, 1.0), "leaves": (1.0,) * 3}],
@@ -101,40 +85,17 @@ def test_the_shipped_trees_ask_for_measures_that_there_are() -> None:
     classifier, trees = RULES.classifier, RULES.result_trees
     text = RetrievedContent(url="https://example.com/news/the-opening", content=PROSE * 12, content_kind="full")
     page = text.model_copy(update={"html": HTML})
-    for content, shipped in ((text, trees.text), (text, trees.short), (page, trees.page)):
-        assert shipped is not None
-        assert set(classifier.measures(classifier.observe(content))) == set(shipped.measures)
+    for content, shipped in ((text, trees.text), (page, trees.page)):
+        measures = classifier.measures(classifier.observe(content))
+        assert set(measures) == set(shipped.measures)
+        assert set(RULES.classification.weights) <= set(measures)
     assert "CC-BY-4.0" in trees.about
 
 
-def test_without_trees_the_cues_decide() -> None:
+def test_without_trees_the_weights_decide() -> None:
     rules = shipped_rules(ClassifyResultsRules, result_trees={})
     content = RetrievedContent(url="https://example.com/news/the-opening-of-the-hall", content=PROSE * 12)
     with_trees, without = RULES.classifier.classify(content), rules.classifier.classify(content)
     assert with_trees.result_type is without.result_type is ResultType.SPECIFIC_CONTENT
     assert with_trees.confidence != without.confidence
     assert rules.config_version != RULES.config_version
-
-
-def test_a_short_text_is_answered_by_the_trees_for_short_texts() -> None:
-    shipped = RULES.result_trees.model_dump()
-    content = RetrievedContent(url="https://example.com/a", title="Jazz", content=PROSE)
-    without_short = shipped_rules(ClassifyResultsRules, result_trees=shipped | {"short": None}).classifier
-    short_alone = shipped_rules(ClassifyResultsRules, result_trees=shipped | {"text": None, "page": None}).classifier
-    cues = shipped_rules(ClassifyResultsRules, result_trees={}).classifier
-    assert short_alone.classify(content) == RULES.classifier.classify(content) != cues.classify(content)
-    assert without_short.classify(content) == cues.classify(content)
-
-
-def test_a_short_page_is_left_to_the_cues() -> None:
-    cues = shipped_rules(ClassifyResultsRules, result_trees={}).classifier
-    content = RetrievedContent(url="https://example.com/a", title="Jazz", content=PROSE, html=f"<p>{PROSE}</p>")
-    assert RULES.classifier.classify(content) == cues.classify(content)
-
-
-def test_between_short_and_long_both_count() -> None:
-    shipped = RULES.result_trees.model_dump()
-    content = RetrievedContent(url="https://example.com/a", title="Jazz", content=PROSE * 8)
-    for left_out in ("short", "text"):
-        rules = shipped_rules(ClassifyResultsRules, result_trees=shipped | {left_out: None})
-        assert rules.classifier.classify(content).confidence != RULES.classifier.classify(content).confidence

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from handlers.ranking.manifest import VERSION_PHASE_A, VERSION_PHASE_C, Feature
-from handlers.training.joining import FeedbackLog, Joined, ServedLog
+from handlers.ranking.model import VERSION_PHASE_A, VERSION_PHASE_C, Feature
+from handlers.training.join import FeedbackLog, Joined, ServedLog
 from schemas.ranking import RankingCompleted, RankingFeedback
 
 SIGNAL = Feature.KEYWORD_OVERLAP

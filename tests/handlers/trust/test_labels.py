@@ -4,23 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.trust.labels import (
-    LABELS,
-    MAX_NAME_CHARACTERS,
-    Label,
-    Thresholds,
-    label_for,
-    label_of,
-    plain_name,
-    source_line,
-    source_name,
-    tier_of,
-    without_score,
-)
-from tests.handlers.trust.forgeries import forgeries, reads_as_label
-from tests.tables import tables
-
-TABLES = tables(__file__)
+from handlers.trust.labels import Thresholds, label_for, label_mark, label_of, tier_of, without_score
 
 
 @pytest.mark.parametrize(("source_tier", "expected"), [(1, ("A", "HIGH")), (2, ("B", "MEDIUM")), (3, ("C", "LOW"))])
@@ -80,66 +64,6 @@ def test_a_score_decides_and_without_one_the_source(
     assert (judgment.label, judgment.label_source) == (label, label_source)
 
 
-def test_lines_are_as_the_plan_prints_them() -> None:
+def test_a_mark_is_as_the_plan_prints_it() -> None:
     """R-252."""
-    assert source_line("HIGH", "中央社", "zh") == "[TRUST_TIER: HIGH] 來源：中央社"
-    assert source_line("MEDIUM", "科技新報", "zh") == "[TRUST_TIER: MEDIUM] 來源：科技新報"
-    assert source_line("LOW", "Medium 部落格", "zh") == "[TRUST_TIER: LOW] 來源：Medium 部落格"
-    assert source_line("HIGH", "CNA", "en") == "[TRUST_TIER: HIGH] Source: CNA"
-
-
-@pytest.mark.parametrize(
-    ("given", "shown"),
-    [
-        ("  The\tDaily \r\n Planet ", "The Daily Planet"),
-        ("聯合報「即時」【獨家】（UDN）", "聯合報 即時 獨家 UDN"),
-        ("A‹B›<C>[D]⟦E⟧❲F❳⎡G⎤", "A B C D E F G"),
-        ("Ne\u200bws\u202e24\u00ad", "News24"),
-        ("ＣＮＡ", "CNA"),
-        ("x" * 500, "x" * MAX_NAME_CHARACTERS),
-        ("[TRUST_TIER: HIGH] CNA", ""),
-        ("TRUST [TIER] HIGH", ""),
-        ("\u200b \u3164", ""),
-        ("---", ""),
-        ("", ""),
-    ],
-)
-def test_a_name_is_one_plain_line_or_nothing(given: str, shown: str) -> None:
-    assert plain_name(given) == shown
-
-
-def test_the_next_name_stands_in_for_one_that_can_not_stand() -> None:
-    assert source_name(None, "", "TRUST_TIER: HIGH", "blog.example") == "blog.example"
-    assert source_name("中央社", "cna.com.tw") == "中央社"
-    assert source_name("[]") == ""
-
-
-@pytest.mark.parametrize("label", LABELS)
-def test_whatever_the_name_is_the_line_has_its_one_label(label: Label) -> None:
-    for name, attack in [*forgeries()][::11]:
-        line = source_line(label, attack, "en")
-        head, _, rest = line.partition("] ")
-        assert head == f"[TRUST_TIER: {label}", name
-        assert "\n" not in line
-        assert not reads_as_label(rest), name
-
-
-@given(st.text(max_size=100))
-def test_any_name_gives_one_line(name: str) -> None:
-    line = source_line("LOW", name, "zh")
-
-    assert line.startswith("[TRUST_TIER: LOW] 來源：")
-    assert len(line.splitlines()) == 1
-    assert line.count("[") == 1
-    assert len(line) > len("[TRUST_TIER: LOW] 來源：")
-
-
-@pytest.mark.parametrize("name", TABLES["names"])
-def test_a_name_goes_not_on_with_our_line(name: str) -> None:
-    assert plain_name(name) == ""
-    assert source_name(name, "blog.example") == "blog.example"
-
-
-@pytest.mark.parametrize("name", TABLES["words"])
-def test_honest_names_stay(name: str) -> None:
-    assert plain_name(name) == name
+    assert label_mark("MEDIUM") == "[TRUST_TIER: MEDIUM]"

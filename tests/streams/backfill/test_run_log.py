@@ -1,7 +1,5 @@
 """What a run does where there is no Kafka; what it does with one stands in tests/kafka/test_backfill.py."""
 
-from __future__ import annotations
-
 import pytest
 from aiokafka.errors import KafkaError
 

@@ -1,7 +1,5 @@
 """Transactions that fill themselves: a stand-in for the log that answers when the test wants it to."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import Any, cast

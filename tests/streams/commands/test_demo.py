@@ -1,7 +1,5 @@
 """``assay demo`` before it starts."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Wrong usage of ``assay dlq``: one line that says what to do, and exit status 2."""
 
-from __future__ import annotations
-
 import pytest
 
 from streams.cli import _run

@@ -1,12 +1,10 @@
 """The index as ``assay doctor`` finds it: free, owned by an application, empty, gone."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import pickle
 import sqlite3
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -97,49 +95,43 @@ def test_it_says_what_is_in_the_index(tmp_path: Path) -> None:
     assert "3 documents (A 1, B 1, C 1)" in finding.detail
 
 
-async def test_an_index_that_an_application_has_is_well_where_that_can_be_asked(tmp_path: Path) -> None:
+@pytest.fixture
+async def owned(tmp_path: Path) -> AsyncIterator[IndexSettings]:
+    """An index that an application has."""
     settings = settings_at(tmp_path)
     await fill(settings)
     owner = LiveWorld(settings)
     await owner.open_index()
+    yield settings.index
+    await owner.aclose()
+
+
+async def test_an_index_that_an_application_has_is_well_where_that_can_be_asked(owned: IndexSettings) -> None:
     registry = CollectorRegistry()
     metrics = Metrics(registry)
     metrics.index_points.set(7)
     metrics.index_documents.labels("B").set(2)
-    try:
-        async with HttpServer(make_asgi_app(registry), HttpSettings(port=0)) as server:
-            there = HttpSettings(port=int(server.address.rpartition(":")[2]))
-            finding = await asyncio.to_thread(check_index, settings.index, there)
-            assert finding.state == "ok"
-            assert server.address in finding.detail
-            assert "7 points of 2 documents (" in finding.detail
-        finding = await asyncio.to_thread(check_index, settings.index, there)
-        assert finding.state == "warn"
-        assert "another process owns the index" in finding.detail
-        assert "ASSAY_HTTP__PORT" in finding.todo
-    finally:
-        await owner.aclose()
+    async with HttpServer(make_asgi_app(registry), HttpSettings(port=0)) as server:
+        there = HttpSettings(port=int(server.address.rpartition(":")[2]))
+        finding = await asyncio.to_thread(check_index, owned, there)
+        assert finding.state == "ok"
+        assert server.address in finding.detail
+        assert "7 points of 2 documents (" in finding.detail
+    finding = await asyncio.to_thread(check_index, owned, there)
+    assert (finding.state, "another process owns the index" in finding.detail) == ("warn", True)
+    assert "ASSAY_HTTP__PORT" in finding.todo
 
 
 @pytest.mark.parametrize(("told", "value"), [("up", 1.0), ("assay_index_points", math.inf)])
 async def test_a_stranger_at_the_application_s_port_is_not_taken_for_it(
-    tmp_path: Path, told: str, value: float
+    owned: IndexSettings, told: str, value: float
 ) -> None:
-    settings = settings_at(tmp_path)
-    await fill(settings)
-    owner = LiveWorld(settings)
-    await owner.open_index()
     registry = CollectorRegistry()
     Gauge(told, "Of something else.", registry=registry).set(value)
-    try:
-        async with HttpServer(make_asgi_app(registry), HttpSettings(port=0)) as server:
-            there = HttpSettings(port=int(server.address.rpartition(":")[2]))
-            finding = await asyncio.to_thread(check_index, settings.index, there)
-    finally:
-        await owner.aclose()
-    assert finding.state == "warn"
-    assert "another process owns the index" in finding.detail
-    assert "ASSAY_HTTP__PORT" in finding.todo
+    async with HttpServer(make_asgi_app(registry), HttpSettings(port=0)) as server:
+        there = HttpSettings(port=int(server.address.rpartition(":")[2]))
+        finding = await asyncio.to_thread(check_index, owned, there)
+    assert (finding.state, "another process owns the index" in finding.detail) == ("warn", True)
 
 
 def test_a_server_that_does_not_answer_is_told_with_what_to_do() -> None:

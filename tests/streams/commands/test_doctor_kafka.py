@@ -1,20 +1,12 @@
 """What the doctor says of Kafka: where none answers, and of lags, letters and decisions that are known."""
 
-from __future__ import annotations
-
 import socket
 from datetime import UTC, datetime
 
 import pytest
 
 from streams.commands import doctor_kafka
-from streams.commands.doctor_kafka import (
-    check_kafka,
-    judge_dead_letters,
-    judge_groups,
-    judge_retention,
-    judge_versions,
-)
+from streams.commands.doctor_kafka import check_kafka, judge_dead_letters, judge_groups, judge_retention, judge_versions
 from streams.kafka_settings import KafkaSettings
 from streams.settings import load_settings
 from streams.telemetry.lag import DeadLettersStanding, GroupLag, PartitionLag
@@ -82,10 +74,7 @@ def test_decisions_under_other_rules_are_told() -> None:
     hidden = judge_versions(LatestDecisions(same, ("index_page",)), here)
     assert (hidden.state, hidden.detail[:55]) == ("warn", "only replays stand at the ends of what index_page wrote")
     other = judge_versions(LatestDecisions(same | another, ("fetch_page",)), here)
-    assert (other.state, other.detail) == (
-        "warn",
-        "index_page decided last under other rules, at 2026-11-21 08:00 UTC",
-    )
+    assert (other.state, other.detail) == ("warn", "index_page decided last under other rules, at 2026-11-21 08:00 UTC")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """What the doctor says of language models."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator
@@ -38,10 +36,6 @@ def test_without_a_model_the_offline_judge_answers() -> None:
     assert "offline judge" in findings["models"].detail
 
 
-def test_a_model_that_nobody_can_be_asked_for_is_told() -> None:
-    assert found(model="m")["models"].state == "warn"
-
-
 def test_what_was_spent_today_is_told(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     bound: dict[str, Any] = {"api_key": "k", "model": "m", "cache_path": path, "budget_usd_per_day": 2}
@@ -63,18 +57,6 @@ def test_a_journal_that_is_none_fails(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     path.write_text("no database at all, but long enough to be looked at as one")
     assert found(api_key="k", model="m", cache_path=path)["paid answers"].state == "fail"
-
-
-def test_a_key_without_a_model_fails(tmp_path: Path) -> None:
-    findings = found(api_key="k", cache_path=tmp_path / "a.sqlite")
-    assert findings["model"].state == "fail"
-    assert "ASSAY_LLM__MODEL" in findings["model"].todo
-
-
-def test_a_server_without_a_key_or_a_path_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
-    assert "without a key" in found(base_url="http://127.0.0.1:1/v1", model="m", cache_path=path)["models"].detail
-    assert found(base_url="http://127.0.0.1:1", model="m", cache_path=path)["models"].state == "warn"
 
 
 def test_prices_are_wanted_and_with_a_budget_needed(tmp_path: Path) -> None:

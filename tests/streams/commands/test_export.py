@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -13,13 +11,20 @@ from aiokafka import TopicPartition
 import streams.commands.export
 import streams.commands.trial
 from streams.commands.export import Export, run_export
-from streams.settings import Settings, load_settings
+from streams.settings import load_settings
+from tests.command_line import Done, Ran
 from tests.samples import scored
 
 
 @pytest.fixture
-def settings() -> Settings:
-    return load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"})
+def export(ran: Ran) -> Ran:
+    """``export(output=…, …)``: exports, and tells so as JSON, where there is no Kafka."""
+    settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"})
+
+    def call(as_json: bool = True, **wishes: Any) -> Done:
+        return ran(run_export, Export(**wishes), settings, as_json=as_json)
+
+    return call
 
 
 def event(number: int) -> dict[str, Any]:
@@ -46,84 +51,66 @@ def lines(*values: Any) -> bytes:
     return b"".join((v if isinstance(v, bytes) else json.dumps(v).encode()) + b"\n" for v in values)
 
 
-def addresses(rows: bytes) -> list[str]:
-    return [line.split("\t")[0] for line in rows.decode().splitlines()]
+def addresses(rows: str) -> list[str]:
+    return [line.split("\t")[0] for line in rows.splitlines()]
 
 
-def test_a_page_may_come_in_every_form_that_assay_writes(
-    settings: Settings, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_a_page_may_come_in_every_form_that_assay_writes(export: Ran, tmp_path: Path) -> None:
     source = tmp_path / "pages.jsonl"
     source.write_bytes(lines(*FORMS, b""))
 
-    assert run_export(Export(source=source), settings, as_json=True) == 0
+    done = export(source=source)
 
-    out, err = capsysbinary.readouterr()
-    assert addresses(out) == [f"https://a.example/{number}" for number in (1, 2, 3)]
-    assert {name: value for name, value in json.loads(err).items() if name != "seconds"} == {
-        "exported": 3,
-        "refused": 0,
-    }
+    assert addresses(done.out) == [f"https://a.example/{number}" for number in (1, 2, 3)]
+    assert done.status == 0
+    assert json.loads(done.err) | {"seconds": 0} == {"exported": 3, "refused": 0, "seconds": 0}
 
 
-def test_what_is_no_scored_page_is_told_and_the_rest_goes_on(
-    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_scored_page_is_told_and_the_rest_goes_on(export: Ran, tmp_path: Path) -> None:
     source, output = tmp_path / "pages.jsonl", tmp_path / "pages.tsv"
     source.write_bytes(lines(*WRONG, FORMS[0], *[b"no json"] * 20))
 
-    assert run_export(Export(source=source, output=output), settings) == 1
+    done = export(as_json=False, source=source, output=output)
 
-    out, err = capsys.readouterr()
-    assert addresses(output.read_bytes()) == ["https://a.example/1"]
-    assert out.startswith(f"exported 1 to {output}, refused 27, in ")
-    assert [f"{source}:{number}: " in err for number in (1, 7, 21, 22)] == [True, True, True, False]
-    assert "and 7 more refused" in err
-    assert "default factory" not in err
+    assert addresses(output.read_text()) == ["https://a.example/1"]
+    assert (done.status, done.out.partition(", in ")[0]) == (1, f"exported 1 to {output}, refused 27")
+    assert [f"{source}:{number}: " in done.err for number in (1, 7, 21, 22)] == [True, True, True, False]
+    assert "and 7 more refused" in done.err
+    assert "default factory" not in done.err
 
 
-def test_a_file_gets_its_summary_on_standard_output(
-    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    source = tmp_path / "pages.jsonl"
+def test_a_file_gets_its_summary_on_standard_output(export: Ran, tmp_path: Path) -> None:
+    source, output = tmp_path / "pages.jsonl", tmp_path / "pages.tsv"
     source.write_bytes(lines(event(1), event(2), event(1)))
-    export = Export(source=source, output=tmp_path / "pages.tsv", newest=True, most=3)
 
-    assert run_export(export, settings, as_json=True) == 0
+    done = export(source=source, output=output, newest=True, most=3)
 
-    assert json.loads(capsys.readouterr().out)["exported"] == 2
-    assert addresses((tmp_path / "pages.tsv").read_bytes()) == ["https://a.example/2", "https://a.example/1"]
+    assert (done.status, done.document["exported"]) == (0, 2)
+    assert addresses(output.read_text()) == ["https://a.example/2", "https://a.example/1"]
 
 
-def test_so_many_records_and_no_more(settings: Settings, tmp_path: Path) -> None:
-    source = tmp_path / "pages.jsonl"
+def test_so_many_records_and_no_more(export: Ran, tmp_path: Path) -> None:
+    source, output = tmp_path / "pages.jsonl", tmp_path / "pages.tsv"
     source.write_bytes(lines(event(1), b"no json", event(2)))
 
-    assert run_export(Export(source=source, output=tmp_path / "pages.tsv", most=1), settings) == 0
+    assert export(source=source, output=output, most=1).status == 0
 
-    assert addresses((tmp_path / "pages.tsv").read_bytes()) == ["https://a.example/1"]
+    assert addresses(output.read_text()) == ["https://a.example/1"]
 
 
-def test_standard_input_is_read(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_standard_input_is_read(export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "pages").write_bytes(lines(event(1), b"x"))
     with (tmp_path / "pages").open("rb") as pages:
         monkeypatch.setattr(streams.commands.export, "STANDARD_INPUT", pages.fileno())
-        assert run_export(Export(source=Path("-")), settings) == 1
+        done = export(source=Path("-"))
 
-    out, err = capsysbinary.readouterr()
-    assert addresses(out) == ["https://a.example/1"]
-    assert b"standard input:2: no JSON" in err
+    assert (done.status, addresses(done.out)) == (1, ["https://a.example/1"])
+    assert "standard input:2: no JSON" in done.err
 
 
 @pytest.mark.parametrize("source", ["-", "pages"])
 def test_a_line_that_is_too_long_is_passed_over(
-    settings: Settings,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsysbinary: pytest.CaptureFixture[bytes],
-    source: str,
+    export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
 ) -> None:
     monkeypatch.setattr(streams.commands.export, "LARGEST_LINE", 2000)
     monkeypatch.setattr(streams.commands.trial, "TOPIC_BYTES", 2000)
@@ -131,51 +118,38 @@ def test_a_line_that_is_too_long_is_passed_over(
     Path("pages").write_bytes(lines(event(1), b"x" * 100_000, event(2)))
     with Path("pages").open("rb") as pages:
         monkeypatch.setattr(streams.commands.export, "STANDARD_INPUT", pages.fileno())
-        assert run_export(Export(source=Path(source)), settings) == 1
+        done = export(source=Path(source))
 
-    out, err = capsysbinary.readouterr()
-    assert addresses(out) == ["https://a.example/1", "https://a.example/2"]
-    assert b":2: the line is longer than 2000 bytes" in err
+    assert (done.status, addresses(done.out)) == (1, ["https://a.example/1", "https://a.example/2"])
+    assert ":2: the line is longer than 2000 bytes" in done.err
 
 
-def test_a_terminal_sees_how_far_it_is(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_terminal_sees_how_far_it_is(export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = tmp_path / "pages.jsonl"
     source.write_bytes(lines(*[event(number) for number in range(50)]))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
 
-    assert run_export(Export(source=source, output=tmp_path / "pages.tsv"), settings) == 0
+    done = export(as_json=False, source=source, output=tmp_path / "pages.tsv")
 
-    assert "exported 50" in capsys.readouterr().out
+    assert (done.status, "exported 50" in done.out) == (0, True)
 
 
 @pytest.mark.parametrize(
-    ("export", "status", "says"),
+    ("wishes", "status", "says"),
     [
-        (Export(start="yesterday"), 2, "--from takes earliest, latest or an offset, not 'yesterday'"),
-        (Export(start="latest", source=Path("x")), 2, "a file is read from its beginning"),
-        (Export(source=Path("absent.jsonl")), 1, "absent.jsonl: No such file or directory"),
-        (Export(source=Path(os.devnull), output=Path("absent/x")), 1, "absent/x: No such file or directory"),
-        (Export(), 1, "no Kafka at 127.0.0.1:1"),
+        ({"start": "yesterday"}, 2, "--from takes earliest, latest or an offset, not 'yesterday'"),
+        ({"start": "latest", "source": Path("x")}, 2, "a file is read from its beginning"),
+        ({"source": Path("absent.jsonl")}, 1, "absent.jsonl: No such file or directory"),
+        ({"source": Path(os.devnull), "output": Path("absent/x")}, 1, "absent/x: No such file or directory"),
+        ({}, 1, "no Kafka at 127.0.0.1:1"),
     ],
 )
 def test_trouble_is_one_line(
-    settings: Settings,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    export: Export,
-    status: int,
-    says: str,
+    export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wishes: dict[str, Any], status: int, says: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-
-    assert run_export(export, settings) == status
-
-    out, err = capsys.readouterr()
-    assert (out, len(err.splitlines())) == ("", 1)
-    assert says in err
+    done = export(**wishes)
+    assert (done.status, says in done.complaint) == (status, True)
     assert list(tmp_path.iterdir()) == []
 
 

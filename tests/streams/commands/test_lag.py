@@ -1,7 +1,5 @@
 """What ``assay lag`` tells of lags that are known, and to whom it answers."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -38,9 +36,7 @@ def shown(capsys: pytest.CaptureFixture[str], *groups: GroupLag, dead: int = 0) 
     return capsys.readouterr().out.splitlines()
 
 
-def test_people_see_a_row_for_each_handler_and_what_waits_to_be_tried_again(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_people_see_a_row_for_each_handler_and_what_waits_to_be_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
     head, first, second, third = shown(capsys, WAITING, QUIET, RETRIED, dead=3)
     assert head.split()[:3] == ["handler", "topic", "behind"]
     assert first.split() == ["score_page", "pages.crawled.v1", "1,234", "90", "min", "10", "min", "0", "≤", "3"]

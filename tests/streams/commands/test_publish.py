@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 import asyncio
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +9,14 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError, TopicAuthorizationFai
 
 import streams.backfill.walk
 import streams.commands.publish_live
-from streams.cli import main
 from streams.codec import OutputRecord
 from streams.commands.publish import run_publish
 from streams.commands.publish_live import Sending
 from streams.settings import Settings, load_settings
+from tests.command_line import Done, Ran
+from tests.samples import run_assay
+
+PAGES = "pages.crawled.v1"
 
 
 @pytest.fixture
@@ -24,79 +24,77 @@ def nowhere() -> Settings:
     return load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"})
 
 
+@pytest.fixture
+def publish(ran: Ran, nowhere: Settings) -> Ran:
+    """``publish(path, …, **options)``: publishes pages, and tells so as JSON, where there is no Kafka."""
+
+    def call(*paths: Path, topic: str = PAGES, settings: Settings = nowhere, **options: Any) -> Done:
+        return ran(run_publish, topic, paths, settings, **{"as_json": True} | options)
+
+    return call
+
+
 @pytest.mark.parametrize(
     ("topic", "name", "rate", "says"),
     [
         ("nope.v1", "pages.jsonl", None, "there is no topic 'nope.v1'; there are pages.crawled.v1, "),
-        ("pages.crawled.v1", "absent", None, "No such file"),
-        ("pages.crawled.v1", "pages.jsonl", 0.0, "--rate takes a number above 0, not 0"),
-        ("pages.crawled.v1", "pages.jsonl", float("nan"), "--rate"),
-        ("pages.crawled.v1", "pages.jsonl", float("inf"), "--rate"),
+        (PAGES, "absent", None, "No such file"),
+        (PAGES, "pages.jsonl", 0.0, "--rate takes a number above 0, not 0"),
+        (PAGES, "pages.jsonl", float("nan"), "--rate"),
+        (PAGES, "pages.jsonl", float("inf"), "--rate"),
         ("retrieval.batches.v1", ".", None, "does not take pages"),
     ],
 )
 def test_wrong_usage_is_told_before_kafka_is_asked(
-    nowhere: Settings,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    topic: str,
-    name: str,
-    rate: float | None,
-    says: str,
+    publish: Ran, tmp_path: Path, topic: str, name: str, rate: float | None, says: str
 ) -> None:
     (tmp_path / "pages.jsonl").write_text("")
-    assert run_publish(topic, [tmp_path / name], nowhere, as_json=False, rate=rate) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert says in err
-    assert len(err.splitlines()) == 1
+    done = publish(tmp_path / name, topic=topic, rate=rate)
+    assert (done.status, says in done.complaint) == (2, True)
 
 
-def test_no_kafka_is_one_line(nowhere: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_kafka_is_one_line(publish: Ran, tmp_path: Path) -> None:
     (tmp_path / "pages.jsonl").write_text("")
-    assert run_publish("pages.crawled.v1", [tmp_path / "pages.jsonl"], nowhere, as_json=False) == 1
-    assert capsys.readouterr().err == (
-        "assay publish: no Kafka at 127.0.0.1:1; start one with `assay broker`, or set ASSAY_KAFKA__BOOTSTRAP_SERVERS\n"
-    )
+    done = publish(tmp_path / "pages.jsonl")
+    expected = "no Kafka at 127.0.0.1:1; start one with `assay broker`, or set ASSAY_KAFKA__BOOTSTRAP_SERVERS"
+    assert (done.status, done.complaint) == (1, f"assay publish: {expected}\n")
 
 
 ROWS = b"https://a.example/1\tT\ttext\t2026-01-02\nbad\nhttps://a.example/2\tT\ttext\t\t{}\n"
 
 
-def test_a_check_sends_nothing_and_needs_no_kafka(
-    nowhere: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_check_sends_nothing_and_needs_no_kafka(publish: Ran, tmp_path: Path) -> None:
     path = tmp_path / "pages.tsv"
     path.write_bytes(ROWS)
-    assert run_publish("pages.crawled.v1", [path], nowhere, as_json=True, check_only=True) == 1
-    out, err = capsys.readouterr()
-    told = json.loads(out)
-    assert (told["published"], told["valid"], told["refused"]) == (0, 2, 1)
-    assert err == f"assay publish: {path}:2: 1 columns, 5 (or without quality_metadata 4) expected\n"
+    done = publish(path, check_only=True)
+    told = done.document
+    assert (done.status, told["published"], told["valid"], told["refused"]) == (1, 0, 2, 1)
+    assert done.err == f"assay publish: {path}:2: 1 columns, 5 (or without quality_metadata 4) expected\n"
     path.write_bytes(ROWS.replace(b"bad\n", b""))
-    assert run_publish("pages.crawled.v1", [path], nowhere, as_json=False, check_only=True) == 0
-    assert capsys.readouterr().out.startswith("2 valid for pages.crawled.v1 (1,207 bytes), 0 refused, in ")
+    done = publish(path, as_json=False, check_only=True)
+    assert done.status == 0
+    assert done.out.startswith("2 valid for pages.crawled.v1 (1,207 bytes), 0 refused, in ")
 
 
 CLAIM = b'{"claim_id": "c%d", "claim_text": "The bridge was built in 1932.", "source_text": "Built in 1932."}\n'
 
 
 def test_a_dry_run_says_what_handlers_will_do_and_needs_no_kafka(
-    nowhere: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    publish: Ran, nowhere: Settings, tmp_path: Path
 ) -> None:
     path = tmp_path / "claims.jsonl"
     path.write_bytes(b"".join(CLAIM % number for number in range(10)))
     settings = nowhere.model_copy(update={"llm": nowhere.llm.model_copy(update={"cache_path": None})})
-    assert run_publish("claims.extracted.v1", [path], settings, as_json=True, rate=2.0, dry_run=True) == 0
-    told = json.loads(capsys.readouterr().out)
+    options = {"topic": "claims.extracted.v1", "settings": settings, "rate": 2.0, "dry_run": True}
+    told = publish(path, **options).document
     assert (told["published"], told["valid"], told["refused"], told["seconds_at_rate"]) == (0, 10, 0, 5.0)
     records = {handler["handler"]: handler["records"] for handler in told["estimate"]["handlers"]}
     assert records["decontextualize_claim"] == 10
-    assert run_publish("claims.extracted.v1", [path], settings, as_json=False, rate=2.0, dry_run=True) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("10 valid for claims.extracted.v1 (")
-    assert ", 5.0 s at 2 a second), 0 refused, in " in out.splitlines()[0]
-    assert "decontextualize_claim" in out
+    done = publish(path, as_json=False, **options)
+    assert done.status == 0
+    assert done.out.startswith("10 valid for claims.extracted.v1 (")
+    assert ", 5.0 s at 2 a second), 0 refused, in " in done.out.splitlines()[0]
+    assert "decontextualize_claim" in done.out
 
 
 @pytest.mark.parametrize(
@@ -109,26 +107,16 @@ def test_a_dry_run_says_what_handlers_will_do_and_needs_no_kafka(
     ],
 )
 def test_a_run_is_checked_before_kafka_is_asked(
-    nowhere: Settings,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    run: str,
-    refused: str | None,
-    says: str,
+    publish: Ran, tmp_path: Path, run: str, refused: str | None, says: str
 ) -> None:
     path = tmp_path / "pages.jsonl"
     path.write_text("{}")
-    kept = tmp_path / refused if refused else None
-    assert run_publish("pages.crawled.v1", [path], nowhere, as_json=True, run_id=run, refused=kept) == 2
-    out, err = capsys.readouterr()
-    assert (out, len(err.splitlines())) == ("", 1)
-    assert says in err
+    done = publish(path, run_id=run, refused=tmp_path / refused if refused else None)
+    assert (done.status, says in done.complaint) == (2, True)
     assert path.read_text() == "{}"
 
 
-def test_what_is_refused_is_kept_where_it_ends_nothing_else(
-    nowhere: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_refused_is_kept_where_it_ends_nothing_else(publish: Ran, tmp_path: Path) -> None:
     folder, deeper = tmp_path / "pages", tmp_path / "pages" / "deeper"
     deeper.mkdir(parents=True)
     page, other = folder / "1.html", tmp_path / "notes.txt"
@@ -140,10 +128,9 @@ def test_what_is_refused_is_kept_where_it_ends_nothing_else(
     way.symlink_to(folder)
 
     def said(kept: Path, *paths: Path) -> str:
-        assert run_publish("pages.crawled.v1", paths, nowhere, as_json=True, check_only=True, refused=kept) == 2
-        out, err = capsys.readouterr()
-        assert (out, len(err.splitlines())) == ("", 1)
-        return err
+        done = publish(*paths, check_only=True, refused=kept)
+        assert done.status == 2
+        return done.complaint
 
     for kept in (page, folder / "new", deeper / "new", way / "new", soft):
         assert "would write over what is to be published, or among it" in said(kept, folder)
@@ -159,64 +146,44 @@ def test_what_is_refused_is_kept_where_it_ends_nothing_else(
 
 
 @pytest.mark.parametrize("option", ["--resume", "--run-id"])
-def test_a_run_without_a_name_is_no_live_traffic(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
-) -> None:
+def test_a_run_without_a_name_is_no_live_traffic(ran: Ran, tmp_path: Path, option: str) -> None:
     """A variable that is not set in somebody's script."""
     (tmp_path / "pages.jsonl").write_text("")
-    path = str(tmp_path / "pages.jsonl")
-    monkeypatch.setattr(sys, "argv", ["assay", "publish", "pages.crawled.v1", path, "--check", option, ""])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    assert "a run id is 1 to 100" in capsys.readouterr().err
+    done = ran(run_assay, "publish", PAGES, str(tmp_path / "pages.jsonl"), "--check", option, "")
+    assert (done.status, "a run id is 1 to 100" in done.err) == (2, True)
 
 
-def test_a_check_keeps_what_is_refused_whole(
-    nowhere: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_check_keeps_what_is_refused_whole(publish: Ran, tmp_path: Path) -> None:
     (tmp_path / "pages.jsonl").write_bytes(b"no page\n" * 30)
     kept = tmp_path / "kept"
     kept.write_text('{"place": "p:1", "reason": "from before"}\n' * 1000)
-    arguments = ("pages.crawled.v1", [tmp_path / "pages.jsonl"], nowhere)
-    assert run_publish(*arguments, as_json=True, check_only=True, refused=kept) == 1
+    done = publish(tmp_path / "pages.jsonl", check_only=True, refused=kept)
     lines = [json.loads(line) for line in kept.read_text().splitlines()]
-    assert [line["line"] for line in lines] == ["no page"] * 30
-    err = capsys.readouterr().err
-    assert (len(err.splitlines()), "keeps them all" in err) == (21, False)
+    assert (done.status, [line["line"] for line in lines]) == (1, ["no page"] * 30)
+    assert (len(done.err.splitlines()), "keeps them all" in done.err) == (21, False)
 
 
-def test_a_check_tells_many_refusals_in_short(
-    nowhere: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_check_tells_many_refusals_in_short(publish: Ran, tmp_path: Path) -> None:
     (tmp_path / "pages.jsonl").write_bytes(b"no page\n" * 30)
-    assert run_publish("pages.crawled.v1", [tmp_path / "pages.jsonl"], nowhere, as_json=True, check_only=True) == 1
-    err = capsys.readouterr().err
-    assert (err.count("undecodable"), "and 10 more refused" in err) == (20, True)
+    done = publish(tmp_path / "pages.jsonl", check_only=True)
+    assert (done.status, done.err.count("undecodable"), "and 10 more refused" in done.err) == (1, 20, True)
 
 
-def test_a_check_tells_what_turns_out_unreadable(
-    nowhere: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_check_tells_what_turns_out_unreadable(publish: Ran, tmp_path: Path) -> None:
     (tmp_path / "pages.tsv.gz").write_bytes(b"not gzip")
-    assert run_publish("pages.crawled.v1", [tmp_path / "pages.tsv.gz"], nowhere, as_json=True, check_only=True) == 2
-    assert "pages.tsv.gz: Not a gzipped file" in capsys.readouterr().err
+    done = publish(tmp_path / "pages.tsv.gz", check_only=True)
+    assert (done.status, "pages.tsv.gz: Not a gzipped file" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("stated", ["tsv", "jsonl", None])
 def test_standard_input_can_be_tsv(
-    nowhere: Settings,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    stated: Any,
+    publish: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stated: str | None
 ) -> None:
     (tmp_path / "rows").write_bytes(ROWS)
     with (tmp_path / "rows").open("rb") as rows:
         monkeypatch.setattr(streams.backfill.walk, "STANDARD_INPUT", rows.fileno())
-        arguments = ("pages.crawled.v1", [Path("-")], nowhere)
-        assert run_publish(*arguments, as_json=True, stated=stated, check_only=True) == 1
-    assert json.loads(capsys.readouterr().out)["valid"] == (2 if stated == "tsv" else 0)
+        done = publish(Path("-"), stated=stated, check_only=True)
+    assert (done.status, done.document["valid"]) == (1, 2 if stated == "tsv" else 0)
 
 
 class Producer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is not typed

@@ -14,7 +14,7 @@ from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
 from streams.commands.query import QueryOptions, in_words, run_query
 from streams.commands.query_screen import print_results, printable
 from streams.http import HttpServer
-from streams.llm.settings import LlmSettings
+from streams.llm.settings import LlmSettings, ModelLimits
 from streams.query import access
 from streams.query.engine import QueryEngine, Refusal
 from streams.query.route import QueryRoute
@@ -77,13 +77,7 @@ def test_json_is_the_event(filled: Settings, ask: Shown) -> None:
     assert (status, out.count("\n")) == (0, 1)
     answer = event(out)
     assert answer.query == TEXT
-    assert answer.stages == (
-        StageName.RETRIEVAL,
-        StageName.BM25,
-        StageName.RANKING,
-        StageName.MMR,
-        StageName.REASONING,
-    )
+    assert answer.stages == (StageName.RETRIEVAL, StageName.BM25, StageName.RANKING, StageName.MMR, StageName.REASONING)
     assert [result.rank for result in answer.results] == [1, 2]
     assert list(answer.results[0].stage_scores) == ["vector", "bm25", "fused", "ranking", "trust", "mmr"]
 
@@ -154,10 +148,13 @@ def test_the_query_may_come_on_standard_input(filled: Settings, ask: Shown, monk
 
 def test_a_model_that_is_down_is_told_as_one_with_what_to_do(tmp_path: Path, ask: Shown) -> None:
     shipped = settings_at(tmp_path)
-    llm = LlmSettings(base_url="http://127.0.0.1:9/v1", model="m", cache_path=None)
+    llm = LlmSettings(base_url="http://127.0.0.1:9/v1", model="m", cache_path=None, max_backoff_seconds=0.05)
     file = tmp_path / "candidates"
     file.write_text('{"url": "https://a.example/1", "title": "Bridge", "content": "bridge"}')
-    status, out, err = ask(shipped.model_copy(update={"llm": llm}), candidates=file)
+    # The second try waits for a turn under the limits.
+    free = ModelLimits(requests_per_minute=6000, tokens_per_minute=10**7)
+    models = shipped.models.model_copy(update={"limits": {"m": free}})
+    status, out, err = ask(shipped.model_copy(update={"llm": llm, "models": models}), candidates=file)
     assert (status, out, err.count("\n")) == (1, "", 1)
     assert "the model's server 127.0.0.1:9 can't be reached" in err
     assert "ASSAY_LLM__BASE_URL" in err

@@ -1,7 +1,5 @@
 """What people see of an estimate."""
 
-from __future__ import annotations
-
 import pytest
 
 from streams.commands.offsets_progress import offsets_progress

@@ -1,9 +1,6 @@
 """``assay run`` where its Kafka does not answer."""
 
-from __future__ import annotations
-
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -12,18 +9,17 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.samples import environment
 
 
 @pytest.mark.parametrize("wished", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_while_it_waits_for_a_silent_kafka(wished: signal.Signals, tmp_path: Path) -> None:
-    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("ASSAY_")}
     with socket.create_server(("127.0.0.1", 0)) as silent:
         where = f"127.0.0.1:{silent.getsockname()[1]}"
         with subprocess.Popen(
             [sys.executable, "-c", "from streams.cli import main; main()", "run", "score_page"],
             cwd=tmp_path,
-            env=kept | {"PYTHONPATH": str(ROOT), "ASSAY_KAFKA__BOOTSTRAP_SERVERS": where, "ASSAY_HTTP__PORT": "0"},
+            env=environment(ASSAY_KAFKA__BOOTSTRAP_SERVERS=where, ASSAY_HTTP__PORT="0"),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         ) as process:
@@ -39,7 +35,6 @@ def test_a_signal_ends_it_while_it_waits_for_a_silent_kafka(wished: signal.Signa
 
 def test_a_start_that_comes_to_no_end_is_seen(tmp_path: Path) -> None:
     """A group that is given no partitions waits for them; whoever runs it must be told to start it anew."""
-    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("ASSAY_")}
     with socket.create_server(("127.0.0.1", 0)) as silent:
         flags = {
             "ASSAY_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{silent.getsockname()[1]}",
@@ -50,7 +45,7 @@ def test_a_start_that_comes_to_no_end_is_seen(tmp_path: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-c", "from streams.cli import main; main()", "run", "score_page", "--drain", "--json"],
             cwd=tmp_path,
-            env=kept | {"PYTHONPATH": str(ROOT)} | flags,
+            env=environment(**flags),
             capture_output=True,
             timeout=120,
             check=False,

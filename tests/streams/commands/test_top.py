@@ -1,7 +1,5 @@
 """What ``assay top`` makes of what workers and the cluster say, and how it fits the terminal."""
 
-from __future__ import annotations
-
 import io
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread

@@ -1,7 +1,5 @@
 """``assay train`` on files, as a user runs it; on a real Kafka it is tested in ``tests/kafka/test_train.py``."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -9,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handlers.ranking.manifest import Manifest
+from handlers.ranking.model import Manifest
 from streams.commands.train import TrainOptions, run_train
 from streams.ranking_model import read_ranking_model
 from streams.settings import load_settings

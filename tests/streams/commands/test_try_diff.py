@@ -1,7 +1,5 @@
 """``assay try --diff``: what another configuration would change, counted over lines that may be anything."""
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess
@@ -15,9 +13,8 @@ from streams.cli import _run
 from streams.commands.progress import with_progress
 from streams.commands.try_diff import comparison_of
 from streams.topology import HANDLERS
-from tests.samples import ROOT, environment
+from tests.samples import EXAMPLES, environment
 
-EXAMPLES = ROOT / "schemas" / "examples"
 HIGHER = "source_rules: {base_scores: {tier_3: 35}}\n"
 
 
@@ -189,11 +186,7 @@ def test_results_that_flip_are_shown_with_their_reasons(assay: Any) -> None:
         ("score_page", "a: [\n", "other.yaml: "),
         ("score_page", "source_rules: {base_scores: {tier_1: 70}}", "more than 100"),
         ("nope", HIGHER, "there is no handler 'nope'"),
-        (
-            "follow_listing",
-            HIGHER,
-            "of score_page and classify_results, not of follow_listing",
-        ),
+        ("follow_listing", HIGHER, "of score_page and classify_results, not of follow_listing"),
         ("extract_snippet", HIGHER, "not of extract_snippet"),
         ("fetch_page", HIGHER, "not of fetch_page"),
     ],

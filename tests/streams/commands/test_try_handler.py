@@ -20,7 +20,7 @@ from streams.topology import HANDLERS, TOPIC_BYTES
 from streams.world import LiveWorld
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
-from tests.samples import EXAMPLES, environment, run_assay, variables_of_assay
+from tests.samples import EXAMPLES, environment, instance, run_assay, variables_of_assay
 
 PAGE = b'{"url":"https://a.example/1","html":"<title>T</title><p>Some text.</p>"}'
 BATCH = b'{"batchId":"b","query":"q","retrievedContent":[]}'
@@ -364,8 +364,7 @@ def test_a_query_reads_the_index_that_is_there(assay: Any, tmp_path: Path) -> No
     async def fill(folder: Path) -> None:
         page = scored_page("A", "The boat race starts at noon.", url="https://a.example/1", title="Boat race")
         world = LiveWorld(load_settings(index={"path": folder}))
-        asked = index_page(page, shipped_rules(IndexPageRules))
-        assert isinstance(asked, Ask)
+        asked = instance(Ask, index_page(page, shipped_rules(IndexPageRules)))
         await world.answer(asked.need, None)
         await world.aclose()
 

@@ -1,7 +1,5 @@
 """The page to browse, as an application serves it."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,17 +1,15 @@
 """Inputs held against what became of them."""
 
-from __future__ import annotations
-
 from streams.demo.account import Account, Balance, Trace, faults
-from streams.topology import HANDLERS, handler_named
+from streams.topology import HANDLERS
+from tests.samples import the_handler
 
-HANDLER = handler_named("score_page")
-assert HANDLER is not None
+HANDLER = the_handler("score_page")
 GIVEN, WRITTEN = HANDLER.consumes, HANDLER.emits[0]
 
 
 def account_of(*inputs: str) -> Account:
-    account = Account([HANDLER] if HANDLER else [])
+    account = Account([HANDLER])
     for identity in inputs:
         account.see(GIVEN, Trace(identity))
     return account

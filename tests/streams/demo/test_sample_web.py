@@ -1,7 +1,5 @@
 """The sample web's files and addresses."""
 
-from __future__ import annotations
-
 import pytest
 
 from streams.demo import feed, sample_web

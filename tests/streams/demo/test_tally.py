@@ -1,7 +1,5 @@
 """Counting what a reader of the topics sees."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import pytest
@@ -84,12 +82,7 @@ def call(judge: Literal["model", "offline"], cost: float | None) -> LlmCall:
 
 def claim(claim_id: str, llm: LlmCall) -> ClaimEvaluated:
     return ClaimEvaluated(
-        claim_id=claim_id,
-        status=ClaimStatus.SUCCESS,
-        band=ClaimBand.GOOD,
-        promotable=True,
-        llm=llm,
-        config_version="c",
+        claim_id=claim_id, status=ClaimStatus.SUCCESS, band=ClaimBand.GOOD, promotable=True, llm=llm, config_version="c"
     )
 
 

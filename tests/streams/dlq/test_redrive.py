@@ -1,7 +1,5 @@
 """What a dead letter becomes when it is sent again: the record as it came, or a reason why not."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +11,7 @@ from schemas.dead import DeadLetter
 from streams.codec import OutputRecord
 from streams.dlq.letters import Letter
 from streams.dlq.redrive import revive
+from tests.samples import instance
 
 NOTES = (
     ("x-orig-topic", b"pages.crawled.v1"),
@@ -29,9 +28,7 @@ def letter(*headers: tuple[str, bytes | None], key: bytes | None = b"k", value: 
 
 
 def revived(*headers: tuple[str, bytes | None], **record: Any) -> OutputRecord:
-    found = revive(letter(*NOTES, *headers, **record), "run")
-    assert isinstance(found, OutputRecord)
-    return found
+    return instance(OutputRecord, revive(letter(*NOTES, *headers, **record), "run"))
 
 
 def test_notes_go_and_the_records_own_headers_stay() -> None:

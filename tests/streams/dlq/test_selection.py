@@ -1,7 +1,5 @@
 """Which dead letters a command means."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is kept of fetched pages, and for how long."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The client over TLS: the connection goes to the checked address, the certificate is the name's."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
@@ -15,6 +13,7 @@ from streams.fetch.clock import Clock
 from streams.fetch.guard import Admitted
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target
+from tests.samples import instance
 from tests.streams.fetch.web import response
 
 CERTIFICATE = Path(__file__).parent / "site.example.pem"
@@ -53,19 +52,15 @@ async def get(port: int, host: str, trusting: bool = True) -> Response | FetchRe
 
 async def test_the_name_that_was_asked_for_is_the_one_in_the_handshake(served: tuple[int, list[str | None]]) -> None:
     port, names = served
-    found = await get(port, "site.example")
-    assert isinstance(found, Response)
+    found = instance(Response, await get(port, "site.example"))
     assert (found.status, found.body) == (200, b"<p>safe")
     assert names == ["site.example"]
 
 
-async def test_a_certificate_for_another_name_on_the_same_address_is_none(
-    served: tuple[int, list[str | None]],
-) -> None:
+async def test_a_certificate_for_another_name_on_the_same_address_is_none(served: tuple[int, list[str | None]]) -> None:
     port, _ = served
     for host, trusting in (("other.example", True), ("127.0.0.1", True), ("site.example", False)):
-        found = await get(port, host, trusting)
-        assert isinstance(found, FetchRefused)
+        found = instance(FetchRefused, await get(port, host, trusting))
         assert found.reason is FetchFailure.UNREACHABLE
 
 

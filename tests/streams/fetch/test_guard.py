@@ -1,7 +1,5 @@
 """What is let through to a connection, and what is not. Nothing here opens one."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading
@@ -19,6 +17,7 @@ from streams.fetch.guard import Admitted, SystemResolver, admit
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target, parse_target
 from streams.settings import load_settings
+from tests.samples import instance
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -41,8 +40,7 @@ async def judge(url: str, *answers: str, **settings: Any) -> Admitted | FetchRef
     [*TABLES["refused"], ("http://example.com/" + "ü" * 3000, INVALID), ("https://" + "a" * 9000, INVALID)],
 )
 async def test_refused_without_asking_for_the_name(url: str, reason: FetchFailure) -> None:
-    found = await judge(url, PUBLIC)
-    assert isinstance(found, FetchRefused)
+    found = instance(FetchRefused, await judge(url, PUBLIC))
     assert found.reason is FetchFailure(reason)
 
 
@@ -70,8 +68,7 @@ async def test_ordinary_addresses_are_let_through(url: str, target: Target) -> N
 
 
 async def test_all_answers_must_be_of_the_open_internet() -> None:
-    found = await judge("http://mixed.example.com/", PUBLIC, "::ffff:10.0.0.1")
-    assert isinstance(found, FetchRefused)
+    found = instance(FetchRefused, await judge("http://mixed.example.com/", PUBLIC, "::ffff:10.0.0.1"))
     assert (found.reason, found.detail) == (FORBIDDEN, "10.0.0.1 is in 10.0.0.0/8")
 
 
@@ -80,8 +77,7 @@ async def test_an_address_of_this_machine_is_refused_however_public_it_looks(
     own: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streams.fetch.guard.why_not_global", lambda _: None)
-    found = await judge("http://name.example.com/", own)
-    assert isinstance(found, FetchRefused)
+    found = instance(FetchRefused, await judge("http://name.example.com/", own))
     assert (found.reason, found.detail) == (FORBIDDEN, f"{own} is an address of this machine")
     assert isinstance(await judge("http://name.example.com/", PUBLIC), Admitted)
     assert isinstance(await judge("http://name.example.com/", own, allow_private=True), Admitted)
@@ -207,11 +203,9 @@ async def test_a_refusal_says_which_address_and_why(url: str, why: str) -> None:
 
 async def test_the_operator_may_permit_a_host_or_a_network() -> None:
     permitted = {"resolve": {"Inside.example": "[::1]:8080"}}
-    found = await judge("https://inside.example/x", **permitted)
-    assert isinstance(found, Admitted)
+    found = instance(Admitted, await judge("https://inside.example/x", **permitted))
     assert (found.places, found.target.authority) == ((("::1", 8080),), "inside.example")
-    other = await judge("https://inside2.example/x", "10.0.0.1", **permitted)
-    assert isinstance(other, FetchRefused)
+    assert isinstance(await judge("https://inside2.example/x", "10.0.0.1", **permitted), FetchRefused)
     assert isinstance(await judge("http://10.0.0.1/", allow_private=True), Admitted)
     assert isinstance(await judge("http://printer/", "10.0.0.1", allow_private=True), Admitted)
     assert isinstance(await judge("http://0x7f000001/", allow_private=True), FetchRefused)
@@ -229,23 +223,20 @@ async def test_the_operator_may_permit_a_host_or_a_network() -> None:
     ],
 )
 async def test_a_permission_is_for_exactly_that_host(url: str) -> None:
-    found = await judge(url, "10.0.0.1", resolve={"inside.example": "[::1]:8080"})
-    assert isinstance(found, FetchRefused)
+    assert isinstance(await judge(url, "10.0.0.1", resolve={"inside.example": "[::1]:8080"}), FetchRefused)
 
 
 async def test_a_permitted_host_may_be_written_as_people_write_it() -> None:
     ways = ("xn--mnchen-3ya.example", "münchen.example", "MÜNCHEN.Example.", "münchen。example")
     for asked in ways:
         for permitted in ways:
-            found = await judge(f"http://{asked}/", resolve={permitted: "127.0.0.1:1"})
-            assert isinstance(found, Admitted)
+            found = instance(Admitted, await judge(f"http://{asked}/", resolve={permitted: "127.0.0.1:1"}))
             assert found.places == (("127.0.0.1", 1),)
 
 
 @pytest.mark.parametrize("port", [2375, 5432, 6379, 9200, 10250, 11211, 27017])
 async def test_a_public_host_is_not_reached_by_the_port_of_another_service(port: int) -> None:
-    found = await judge(f"http://shop.example.com:{port}/", PUBLIC)
-    assert isinstance(found, FetchRefused)
+    found = instance(FetchRefused, await judge(f"http://shop.example.com:{port}/", PUBLIC))
     assert found.reason is FetchFailure.FORBIDDEN_ADDRESS
     assert isinstance(await judge(f"http://shop.example.com:{port}/", PUBLIC, forbidden_ports=()), Admitted)
 
@@ -256,14 +247,12 @@ async def test_ports_that_the_web_uses_beside_its_own_are_reached(port: int) -> 
 
 
 async def test_an_address_of_version_six_needs_no_name() -> None:
-    found = await judge("http://[2606:4700::1111]:8080/x")
-    assert isinstance(found, Admitted)
+    found = instance(Admitted, await judge("http://[2606:4700::1111]:8080/x"))
     assert found.places == (("2606:4700::1111", 8080),)
 
 
 async def test_version_four_comes_first() -> None:
-    found = await judge("http://both.example.com/", "2606:4700::1111", PUBLIC)
-    assert isinstance(found, Admitted)
+    found = instance(Admitted, await judge("http://both.example.com/", "2606:4700::1111", PUBLIC))
     assert [address for address, _ in found.places] == [PUBLIC, "2606:4700::1111"]
 
 

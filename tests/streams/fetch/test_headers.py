@@ -1,7 +1,5 @@
 """Headers that strangers wrote."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Turns at hosts, under virtual time."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """RFC 9309, case by case."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A small real web server on loopback for the tests of the fetch worker: routes by path, counted by host and path."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,7 +1,6 @@
 """Alerts as far as reading them can tell; promtool lets each of them fire in tests/prometheus."""
 
 import re
-from pathlib import Path
 
 import pytest
 import yaml
@@ -13,8 +12,8 @@ from streams.generate.prometheus import prometheus
 from streams.telemetry.alert_settings import AlertSettings
 from streams.telemetry.metric_defs import METRICS
 from streams.topology import HANDLERS
+from tests.samples import ROOT
 
-ROOT = Path(__file__).parents[3]
 TOLD = alerts(AlertSettings())
 EACH = pytest.mark.parametrize("alert", TOLD, ids=lambda alert: alert.name)
 RUNBOOK = re.compile(r"^### (Assay\w+)$", re.MULTILINE)

@@ -13,8 +13,8 @@ from streams.generate.panels import Dashboard
 from streams.telemetry import metric_defs as defs
 from streams.telemetry.metric_defs import METRICS
 from streams.topology import HANDLERS
+from tests.samples import ROOT
 
-ROOT = Path(__file__).parents[3]
 SHOWN = dashboards()
 EACH = pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.name)
 

@@ -1,7 +1,6 @@
 """The scrape configuration and the recording rules, as far as reading them can tell."""
 
 import re
-from pathlib import Path
 
 import yaml
 
@@ -12,8 +11,7 @@ from streams.settings_files import read_document
 from streams.telemetry.alert_settings import AlertSettings
 from streams.telemetry.metric_defs import AGE_BUCKETS
 from streams.topology import HANDLERS
-
-ROOT = Path(__file__).parents[3]
+from tests.samples import ROOT
 
 
 def test_every_service_of_workers_is_scraped() -> None:

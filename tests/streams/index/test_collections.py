@@ -1,7 +1,5 @@
 """Two collections in one place: utterances beside pages, searched by meaning, neither in the other's way."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +14,7 @@ from schemas.replies import IndexReply, VectorsReply, VectorsUnavailable
 from streams.settings import load_settings
 from streams.world import LiveWorld
 from tests.rules import shipped_rules
+from tests.samples import instance
 from tests.streams.index.qdrant_server import QdrantServer
 
 RULES = shipped_rules(IndexUtteranceRules)
@@ -35,8 +34,7 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 def point_of(number: int) -> IndexDocument:
     said = UtteranceRecorded(utterance_id=f"u-{number}", text=SAID[number], source_id=f"talk-{number}")
-    answer = index_utterance(said, RULES)
-    assert isinstance(answer, Ask)
+    answer = instance(Ask, index_utterance(said, RULES))
     assert isinstance(answer.need, IndexDocument)
     return answer.need
 
@@ -45,14 +43,11 @@ async def test_utterances_are_found_by_their_like_and_pages_are_not_touched(worl
     empty = await world.answer(SearchVectors("utterances", "anything", 5), None)
     assert empty == VectorsReply(())
     for number in range(len(SAID)):
-        reply = await world.answer(point_of(number), None)
-        assert isinstance(reply, IndexReply)
+        reply = instance(IndexReply, await world.answer(point_of(number), None))
         assert reply.written == 1
-    again = await world.answer(point_of(0), None)
-    assert isinstance(again, IndexReply)
+    again = instance(IndexReply, await world.answer(point_of(0), None))
     assert (again.written, again.removed) == (0, 0)
-    found = await world.answer(SearchVectors("utterances", "The bridge is closed.", 2), None)
-    assert isinstance(found, VectorsReply)
+    found = instance(VectorsReply, await world.answer(SearchVectors("utterances", "The bridge is closed.", 2), None))
     assert found.hits[0].payload["source_id"] == "talk-0"
     assert len(found.hits) == 2
     assert found.hits[0].score > found.hits[1].score
@@ -61,6 +56,5 @@ async def test_utterances_are_found_by_their_like_and_pages_are_not_touched(worl
 
 async def test_a_store_that_is_down_says_so() -> None:
     world = LiveWorld(load_settings(index={"url": "http://127.0.0.1:9"}))
-    reply = await world.answer(SearchVectors("utterances", "a", 1), None)
-    assert isinstance(reply, VectorsUnavailable)
+    assert isinstance(await world.answer(SearchVectors("utterances", "a", 1), None), VectorsUnavailable)
     await world.aclose()

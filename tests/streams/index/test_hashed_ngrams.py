@@ -1,7 +1,5 @@
 """Vectors without a model: the same for ever, of length 1, near where words are shared."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Vectors from a model on this machine, written by the test: a table of one vector for each word."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path

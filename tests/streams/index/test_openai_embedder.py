@@ -1,7 +1,5 @@
 """Vectors from an endpoint: in batches and in order, and every trouble is one the pipeline can wait out."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

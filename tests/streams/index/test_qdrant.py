@@ -1,7 +1,5 @@
 """The store: embedded in memory, embedded in files, and a server over HTTP behave alike; trouble has its own error."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from pathlib import Path

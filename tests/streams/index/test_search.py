@@ -1,7 +1,5 @@
 """Searches with filters: embedded and on a server alike, over pages that were indexed and over older points."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
@@ -13,9 +11,9 @@ import pytest
 
 from handlers.index_page import IndexPageRules
 from handlers.indexing.points import document_id_of, points_of
+from handlers.ranking.candidates import merge_hits
+from handlers.ranking.config import RetrievalSection
 from handlers.ranking.filters import read_filters
-from handlers.ranking.retrieval import merge_hits
-from handlers.ranking.sections import RetrievalSection
 from schemas.needs import IndexDocument, SearchFilters, SearchVectors
 from schemas.pages import ScoredPage, TrustFeatures
 from schemas.queries import RankingFilters
@@ -28,6 +26,7 @@ from streams.index.settings import IndexSettings
 from streams.index.worker import IndexWorker
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
+from tests.samples import instance
 from tests.streams.index.qdrant_server import QdrantServer
 
 RULES = shipped_rules(IndexPageRules)
@@ -47,9 +46,7 @@ class Library:
     async def put(self, page: ScoredPage, day: int = 0) -> IndexReply:
         points = points_of(page, RULES.tiered_indexing, RULES.index_points)
         document = IndexDocument(document_id_of(page.url), points, START + timedelta(days=day))
-        reply = await self.worker.index(document, None)
-        assert isinstance(reply, IndexReply)
-        return reply
+        return instance(IndexReply, await self.worker.index(document, None))
 
     async def put_old(self, number: int, **payload: Any) -> None:
         text = RAIN.format(n=number)

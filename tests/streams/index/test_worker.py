@@ -1,7 +1,5 @@
 """The worker on a real embedded store: tiers come and go, nothing is left behind, trouble loses nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
@@ -23,6 +21,7 @@ from streams.index.settings import IndexSettings
 from streams.index.worker import IndexWorker
 from tests.handlers.indexing.pages import LONG, scored_page
 from tests.rules import shipped_rules
+from tests.samples import instance
 from tests.streams.doubles import VirtualClock
 
 RULES = shipped_rules(IndexPageRules)
@@ -204,8 +203,7 @@ async def test_a_disk_that_is_full_loses_nothing(tmp_path: Path) -> None:
     page = scored_page("A", url="https://a.example/1")
     points = points_of(page, RULES.tiered_indexing, RULES.index_points)
     document = IndexDocument(document_id_of(page.url), points, START)
-    reply = await bench.worker.index(document, None)
-    assert isinstance(reply, IndexUnavailable)
+    reply = instance(IndexUnavailable, await bench.worker.index(document, None))
     assert "full" in reply.detail
     assert 1 < await bench.points() < 1 + len(points)
     await loop.run_in_executor(bench.store._threads, connection.execute, "PRAGMA max_page_count=100000")

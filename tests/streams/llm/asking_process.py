@@ -3,11 +3,10 @@
 It prints the number of replies of each kind when it is done.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys
+from asyncio.subprocess import PIPE, Process
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -44,8 +43,22 @@ class Plan:
     partitions: tuple[int, int] = (1, 1)
     seconds: float = 0.0
 
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
+
+async def start(plan: Plan) -> Process:
+    """A process that asks as planned."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.streams.llm.asking_process", stdin=PIPE, stdout=PIPE
+    )
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(asdict(plan)).encode())
+    process.stdin.close()
+    return process
+
+
+async def replies_of(process: Process) -> dict[str, int]:
+    """What it says at its end."""
+    out, _ = await process.communicate()
+    return dict(json.loads(out))
 
 
 async def ask(plan: Plan) -> Counter[str]:

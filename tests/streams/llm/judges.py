@@ -1,11 +1,8 @@
 """Every handler that asks a model: an input for it, a reply that it believes, and its output in one word."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
-from pathlib import Path
 
 from handlers.classify_results import ClassifyResultsRules, classify_results
 from schemas.claims import ClaimEvaluated, ExtractedClaim
@@ -19,10 +16,10 @@ from schemas.replies import Reply, VectorsReply
 from schemas.retrieval import RetrievalBatch, RetrievalEvaluated
 from schemas.rules import Rules
 from schemas.search import SearchEvaluated
-from streams.topology import Handler, handler_named
+from streams.topology import Handler
 from tests.rules import shipped_rules
+from tests.samples import EXAMPLES, instance, the_handler
 
-EXAMPLES = Path(__file__).parents[3] / "schemas" / "examples"
 BATCH = RetrievalBatch.model_validate_json((EXAMPLES / "retrieval.batches.v1" / "gaming_headset.json").read_bytes())
 SOURCE = RelevanceRequested.model_validate_json((EXAMPLES / "relevance.requested.v1" / "shared_care.json").read_bytes())
 CLAIM = ExtractedClaim.model_validate_json((EXAMPLES / "claims.extracted.v1" / "stands_alone.json").read_bytes())
@@ -58,8 +55,7 @@ def rules_of(kind: type[Rules]) -> Rules:
 
 def judge_of(task: str) -> Handler:
     """The handler as it stands in the topology."""
-    handler = handler_named(task)
-    assert handler is not None
+    handler = the_handler(task)
     assert handler.asks_models
     return handler
 
@@ -79,10 +75,8 @@ def input_of(task: str, number: int = 0) -> Event:
     batch = BATCH.model_copy(update={"batch_id": f"batch-{number}", "query": wanted, "goal": wanted})
     if task == "evaluate_search":
         return batch
-    rules = rules_of(ClassifyResultsRules)
-    assert isinstance(rules, ClassifyResultsRules)
-    classified = classify_results(batch, rules)
-    assert isinstance(classified, Emit)
+    rules = instance(ClassifyResultsRules, rules_of(ClassifyResultsRules))
+    classified = instance(Emit, classify_results(batch, rules))
     return classified.events[0]
 
 

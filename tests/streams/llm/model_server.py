@@ -8,15 +8,12 @@
 ``FAULTS`` names every misbehaviour, for tables of task and fault.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
 import random
 import socket
 import struct
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -198,22 +195,6 @@ def heavy_tailed(median: float, sigma: float, then: Behaviour, seed: int = 1) ->
     return behave
 
 
-def limited(requests: int, seconds: float, then: Behaviour) -> Behaviour:
-    """Behaves for so many requests in any so many seconds, and answers 429 to what is more."""
-    recent: deque[float] = deque()
-
-    async def behave(wire: Wire) -> None:
-        while recent and recent[0] <= wire.asked.at - seconds:
-            recent.popleft()
-        if len(recent) >= requests:
-            await status(429, retry_after=f"{recent[0] + seconds - wire.asked.at:.3f}")(wire)
-        else:
-            recent.append(wire.asked.at)
-            await then(wire)
-
-    return behave
-
-
 # --- misbehaving -----------------------------------------------------------------
 
 
@@ -370,11 +351,7 @@ ANSWERED = frozenset(
 
 
 def completion(
-    wire: Wire,
-    text: str | None,
-    finish_reason: str = "stop",
-    usage: Mapping[str, Any] | None = None,
-    **message: Any,
+    wire: Wire, text: str | None, finish_reason: str = "stop", usage: Mapping[str, Any] | None = None, **message: Any
 ) -> dict[str, Any]:
     """The JSON of a completion; tokens are counted as four characters each where no usage is given."""
     prompt = sum(len(str(part.get("content") or "")) for part in wire.asked.messages)

@@ -1,7 +1,5 @@
 """What becomes of an input of each task under each fault of a model's server."""
 
-from __future__ import annotations
-
 MATRIX = {
     "slow, odd usage": "unparsed, fallback, malformed rubric, success, failed",
     "hangs, hangs in the body, drips": "timeout, fallback, failed rubric, model_failed, failed",

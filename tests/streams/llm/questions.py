@@ -1,7 +1,5 @@
 """Questions for tests of the gateway, and gateways with limits that don't hinder."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager

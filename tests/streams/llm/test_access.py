@@ -1,7 +1,5 @@
 """What is told of a model that is left alone: our own words whole, and none of the server's."""
 
-from __future__ import annotations
-
 import pytest
 from structlog.testing import capture_logs
 

@@ -1,7 +1,5 @@
 """The journal of answers and costs."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 import subprocess
@@ -12,7 +10,7 @@ import pytest
 
 from streams.llm import cache
 from streams.llm.answers import from_journal
-from streams.llm.cache import SqliteStore, make_store
+from streams.llm.cache import SqliteStore
 from streams.llm.store import AnswerStore, StoreError
 from streams.llm.usage import Experience, Usage, Used
 
@@ -103,12 +101,6 @@ def test_a_file_that_is_none_is_told_and_is_looked_for_again(path: Path) -> None
         path.unlink()
         assert runner.run(store.get("k", 0)) is None
         runner.run(store.aclose())
-
-
-async def test_what_the_settings_name(path: Path) -> None:
-    store = make_store(path, "")
-    assert isinstance(store, SqliteStore)
-    await store.aclose()
 
 
 _UNTIL_FULL = """

@@ -1,7 +1,5 @@
 """Retry-After, and bodies that are no completions."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

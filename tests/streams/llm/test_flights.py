@@ -1,7 +1,5 @@
 """One call for all who ask the same: whatever comes of it, and whoever is cancelled."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

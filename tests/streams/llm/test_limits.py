@@ -1,13 +1,10 @@
 """Limits in virtual time: never over in any minute, however processes come and go, and well used."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,17 +13,12 @@ from hypothesis import strategies as st
 from streams.llm.limits import MINUTE, Limiter, NoTurn, Pace, Turn
 from streams.llm.settings import ModelLimits
 from streams.llm.shares import Shares
+from tests.samples import instance
 from tests.streams.doubles import VirtualClock
-from tests.streams.pipeline.virtual_time import LoopClock, VirtualLoop
+from tests.streams.pipeline.virtual_time import LoopClock, virtually
 
 MARGIN = 0.02
 LIMITS = ModelLimits(requests_per_minute=600, tokens_per_minute=10**9, in_flight=4000)
-
-
-def virtually(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Runs in a loop whose time passes only while nobody has anything to do."""
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        runner.run(work())
 
 
 def most_in_a_minute(moments: list[float]) -> int:
@@ -105,10 +97,7 @@ def test_pace_counts_a_taking_until_the_end_of_its_window() -> None:
     assert pace.pause(1, 61.2) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("used", "pause"),
-    [(0, 5.52), (5, 8.58), (-5, 2.46), (-10, 0.0), (-99, 0.0)],
-)
+@pytest.mark.parametrize(("used", "pause"), [(0, 5.52), (5, 8.58), (-5, 2.46), (-10, 0.0), (-99, 0.0)])
 def test_pace_is_corrected_by_what_was_used(used: float, pause: float) -> None:
     """10 of 100 are 6.12 s of the window; no correction gives more back than was taken."""
     pace = pace_of(100)
@@ -143,26 +132,22 @@ def test_pace_is_not_corrected_without_a_taking_or_a_limit() -> None:
     assert pace.pause(0.1, 0.0) == pytest.approx(5.52 + 6.12)
 
 
-def test_a_command_s_first_question_goes_at_once_and_all_others_keep_to_the_pace() -> None:
+@virtually
+async def test_a_command_s_first_question_goes_at_once_and_all_others_keep_to_the_pace() -> None:
     """Of each task: what somebody waits for is not held back by a share of which nothing is used yet."""
-
-    async def work() -> None:
-        times: dict[bool, list[float]] = {}
-        for at_once in (False, True):
-            asked = Limiter(LIMITS, lambda _: 0.01, MARGIN, LoopClock(), at_once)
-            began = asyncio.get_running_loop().time()
-            times[at_once] = []
-            for _ in range(8):
-                turn = await asked.turn("task", 100, 10**9)
-                assert isinstance(turn, Turn)
-                turn.over(100)
-                times[at_once].append(asyncio.get_running_loop().time() - began)
-        assert times[False][0] > 10
-        assert times[True][0] == 0
-        assert most_in_a_minute(times[True]) <= 6
-        assert times[True][-1] > 60
-
-    virtually(work)
+    times: dict[bool, list[float]] = {}
+    for at_once in (False, True):
+        asked = Limiter(LIMITS, lambda _: 0.01, MARGIN, LoopClock(), at_once)
+        began = asyncio.get_running_loop().time()
+        times[at_once] = []
+        for _ in range(8):
+            turn = instance(Turn, await asked.turn("task", 100, 10**9))
+            turn.over(100)
+            times[at_once].append(asyncio.get_running_loop().time() - began)
+    assert times[False][0] > 10
+    assert times[True][0] == 0
+    assert most_in_a_minute(times[True]) <= 6
+    assert times[True][-1] > 60
 
 
 class Fleet:
@@ -191,8 +176,7 @@ class Fleet:
 
     async def _ask(self, each: Limiter) -> None:
         while True:
-            turn = await each.turn("task", 100, 10**9)
-            assert isinstance(turn, Turn)
+            turn = instance(Turn, await each.turn("task", 100, 10**9))
             # A request arrives a little later than it was sent, each by another time.
             self.arrivals.append(asyncio.get_running_loop().time() + self._chance.random() * self._delay)
             self.under_way += 1
@@ -209,169 +193,140 @@ class Fleet:
 
 
 @pytest.mark.parametrize("parts", [[1.0], [0.25] * 4, [0.5, 0.3, 0.2]])
-def test_never_over_and_well_used(parts: list[float]) -> None:
-    async def work() -> None:
-        fleet = Fleet(LIMITS, parts, delay=0.3)
-        await fleet.run(240)
-        assert most_in_a_minute(fleet.arrivals) <= 600
-        assert fleet.used(60, 240) >= 0.95 * 600
-
-    virtually(work)
+@virtually
+async def test_never_over_and_well_used(parts: list[float]) -> None:
+    fleet = Fleet(LIMITS, parts, delay=0.3)
+    await fleet.run(240)
+    assert most_in_a_minute(fleet.arrivals) <= 600
+    assert fleet.used(60, 240) >= 0.95 * 600
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_never_over_while_partitions_move(seed: int) -> None:
+@virtually
+async def test_never_over_while_partitions_move(seed: int) -> None:
     """Every few seconds all processes give everything back, and then get other parts; at most everything is held."""
     chance = random.Random(seed)
+    fleet = Fleet(LIMITS, [0.25] * 4, delay=0.3, askers=80)
 
-    async def work() -> None:
-        fleet = Fleet(LIMITS, [0.25] * 4, delay=0.3, askers=80)
+    async def rebalance() -> None:
+        while True:
+            await asyncio.sleep(chance.uniform(5, 40))
+            fleet.parts[:] = [0.0] * 4
+            await asyncio.sleep(chance.uniform(0, 1))
+            cuts = sorted(chance.randint(0, 12) for _ in range(3))
+            ends = [0, *cuts, 12]
+            for number in range(4):
+                await asyncio.sleep(chance.uniform(0, 0.3))
+                fleet.parts[number] = (ends[number + 1] - ends[number]) / 12
 
-        async def rebalance() -> None:
-            while True:
-                await asyncio.sleep(chance.uniform(5, 40))
-                fleet.parts[:] = [0.0] * 4
-                await asyncio.sleep(chance.uniform(0, 1))
-                cuts = sorted(chance.randint(0, 12) for _ in range(3))
-                ends = [0, *cuts, 12]
-                for number in range(4):
-                    await asyncio.sleep(chance.uniform(0, 0.3))
-                    fleet.parts[number] = (ends[number + 1] - ends[number]) / 12
-
-        moving = asyncio.create_task(rebalance())
-        await fleet.run(400)
-        moving.cancel()
-        assert most_in_a_minute(fleet.arrivals) <= 600
-        assert fleet.used(60, 400) >= 0.8 * 600
-
-    virtually(work)
+    moving = asyncio.create_task(rebalance())
+    await fleet.run(400)
+    moving.cancel()
+    assert most_in_a_minute(fleet.arrivals) <= 600
+    assert fleet.used(60, 400) >= 0.8 * 600
 
 
-def test_never_over_where_little_is_allowed() -> None:
+@virtually
+async def test_never_over_where_little_is_allowed() -> None:
     """Parts of requests don't add up to one too many."""
-
-    async def work() -> None:
-        fleet = Fleet(ModelLimits(requests_per_minute=10, tokens_per_minute=10**9, in_flight=100), [0.25] * 4)
-        await fleet.run(600)
-        assert most_in_a_minute(fleet.arrivals) <= 10
-        assert fleet.used(120, 600) >= 7
-
-    virtually(work)
+    fleet = Fleet(ModelLimits(requests_per_minute=10, tokens_per_minute=10**9, in_flight=100), [0.25] * 4)
+    await fleet.run(600)
+    assert most_in_a_minute(fleet.arrivals) <= 10
+    assert fleet.used(120, 600) >= 7
 
 
-def test_calls_under_way() -> None:
-    async def work() -> None:
-        limits = ModelLimits(requests_per_minute=100_000, tokens_per_minute=10**9, in_flight=8)
-        fleet = Fleet(limits, [0.5, 0.5])
-        await fleet.run(30)
-        assert fleet.most_under_way == 8
-
-    virtually(work)
+@virtually
+async def test_calls_under_way() -> None:
+    limits = ModelLimits(requests_per_minute=100_000, tokens_per_minute=10**9, in_flight=8)
+    fleet = Fleet(limits, [0.5, 0.5])
+    await fleet.run(30)
+    assert fleet.most_under_way == 8
 
 
-def test_tokens_are_a_limit_too() -> None:
+@virtually
+async def test_tokens_are_a_limit_too() -> None:
     """What was estimated is set right by what was used."""
-
-    async def work() -> None:
-        each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=60_000, in_flight=100))
-        used: list[float] = []
-        while asyncio.get_running_loop().time() < 240:
-            turn = await each.turn("task", 500, 10**9)
-            assert isinstance(turn, Turn)
-            used += [asyncio.get_running_loop().time()] * 1000
-            await asyncio.sleep(0.01)
-            turn.over(1000)
-        assert most_in_a_minute(used) <= 60_000
-        assert len(used) / 4 >= 0.95 * 60_000
-
-    virtually(work)
+    each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=60_000, in_flight=100))
+    used: list[float] = []
+    while asyncio.get_running_loop().time() < 240:
+        turn = instance(Turn, await each.turn("task", 500, 10**9))
+        used += [asyncio.get_running_loop().time()] * 1000
+        await asyncio.sleep(0.01)
+        turn.over(1000)
+    assert most_in_a_minute(used) <= 60_000
+    assert len(used) / 4 >= 0.95 * 60_000
 
 
-def test_more_than_a_minute_s_tokens_at_once_goes_alone() -> None:
-    async def work() -> None:
-        each = limiter(ModelLimits(requests_per_minute=100, tokens_per_minute=1000, in_flight=100))
-        for _ in range(3):
-            turn = await each.turn("task", 5000, 10**9)
-            assert isinstance(turn, Turn)
-            turn.over(None)
-        assert asyncio.get_running_loop().time() >= 2 * 5 * MINUTE
-
-    virtually(work)
+@virtually
+async def test_more_than_a_minute_s_tokens_at_once_goes_alone() -> None:
+    each = limiter(ModelLimits(requests_per_minute=100, tokens_per_minute=1000, in_flight=100))
+    for _ in range(3):
+        turn = instance(Turn, await each.turn("task", 5000, 10**9))
+        turn.over(None)
+    assert asyncio.get_running_loop().time() >= 2 * 5 * MINUTE
 
 
-def test_patience() -> None:
+@virtually
+async def test_patience() -> None:
     """What can't come in time is refused at once; who waits is served in order."""
-
-    async def work() -> None:
-        each = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=100))
+    each = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=100))
+    turns = await asyncio.gather(*(each.turn("task", 1, 5.0) for _ in range(12)))
+    served = [turn.waited for turn in turns if isinstance(turn, Turn)]
+    refused = [turn for turn in turns if isinstance(turn, NoTurn)]
+    assert served == sorted(served)
+    assert len(served) in (5, 6)
+    assert all(turn.waited < 0.01 for turn in refused)
+    assert all(turn.after_seconds > 4 for turn in refused)
+    for rest, resting in ((3.0, False), (30.0, True)):
+        each.pressed(rest)
         turns = await asyncio.gather(*(each.turn("task", 1, 5.0) for _ in range(12)))
-        served = [turn.waited for turn in turns if isinstance(turn, Turn)]
         refused = [turn for turn in turns if isinstance(turn, NoTurn)]
-        assert served == sorted(served)
-        assert len(served) in (5, 6)
-        assert all(turn.waited < 0.01 for turn in refused)
-        assert all(turn.after_seconds > 4 for turn in refused)
-        for rest, resting in ((3.0, False), (30.0, True)):
-            each.pressed(rest)
-            turns = await asyncio.gather(*(each.turn("task", 1, 5.0) for _ in range(12)))
-            refused = [turn for turn in turns if isinstance(turn, NoTurn)]
-            assert {turn.resting for turn in refused} == {resting}
-
-    virtually(work)
+        assert {turn.resting for turn in refused} == {resting}
 
 
-def test_a_wait_in_line_is_told_from_a_wait_for_the_limits() -> None:
-    async def work() -> None:
-        paced = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=100))
-        turns = await asyncio.gather(*(paced.turn("task", 1, 60.0) for _ in range(3)))
-        first, second, third = [turn for turn in turns if isinstance(turn, Turn)]
-        assert (first.waited, first.limited) == (0.0, 0.0)
-        assert second.limited == second.waited > 0
-        assert third.limited == pytest.approx(third.waited - second.waited), "before that it was behind the second"
-        alone = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=10**9, in_flight=1))
-        under_way = await alone.turn("task", 1, 60.0)
-        assert isinstance(under_way, Turn)
-        asyncio.get_running_loop().call_later(5.0, under_way.over, None)
-        behind = await alone.turn("task", 1, 60.0)
-        assert behind.waited == pytest.approx(5.0)
-        assert behind.limited < 1.0
-
-    virtually(work)
+@virtually
+async def test_a_wait_in_line_is_told_from_a_wait_for_the_limits() -> None:
+    paced = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=100))
+    turns = await asyncio.gather(*(paced.turn("task", 1, 60.0) for _ in range(3)))
+    first, second, third = [turn for turn in turns if isinstance(turn, Turn)]
+    assert (first.waited, first.limited) == (0.0, 0.0)
+    assert second.limited == second.waited > 0
+    assert third.limited == pytest.approx(third.waited - second.waited), "before that it was behind the second"
+    alone = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=10**9, in_flight=1))
+    under_way = instance(Turn, await alone.turn("task", 1, 60.0))
+    asyncio.get_running_loop().call_later(5.0, under_way.over, None)
+    behind = await alone.turn("task", 1, 60.0)
+    assert behind.waited == pytest.approx(5.0)
+    assert behind.limited < 1.0
 
 
-def test_without_a_share_nobody_is_served_and_a_share_that_comes_is_noticed() -> None:
+@virtually
+async def test_without_a_share_nobody_is_served_and_a_share_that_comes_is_noticed() -> None:
     shares = Shares({"task": "m"}, {})
     shares.expect("task", ["topic"])
-
-    async def work() -> None:
-        each = limiter(LIMITS, shares.of)
-        assert isinstance(await each.turn("task", 1, 3.0), NoTurn)
-        waiting = asyncio.create_task(each.turn("task", 1, 100.0))
-        await asyncio.sleep(10)
-        assert not waiting.done()
-        shares.told("task", "topic", 3, 6)
-        assert isinstance(await waiting, Turn)
-        assert 10 < asyncio.get_running_loop().time() - 3 < 12.5
-
-    virtually(work)
+    each = limiter(LIMITS, shares.of)
+    assert isinstance(await each.turn("task", 1, 3.0), NoTurn)
+    waiting = asyncio.create_task(each.turn("task", 1, 100.0))
+    await asyncio.sleep(10)
+    assert not waiting.done()
+    shares.told("task", "topic", 3, 6)
+    assert isinstance(await waiting, Turn)
+    assert 10 < asyncio.get_running_loop().time() - 3 < 12.5
 
 
-def test_complaints_halve_the_pace_and_it_grows_again() -> None:
-    async def work() -> None:
-        each = limiter(LIMITS)
-        turn = await each.turn("task", 1, 100.0)
-        assert isinstance(turn, Turn)
-        each.pressed(30.0)
-        each.pressed(1.0)
-        assert each.allowed("task") == 300
-        next_turn = await each.turn("task", 1, 100.0)
-        assert next_turn.waited == pytest.approx(30, abs=0.1)
-        await asyncio.sleep(60)
-        assert 450 <= each.allowed("task") < 600
-        await asyncio.sleep(120)
-        assert each.allowed("task") == 600
-
-    virtually(work)
+@virtually
+async def test_complaints_halve_the_pace_and_it_grows_again() -> None:
+    each = limiter(LIMITS)
+    assert isinstance(await each.turn("task", 1, 100.0), Turn)
+    each.pressed(30.0)
+    each.pressed(1.0)
+    assert each.allowed("task") == 300
+    next_turn = await each.turn("task", 1, 100.0)
+    assert next_turn.waited == pytest.approx(30, abs=0.1)
+    await asyncio.sleep(60)
+    assert 450 <= each.allowed("task") < 600
+    await asyncio.sleep(120)
+    assert each.allowed("task") == 600
 
 
 def test_complaints_within_five_seconds_are_one_and_no_complaint_goes_below_a_twentieth() -> None:
@@ -389,94 +344,75 @@ def test_complaints_within_five_seconds_are_one_and_no_complaint_goes_below_a_tw
     assert each.allowed("task") == 600
 
 
-def test_a_rest_is_as_long_as_the_longest_that_was_asked_for() -> None:
-    async def work() -> None:
-        each = limiter(LIMITS)
-        each.pressed(30.0)
-        each.pressed(1.0)
-        assert isinstance(await each.turn("task", 1, 29.9), NoTurn)
-        assert isinstance(await each.turn("task", 1, 31.0), Turn)
-
-    virtually(work)
+@virtually
+async def test_a_rest_is_as_long_as_the_longest_that_was_asked_for() -> None:
+    each = limiter(LIMITS)
+    each.pressed(30.0)
+    each.pressed(1.0)
+    assert isinstance(await each.turn("task", 1, 29.9), NoTurn)
+    assert isinstance(await each.turn("task", 1, 31.0), Turn)
 
 
-def test_tokens_that_a_server_states_are_believed_where_they_are_lower() -> None:
-    async def work() -> None:
-        waits = []
-        for stated in (None, 600, 10**10):
-            each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=60_000, in_flight=10))
-            each.stated(None, stated)
-            for _ in range(2):
-                turn = await each.turn("task", 300, 100.0)
-            waits.append(turn.waited)
-        assert waits == [0.0, pytest.approx(30.0), 0.0], "half of a minute's tokens, and half the margin made up for"
-
-    virtually(work)
+@virtually
+async def test_tokens_that_a_server_states_are_believed_where_they_are_lower() -> None:
+    waits = []
+    for stated in (None, 600, 10**10):
+        each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=60_000, in_flight=10))
+        each.stated(None, stated)
+        for _ in range(2):
+            turn = await each.turn("task", 300, 100.0)
+        waits.append(turn.waited)
+    assert waits == [0.0, pytest.approx(30.0), 0.0], "half of a minute's tokens, and half the margin made up for"
 
 
-def test_each_task_has_its_own_share_and_its_own_line() -> None:
-    async def work() -> None:
-        shares = {"half": 0.5, "little": 0.001, "none": 0.0}
-        each = Limiter(LIMITS, shares.__getitem__, MARGIN, LoopClock())
-        assert [each.allowed(task) for task in shares] == [300, 0.6, 0]
-        assert isinstance(await each.turn("half", 1, 1.0), Turn)
-        assert isinstance(await each.turn("little", 1, 1.0), NoTurn)
-        assert isinstance(await each.turn("half", 1, 1.0), Turn)
-        assert isinstance(await each.turn("none", 1, 1.0), NoTurn)
-
-    virtually(work)
+@virtually
+async def test_each_task_has_its_own_share_and_its_own_line() -> None:
+    shares = {"half": 0.5, "little": 0.001, "none": 0.0}
+    each = Limiter(LIMITS, shares.__getitem__, MARGIN, LoopClock())
+    assert [each.allowed(task) for task in shares] == [300, 0.6, 0]
+    assert isinstance(await each.turn("half", 1, 1.0), Turn)
+    assert isinstance(await each.turn("little", 1, 1.0), NoTurn)
+    assert isinstance(await each.turn("half", 1, 1.0), Turn)
+    assert isinstance(await each.turn("none", 1, 1.0), NoTurn)
 
 
-def test_limits_that_a_server_states_are_believed_where_they_are_lower() -> None:
-    async def work() -> None:
-        each = limiter(LIMITS)
-        each.stated(100_000, None)
-        assert each.allowed("task") == 600
-        each.stated(100, 5)
-        assert each.allowed("task") == 100
-
-    virtually(work)
+@virtually
+async def test_limits_that_a_server_states_are_believed_where_they_are_lower() -> None:
+    each = limiter(LIMITS)
+    each.stated(100_000, None)
+    assert each.allowed("task") == 600
+    each.stated(100, 5)
+    assert each.allowed("task") == 100
 
 
-def test_a_wait_for_another_call_or_for_a_share_ends_with_the_patience() -> None:
-    async def work() -> None:
-        each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=10**9, in_flight=1))
-        assert isinstance(await each.turn("task", 1, 1.0), Turn)
-        for waiting in (each, limiter(LIMITS, lambda _: 0.0)):
-            refused = await waiting.turn("task", 1, 0.5)
-            assert isinstance(refused, NoTurn)
-            assert refused.waited == pytest.approx(0.5)
-
-    virtually(work)
+@virtually
+async def test_a_wait_for_another_call_or_for_a_share_ends_with_the_patience() -> None:
+    each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=10**9, in_flight=1))
+    assert isinstance(await each.turn("task", 1, 1.0), Turn)
+    for waiting in (each, limiter(LIMITS, lambda _: 0.0)):
+        refused = instance(NoTurn, await waiting.turn("task", 1, 0.5))
+        assert refused.waited == pytest.approx(0.5)
 
 
-def test_a_rest_that_ends_with_the_patience_is_no_longer_than_it() -> None:
-    async def work() -> None:
-        each = limiter(ModelLimits(requests_per_minute=1, tokens_per_minute=10**9, in_flight=10))
-        assert isinstance(await each.turn("task", 1, 1.0), Turn)
-        each.pressed(10.0)
-        refused = await each.turn("task", 1, 10.0)
-        assert isinstance(refused, NoTurn)
-        assert not refused.resting
-        refused = await each.turn("task", 1, 9.9)
-        assert isinstance(refused, NoTurn)
-        assert refused.resting
-
-    virtually(work)
+@virtually
+async def test_a_rest_that_ends_with_the_patience_is_no_longer_than_it() -> None:
+    each = limiter(ModelLimits(requests_per_minute=1, tokens_per_minute=10**9, in_flight=10))
+    assert isinstance(await each.turn("task", 1, 1.0), Turn)
+    each.pressed(10.0)
+    refused = instance(NoTurn, await each.turn("task", 1, 10.0))
+    assert not refused.resting
+    refused = instance(NoTurn, await each.turn("task", 1, 9.9))
+    assert refused.resting
 
 
-def test_a_share_that_was_nothing_begins_with_a_pause() -> None:
+@virtually
+async def test_a_share_that_was_nothing_begins_with_a_pause() -> None:
     part = [0.0]
-
-    async def work() -> None:
-        each = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=10), lambda _: part[0])
-        assert isinstance(await each.turn("task", 1, 0.0), NoTurn)
-        part[0] = 1.0
-        turn = await each.turn("task", 1, 10.0)
-        assert isinstance(turn, Turn)
-        assert turn.waited == pytest.approx(1.02)
-
-    virtually(work)
+    each = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=10), lambda _: part[0])
+    assert isinstance(await each.turn("task", 1, 0.0), NoTurn)
+    part[0] = 1.0
+    turn = instance(Turn, await each.turn("task", 1, 10.0))
+    assert turn.waited == pytest.approx(1.02)
 
 
 class Lending:
@@ -506,124 +442,102 @@ class Lending:
         return [moment for moment, _ in self.granted]
 
 
-def test_an_idle_task_s_share_is_used_by_another_and_comes_back_when_its_owner_asks() -> None:
+@virtually
+async def test_an_idle_task_s_share_is_used_by_another_and_comes_back_when_its_owner_asks() -> None:
     """Claims have a sixth of 60 a minute; alone they get nearly all, and beside a busy owner their sixth."""
-
-    async def work() -> None:
-        lending = Lending({"claims": 1 / 6, "gate": 5 / 6})
-        claims = asyncio.create_task(lending.keep_asking("claims", 600))
-        await asyncio.sleep(200)
-        assert lending.number("claims", 80, 200) >= 115, "of 120 in two minutes"
-        gate = asyncio.create_task(lending.keep_asking("gate", 200))
-        await asyncio.sleep(200)
-        first = min(moment for moment, name in lending.granted if name == "gate")
-        assert first - 200 <= 61.2 / 50 + 0.01, "within the pace of its own share"
-        assert lending.number("gate", 260, 400) >= 110, "of 116: 50 a minute"
-        assert lending.number("claims", 270, 400) <= 22, "10 a minute"
-        await gate
-        await claims
-        assert lending.number("claims", 480, 600) >= 115
-        assert most_in_a_minute(lending.moments) <= 60
-
-    virtually(work)
+    lending = Lending({"claims": 1 / 6, "gate": 5 / 6})
+    claims = asyncio.create_task(lending.keep_asking("claims", 600))
+    await asyncio.sleep(200)
+    assert lending.number("claims", 80, 200) >= 115, "of 120 in two minutes"
+    gate = asyncio.create_task(lending.keep_asking("gate", 200))
+    await asyncio.sleep(200)
+    first = min(moment for moment, name in lending.granted if name == "gate")
+    assert first - 200 <= 61.2 / 50 + 0.01, "within the pace of its own share"
+    assert lending.number("gate", 260, 400) >= 110, "of 116: 50 a minute"
+    assert lending.number("claims", 270, 400) <= 22, "10 a minute"
+    await gate
+    await claims
+    assert lending.number("claims", 480, 600) >= 115
+    assert most_in_a_minute(lending.moments) <= 60
 
 
-def test_without_a_share_of_its_own_a_task_borrows_nothing() -> None:
-    async def work() -> None:
-        lending = Lending({"idle": 1.0, "none": 0.0})
-        await lending.keep_asking("none", 120)
-        assert lending.granted == []
-
-    virtually(work)
+@virtually
+async def test_without_a_share_of_its_own_a_task_borrows_nothing() -> None:
+    lending = Lending({"idle": 1.0, "none": 0.0})
+    await lending.keep_asking("none", 120)
+    assert lending.granted == []
 
 
-def test_an_owner_that_waits_is_served_before_a_borrower_that_waits_for_longer() -> None:
-    async def work() -> None:
-        asked = Lending({"claims": 1 / 6, "gate": 5 / 6}).limiter
-        for _ in range(8):  # until both shares are used up
-            await asked.turn("claims", 1, 60.0)
-        borrower = asyncio.create_task(asked.turn("claims", 1, 60.0))
-        await asyncio.sleep(0)
-        owner = await asked.turn("gate", 1, 60.0)
-        assert isinstance(owner, Turn)
-        assert owner.waited < 61.2 / 50 + 0.01
-        assert not borrower.done()
-        assert isinstance(await borrower, Turn)
-
-    virtually(work)
-
-
-def test_a_line_is_foreseen_to_move_with_what_is_lent() -> None:
-    async def work() -> None:
-        asked = Lending({"claims": 1 / 6, "gate": 5 / 6}).limiter
+@virtually
+async def test_an_owner_that_waits_is_served_before_a_borrower_that_waits_for_longer() -> None:
+    asked = Lending({"claims": 1 / 6, "gate": 5 / 6}).limiter
+    for _ in range(8):  # until both shares are used up
         await asked.turn("claims", 1, 60.0)
-        turns = await asyncio.gather(*(asked.turn("claims", 1, 20.0) for _ in range(15)))
-        assert all(isinstance(turn, Turn) for turn in turns)
-
-    virtually(work)
-
-
-def test_the_smallest_share_may_have_one_call_under_way() -> None:
-    async def work() -> None:
-        asked = Lending({"one": 0.5, "other": 0.5}, in_flight=1).limiter
-        assert isinstance(await asked.turn("one", 1, 10.0), Turn)
-
-    virtually(work)
+    borrower = asyncio.create_task(asked.turn("claims", 1, 60.0))
+    await asyncio.sleep(0)
+    owner = instance(Turn, await asked.turn("gate", 1, 60.0))
+    assert owner.waited < 61.2 / 50 + 0.01
+    assert not borrower.done()
+    assert isinstance(await borrower, Turn)
 
 
-def test_calls_under_way_are_lent_too_and_never_more_than_the_limit() -> None:
-    async def work() -> None:
-        lending = Lending({"one": 0.5, "other": 0.5}, in_flight=4)
-        turns = [await lending.limiter.turn("one", 1, 30.0) for _ in range(4)]
-        assert all(isinstance(turn, Turn) for turn in turns)
-        assert isinstance(await lending.limiter.turn("one", 1, 30.0), NoTurn)
-        waiting = asyncio.create_task(lending.limiter.turn("one", 1, 30.0))
-        await asyncio.sleep(5.5)
-        assert isinstance(turns[3], Turn)
-        turns[3].over(None)
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert waiting.done()
+@virtually
+async def test_a_line_is_foreseen_to_move_with_what_is_lent() -> None:
+    asked = Lending({"claims": 1 / 6, "gate": 5 / 6}).limiter
+    await asked.turn("claims", 1, 60.0)
+    turns = await asyncio.gather(*(asked.turn("claims", 1, 20.0) for _ in range(15)))
+    assert all(isinstance(turn, Turn) for turn in turns)
 
-    virtually(work)
+
+@virtually
+async def test_the_smallest_share_may_have_one_call_under_way() -> None:
+    asked = Lending({"one": 0.5, "other": 0.5}, in_flight=1).limiter
+    assert isinstance(await asked.turn("one", 1, 10.0), Turn)
+
+
+@virtually
+async def test_calls_under_way_are_lent_too_and_never_more_than_the_limit() -> None:
+    lending = Lending({"one": 0.5, "other": 0.5}, in_flight=4)
+    turns = [await lending.limiter.turn("one", 1, 30.0) for _ in range(4)]
+    assert all(isinstance(turn, Turn) for turn in turns)
+    assert isinstance(await lending.limiter.turn("one", 1, 30.0), NoTurn)
+    waiting = asyncio.create_task(lending.limiter.turn("one", 1, 30.0))
+    await asyncio.sleep(5.5)
+    assert isinstance(turns[3], Turn)
+    turns[3].over(None)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert waiting.done()
 
 
 @pytest.mark.parametrize(("tasks", "tokens"), [(2, 6000), (5, 3000), (10, 1500)])
-def test_what_is_more_than_a_share_of_the_tokens_is_not_borrowed(tasks: int, tokens: int) -> None:
+@virtually
+async def test_what_is_more_than_a_share_of_the_tokens_is_not_borrowed(tasks: int, tokens: int) -> None:
     """Each lane lets such a call through alone; with one call in each lane, a minute would hold more than the limit."""
-
-    async def work() -> None:
-        asked = Lending({str(task): 1 / tasks for task in range(tasks)}, tokens_per_minute=10_000).limiter
-        turns = [await asked.turn("0", tokens, 20.0) for _ in range(tasks)]
-        assert sum(isinstance(turn, Turn) for turn in turns) == 1
-
-    virtually(work)
+    asked = Lending({str(task): 1 / tasks for task in range(tasks)}, tokens_per_minute=10_000).limiter
+    turns = [await asked.turn("0", tokens, 20.0) for _ in range(tasks)]
+    assert sum(isinstance(turn, Turn) for turn in turns) == 1
 
 
 @pytest.mark.parametrize("tasks", [5, 8])
-def test_small_shares_lend_no_more_calls_under_way_than_the_limit(tasks: int) -> None:
-    async def work() -> None:
-        asked = Lending({str(task): 1 / tasks for task in range(tasks)}, in_flight=4).limiter
-        turns = [await asked.turn("0", 1, 30.0) for _ in range(tasks)]
-        assert sum(isinstance(turn, Turn) for turn in turns) == 4
-
-    virtually(work)
+@virtually
+async def test_small_shares_lend_no_more_calls_under_way_than_the_limit(tasks: int) -> None:
+    asked = Lending({str(task): 1 / tasks for task in range(tasks)}, in_flight=4).limiter
+    turns = [await asked.turn("0", 1, 30.0) for _ in range(tasks)]
+    assert sum(isinstance(turn, Turn) for turn in turns) == 4
 
 
-def test_a_cancelled_asker_takes_no_turn() -> None:
-    async def work() -> None:
-        each = limiter(ModelLimits(requests_per_minute=6, tokens_per_minute=10**9, in_flight=1))
-        first = await each.turn("task", 1, 100.0)
-        waiting = [asyncio.create_task(each.turn("task", 1, 100.0)) for _ in range(2)]
-        await asyncio.sleep(1)
-        waiting[0].cancel()
-        assert isinstance(first, Turn)
-        first.over(None)
-        second = await waiting[1]
-        assert isinstance(second, Turn)
-        assert second.waited < 15
-
-    virtually(work)
+@virtually
+async def test_a_cancelled_asker_takes_no_turn() -> None:
+    each = limiter(ModelLimits(requests_per_minute=6, tokens_per_minute=10**9, in_flight=1))
+    first = await each.turn("task", 1, 100.0)
+    waiting = [asyncio.create_task(each.turn("task", 1, 100.0)) for _ in range(2)]
+    await asyncio.sleep(1)
+    waiting[0].cancel()
+    assert isinstance(first, Turn)
+    first.over(None)
+    second = instance(Turn, await waiting[1])
+    assert second.waited < 15
 
 
 @settings(max_examples=50)

@@ -8,6 +8,7 @@ from schemas.replies import ModelFailed, ModelReply
 from streams.llm.offline import OFFLINE_JUDGES, answer_offline
 from streams.settings import load_settings
 from streams.world import LiveWorld
+from tests.samples import instance
 from tests.streams.llm.questions import TASK, question
 
 
@@ -16,8 +17,7 @@ def shouts(facts: Mapping[str, Any]) -> str:
 
 
 def test_it_says_who_it_is() -> None:
-    reply = answer_offline(question("yes"), {TASK: shouts})
-    assert isinstance(reply, ModelReply)
+    reply = instance(ModelReply, answer_offline(question("yes"), {TASK: shouts}))
     assert reply.text == "YES"
     call = reply.call
     assert (call.judged_by, call.model, call.attempts, call.cost_usd, call.cached) == (
@@ -30,12 +30,8 @@ def test_it_says_who_it_is() -> None:
 
 
 def test_a_judge_that_stumbles_and_one_that_is_not_there() -> None:
-    for need, judges in (
-        (question(facts={}), {TASK: shouts}),
-        (question(task="nothing"), {TASK: shouts}),
-    ):
-        reply = answer_offline(need, judges)
-        assert isinstance(reply, ModelFailed)
+    for need, judges in ((question(facts={}), {TASK: shouts}), (question(task="nothing"), {TASK: shouts})):
+        reply = instance(ModelFailed, answer_offline(need, judges))
         assert (reply.call.judged_by, reply.call.outcome) == ("offline", CallOutcome.ERROR)
 
 

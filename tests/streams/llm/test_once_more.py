@@ -1,7 +1,5 @@
 """A reply outside of its protocol is asked for once more, and a claim's later tries begin after a pause."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest
@@ -12,9 +10,10 @@ from schemas.replies import ModelReply, ModelUnavailable
 from streams.llm.protocols import corrected
 from streams.llm.replies import Completion
 from streams.llm.settings import TaskPolicy
+from tests.samples import instance
 from tests.streams.doubles import VirtualClock
-from tests.streams.llm.model_server import Behaviour, hangs, model_server, says, status
-from tests.streams.llm.questions import gateway_at, question
+from tests.streams.llm.model_server import Behaviour, hangs, says, status
+from tests.streams.llm.questions import question, served
 
 AT_EASE = TaskPolicy(deadline_seconds=5.0, patience_seconds=5.0, attempts=2)
 GATE = "judge_relevance"
@@ -23,7 +22,7 @@ COST = (100 * 1.0 + 10 * 2.0) / 1e6
 
 
 async def test_the_reply_is_shown_and_its_form_asked_for() -> None:
-    async with model_server() as server, gateway_at(server.base_url, AT_EASE) as gateway:
+    async with served(None, AT_EASE) as (server, gateway):
         server.script = [says("```\nRelevant\n```\nbecause it is", usage=TOKENS), says("Relevant", usage=TOKENS)]
         reply = await gateway.answer(question(task=GATE))
         again = await gateway.answer(question(task=GATE))
@@ -41,9 +40,8 @@ async def test_the_reply_is_shown_and_its_form_asked_for() -> None:
 
 async def test_once_more_and_not_again() -> None:
     policy = AT_EASE.model_copy(update={"attempts": 5})
-    async with model_server(says("perhaps")) as server, gateway_at(server.base_url, policy) as gateway:
-        reply = await gateway.answer(question(task=GATE))
-    assert isinstance(reply, ModelReply)
+    async with served(says("perhaps"), policy) as (server, gateway):
+        reply = instance(ModelReply, await gateway.answer(question(task=GATE)))
     assert (reply.text, reply.call.attempts) == ("perhaps", 2)
     assert len(server.asked) == 2
 
@@ -53,10 +51,9 @@ async def test_once_more_and_not_again() -> None:
 )
 async def test_the_first_reply_stands_where_the_second_does_not_come(trouble: Sequence[Behaviour], paid: int) -> None:
     policy = AT_EASE.model_copy(update={"deadline_seconds": 1.0})
-    async with model_server() as server, gateway_at(server.base_url, policy) as gateway:
+    async with served(None, policy) as (server, gateway):
         server.script = [says("perhaps", usage=TOKENS), *trouble]
-        reply = await gateway.answer(question(task=GATE))
-    assert isinstance(reply, ModelReply)
+        reply = instance(ModelReply, await gateway.answer(question(task=GATE)))
     assert (reply.text, reply.call.attempts) == ("perhaps", 2)
     assert reply.call.cost_usd is not None
     assert reply.call.cost_usd >= COST
@@ -64,12 +61,8 @@ async def test_the_first_reply_stands_where_the_second_does_not_come(trouble: Se
 
 
 async def test_a_budget_that_takes_no_second_request_leaves_the_first_reply() -> None:
-    async with (
-        model_server(says("perhaps", usage=TOKENS)) as server,
-        gateway_at(server.base_url, AT_EASE, budget_usd_per_day=1.2 * COST) as gateway,
-    ):
-        reply = await gateway.answer(question(task=GATE))
-        assert isinstance(reply, ModelReply)
+    async with served(says("perhaps", usage=TOKENS), AT_EASE, budget_usd_per_day=1.2 * COST) as (_, gateway):
+        reply = instance(ModelReply, await gateway.answer(question(task=GATE)))
         assert (reply.text, reply.call.attempts) == ("perhaps", 1)
         assert isinstance(await gateway.answer(question("Another?", task=GATE)), ModelUnavailable)
 
@@ -86,9 +79,8 @@ async def test_a_budget_that_takes_no_second_request_leaves_the_first_reply() ->
 )
 async def test_one_request_is_enough(task: str, text: str, attempts: int) -> None:
     policy = AT_EASE.model_copy(update={"attempts": attempts})
-    async with model_server(says(text)) as server, gateway_at(server.base_url, policy) as gateway:
-        reply = await gateway.answer(question(task=task))
-    assert isinstance(reply, ModelReply)
+    async with served(says(text), policy) as (server, gateway):
+        reply = instance(ModelReply, await gateway.answer(question(task=task)))
     assert (reply.text, len(server.asked)) == (text, 1)
 
 
@@ -99,9 +91,8 @@ async def test_nothing_is_asked_for_when_the_deadline_is_over() -> None:
         clock.seconds += 99.95
         await says("perhaps")(wire)  # type: ignore[arg-type]
 
-    async with model_server(late) as server, gateway_at(server.base_url, policy, clock=clock) as gateway:
-        reply = await gateway.answer(question(task=GATE))
-    assert isinstance(reply, ModelReply)
+    async with served(late, policy, clock=clock) as (server, gateway):
+        reply = instance(ModelReply, await gateway.answer(question(task=GATE)))
     assert (reply.text, len(server.asked)) == ("perhaps", 1)
 
 
@@ -114,10 +105,8 @@ def test_a_long_reply_is_shown_in_part_and_an_empty_one_as_such() -> None:
 async def test_later_tries_of_a_claim_wait_longer_and_longer() -> None:
     """Half to all of 0.2 s, 0.4 s, 0.8 s …, by chance (0.5 here), and at most ``max_backoff_seconds``."""
     clock, policy = VirtualClock(), TaskPolicy(deadline_seconds=30.0, patience_seconds=1.0, attempts=1)
-    async with (
-        model_server(says("about a half")) as server,
-        gateway_at(server.base_url, policy, clock=clock, first_backoff_seconds=0.2, max_backoff_seconds=1.0) as gateway,
-    ):
+    pauses = {"first_backoff_seconds": 0.2, "max_backoff_seconds": 1.0}
+    async with served(says("about a half"), policy, clock=clock, **pauses) as (_, gateway):
         for number in (1, 2, 3, 4, 5, 9):
             await gateway.answer(question(task="decontextualize_claim", try_number=number))
         assert clock.pauses == pytest.approx([0.15, 0.3, 0.6, 0.75, 0.75])
@@ -134,12 +123,7 @@ async def test_later_tries_of_a_claim_wait_longer_and_longer() -> None:
 
 async def test_no_pause_takes_more_than_half_of_the_deadline() -> None:
     clock, policy = VirtualClock(), TaskPolicy(deadline_seconds=1.0, patience_seconds=1.0, attempts=1)
-    async with (
-        model_server(says("0.7")) as server,
-        gateway_at(
-            server.base_url, policy, clock=clock, first_backoff_seconds=60.0, max_backoff_seconds=60.0
-        ) as gateway,
-    ):
-        reply = await gateway.answer(question(task="decontextualize_claim", try_number=2))
-    assert isinstance(reply, ModelReply)
+    pauses = {"first_backoff_seconds": 60.0, "max_backoff_seconds": 60.0}
+    async with served(says("0.7"), policy, clock=clock, **pauses) as (_, gateway):
+        assert isinstance(await gateway.answer(question(task="decontextualize_claim", try_number=2)), ModelReply)
     assert clock.pauses == [0.5]

@@ -4,25 +4,31 @@ import json
 
 import pytest
 
-from handlers.reasoning.answer import AnswerRules
-from handlers.reasoning.context import order_sources
-from handlers.reasoning.roles import ROLES, Finding, Role, ask_role
+from handlers.reasoning.answer import AnswerRules, answer_query
+from handlers.reasoning.context import ROLES, Role, order_sources
 from schemas.llm import CallOutcome
-from schemas.needs import AskModel
-from schemas.replies import ModelReply
+from schemas.needs import Ask, AskModel
+from schemas.replies import ModelFailed, ModelReply
 from streams.llm.offline import answer_offline
 from streams.llm.protocols import keeps_to_protocol
 from streams.llm.replies import Completion
 from tests.handlers.reasoning.results import result
 from tests.rules import shipped_rules
+from tests.samples import instance
+
+SOURCES = order_sources([result(1, title="Dam", passage="The dam was closed in May.")])
 
 
 def asked(role: Role) -> AskModel:
+    """The question of a role, where the offline judge has answered for the roles before it."""
     rules = shipped_rules(AnswerRules)
-    findings = (Finding("What the page of A says.", (1,)),)
-    return ask_role(
-        role, "page", order_sources([result(1)]), findings, rules.reasoning, rules.prompts, rules.model_tasks
-    )
+    replies: list[ModelReply | ModelFailed] = []
+    while isinstance(step := answer_query("dam closed", SOURCES, replies, rules), Ask):
+        assert isinstance(step.need, AskModel)
+        if step.need.task == role:
+            return step.need
+        replies.append(answer_offline(step.need))
+    raise AssertionError(f"the {role} was not asked")
 
 
 def keeps(need: AskModel, text: str) -> bool:
@@ -31,9 +37,8 @@ def keeps(need: AskModel, text: str) -> bool:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_the_offline_judge_of_a_role_keeps_to_its_protocol(role: Role) -> None:
-    reply = answer_offline(asked(role))
+    reply = instance(ModelReply, answer_offline(asked(role)))
 
-    assert isinstance(reply, ModelReply)
     assert keeps(asked(role), reply.text)
 
 

@@ -1,9 +1,6 @@
 """Answers and costs in Redis, on a real server."""
 
-from __future__ import annotations
-
 import asyncio
-import os
 import shutil
 import signal
 import socket
@@ -251,9 +248,3 @@ async def test_a_server_that_hangs_is_trouble_until_it_goes_on(
 def test_an_address_that_is_none_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(StoreError, match=r"^llm\.redis_url is no address: it is like redis://localhost:6379/0$"):
         RedisStore(url.replace("//", "//:hunter2@"))
-
-
-def test_the_test_server_is_the_one_that_is_asked(server: Server) -> None:
-    assert server.process is not None
-    assert server.asked.info()["process_id"] == server.process.pid
-    assert os.listdir(server.folder) == []

@@ -1,7 +1,5 @@
 """What is said before the first question: who answers, and what nobody could mean."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Addresses and keys that nobody could be asked with are refused at start, and not shown in the refusal."""
 
-from __future__ import annotations
-
 import pytest
 
 from streams.llm.settings import LlmSettings

@@ -1,7 +1,5 @@
 """Work without a handler: as long as the record says, with one output that names the record's offset."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import datetime
 

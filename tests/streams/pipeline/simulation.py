@@ -5,19 +5,20 @@ model of aiokafka's; the commit stage is a model of transactions with a fence. W
 ``Cluster.faults`` when it happens, for an assertion raised inside the pipeline could be swallowed there.
 """
 
-from __future__ import annotations
-
 import asyncio
+import gc
 import itertools
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import IllegalStateError, KafkaConnectionError
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from schemas.outcome import Drop, DropReason
 from streams.codec import UNREADABLE_HEADER, OutputRecord
@@ -35,6 +36,16 @@ from tests.streams.pipeline.model_work import DEAD, OUT, ModelWork
 from tests.streams.pipeline.virtual_time import LoopClock
 
 DEADLINE_SECONDS = 3.0
+
+
+@contextmanager
+def without_noise() -> Iterator[None]:
+    """Trouble is what these tests make, and the pipeline tells of all of it; garbage is looked through very often."""
+    gc.collect()
+    gc.freeze()
+    with capture_logs():
+        yield
+    gc.unfreeze()
 
 
 @dataclass

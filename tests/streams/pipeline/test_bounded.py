@@ -1,19 +1,15 @@
 """Reading that has an end, and work that is held up, at any turn of the event loop: what replays ask for."""
 
-from __future__ import annotations
-
 import asyncio
-import gc
 import random
 from collections.abc import Callable, Iterator
 
 import pytest
 from aiokafka import TopicPartition
-from structlog.testing import capture_logs
 
 from streams.settings import PipelineSettings
-from tests.streams.pipeline.simulation import Cluster, Process
-from tests.streams.pipeline.virtual_time import VirtualLoop, complaints_of
+from tests.streams.pipeline.simulation import Cluster, Process, without_noise
+from tests.streams.pipeline.virtual_time import VirtualLoop, complaints, virtually
 
 PARTITIONS = (TopicPartition("in", 0), TopicPartition("in", 1), TopicPartition("in", 2))
 SETTINGS = PipelineSettings(window_records=4, poll_records=3, commit_records=2, drain_seconds=2.0)
@@ -22,11 +18,8 @@ COUNT = 9
 
 @pytest.fixture(autouse=True)
 def _quick() -> Iterator[None]:
-    gc.collect()
-    gc.freeze()
-    with capture_logs():
+    with without_noise():
         yield
-    gc.unfreeze()
 
 
 def some_work(seed: int) -> tuple[Cluster, dict[TopicPartition, int]]:
@@ -48,57 +41,48 @@ async def until_there(cluster: Cluster, ends: dict[TopicPartition, int]) -> None
             await asyncio.sleep(0.5)
 
 
-def run(turn: int, seed: int, pause: Callable[[], float] | None = None) -> int:
+@virtually
+async def run(turn: int, seed: int, pause: Callable[[], float] | None = None) -> int:
     """Kills a process at a turn of the loop; another ends the work. More comes in all the time. Returns the turns."""
-
-    async def scenario() -> None:
-        process = Process(cluster, SETTINGS, ends=ends, pause=pause)
-        await process.assign(*PARTITIONS)
-        await loop.until_turn(turn)
-        await process.crash()
-        for partition in PARTITIONS:
-            cluster.write(partition, b"a", 0.0)
-        process = Process(cluster, SETTINGS, ends=ends, pause=pause)
-        await process.assign(*PARTITIONS)
-        await until_there(cluster, ends)
-        for partition in PARTITIONS:
-            cluster.write(partition, b"b", 0.0)
-        await asyncio.sleep(5.0)
-        taken.append(loop.turns)
-        await process.stop()
-        complaints.extend(await complaints_of(loop))
-
-    (cluster, ends), taken, complaints = some_work(seed), list[int](), list[str]()
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        loop = VirtualLoop.of(runner)
-        runner.run(scenario())
-    assert (complaints, cluster.faults) == ([], [])
+    (cluster, ends), loop = some_work(seed), VirtualLoop.running()
+    process = Process(cluster, SETTINGS, ends=ends, pause=pause)
+    await process.assign(*PARTITIONS)
+    await loop.until_turn(turn)
+    await process.crash()
+    for partition in PARTITIONS:
+        cluster.write(partition, b"a", 0.0)
+    process = Process(cluster, SETTINGS, ends=ends, pause=pause)
+    await process.assign(*PARTITIONS)
+    await until_there(cluster, ends)
+    for partition in PARTITIONS:
+        cluster.write(partition, b"b", 0.0)
+    await asyncio.sleep(5.0)
+    turns = loop.turns
+    await process.stop()
+    assert (await complaints(), cluster.faults) == ([], [])
     for partition in PARTITIONS:
         end = ends.get(partition, 0)
         done = sorted(int(output.value or b"") for output in cluster.visible[partition])
         assert done == [record.offset for record in cluster.logs[partition] if record.offset < end]
-    return taken[0]
+    return turns
 
 
 def test_nothing_is_read_beyond_the_end_wherever_a_process_is_killed() -> None:
-    for turn in range(1, run(1, seed=0), 3):
+    for turn in range(1, run(1, seed=0), 5):
         run(turn, seed=turn)
 
 
-def test_work_is_held_up_for_as_long_as_it_is_told() -> None:
-    async def scenario() -> None:
-        process = Process(cluster, SETTINGS, pause=lambda: wait[0])
-        await process.assign(*PARTITIONS)
-        await asyncio.sleep(30)
-        assert not any(cluster.visible.values())
-        assert all(partition.held for partition in process.group.partitions.values())
-        wait[0] = 0.0
-        await until_there(cluster, dict(cluster.ends))
-        await process.stop()
-
+@virtually
+async def test_work_is_held_up_for_as_long_as_it_is_told() -> None:
     cluster, _ = some_work(0)
     wait = [0.25]
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        runner.run(scenario())
+    process = Process(cluster, SETTINGS, pause=lambda: wait[0])
+    await process.assign(*PARTITIONS)
+    await asyncio.sleep(30)
+    assert not any(cluster.visible.values())
+    assert all(partition.held for partition in process.group.partitions.values())
+    wait[0] = 0.0
+    await until_there(cluster, dict(cluster.ends))
+    await process.stop()
     assert cluster.faults == []
     assert sum(len(outputs) for outputs in cluster.visible.values()) == COUNT * len(PARTITIONS)

@@ -11,6 +11,7 @@ from schemas.replies import PagesReply, Reply
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.decide import Decider
 from streams.settings import BreakerSettings, RetrySettings
+from tests.samples import instance
 from tests.streams.doubles import PAGE, LongPause, NoRules, VirtualClock, handler_of
 
 SETTINGS = BreakerSettings(failures=3, first_seconds=5, max_seconds=20)
@@ -176,8 +177,7 @@ async def test_an_outage_burns_no_attempts_and_is_probed_by_one_at_a_time() -> N
         lambda: 1.0,
         breaker_of(clock),
     )
-    first = decider.decide(PAGE)
-    assert isinstance(first, Ask)
+    first = instance(Ask, decider.decide(PAGE))
     tried = await asyncio.gather(*(decider.finish(PAGE, first, number) for number in range(20)))
     assert {type(one.outcome) for one in tried} == {Drop}
     during = [moment for moment in provider.asked if 1 < moment < 1000]
@@ -193,8 +193,7 @@ async def test_a_record_that_fails_alone_comes_to_its_end_while_others_pass() ->
     decider = Decider(
         asking(read), NoRules(), RetrySettings(max_attempts=4), provider, clock, lambda: 1.0, breaker_of(clock)
     )
-    first = decider.decide(PAGE)
-    assert isinstance(first, Ask)
+    first = instance(Ask, decider.decide(PAGE))
     tried = await decider.finish(PAGE, first, "bad")
     assert (type(tried.outcome), tried.attempts) == (Retry, 4)
 

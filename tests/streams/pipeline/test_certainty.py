@@ -1,7 +1,5 @@
 """Every commit comes to a certain end, whatever its stage says."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, cast
 

@@ -4,8 +4,6 @@ A broker shows a wrong order only in a crash at that moment. The rounds of ``mak
 state the order itself.
 """
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass, field
 from types import SimpleNamespace

@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from streams.pipeline.breaker import Breaker, ClosedBreaker
 from streams.pipeline.decide import Decider, Tried, exhausted, retry_of
 from streams.settings import BreakerSettings, RetrySettings
 from streams.topology import Handler, InPlaceRetry
-from tests.samples import scored
+from tests.samples import instance, scored
 from tests.streams.doubles import PAGE, LongPause, NoRules, VirtualClock, handler_of
 
 PATIENCE = RetrySettings(max_attempts=4, first_seconds=0.5, max_seconds=3.0)
@@ -76,6 +77,18 @@ async def come_to_an_end(
     return exhausted(tried.outcome, tried.attempts) if isinstance(tried.outcome, Retry) else tried.outcome
 
 
+def read_last(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
+    last = replies[-1]
+    return (
+        Retry(RetryReason.UNAVAILABLE, last.detail, last.after_seconds) if isinstance(last, ModelUnavailable) else DROP
+    )
+
+
+def decider_of(world: World, clock: VirtualClock, breaker: Breaker, *more: Any, read: Any = read_last) -> Decider:
+    handler = handler_of(lambda *_: ask(), read, rounds=1)
+    return Decider(handler, NoRules(), PATIENCE, world, clock, lambda: 0.5, breaker, *more)
+
+
 # --- bugs ------------------------------------------------------------------------------------------------------------
 
 
@@ -93,18 +106,31 @@ async def test_a_reader_that_raises_has_a_bug_too() -> None:
     assert await come_to_an_end(handler) == Dead(DeadReason.HANDLER_BUG, "KeyError: 'oops'")
 
 
+async def test_a_reader_gets_the_state_of_the_ask_that_was_answered_and_none_of_an_earlier_try() -> None:
+    tries = count(1)
+    seen = []
+
+    def read(event: Event, replies: tuple[Reply, ...], rules: Any, state: str) -> Outcome | Ask:
+        seen.append((state, len(replies)))
+        if len(replies) == 1:
+            return Ask(ask().need, f"{state}, later")
+        return Retry(RetryReason.UNAVAILABLE) if state.startswith("try 1") else Emit(())
+
+    handler = handler_of(lambda *_: Ask(ask().need, f"try {next(tries)}"), read, rounds=2)
+    assert await come_to_an_end(handler) == Emit(())
+    assert seen == [("try 1", 1), ("try 1, later", 2), ("try 2", 1), ("try 2, later", 2)]
+
+
 async def test_a_recursion_without_end_is_a_bug_like_any_other() -> None:
     def forever(event: Event, rules: Any) -> Outcome:
         return forever(event, rules)
 
-    outcome = await come_to_an_end(handler_of(forever))
-    assert isinstance(outcome, Dead)
+    outcome = instance(Dead, await come_to_an_end(handler_of(forever)))
     assert outcome.reason is DeadReason.HANDLER_BUG
 
 
 async def test_the_words_of_a_bug_are_bounded() -> None:
-    outcome = await come_to_an_end(handler_of(lambda *_: fail("x" * 10_000)))
-    assert isinstance(outcome, Dead)
+    outcome = instance(Dead, await come_to_an_end(handler_of(lambda *_: fail("x" * 10_000))))
     assert len(outcome.detail) == MAX_DETAIL
 
 
@@ -190,10 +216,7 @@ async def test_pauses_double_up_to_their_bound_and_are_jittered_below_it(chance:
     assert all(0 <= pause < 3.0 for pause in clock.pauses)
 
 
-@pytest.mark.parametrize(
-    ("wish", "pause"),
-    [(1.5, 1.5), (0.0, 0.0), (60.0, 60.0), (-5.0, 0.25), (float("nan"), 0.25)],
-)
+@pytest.mark.parametrize(("wish", "pause"), [(1.5, 1.5), (0.0, 0.0), (60.0, 60.0), (-5.0, 0.25), (float("nan"), 0.25)])
 async def test_a_wish_to_wait_is_granted_in_full(wish: float, pause: float) -> None:
     clock = VirtualClock()
     handler = handler_of(answers([Retry(RetryReason.RATE_LIMITED, after_seconds=wish), DROP]))
@@ -249,8 +272,7 @@ async def test_rounds_are_bounded() -> None:
 
 async def test_a_handler_that_asks_and_can_not_read_gets_nothing() -> None:
     world = World()
-    outcome = await come_to_an_end(handler_of(lambda *_: ask(), None, rounds=2), world)
-    assert isinstance(outcome, Dead)
+    outcome = instance(Dead, await come_to_an_end(handler_of(lambda *_: ask(), None, rounds=2), world))
     assert outcome.reason is DeadReason.ROUNDS_EXHAUSTED
     assert world.needs == []
 
@@ -316,8 +338,7 @@ async def test_handler_and_reader_get_event_and_rules_and_the_world_gets_the_run
             Breaker(BreakerSettings(), clock),
             lambda again, replayed: retried.append((again, replayed)),
         )
-        first = decider.decide(PAGE)
-        assert isinstance(first, Ask)
+        first = instance(Ask, decider.decide(PAGE))
         assert await decider.finish(PAGE, first, record=1, run=run) == Tried(DROP, 2)
         assert len(seen) == 4
         assert all(event is PAGE and its is rules for event, its in seen)
@@ -368,16 +389,7 @@ class Recorded(Breaker):
 
 async def breaker_calls(breaker: Recorded, first: Ask | Retry, *replies: Reply) -> list[Any]:
     """What the breaker is told while a handler asks once a try and gets these replies."""
-
-    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
-        last = replies[-1]
-        if not isinstance(last, ModelUnavailable):
-            return DROP
-        return Retry(RetryReason.UNAVAILABLE, last.detail, last.after_seconds)
-
-    handler = handler_of(lambda *_: ask(), read, rounds=1)
-    world = World(replies=list(replies))
-    decider = Decider(handler, NoRules(), PATIENCE, world, VirtualClock(), lambda: 0.5, breaker)
+    decider = decider_of(World(replies=list(replies)), VirtualClock(), breaker)
     await decider.finish(PAGE, first, record="one")
     return breaker.calls
 
@@ -410,20 +422,10 @@ async def test_a_wait_in_line_is_most_of_the_wish_or_of_the_longest_pause(wish: 
     """With a chance of 0.5, three quarters: of 3 s without a wish, and of 60 s at most."""
     world, clock = World(replies=[ModelUnavailable("no turn", wish, busy=True)]), VirtualClock()
 
-    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
-        return Retry(RetryReason.UNAVAILABLE, "", wish) if isinstance(replies[-1], ModelUnavailable) else DROP
-
-    def fn(event: Event, rules: Any) -> Ask:
-        asked.append(event)
-        return ask()
-
-    asked: list[Event] = []
-    handler = handler_of(fn, read, rounds=1)
-    breaker = Breaker(BreakerSettings(), clock)
-    decider = Decider(handler, NoRules(), PATIENCE, world, clock, lambda: 0.5, breaker)
+    decider = decider_of(world, clock, Breaker(BreakerSettings(), clock))
     assert await decider.finish(PAGE, ask(), record=1) == Tried(DROP, 1)
     assert clock.pauses == [pause]
-    assert asked == [PAGE]
+    assert len(world.needs) == 2
 
 
 # --- cancellation ----------------------------------------------------------------------------------------------------
@@ -443,18 +445,6 @@ async def test_cancellation_passes(answer: Ask | Retry) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-
-
-def read_last(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
-    last = replies[-1]
-    return (
-        Retry(RetryReason.UNAVAILABLE, last.detail, last.after_seconds) if isinstance(last, ModelUnavailable) else DROP
-    )
-
-
-def decider_of(world: World, clock: VirtualClock, breaker: Breaker, *more: Any, read: Any = read_last) -> Decider:
-    handler = handler_of(lambda *_: ask(), read, rounds=1)
-    return Decider(handler, NoRules(), PATIENCE, world, clock, lambda: 0.5, breaker, *more)
 
 
 async def test_where_no_model_can_be_asked_a_record_waits_and_uses_no_try_up() -> None:

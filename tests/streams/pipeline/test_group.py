@@ -1,7 +1,5 @@
 """What a consumer group does with work that moves while what it needs is down."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import Callable
@@ -20,35 +18,28 @@ from streams.settings import PipelineSettings, load_settings
 from streams.telemetry.metrics import Metrics
 from tests.streams.doubles import START
 from tests.streams.pipeline.simulation import Cluster, ModelStage, Process
-from tests.streams.pipeline.virtual_time import LoopClock, VirtualLoop, complaints_of
+from tests.streams.pipeline.virtual_time import LoopClock, complaints, virtually
 
 HELD, NEXT = TopicPartition("in", 0), TopicPartition("in", 1)
 
 
-def test_work_that_comes_after_work_that_has_moved_away_is_begun_though_the_breaker_was_open() -> None:
+@virtually
+async def test_work_that_comes_after_work_that_has_moved_away_is_begun_though_the_breaker_was_open() -> None:
     """Intake rests while it is open, so nothing would come that could find out and close it."""
-    cluster, rested = Cluster(random.Random(1)), list[bool]()
+    cluster = Cluster(random.Random(1))
     end = cluster.write(NEXT, b"a", 0.0) + 1
-
-    async def scenario() -> None:
-        process = Process(cluster, PipelineSettings(drain_seconds=2.0))
-        await process.assign(HELD)
-        process.breaker.open(None)
-        rested.append(not process.breaker.closed)
-        await process.revoke()
-        rested.append(not process.breaker.closed)
-        await process.assign(NEXT)
-        async with asyncio.timeout(60):
-            while cluster.committed.get(NEXT, 0) < end:  # noqa: ASYNC110
-                await asyncio.sleep(0.5)
-        await process.stop()
-        assert await complaints_of(loop) == []
-
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        loop = VirtualLoop.of(runner)
-        runner.run(scenario())
-    assert rested == [True, False]
-    assert cluster.faults == []
+    process = Process(cluster, PipelineSettings(drain_seconds=2.0))
+    await process.assign(HELD)
+    process.breaker.open(None)
+    closed = [process.breaker.closed]
+    await process.revoke()
+    assert [*closed, process.breaker.closed] == [False, True]
+    await process.assign(NEXT)
+    async with asyncio.timeout(60):
+        while cluster.committed.get(NEXT, 0) < end:  # noqa: ASYNC110
+            await asyncio.sleep(0.5)
+    await process.stop()
+    assert (await complaints(), cluster.faults) == ([], [])
 
 
 class Closed(ModelStage):
@@ -66,24 +57,17 @@ class Waiting(Process):
         return Closed(self.cluster, partition)
 
 
-def test_partitions_that_do_not_open_are_waited_for_as_those_that_are_not_given_out() -> None:
+@virtually
+async def test_partitions_that_do_not_open_are_waited_for_as_those_that_are_not_given_out() -> None:
     """Nothing is in work then, and nothing fails, so nothing else would tell."""
-    seconds = list[float]()
-
-    async def scenario() -> None:
-        process, other = (of(Cluster(random.Random(1)), PipelineSettings()) for of in (Waiting, Process))
-        for its in (process, other):
-            await its.assign(HELD)
-        await asyncio.sleep(700)
-        seconds.extend([process.group.unjoined_seconds, other.group.unjoined_seconds])
-        await process.stop()
-        await other.stop()
-        assert await complaints_of(loop) == []
-
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        loop = VirtualLoop.of(runner)
-        runner.run(scenario())
-    assert seconds == pytest.approx([700, 0])
+    process, other = (of(Cluster(random.Random(1)), PipelineSettings()) for of in (Waiting, Process))
+    for its in (process, other):
+        await its.assign(HELD)
+    await asyncio.sleep(700)
+    assert [its.group.unjoined_seconds for its in (process, other)] == pytest.approx([700, 0])
+    await process.stop()
+    await other.stop()
+    assert await complaints() == []
 
 
 STALLED = 60.0
@@ -91,30 +75,25 @@ FAILS = 10**9
 """More polls than there are in a test."""
 
 
-def verdicts_of(
+@virtually
+async def verdicts_of(
     cluster: Cluster, minutes: int, disturb: Callable[[Process], None] = lambda _: None, **options: Any
 ) -> list[Verdict]:
     """What health says after each minute of a process whose topics grow by a record every ten seconds."""
-
-    async def scenario() -> None:
-        process = Process(cluster, PipelineSettings(window_records=4, poll_records=2, drain_seconds=2.0), **options)
-        settings = load_settings(pipeline={"stalled_seconds": STALLED})
-        health = Health((process.group,), settings, LoopClock(), Metrics(CollectorRegistry()))
-        await health.start()
-        await process.assign(HELD, NEXT)
-        await asyncio.sleep(1)
-        disturb(process)
-        for _ in range(minutes):
-            for _ in range(6):
-                await asyncio.sleep(10)
-                cluster.write(HELD, b"a", cluster.chance.choice([0.0, 50.0]))
-            verdicts.append(health.alive())
-        await health.stop()
-        await process.stop()
-
-    verdicts = list[Verdict]()
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        runner.run(scenario())
+    process = Process(cluster, PipelineSettings(window_records=4, poll_records=2, drain_seconds=2.0), **options)
+    settings, verdicts = load_settings(pipeline={"stalled_seconds": STALLED}), list[Verdict]()
+    health = Health((process.group,), settings, LoopClock(), Metrics(CollectorRegistry()))
+    await health.start()
+    await process.assign(HELD, NEXT)
+    await asyncio.sleep(1)
+    disturb(process)
+    for _ in range(minutes):
+        for _ in range(6):
+            await asyncio.sleep(10)
+            cluster.write(HELD, b"a", cluster.chance.choice([0.0, 50.0]))
+        verdicts.append(health.alive())
+    await health.stop()
+    await process.stop()
     return verdicts
 
 
@@ -141,12 +120,12 @@ def test_a_partition_that_gets_none_of_the_records_that_wait_for_it_is_told_unti
     ids=["busy", "slower than its input", "retries that are not due", "replay that gives way", "replay at its end"],
 )
 def test_a_partition_with_records_in_hand_or_at_its_end_does_not_starve(options: dict[str, Any]) -> None:
-    assert all(verdict.well for verdict in verdicts_of(Cluster(random.Random(1)), 30, **options))
+    assert all(verdict.well for verdict in verdicts_of(Cluster(random.Random(1)), 10, **options))
 
 
 def test_a_partition_does_not_starve_while_what_its_handler_needs_is_down() -> None:
     cluster = Cluster(random.Random(1))
-    assert all(verdict.well for verdict in verdicts_of(cluster, 30, lambda process: process.breaker.open(None)))
+    assert all(verdict.well for verdict in verdicts_of(cluster, 10, lambda process: process.breaker.open(None)))
 
 
 async def _fails() -> None:

@@ -1,4 +1,3 @@
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,9 +17,8 @@ from schemas.search import SearchEvaluated, SearchScoreSource
 from streams.pipeline.observer import Observer
 from streams.telemetry.labels import Lane
 from streams.telemetry.metrics import Metrics
+from tests.samples import EXAMPLES
 from tests.streams.query.toys import completed, ranked
-
-EXAMPLES = Path(__file__).parents[3] / "schemas" / "examples"
 
 
 def example(kind: type[Event], name: str) -> Any:

@@ -1,7 +1,5 @@
 """Which retry topic a record goes to, and what is written there."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

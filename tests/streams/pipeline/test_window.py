@@ -1,7 +1,5 @@
 """The window: order by key, the contiguous finished prefix, and its bounds, under any order of completion."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule

@@ -23,7 +23,7 @@ from streams.pipeline.work import Done, Pending, Work
 from streams.settings import BreakerSettings, RetrySettings
 from streams.telemetry.metrics import Metrics
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPIC_BYTES, Handler, RetryTier
-from tests.samples import scored
+from tests.samples import instance, scored
 from tests.streams.doubles import PAGE, START, NoRules, VirtualClock, handler_of, raw_record
 
 PATIENCE = RetrySettings(max_attempts=2, first_seconds=1.0, max_seconds=1.0)
@@ -58,8 +58,7 @@ class Bench:
         self.work = Work(self.decider, self.clock, observer, tier)
 
     def outputs(self, record: ConsumerRecord | None = None) -> Sequence[OutputRecord]:
-        done = self.work.begin(record or raw_record())
-        assert isinstance(done, Done)
+        done = instance(Done, self.work.begin(record or raw_record()))
         return done.outputs
 
     def only(self, record: ConsumerRecord | None = None) -> OutputRecord:
@@ -212,8 +211,7 @@ def test_what_the_broker_refuses_later_dies_at_encoding() -> None:
 
 async def complete(bench: Bench, record: ConsumerRecord | None = None) -> OutputRecord:
     record = record or raw_record()
-    pending = bench.work.begin(record)
-    assert isinstance(pending, Pending)
+    pending = instance(Pending, bench.work.begin(record))
     [output] = (await bench.work.complete(record, pending)).outputs
     return output
 
@@ -256,11 +254,7 @@ async def test_a_record_that_is_tried_in_vain_waits_in_the_first_retry_topic_as_
     bench = Bench(patient(60, 10))
     record = raw_record(headers=[("mine", b"\xff"), ("ce_id", b"input")])
     later = await complete(bench, record)
-    assert (later.topic, later.key, later.value) == (
-        "pages.crawled.v1.assay.toy.retry.10s",
-        record.key,
-        record.value,
-    )
+    assert (later.topic, later.key, later.value) == ("pages.crawled.v1.assay.toy.retry.10s", record.key, record.value)
     assert later.headers[:2] == (("mine", b"\xff"), ("ce_id", b"input"))
     notes = {name: (value or b"").decode() for name, value in later.headers[2:]}
     due = int((bench.clock.now().timestamp() + 10) * 1000)

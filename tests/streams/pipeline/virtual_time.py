@@ -5,10 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import selectors
+from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
+from tests.samples import instance
 from tests.streams.doubles import START
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class _NoWaiting(selectors.SelectSelector):
@@ -40,11 +46,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.set_exception_handler(lambda _, context: self.complaints.append(str(context)))
 
     @classmethod
-    def of(cls, runner: asyncio.Runner) -> VirtualLoop:
-        """The loop of a runner that was told to make such loops."""
-        loop = runner.get_loop()
-        assert isinstance(loop, cls)
-        return loop
+    def running(cls) -> VirtualLoop:
+        """The loop that runs this."""
+        return instance(cls, asyncio.get_running_loop())
 
     def time(self) -> float:
         return self._time.now
@@ -60,6 +64,18 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         await self._time.wanted[1]
 
 
+def virtually(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """Has a test, or what it calls, run in a loop whose time passes only while nobody has anything to do."""
+
+    @wraps(work)
+    def run(*given: P.args, **named: P.kwargs) -> T:
+        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+            result: T = runner.run(work(*given, **named))
+            return result
+
+    return run
+
+
 class LoopClock:
     """The event loop's time as the pipeline's clock."""
 
@@ -73,9 +89,9 @@ class LoopClock:
         await asyncio.sleep(seconds)
 
 
-async def complaints_of(loop: VirtualLoop) -> list[str]:
+async def complaints() -> list[str]:
     """What the loop has to complain about at the end: errors that nobody looked at, and tasks left behind."""
     await asyncio.sleep(0)
     gc.collect()
     left = asyncio.all_tasks() - {asyncio.current_task()}
-    return loop.complaints + [f"left behind: {task.get_name()}" for task in left]
+    return VirtualLoop.running().complaints + [f"left behind: {task.get_name()}" for task in left]

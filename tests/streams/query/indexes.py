@@ -1,7 +1,5 @@
 """An embedded index with a few pages in it, as ``index_page`` would have filled it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any

@@ -4,30 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from schemas.queries import RankingCandidate, RankingRequested
+from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.index.ports import IndexOwnedError
-from streams.query import access
 from streams.query.access import NoQueriesError, application_url, open_queries
 from streams.query.engine import QueryEngine
 from streams.query.remote import RemoteQueries
 from streams.settings import HttpSettings
 from streams.world import LiveWorld
+from tests.samples import instance
 from tests.streams.index.qdrant_server import QdrantServer
 from tests.streams.query.indexes import GOV, fill, settings_at
 
 REQUEST = RankingRequested(request_id="q", query="when does the river bridge open")
-
-
-async def test_an_embedded_index_that_is_free_is_read_and_given_back(tmp_path: Path) -> None:
-    settings = settings_at(tmp_path)
-    await fill(settings)
-    for _ in range(2):
-        async with open_queries(settings) as queries:
-            answer = await queries.answer(REQUEST)
-        assert isinstance(answer, RankingCompleted)
-        assert answer.results[0].url == GOV
-        assert answer.results[0].cts_score == 83
 
 
 async def test_where_there_is_no_index_none_is_made(tmp_path: Path) -> None:
@@ -85,37 +74,11 @@ async def test_the_index_is_given_back_where_the_world_goes_on(tmp_path: Path) -
         await other.aclose()
 
 
-async def test_an_index_that_somebody_has_is_asked_for_at_the_application(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(access, "PATIENCE_SECONDS", 0.0)
-    settings = settings_at(tmp_path, port=18080)
-    await fill(settings)
-    owner = LiveWorld(settings)
-    await owner.open_index()
-    try:
-        async with open_queries(settings) as queries:
-            assert isinstance(queries, RemoteQueries)
-            assert queries.url == "http://127.0.0.1:18080/query"
-    finally:
-        await owner.aclose()
-
-
 async def test_an_index_in_memory_is_that_of_the_application(tmp_path: Path) -> None:
     settings = settings_at(tmp_path)
     memory = settings.model_copy(update={"index": settings.index.model_copy(update={"path": None})})
     async with open_queries(memory) as queries:
         assert isinstance(queries, RemoteQueries)
-
-
-async def test_candidates_of_ones_own_need_no_index(tmp_path: Path) -> None:
-    async with open_queries(settings_at(tmp_path), own_candidates=True) as queries:
-        assert isinstance(queries, QueryEngine)
-        given = (RankingCandidate(url="https://a.example/", content="The bridge opens."),)
-        answer = await queries.answer(REQUEST.model_copy(update={"candidates": given}))
-    assert isinstance(answer, RankingCompleted)
-    assert [result.url for result in answer.results] == ["https://a.example/"]
-    assert os.listdir(tmp_path) == []
 
 
 async def test_an_application_that_is_named_is_asked_whatever_there_is_here(tmp_path: Path) -> None:
@@ -139,8 +102,7 @@ async def test_a_server_is_searched_directly(tmp_path: Path) -> None:
         there = settings.model_copy(update={"index": settings.index.model_copy(update={"url": server.url})})
         await fill(there)
         async with open_queries(there) as queries:
-            answer = await queries.answer(REQUEST)
-    assert isinstance(answer, RankingCompleted)
+            answer = instance(RankingCompleted, await queries.answer(REQUEST))
     assert answer.results[0].url == GOV
 
 

@@ -11,6 +11,7 @@ from streams.query.engine import QueryEngine, Refusal
 from streams.query.remote import RemoteQueries, check_address
 from streams.query.route import QueryRoute
 from streams.settings import HttpSettings
+from tests.samples import instance
 from tests.streams.query.toys import Answers, completed, ranked, ranker, settings_with
 
 REQUEST = RankingRequested(request_id="q1", query="which 台北")
@@ -33,8 +34,7 @@ async def test_an_application_answers_as_if_it_were_here(suffix: str) -> None:
 
 async def test_the_token_is_shown() -> None:
     assert isinstance(await asked(wants="t", shows="t"), RankingCompleted)
-    refused = await asked(wants="t")
-    assert isinstance(refused, Refusal)
+    refused = instance(Refusal, await asked(wants="t"))
     assert "ASSAY_HTTP__TOKEN" in refused.detail
 
 
@@ -53,8 +53,7 @@ async def test_a_refusal_comes_over_as_it_is(outcome: Outcome, expected: Refusal
 async def test_where_nobody_answers_that_is_said_with_what_else_there_is_to_do() -> None:
     async with HttpServer(None, HttpSettings(port=0)) as server:
         address = server.address
-    answer = await RemoteQueries(f"http://{address}", "", 5, "; do this").answer(REQUEST)
-    assert isinstance(answer, Refusal)
+    answer = instance(Refusal, await RemoteQueries(f"http://{address}", "", 5, "; do this").answer(REQUEST))
     assert answer.reason == "unavailable"
     assert f"http://{address}/query" in answer.detail
     assert answer.detail.endswith("; do this")
@@ -78,8 +77,7 @@ async def test_something_else_that_answers_is_not_believed(status: int, body: by
         await send({"type": "http.response.body", "body": body})
 
     async with HttpServer(other, HttpSettings(port=0)) as server:
-        answer = await RemoteQueries(f"http://{server.address}", "", 5).answer(REQUEST)
-    assert isinstance(answer, Refusal)
+        answer = instance(Refusal, await RemoteQueries(f"http://{server.address}", "", 5).answer(REQUEST))
     assert answer.reason == "failed"
     assert said in answer.detail
 

@@ -4,6 +4,7 @@ import pytest
 
 from schemas.queries import RankingFilters, RankingRequested
 from streams.query.requests import read_body, read_query_string
+from tests.samples import instance
 
 
 def test_a_body_is_the_event_of_the_topic_and_may_leave_its_id_out() -> None:
@@ -18,8 +19,7 @@ def test_a_body_is_the_event_of_the_topic_and_may_leave_its_id_out() -> None:
     assert first.request_id != second.request_id
     assert first.filters == RankingFilters(tiers=("A",))
     assert first.candidates is not None
-    named = read_body(b'{"query": "x", "request_id": "mine"}')
-    assert isinstance(named, RankingRequested)
+    named = instance(RankingRequested, read_body(b'{"query": "x", "request_id": "mine"}'))
     assert named.request_id == "mine"
 
 
@@ -46,15 +46,13 @@ def test_a_body_is_the_event_of_the_topic_and_may_leave_its_id_out() -> None:
     ],
 )
 def test_a_body_that_is_no_request_is_told_why(body: bytes, said: str) -> None:
-    answer = read_body(body)
-    assert isinstance(answer, str)
+    answer = instance(str, read_body(body))
     assert said in answer
 
 
 def test_a_query_string_holds_what_fits_into_one() -> None:
     text = b"q=how+tall+%E5%8F%B0&limit=3&tier=A&tier=B&domain=gov.uk&tag=news&since=2025-01-01&until=2025-02-01"
-    request = read_query_string(text + b"&request_id=r")
-    assert isinstance(request, RankingRequested)
+    request = instance(RankingRequested, read_query_string(text + b"&request_id=r"))
     assert (request.query, request.limit, request.request_id) == ("how tall 台", 3, "r")
     assert request.filters == RankingFilters(
         tiers=("A", "B"), domains=("gov.uk",), tags=("news",), date_from="2025-01-01", date_to="2025-02-01"
@@ -77,6 +75,5 @@ def test_a_query_string_holds_what_fits_into_one() -> None:
     ],
 )
 def test_a_query_string_that_is_no_request_is_told_why(text: bytes, said: str) -> None:
-    answer = read_query_string(text)
-    assert isinstance(answer, str)
+    answer = instance(str, read_query_string(text))
     assert said in answer

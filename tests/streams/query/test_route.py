@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from schemas.needs import Need
-from schemas.outcome import Dead, DeadReason, Emit, Outcome, Retry, RetryReason
+from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import Reply
@@ -88,21 +88,23 @@ async def test_candidates_may_come_in_the_body() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "status", "reason", "wait"),
+    ("outcome", "status", "reason", "detail", "wait"),
     [
-        (Dead(DeadReason.INVALID, "date_from is no date"), 400, "invalid", None),
-        (Dead(DeadReason.HANDLER_BUG, "oops"), 500, "failed", None),
-        (Retry(RetryReason.UNAVAILABLE, "Qdrant is down"), 503, "unavailable", "5"),
-        (Retry(RetryReason.RATE_LIMITED, "the model is busy", 2.2), 503, "unavailable", "3"),
+        (Dead(DeadReason.INVALID, "date_from is no date"), 400, "invalid", "date_from is no date", None),
+        (Drop(DropReason.NOTHING_TO_DO), 400, "invalid", "nothing_to_do", None),
+        (Dead(DeadReason.HANDLER_BUG, "ValueError: x"), 500, "failed", "handler_bug: ValueError: x", None),
+        (Emit(()), 500, "failed", "a bug", None),
+        (Retry(RetryReason.UNAVAILABLE, "Qdrant is down"), 503, "unavailable", "Qdrant is down", "5"),
+        (Retry(RetryReason.RATE_LIMITED, "the model is busy", 2.2), 503, "unavailable", "the model is busy", "3"),
     ],
 )
 async def test_what_went_wrong_is_a_status_a_reason_and_when_to_come_again(
-    outcome: Outcome, status: int, reason: str, wait: str | None
+    outcome: Outcome, status: int, reason: str, detail: str, wait: str | None
 ) -> None:
     async with served(routed(lambda _: outcome)) as client:
         answer = await client.get(URL, params={"q": "x"})
     assert (answer.status_code, answer.json()["reason"]) == (status, reason)
-    assert answer.json()["detail"]
+    assert detail in answer.json()["detail"]
     assert answer.headers.get("retry-after") == wait
 
 
@@ -167,15 +169,16 @@ async def test_above_the_bound_others_are_turned_away_at_once() -> None:
         await world.asked(2)
         third = await client.get(URL, params={"q": "x"})
         world.gate.set()
-        answers = await asyncio.gather(*waiting)
+        answers = [*await asyncio.gather(*waiting), await client.get(URL, params={"q": "x"})]
     assert (third.status_code, third.json()["reason"], third.headers["retry-after"]) == (503, "busy", "1")
-    assert [answer.status_code for answer in answers] == [200, 200]
+    assert [answer.status_code for answer in answers] == [200] * 3
 
 
 async def test_a_query_has_a_time_limit() -> None:
     async with served(routed(world=Gated(), seconds=0.05)) as client:
         answer = await client.get(URL, params={"q": "x"})
     assert (answer.status_code, answer.json()["reason"]) == (503, "timeout")
+    assert "ASSAY_QUERY__SECONDS" in answer.json()["detail"]
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for() -> None:

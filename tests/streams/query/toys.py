@@ -1,7 +1,5 @@
 """A handler that answers queries in a way that a test wants, and a world that never has to answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

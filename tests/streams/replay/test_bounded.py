@@ -1,7 +1,5 @@
 """Questions below a bound: answered, or held where there is no money for them."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

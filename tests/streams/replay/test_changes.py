@@ -1,7 +1,5 @@
 """Changes of a plan are made from its newest state, in which others may be further."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

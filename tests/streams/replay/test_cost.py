@@ -1,7 +1,5 @@
 """The bound of what a replay may cost: kept over restarts, by two processes, and beside the day's."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from streams.replay.cost import ACCOUNT_SECONDS, CostBound, account_of, cost_pro
 from streams.settings import Settings, load_settings
 from streams.topology import handler_named
 from tests.streams.llm.model_server import model_server, says
-from tests.streams.llm.questions import FREE, gateway_at, question
+from tests.streams.llm.questions import FREE, gateway_at, question, served
 
 DAY = "2025-01-02"
 DEAR = ModelLimits(**{**FREE.model_dump(), "price_in": 0.0, "price_out": 1_000_000.0})
@@ -86,10 +84,7 @@ async def test_the_gateway_asks_nobody_beyond_the_bound(path: Path) -> None:
     """A reply of two tokens is booked with the ten that it may have, and costs two."""
     bound = CostBound(SqliteStore(path), "spring", 13.0)
     usage = {"prompt_tokens": 5, "completion_tokens": 2}
-    async with (
-        model_server(says("Relevant", usage=usage)) as server,
-        gateway_at(server.base_url, limits=DEAR, store=bound) as gateway,
-    ):
+    async with served(says("Relevant", usage=usage), limits=DEAR, store=bound) as (server, gateway):
         replies = [await gateway.answer(question(str(number))) for number in range(4)]
         assert [type(reply) for reply in replies] == [ModelReply, ModelReply, ModelUnavailable, ModelUnavailable]
         assert bound.reached.is_set()

@@ -1,7 +1,5 @@
 """Which earlier decisions count, and what a selection looks for among them."""
 
-from __future__ import annotations
-
 import re
 import sys
 from typing import Any
@@ -11,17 +9,12 @@ import pytest
 from schemas.replays import ReplaySelection
 from streams.replay.decisions import DECISION_FIELDS, Earlier, Wanted, wanted_of
 from streams.replay.plan import ReplayError
-from streams.topology import HANDLERS, RELEVANCE_JUDGED, Handler, handler_named
-
-
-def declared(name: str) -> Handler:
-    handler = handler_named(name)
-    assert handler is not None
-    return handler
+from streams.topology import HANDLERS, RELEVANCE_JUDGED
+from tests.samples import the_handler
 
 
 def looked_for(handler: str, **selection: Any) -> Wanted:
-    wanted = wanted_of(declared(handler), ReplaySelection.model_validate(selection))
+    wanted = wanted_of(the_handler(handler), ReplaySelection.model_validate(selection))
     assert wanted is not None
     return wanted
 
@@ -34,7 +27,7 @@ def test_the_usual_field_of_every_decision_is_one_of_its_fields() -> None:
 
 @pytest.mark.parametrize("handler", [handler.name for handler in HANDLERS])
 def test_every_handler_makes_decisions_to_choose_by(handler: str) -> None:
-    assert looked_for(handler, outcomes=["none"]).topic in declared(handler).emits
+    assert looked_for(handler, outcomes=["none"]).topic in the_handler(handler).emits
 
 
 @pytest.mark.parametrize(
@@ -79,8 +72,8 @@ def test_values_without_end_are_taken_as_they_are() -> None:
 
 
 def test_what_needs_no_decision_looks_nothing_up() -> None:
-    assert wanted_of(declared("judge_relevance"), ReplaySelection(keys=("a",), domains=("b.example",))) is None
-    assert wanted_of(declared("index_page"), ReplaySelection(tiers=("A",))) is None
+    assert wanted_of(the_handler("judge_relevance"), ReplaySelection(keys=("a",), domains=("b.example",))) is None
+    assert wanted_of(the_handler("index_page"), ReplaySelection(tiers=("A",))) is None
 
 
 def test_what_a_handler_does_not_have_is_told() -> None:

@@ -1,7 +1,5 @@
 """Estimates over records that are on no Kafka: what is read, what is kept, what is paid, and what holds it up."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from streams.replay.figures import Estimate, HandlerEstimate, PaidEstimate
 from streams.replay.forecast import Forecast
 from streams.settings import Settings, load_settings
 from streams.topology import CLAIMS_EXTRACTED, PAGES_CRAWLED, RELEVANCE_REQUESTED, RETRIEVAL_BATCHES, Topic
+from tests.samples import instance
 from tests.streams.llm.judges import input_of, judge_of, rules_of
 from tests.streams.llm.questions import FREE, question
 
@@ -56,8 +55,7 @@ def paid(found: Estimate, handler: str) -> PaidEstimate:
 
 def asked_about(number: int) -> AskModel:
     handler = judge_of(TASK)
-    answer = handler.fn(input_of(TASK, number), rules_of(handler.rules))
-    assert isinstance(answer, Ask)
+    answer = instance(Ask, handler.fn(input_of(TASK, number), rules_of(handler.rules)))
     assert isinstance(answer.need, AskModel)
     return answer.need
 

@@ -1,7 +1,5 @@
 """The ledger where nothing can be written; its work on a real broker is tested in tests/kafka."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +8,8 @@ from schemas.replays import PLAN_NAME, ReplayPlan, ReplayState, ReplayTarget
 from streams.cli_replay import replay
 from streams.replay.plan import ReplayError, Wishes, closure, is_root, make_plan, replay_dead_letters, replay_group
 from streams.settings import Settings, load_settings
-from streams.topology import HANDLERS, TOPICS, handler_named
+from streams.topology import HANDLERS, TOPICS
+from tests.samples import the_handler
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 OFFLINE = load_settings()
@@ -28,8 +27,7 @@ def test_results_go_to_shadows_and_names_are_the_plan_s() -> None:
     assert (stage.topic, stage.rewritten) == ("pages.crawled.v1", ("pages.scored.v1",))
     assert made.run.startswith("replay-again-")
     assert replay_group("score_page", "again") == "assay.score_page.replay.again"
-    handler = handler_named("score_page")
-    assert handler is not None
+    handler = the_handler("score_page")
     assert replay_dead_letters(handler, "again") == "pages.crawled.v1.assay.score_page.replay.again.dlq"
     assert made.run != make_plan(Wishes(plan="again", handlers=("score_page",)), OFFLINE, NOW.replace(hour=9)).run
 
@@ -62,8 +60,7 @@ def test_a_closure_is_in_topological_order(handler: Any) -> None:
     made = plan(handler.name, downstream=True, fetch=True)
     written: set[str] = set()
     for stage in made.stages:
-        its = handler_named(stage.handler)
-        assert its is not None
+        its = the_handler(stage.handler)
         late = [other for other in made.stages if its.consumes.name in other.rewritten and other is not stage]
         if stage is not made.stages[0]:
             assert its.replay != "never"

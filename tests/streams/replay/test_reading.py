@@ -1,7 +1,5 @@
 """How far a group has come is what the cluster tells, and nothing where it tells nothing."""
 
-from __future__ import annotations
-
 from aiokafka import TopicPartition
 
 from streams.replay.reading import Standing

@@ -1,7 +1,5 @@
 """Which addresses an event is about, and whose domain they are in."""
 
-from __future__ import annotations
-
 import pytest
 
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
@@ -11,7 +9,7 @@ from schemas.replays import ReplaySelection
 from streams.replay.plan import ReplayError
 from streams.replay.selection import addresses, in_domain, make_selector
 from streams.settings import load_settings
-from streams.topology import handler_named
+from tests.samples import the_handler
 from tests.streams.llm.judges import BATCH, SOURCE, input_of
 
 
@@ -51,15 +49,13 @@ def test_domains_are_compared_by_whole_labels(address: str, inside: bool) -> Non
     "domain", ["https://example.com/", "example.com:443", "*.example.com", "example.com/a", "", "."]
 )
 async def test_what_is_no_domain_is_told_with_what_is(domain: str) -> None:
-    page = handler_named("score_page")
-    assert page is not None
+    page = the_handler("score_page")
     with pytest.raises(ReplayError, match=r"is no domain; write it alone, such as example\.com"):
         await make_selector(load_settings(), page, ReplaySelection(domains=("example.org", domain)), ())
 
 
 async def test_a_tier_that_is_none_is_told() -> None:
-    indexer = handler_named("index_page")
-    assert indexer is not None
+    indexer = the_handler("index_page")
     await make_selector(load_settings(), indexer, ReplaySelection(tiers=("A", "C")), ())
     with pytest.raises(ReplayError, match="--tier 'D' is no tier; there are A, B, C"):
         await make_selector(load_settings(), indexer, ReplaySelection(tiers=("A", "D")), ())

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,24 +7,21 @@ from streams.index.settings import IndexSettings
 from streams.replay.plan import Wishes, make_plan
 from streams.replay.shadow import routes, with_own_index
 from streams.settings import Settings, load_settings
-from streams.topology import Handler, handler_named
+from streams.topology import Handler
+from tests.samples import instance, the_handler
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
 
 def plan(handler: str, settings: Settings, **wishes: Any) -> tuple[ReplayPlan, Handler]:
-    found = handler_named(handler)
-    assert found is not None
+    found = the_handler(handler)
     return make_plan(Wishes(plan="again", handlers=(handler,), **wishes), settings, NOW), found
 
 
 def test_results_and_dead_letters_have_places_of_the_plan() -> None:
     made, handler = plan("judge_relevance", load_settings())
     places = routes(made, handler, made.stages[0].rewritten)
-    assert set(places) == {
-        *(topic.name for topic in handler.emits),
-        "relevance.requested.v1.assay.judge_relevance.dlq",
-    }
+    assert set(places) == {*(topic.name for topic in handler.emits), "relevance.requested.v1.assay.judge_relevance.dlq"}
     assert all(place.endswith((".replay.again", ".replay.again.dlq")) for place in places.values())
 
 
@@ -43,8 +38,7 @@ def test_in_live_mode_dead_letters_stay_apart_and_nothing_is_fetched() -> None:
 def test_a_shadow_never_writes_to_the_live_index() -> None:
     settings = load_settings(index={"url": "http://127.0.0.1:1", "collection": "documents", "path": "/data/index"})
     made, _ = plan("index_page", settings)
-    own = with_own_index(settings, made).index
-    assert isinstance(own, IndexSettings)
+    own = instance(IndexSettings, with_own_index(settings, made).index)
     assert (own.collection, own.utterances) == ("documents_replay_again", "utterances_replay_again")
     assert own.path == Path("/data/index_replay_again")
     live, _ = plan("index_page", settings, live=True)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +15,7 @@ from streams.replay.pace import Pace
 from streams.replay.work import ReplayWork, Route
 from streams.settings import BreakerSettings, RetrySettings
 from streams.telemetry.metrics import Metrics
-from tests.samples import scored
+from tests.samples import instance, scored
 from tests.streams.doubles import NoRules, VirtualClock, handler_of, raw_record
 
 RUN = "replay-again-1"
@@ -109,8 +107,7 @@ def test_dead_letters_go_to_the_plan_s_own_topic_and_are_counted() -> None:
 async def test_what_waits_for_the_world_ends_in_the_plan_s_topics_too() -> None:
     desk = Desk(lambda _page, _rules: Retry(RetryReason.UNAVAILABLE, "down"))
     record = raw_record()
-    pending = desk.replay.begin(record)
-    assert isinstance(pending, Pending)
+    pending = instance(Pending, desk.replay.begin(record))
     [letter] = (await desk.replay.complete(record, pending)).outputs
     assert letter.topic == LETTERS
     assert dict(letter.headers)["x-reason"] == b"retries_exhausted"

@@ -1,7 +1,5 @@
 """Which code counts or sets each metric, read from the source."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

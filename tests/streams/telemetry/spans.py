@@ -1,7 +1,5 @@
 """A tracer whose finished spans a test can read."""
 
-from __future__ import annotations
-
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter

@@ -1,7 +1,5 @@
 """Finds series that the declarations don't allow, in a registry or in what was scraped."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from prometheus_client.metrics_core import Metric

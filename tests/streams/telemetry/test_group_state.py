@@ -1,7 +1,5 @@
 """Asking a cluster that is only starting, or that has just lost a broker."""
 
-from __future__ import annotations
-
 import pytest
 from aiokafka.errors import (
     GroupAuthorizationFailedError,

@@ -19,6 +19,7 @@ from streams.telemetry.otel import OtelTracer, exporting_tracer
 from streams.telemetry.settings import TelemetrySettings
 from streams.telemetry.tracers import make_tracer
 from streams.telemetry.tracing import NoTracer, RecordSpan
+from tests.samples import instance
 from tests.streams.telemetry.spans import Spans, ids, parent
 
 TRACE, ABOVE = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -190,8 +191,7 @@ def test_it_is_off_unless_told_and_then_nothing_of_opentelemetry_is_loaded() -> 
 
 
 def test_what_is_off_hands_out_one_span_that_does_nothing() -> None:
-    off = make_tracer(TelemetrySettings(), "1.0")
-    assert isinstance(off, NoTracer)
+    off = instance(NoTracer, make_tracer(TelemetrySettings(), "1.0"))
     first, second = (off.records("score_page", "g")(record()) for _ in range(2))
     assert first is second
     assert first.traceparent is None, "what the record came with is carried on as it is"

@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from handlers.training.joining import LeftOut
+from handlers.training.join import LeftOut
 from schemas.event import Event
 from schemas.outcome import Dead
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
@@ -33,11 +31,7 @@ def read(feedback: list[Any], answers: list[Any]) -> Reading:
     [
         ANSWER,
         {"topic": "x.ranking.completed.v1", "partition": 0, "offset": 3, "headers": {}, "key": "r", "value": ANSWER},
-        {
-            "outcome": "emit",
-            "reason": None,
-            "events": [{"topic": "ranking.completed.v1", "key": "r", "value": ANSWER}],
-        },
+        {"outcome": "emit", "reason": None, "events": [{"topic": "ranking.completed.v1", "key": "r", "value": ANSWER}]},
     ],
     ids=["bare", "of assay tail --json", "of assay try"],
 )
@@ -46,7 +40,7 @@ def test_events_may_come_in_every_form_that_assay_writes(line: dict[str, Any]) -
     assert reading.unreadable == []
     [request] = reading.joined().requests
     assert request.features[:, 19].tolist() == [0.5, 0.25]
-    assert request.labelled == 1
+    assert reading.joined().labelled == 1
 
 
 def test_the_same_event_counts_once_by_its_id_else_by_its_content() -> None:

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from handlers.ranking.candidate import Candidate
+from handlers.ranking.candidates import Candidate
 from handlers.ranking.features import extract_features
 from handlers.ranking.fusion import Fused
-from handlers.ranking.intent import ReadQuery
-from handlers.ranking.manifest import Manifest
-from handlers.ranking.trees import RankingModel
+from handlers.ranking.model import Manifest, RankingModel
+from handlers.ranking.query import ReadQuery
 from schemas.queries import CandidateTrust
 from schemas.ranking import Intent, IntentNote
 

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from handlers.ranking.candidate import Candidate
-from handlers.ranking.manifest import TOTAL_FEATURES_PHASE_A
-from handlers.ranking.sections import RankingSection
-from handlers.ranking.stages import after_judge, after_trees, skip_judge, weigh
+from handlers.ranking.candidates import Candidate
+from handlers.ranking.config import RankingSection
+from handlers.ranking.model import TOTAL_FEATURES_PHASE_A
+from handlers.ranking.stages import after_judge, after_trees, weigh
 from schemas.llm import LlmCall
-from schemas.ranking import StageOutcome
+from schemas.ranking import StageName, StageOutcome
 from schemas.replies import ModelReply
 from streams.settings import load_settings
 from tests.handlers.ranking.frozen.cases import HERE, frozen_model
@@ -59,7 +59,7 @@ def weighed(document: dict[str, Any], case: dict[str, Any]) -> tuple[NDArray[np.
         frozenset(document["stop_words"]),
     )
     if case["judged"] is None:
-        standing = skip_judge(first.standing, StageOutcome.OFF, "nobody is asked")
+        standing = first.standing.noted(StageName.RANKING, StageOutcome.OFF, "nobody is asked")
     else:
         reply = ModelReply(text=case["judged"], tool_calls=(), call=LlmCall.model_validate(document["call"]))
         standing = after_judge(first.standing, reply, section.model_ranking)

@@ -1,0 +1,295 @@
+"""The sections of ``config/config_indexing.yaml``: sources, points of the trust score, tiers, labels, points.
+
+They are pydantic models; ``source_rules_of`` makes the plain values that ``handlers.trust.sources`` reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from handlers.html.links import host_of, registered_domain
+from handlers.indexing.chunks import ChunkUnit
+from handlers.trust.labels import LABELS, TIERS, Label, Thresholds, Tier
+from handlers.trust.sources import (
+    SELF_PUBLISHED,
+    ListedSource,
+    Source,
+    SourceKind,
+    SourceRules,
+    normal_name,
+    source_of,
+)
+from schemas.rules import Section
+
+Country = Annotated[str, Field(pattern="^([a-z]{2}|int)$")]
+Score = Annotated[int, Field(ge=0, le=100)]
+
+
+class SourceTiersSection(Section):
+    """The ``source_tiers`` section: the user's domains (with a dot) and publishers' names (without) by tier."""
+
+    tier_1: tuple[str, ...] = Field(description="Government, academic and the like: the highest base.")
+    tier_2: tuple[str, ...] = Field(description="Mainstream media.")
+    tier_3: tuple[str, ...] = Field(description="Blogs and niche sites; unlisted sources are here too.")
+
+
+class BaseScores(Section):
+    """Base points by tier (R-171)."""
+
+    tier_1: Score = Field(description="Points for tier 1.")
+    tier_2: Score = Field(description="Points for tier 2.")
+    tier_3: Score = Field(description="Points for tier 3 and for unknown sources.")
+
+
+class SourceRulesSection(Section):
+    """The ``source_rules`` section: base points of the tiers, and suffixes that identify a kind of host (C-42)."""
+
+    base_scores: BaseScores = Field(description="Base points by tier.")
+    government_suffixes: tuple[str, ...] = Field(
+        description="Suffixes of kind government; .* is any country domain where it is a public suffix."
+    )
+    academic_suffixes: tuple[str, ...] = Field(
+        description="Suffixes of kind university; .* is any country domain where it is a public suffix."
+    )
+
+
+class KindSection(Section):
+    """A kind of source."""
+
+    tier: int = Field(ge=1, le=3, description="The tier of its sources.")
+    tag: Literal["", "government", "academic", "news", "blog"] = Field(
+        default="", description="The tag of its sources in domain_tags."
+    )
+    reason: str = Field(min_length=1, description="Why its sources have this tier.")
+
+
+class MembersSection(Section):
+    """Pages that members publish below the host of an institution; they have the kind self_publishing."""
+
+    kinds: tuple[str, ...] = Field(description="Kinds of sources to which the two rules apply.")
+    host_labels: tuple[str, ...] = Field(description="Labels of a host left of the listed or registered domain.")
+    path_segments: tuple[str, ...] = Field(
+        description="Segments of a path; a final * stands for at least one character."
+    )
+
+
+class NamedSource(Section):
+    """A shipped entry with a reason of its own."""
+
+    name: str = Field(description="The body that the domain belongs to.")
+    reason: str = Field(min_length=1, description="Why it has its kind.")
+
+
+class OwnSource(Section):
+    """An entry of the user."""
+
+    kind: str | None = Field(default=None, description="A kind of sources.kinds.")
+    tier: int | None = Field(default=None, ge=1, le=3, description="A tier of its own, instead of the kind's.")
+    reason: str = Field(default="", description="Why; shown with the decision.")
+
+    @model_validator(mode="after")
+    def _decides(self) -> Self:
+        if self.kind is None and self.tier is None:
+            raise ValueError("an entry needs a kind or a tier")
+        return self
+
+
+class SourcesSection(Section):
+    """The ``sources`` section: kinds with their tiers, shipped lists, and the user's own entries."""
+
+    kinds: dict[str, KindSection] = Field(description="Kinds of sources by name, with their tiers.")
+    members: MembersSection = Field(description="Which pages members of an institution publish themselves.")
+    lists: dict[str, dict[Country, dict[str, str | NamedSource]]] = Field(
+        default={}, description="Shipped entries by kind, country and domain: config/sources/<kind>.yaml."
+    )
+    own: dict[str, OwnSource] = Field(
+        default={}, description="Entries of the user by domain or publisher's name; they take precedence."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        used = {*self.lists, *self.members.kinds, SELF_PUBLISHED, "government", "university"}
+        used |= {entry.kind for entry in self.own.values() if entry.kind is not None}
+        if unknown := sorted(used - self.kinds.keys()):
+            raise ValueError(f"unknown kind {unknown[0]!r}; sources.kinds has {', '.join(self.kinds)}")
+        kind_of: dict[str, str] = {}
+        for domain, kind, _, _ in self.entries():
+            if domain in kind_of:
+                raise ValueError(f"{domain} is listed twice, as {kind_of[domain]} and as {kind}")
+            kind_of[domain] = kind
+        return self
+
+    def entries(self) -> Iterator[tuple[str, str, str, str | NamedSource]]:
+        """Domain, kind, country and name of every shipped entry."""
+        for kind, countries in self.lists.items():
+            for country, domains in countries.items():
+                for domain, entry in domains.items():
+                    yield domain, kind, country, entry
+
+
+class CitationPoints(Section):
+    """Points for citations (R-172)."""
+
+    doi_or_citation: int = Field(ge=0, description="A DOI or enough citations.")
+    external_links: int = Field(ge=0, description="Enough links to other registrable domains.")
+    references_section: int = Field(ge=0, description="A references section.")
+
+
+class StructurePoints(Section):
+    """Points for structure (R-173)."""
+
+    headings: int = Field(ge=0, description="Enough h2 and h3 headings.")
+    statistics: int = Field(ge=0, description="A data table or enough figures.")
+    schema_: int = Field(ge=0, alias="schema", description="A schema.org type of the article family.")
+    author: int = Field(ge=0, description="An author or a byline.")
+    date: int = Field(ge=0, description="A publication date.")
+
+
+class Minimum(Section):
+    """How much of an observation its points take."""
+
+    citations: int = Field(ge=1, description="Citations without a DOI.")
+    external_links: int = Field(ge=1, description="Different links to other registrable domains.")
+    headings: int = Field(ge=1, description="Headings h2 and h3.")
+
+
+class TrustPointsSection(Section):
+    """The ``trust_points`` section: the formula's points and minimums."""
+
+    citation: CitationPoints = Field(description="Citation points.")
+    structure: StructurePoints = Field(description="Structure points.")
+    minimum: Minimum = Field(description="How much of an observation its points take.")
+
+    @property
+    def most(self) -> int:
+        """The points of a page that has everything."""
+        return sum((*self.citation.model_dump().values(), *self.structure.model_dump().values()))
+
+
+class IndexTier(Section):
+    """How the pages of an index tier are indexed."""
+
+    min_cts: Score = Field(description="The tier begins at this score.")
+    chunking: Literal["full", "rough", "none"] = Field(description="How the text is cut: full, rough or none.")
+
+
+class TierA(IndexTier):
+    """Full chunks."""
+
+    max_chunk_size: int = Field(ge=1, description="Characters of a chunk.")
+
+
+class TierB(IndexTier):
+    """The beginning and the summary."""
+
+    max_chars: int = Field(ge=1, description="Characters from the beginning that are indexed.")
+
+
+class MaxTier(Section):
+    """The deepest index tier by source tier."""
+
+    tier_1: Tier = Field(description="Of government and academic sources.")
+    tier_2: Tier = Field(description="Of mainstream media.")
+    tier_3: Tier = Field(description="Of all other sources.")
+
+
+class TieredIndexingSection(Section):
+    """The ``tiered_indexing`` section (R-215)."""
+
+    tier_a: TierA = Field(description="Deep reports, academic work, government documents.")
+    tier_b: TierB = Field(description="Ordinary news.")
+    tier_c: IndexTier = Field(description="The rest.")
+    max_tier: MaxTier = Field(
+        default=MaxTier(tier_1="A", tier_2="A", tier_3="A"),
+        description="The deepest index tier that a source tier can reach; A for all is no limit.",
+    )
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The section as plain values."""
+        most = self.max_tier
+        best = (TIERS.index(most.tier_1), TIERS.index(most.tier_2), TIERS.index(most.tier_3))
+        return Thresholds(self.tier_a.min_cts, self.tier_b.min_cts, best)
+
+    @model_validator(mode="after")
+    def _descend(self) -> Self:
+        if not self.tier_a.min_cts > self.tier_b.min_cts > self.tier_c.min_cts == 0:
+            raise ValueError("min_cts has to fall from tier_a over tier_b to tier_c, which begins at 0")
+        return self
+
+
+class IndexPointsSection(Section):
+    """The ``index_points`` section: what the plan leaves open about points."""
+
+    chunk_unit: ChunkUnit = Field(description="What max_chunk_size counts: characters, or words (and CJK characters).")
+    article_characters: int = Field(ge=1, description="Of the main text that an article embedding is made of.")
+
+
+class MaxLabel(Section):
+    """The best trust label by source tier (C-36)."""
+
+    tier_1: Label = Field(description="Of government and academic sources.")
+    tier_2: Label = Field(description="Of mainstream media.")
+    tier_3: Label = Field(description="Of all other sources, which only their own markup speaks for.")
+
+
+class TrustLabelsSection(Section):
+    """The ``trust_labels`` section (R-216): the score from which each label holds, and the best by source tier."""
+
+    high: Score = Field(description="HIGH begins at this score.")
+    medium: Score = Field(description="MEDIUM begins at this score.")
+    low: Score = Field(description="Always 0: every page has a label.")
+    max_label: MaxLabel = Field(
+        default=MaxLabel(tier_1="HIGH", tier_2="HIGH", tier_3="MEDIUM"),
+        description="The best label that a source tier can reach, whatever the score.",
+    )
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The section as plain values."""
+        most = self.max_label
+        best = (LABELS.index(most.tier_1), LABELS.index(most.tier_2), LABELS.index(most.tier_3))
+        return Thresholds(self.high, self.medium, best)
+
+    @model_validator(mode="after")
+    def _descend(self) -> Self:
+        if not self.high > self.medium > self.low == 0:
+            raise ValueError("labels have to fall from high over medium to low, which begins at 0")
+        return self
+
+
+def source_rules_of(sources: SourcesSection, tiers: SourceTiersSection, rules: SourceRulesSection) -> SourceRules:
+    """The three sections as the plain values that ``source_of`` reads; ``sources.own`` precedes ``source_tiers``."""
+    by_tier = ((3, tiers.tier_3), (2, tiers.tier_2), (1, tiers.tier_1))
+    own = {normal_name(name): ListedSource(None, tier, own=True) for tier, names in by_tier for name in names}
+    for name, entry in sources.own.items():
+        own[normal_name(name)] = ListedSource(entry.kind, entry.tier, entry.reason, own=True)
+    suffixes = {normal_name(suffix): "university" for suffix in rules.academic_suffixes}
+    suffixes |= {normal_name(suffix): "government" for suffix in rules.government_suffixes}
+    return SourceRules(
+        own={name: entry for name, entry in own.items() if "." in name},
+        publishers={name: entry for name, entry in own.items() if "." not in name},
+        listed={domain: _listed(kind, country, entry) for domain, kind, country, entry in sources.entries()},
+        suffixes=suffixes,
+        kinds={name: SourceKind(kind.tier, kind.tag, kind.reason) for name, kind in sources.kinds.items()},
+        base_scores=(rules.base_scores.tier_1, rules.base_scores.tier_2, rules.base_scores.tier_3),
+        member_labels=frozenset(sources.members.host_labels),
+        member_segments=frozenset(sources.members.path_segments),
+        member_kinds=frozenset(sources.members.kinds),
+    )
+
+
+def source_at(url: str, publisher: str | None, own_name: str, rules: SourceRules) -> Source:
+    """The source of an address; arguments as for ``source_of``."""
+    host = host_of(url)
+    path = url.partition("://")[2].partition("/")[2].partition("?")[0]
+    return source_of(host, registered_domain(host), publisher, own_name, rules, path)
+
+
+def _listed(kind: str, country: str, entry: str | NamedSource) -> ListedSource:
+    if isinstance(entry, NamedSource):
+        return ListedSource(kind, reason=entry.reason, name=entry.name, country=country)
+    return ListedSource(kind, name=entry, country=country)

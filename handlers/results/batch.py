@@ -1,0 +1,148 @@
+"""A batch of results: distinct results, the verdict on it, and how its listings share the pages it may cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, Decimal
+
+from pydantic import Field
+
+from handlers.html.links import canonical_url
+from schemas.retrieval import ClassifiedResult, ResultCounts, ResultType, RetrievedContent
+from schemas.rules import Section
+
+
+class ExtractionSection(Section):
+    """The ``extraction`` section of the configuration."""
+
+    hop_limit: int = Field(default=1, ge=0, description="Attempts that may still trigger an extraction (C-11).")
+    max_details: int = Field(default=5, ge=1, le=100, description="Detail pages fetched for one listing at most.")
+    max_listing_pages: int = Field(
+        default=2, ge=1, le=10, description="Pages of one listing that are read while details are still wanted."
+    )
+    batch_budget: int = Field(
+        default=60, ge=2, le=1000, description="Pages that one batch may cost, its listings shared out (R-070)."
+    )
+    max_text_characters: int = Field(
+        default=20_000, ge=100, description="Text kept of a result in events that carry it on."
+    )
+    max_html_characters: int = Field(
+        default=1_000_000,
+        ge=0,
+        le=1_000_000,
+        description="HTML of a source that is carried on to be judged; a longer page is carried as its text.",
+    )
+
+
+def distinct_results(contents: Iterable[RetrievedContent]) -> tuple[RetrievedContent, ...]:
+    """Merges results with the same canonical address into the first of them; the order stays.
+
+    The merged result has the address of the first, the longest text (a full text before any snippet), and of title,
+    HTML and trust score the first that is there. An address that has no canonical form is compared as written. Results
+    without an address are merged only where title and text are the same too.
+
+    >>> twice = [RetrievedContent(url="https://a.example/x?utm_source=mail"), RetrievedContent(url="https://a.example/x")]
+    >>> [result.url for result in distinct_results(twice)]
+    ['https://a.example/x?utm_source=mail']
+    """
+    found: dict[tuple[str, ...], RetrievedContent] = {}
+    for content in contents:
+        key = _identity(content)
+        known = found.get(key)
+        found[key] = content if known is None else _merged(known, content)
+    return tuple(found.values())
+
+
+def _identity(content: RetrievedContent) -> tuple[str, ...]:
+    url = content.url.strip()
+    return (canonical_url(url) or url,) if url else ("", content.title or "", content.content)
+
+
+def _merged(first: RetrievedContent, other: RetrievedContent) -> RetrievedContent:
+    fuller = max(first, other, key=_fullness)
+    return first.model_copy(
+        update={
+            "title": first.title or other.title,
+            "content": fuller.content,
+            "content_kind": fuller.content_kind,
+            "html": first.html or other.html,
+            "cts_score": other.cts_score if first.cts_score is None else first.cts_score,
+        }
+    )
+
+
+def _fullness(content: RetrievedContent) -> tuple[bool, int]:
+    text = content.content.strip()
+    return bool(text) and content.content_kind == "full", len(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Statistics of a batch. All are 0 for an empty one, which needs no extraction (R-042).
+
+    ``extraction_reason`` says why listings should be followed, if there are any that can be; None where none should.
+    """
+
+    counts: ResultCounts
+    actionable_information: float
+    confidence: float
+    extraction_reason: str | None
+
+
+def judge_batch(results: Sequence[ClassifiedResult], threshold: float) -> Verdict:
+    """The verdict on classified results, against the threshold of actionable information."""
+    types = Counter(result.result_type for result in results)
+    counts = ResultCounts(
+        specific_content=types[ResultType.SPECIFIC_CONTENT],
+        aggregator=types[ResultType.AGGREGATOR],
+        navigation=types[ResultType.NAVIGATION],
+    )
+    actionable = _mean([result.actionable_score for result in results])
+    needed = actionable < threshold and 2 * counts.aggregator > len(results)
+    return Verdict(
+        counts=counts,
+        actionable_information=actionable,
+        confidence=_mean([result.confidence for result in results]),
+        extraction_reason=extraction_reason(counts.aggregator, len(results), actionable, threshold) if needed else None,
+    )
+
+
+def extraction_reason(aggregators: int, total: int, actionable: float, threshold: float) -> str:
+    """The reason in the words of R-057.
+
+    >>> extraction_reason(1, 1, 0.2, 0.6)  # doctest: +ELLIPSIS
+    'Retrieved content is mostly aggregator pages (1/1). Average actionable score: 0.20 < 0.6. Web fetch ...'
+    """
+    shown = f"{actionable:.2f}"
+    if float(shown) >= threshold:
+        # 0.5972 is below 0.6, and must not be told as 0.60.
+        shown = str(Decimal(str(actionable)).quantize(Decimal("0.01"), ROUND_DOWN))
+    return (
+        f"Retrieved content is mostly aggregator pages ({aggregators}/{total}). "
+        f"Average actionable score: {shown} < {threshold:g}. "
+        "Web fetch extraction recommended to get specific content."
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return round(sum(values) / len(values), 4) if values else 0.0
+
+
+def share_details(listings: int, limits: ExtractionSection) -> tuple[int, ...]:
+    """How many details each of a batch's listings may fetch, so that all of them stay within the batch's budget.
+
+    Where there are too many, each is given fewer; where there are more than the budget has for one detail each, beside
+    the listing's own pages, the last ones get 0: they are not fetched at all.
+
+    >>> limits = ExtractionSection(max_details=5, max_listing_pages=1, batch_budget=10)
+    >>> share_details(1, limits), share_details(4, limits), share_details(6, limits)
+    ((5,), (2, 2, 1, 1), (1, 1, 1, 1, 1, 0))
+    """
+    followed = min(listings, limits.batch_budget // (limits.max_listing_pages + 1))
+    if not followed:
+        return (0,) * listings
+    each, more = divmod(limits.batch_budget - followed * limits.max_listing_pages, followed)
+    shares = [min(limits.max_details, each + (position < more)) for position in range(followed)]
+    return (*shares, *[0] * (listings - followed))

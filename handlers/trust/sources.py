@@ -1,0 +1,186 @@
+"""The source of an address: its kind, tier, base points and tags.
+
+The address and the publisher that the crawler names decide. A page's own statements do not raise its tier (C-42).
+Standard library only (R-178).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+SELF_PUBLISHED: Final = "self_publishing"
+"""The kind of pages that members publish below a host of another kind."""
+_UNLISTED_TIER = 3
+_TAGS_BY_TIER: Final[Mapping[int, tuple[str, ...]]] = {1: (), 2: ("news",), 3: ("blog",)}
+"""Tags of a source whose entry has a tier and no kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKind:
+    """A kind of source: its tier, its tag in ``domain_tags`` ("" for none) and the reason for the tier."""
+
+    tier: int
+    tag: str
+    reason: str
+
+
+class ListedSource(NamedTuple):
+    """The entry of a domain or of a publisher.
+
+    Attributes:
+        kind: A kind of source; None if the entry states a tier only.
+        tier: The entry's own tier; None if the kind decides.
+        reason: Why the source has that kind or tier; "" for the kind's reason.
+        name: The body that the domain belongs to, or "".
+        country: Two letters, ``int``, or "".
+        own: Whether the user wrote the entry; it takes precedence over shipped ones.
+    """
+
+    kind: str | None
+    tier: int | None = None
+    reason: str = ""
+    name: str = ""
+    country: str = ""
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRules:
+    """How an address gets its kind and its tier.
+
+    Attributes:
+        own: The user's entries by domain.
+        listed: The shipped entries by domain.
+        publishers: Entries by publisher's name, case-folded.
+        suffixes: Kinds by suffix of a host. ``gov.*`` is gov under any country's domain that cannot be registered.
+        kinds: Kinds by name; ``SELF_PUBLISHED`` is one of them.
+        base_scores: Base points for tiers 1 to 3.
+        member_labels: Labels of hosts below a listed domain where members publish, such as ``students``.
+        member_segments: Segments of a path where members publish; one that ends in ``*`` holds for longer ones too.
+        member_kinds: Kinds of sources to which the two rules on members apply.
+    """
+
+    own: Mapping[str, ListedSource]
+    listed: Mapping[str, ListedSource]
+    publishers: Mapping[str, ListedSource]
+    suffixes: Mapping[str, str]
+    kinds: Mapping[str, SourceKind]
+    base_scores: tuple[int, int, int]
+    member_labels: frozenset[str]
+    member_segments: frozenset[str]
+    member_kinds: frozenset[str]
+    _segment_starts: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        starts = tuple(segment[:-1] for segment in self.member_segments if segment.endswith("*"))
+        object.__setattr__(self, "_segment_starts", starts)
+
+    def member_part(self, labels: Iterable[str], path: str) -> str | None:
+        """The label or path segment that marks a page as a member's own, if any."""
+        for label in labels:
+            if label in self.member_labels:
+                return f"{label}."
+        for segment in path.lower().replace("%7e", "~").split("/"):
+            starts = any(segment.startswith(start) and segment != start for start in self._segment_starts)
+            if starts or segment in self.member_segments:
+                return f"/{segment}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What an address is worth, and why.
+
+    Attributes:
+        kind: A kind of source; None for unlisted sources and for entries that state a tier only.
+        entry: The domain, publisher or suffix that decided; None for unlisted sources.
+        reason: Why that kind or entry has this tier; "" where nothing is known.
+        because: One line for the breakdown of a score.
+    """
+
+    tier: int
+    base_score: int
+    tags: tuple[str, ...]
+    is_academic: bool
+    is_government: bool
+    because: str
+    kind: str | None = None
+    entry: str | None = None
+    reason: str = ""
+
+
+def source_of(
+    host: str, registered: str, publisher: str | None, own_name: str, rules: SourceRules, path: str = ""
+) -> Source:
+    """The source of a page (R-171).
+
+    The user's entries decide first, then shipped entries, then publishers, then suffixes; the rest is in tier 3. Among
+    entries the longest domain decides. Domains match by whole labels.
+
+    Args:
+        host: Lower-case host name, "" where the address has none.
+        registered: The registered domain of the host; "" where there is none. ``gov.uk`` is a public suffix below which
+            only the government registers. ``gov.cc`` is a registered domain of unknown owner and matches no suffix.
+        publisher: The publisher's name as the crawler gave it.
+        own_name: The name that the page gives itself; it counts on a government host only.
+        rules: Lists, kinds and suffixes.
+        path: The path of the address.
+    """
+    domains = host_suffixes(host)
+    suffix = next((form for form in suffix_forms(domains, registered) if form in rules.suffixes), None)
+    suffix_kind = rules.suffixes[suffix] if suffix is not None else None
+    suffix_tag = rules.kinds[suffix_kind].tag if suffix_kind is not None else ""
+    domain = next((name for entries in (rules.own, rules.listed) for name in domains if name in entries), None)
+    name = normal_name(publisher or (own_name if suffix_tag == "government" else ""))
+    entry: ListedSource | None = None
+    kind, matched, because = suffix_kind, suffix, f"{host or 'the address'} is not listed"
+    if domain is not None:
+        entry = rules.own.get(domain) or rules.listed[domain]
+        listed_kind = next((rules.listed[name].kind for name in domains if name in rules.listed), None)
+        kind, matched, because = entry.kind or listed_kind or suffix_kind, domain, f"{host} is listed as {domain}"
+    elif name in rules.publishers:
+        entry = rules.publishers[name]
+        kind, matched, because = entry.kind or suffix_kind, name, f"the publisher {name} is listed"
+    elif suffix_kind is not None:
+        because = f"{host} is {'a government' if suffix_tag == 'government' else 'an academic'} host"
+    if kind in rules.member_kinds:
+        base = max(domain or "", registered, key=len)
+        part = rules.member_part(host[: -len(base)].split(".") if host.endswith(base) else (), path)
+        if part is not None:
+            entry, kind, because = None, SELF_PUBLISHED, f"members publish under {part} of {base}"
+    known = rules.kinds[kind] if kind is not None else SourceKind(_UNLISTED_TIER, "", "")
+    named = {known.tag} if kind == SELF_PUBLISHED else {known.tag, suffix_tag}
+    tier, reason, tags = known.tier, known.reason, tuple(sorted(named - {""}))
+    if entry is not None:
+        tier, reason = entry.tier or tier, entry.reason or reason
+        if kind is None:
+            tags = _TAGS_BY_TIER[tier]
+        else:
+            because = f"{because} ({kind.replace('_', ' ')})"
+    base_score = rules.base_scores[tier - 1]
+    return Source(tier, base_score, tags, "academic" in tags, "government" in tags, because, kind, matched, reason)
+
+
+def host_suffixes(host: str) -> tuple[str, ...]:
+    """The host and its parent domains, longest first. Names have at most 127 labels; longer ones match nothing."""
+    labels = host.lower().strip(".").split(".")
+    if len(labels) > 127:
+        return ()
+    return tuple(".".join(labels[start:]) for start in range(len(labels)))
+
+
+def suffix_forms(domains: Iterable[str], registered: str) -> Iterable[str]:
+    """The forms of each domain that a suffix rule can have: ``gov.uk`` and, as it cannot be registered, ``gov.*``."""
+    registered = registered.lower()
+    for domain in domains:
+        yield domain
+        head, _, last = domain.rpartition(".")
+        if len(last) == 2 and head and (not registered or len(domain) < len(registered)):
+            yield f"{head}.*"
+
+
+def normal_name(entry: str) -> str:
+    """A domain or publisher's name as the lists have it: without outer blanks and dots, case-folded."""
+    return entry.strip().strip(".").casefold()

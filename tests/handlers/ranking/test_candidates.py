@@ -1,0 +1,277 @@
+"""Points and given results become candidates, one a document; what is odd in a payload is None and never an error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.index_page import IndexPageRules
+from handlers.indexing.points import points_of
+from handlers.rank_results import RankResultsRules
+from handlers.ranking.candidates import excerpt, merge_hits, take_given
+from handlers.ranking.config import RetrievalSection
+from handlers.ranking.filters import BadFilter, search_for
+from schemas.needs import SearchFilters, SearchVectors
+from schemas.queries import CandidateTrust, RankingCandidate, RankingRequested
+from schemas.replies import VectorHit
+from tests.handlers.indexing.pages import scored_page
+from tests.rules import shipped_rules
+
+SECTION = RetrievalSection(points=100, documents=20, most_points=900, candidates=50, passages=2, max_characters=300)
+RULES = shipped_rules(IndexPageRules)
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = [
+    "url",
+    "document_id",
+    "domain",
+    "title",
+    "date",
+    "author",
+    "site_name",
+    "language",
+    "tier",
+    "cts_score",
+    "trust_label",
+    "trust_features",
+    "kind",
+    "ordinal",
+    "text",
+]
+
+
+def hit(score: float, url: str = "https://a.example/1", text: str = "", **payload: Any) -> VectorHit:
+    return VectorHit(score, {"url": url, "text": text, **payload})
+
+
+def asked(**fields: Any) -> RankingRequested:
+    return RankingRequested.model_validate({"request_id": "r", "query": "rain in May", **fields})
+
+
+def test_a_request_becomes_a_search_with_its_filters() -> None:
+    assert search_for(asked(), SECTION) == SearchVectors("documents", "rain in May", 100, None, 20, 900)
+    need = search_for(asked(filters={"tier": "A"}, limit=30), SECTION)
+    assert need == SearchVectors("documents", "rain in May", 100, SearchFilters(tiers=("A",)), 30, 900)
+    assert isinstance(search_for(asked(filters={"date_to": "soon"}), SECTION), BadFilter)
+
+
+def test_points_of_a_page_become_one_candidate_with_all_that_is_known() -> None:
+    page = scored_page("A", "Rain fell on the mill. The river rose.\nThe miller left at night.", language="en")
+    points = points_of(page, RULES.tiered_indexing, RULES.index_points)
+    [found] = merge_hits([VectorHit(0.5 - 0.1 * n, point.payload) for n, point in enumerate(points)], SECTION)
+    assert (found.url, found.title, found.date) == (page.url, "A title", "2026-02-03")
+    assert (found.cts_score, found.similarity, found.position) == (80, 0.5, 0)
+    assert found.trust is not None
+    assert (found.trust.source_tier, found.trust.base_score, found.trust.cts_score) == (1, 40, 80)
+    # The article's embedding and its first chunk are of the same sentences.
+    assert found.text.count("Rain fell on the mill.") == 1
+    assert found.text.count("The miller left at night.") == 1
+
+
+def test_the_best_passages_stand_first_and_no_more_than_were_asked_for() -> None:
+    hits = [hit(0.1, text="Third."), hit(0.9, text="First. And more."), hit(0.5, text="Second.\nOn two lines.")]
+    [found] = merge_hits(hits, SECTION)
+    assert found.passage == "First. And more."
+    assert found.text == "First. And more.\nSecond. On two lines."
+    assert found.similarity == 0.9
+
+
+def test_the_summary_is_that_of_its_point() -> None:
+    page = {"url": "https://a.example/1", "title": "T"}
+    hits = [
+        VectorHit(0.9, {**page, "kind": "beginning", "text": "It begins."}),
+        VectorHit(0.8, {**page, "kind": "summary", "text": "In short."}),
+    ]
+    [found] = merge_hits(hits, SECTION)
+    assert (found.summary, found.passage) == ("In short.", "It begins.")
+
+
+def test_sentences_are_said_once() -> None:
+    [found] = merge_hits(
+        [hit(0.9, text="雨下了。河水漲了。"), hit(0.8, text="河水漲了。磨坊關了。"), hit(0.7, text="雨下了。")], SECTION
+    )
+    assert found.text == "雨下了。河水漲了。\n磨坊關了。"
+
+
+def test_texts_are_cut() -> None:
+    [found] = merge_hits([hit(0.9, text="x" * 5000)], SECTION)
+    assert len(found.text) == len(found.passage) == SECTION.max_characters
+
+
+def test_two_spellings_of_an_address_are_one_document() -> None:
+    hits = [
+        hit(0.9, "https://A.example:443/1?b=2&a=1#top", "One."),
+        hit(0.8, "https://a.example/1?a=1&b=2&utm_source=x", "Two.", title="Known", cts_score=55),
+        hit(0.7, "https://a.example/2", "Other."),
+    ]
+    first, second = merge_hits(hits, SECTION)
+    assert (first.text, first.title, first.cts_score) == ("One.\nTwo.", "Known", 55)
+    assert (second.url, second.position) == ("https://a.example/2", 1)
+
+
+def test_score_and_features_are_of_one_reading_of_a_page() -> None:
+    old = hit(0.9, cts_score=20)
+    new = hit(0.8, cts_score=80, trust_features={"source_tier": 1})
+    [found] = merge_hits([old, new], SECTION)
+    assert (found.cts_score, found.trust) == (20, None)
+    for lacking in (hit(0.9), hit(0.9, trust_features={"has_doi": False})):
+        [found] = merge_hits([lacking, new], SECTION)
+        assert (found.cts_score, found.trust) == (80, CandidateTrust(source_tier=1))
+    [found] = merge_hits([hit(0.9), hit(0.8, trust_features={"has_doi": False})], SECTION)
+    assert (found.cts_score, found.trust) == (None, CandidateTrust(has_doi=False))
+
+
+def test_old_points_have_no_score() -> None:
+    [found] = merge_hits([VectorHit(0.4, {"url": "https://a.example/old", "text": "Old.", "title": "Old"})], SECTION)
+    assert (found.cts_score, found.trust, found.date) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("payload", "score"),
+    [
+        ({"cts_score": "80"}, None),
+        ({"cts_score": True}, None),
+        ({"cts_score": 101}, None),
+        ({"cts_score": float("nan")}, None),
+        ({"cts_score": 69.9}, 69),
+        ({"cts_score": None, "trust_features": {"cts_score": 33}}, 33),
+        ({"trust_features": {"cts_score": 300}}, None),
+        ({"trust_features": {"source_tier": 9, "cts_score": 33}}, None),
+        ({"trust_features": "HIGH"}, None),
+        ({"trust_features": {}}, None),
+    ],
+)
+def test_odd_scores_are_none(payload: dict[str, Any], score: int | None) -> None:
+    [found] = merge_hits([hit(0.4, **payload)], SECTION)
+    assert found.cts_score == score
+
+
+@pytest.mark.parametrize(
+    ("fields", "score"),
+    [
+        ({"cts_score": "80"}, None),
+        ({"cts_score": True}, None),
+        ({"cts_score": 101}, None),
+        ({"cts_score": 69.9}, 69),
+        ({"cts_score": "80", "trust_features": {"cts_score": 33}}, 33),
+        ({"trust_features": {"cts_score": 300}}, None),
+        ({"trust_features": {"source_tier": 9, "cts_score": 33}}, None),
+        ({"trust_features": "HIGH"}, None),
+    ],
+)
+def test_odd_scores_that_came_along_are_none_too(fields: dict[str, Any], score: int | None) -> None:
+    [found] = take_given([given_one(**fields)], SECTION)
+    assert found.cts_score == score
+
+
+@pytest.mark.parametrize("odd", ["NaN", "Infinity", "1e999", "9" * 400, "true", '"high"', "[]", "null"])
+def test_an_odd_score_of_the_retriever_is_none(odd: str) -> None:
+    text = f'{{"request_id": "r", "query": "rain", "candidates": [{{"url": "https://a.example", "score": {odd}}}]}}'
+    request = RankingRequested.model_validate_json(text)
+    assert request.candidates is not None
+    assert request.candidates[0].score is None
+
+
+@pytest.mark.parametrize(
+    ("author", "names"), [("Ann", ("Ann",)), (["Ann", 7, "Bo"], ("Ann", "Bo")), ({"name": "Ann"}, ()), (None, ())]
+)
+def test_an_author_is_one_or_many(author: Any, names: tuple[str, ...]) -> None:
+    [found] = take_given([given_one(author=author)], SECTION)
+    assert found.author == names
+
+
+def test_of_a_long_text_only_what_is_kept_is_read() -> None:
+    """The rest may repeat or not: the text is the same as if all had been read."""
+    sentences = [f"Sentence {number} of many." for number in range(2000)]
+    [found] = take_given([given_one(content="\n \t".join(sentences))], SECTION)
+    assert found.text == found.passage == " ".join(sentences)[: SECTION.max_characters].strip()
+
+
+def test_no_more_documents_than_configured() -> None:
+    hits = [hit(n / 100, f"https://a.example/{n}") for n in range(90)]
+    found = merge_hits(hits, SECTION)
+    assert len(found) == 50
+    assert [candidate.url for candidate in found[:2]] == ["https://a.example/89", "https://a.example/88"]
+    assert [candidate.position for candidate in found] == list(range(50))
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(KEYS), ANY_JSON), max_size=5))
+def test_no_payload_is_an_error(payloads: list[dict[str, Any]]) -> None:
+    found = merge_hits([VectorHit(0.1, {"url": "https://a.example/", **payload}) for payload in payloads], SECTION)
+    assert len({candidate.url for candidate in found}) == len(found)
+    for candidate in found:
+        assert candidate.cts_score is None or 0 <= candidate.cts_score <= 100
+
+
+def given_one(url: str = "https://a.example/1", **fields: Any) -> RankingCandidate:
+    return RankingCandidate.model_validate({"url": url, **fields})
+
+
+def test_given_results_keep_their_order_unless_all_have_scores() -> None:
+    some = [given_one(f"https://a.example/{n}", score=score) for n, score in enumerate((0.1, None, 0.9))]
+    assert [found.similarity for found in take_given(some, SECTION)] == [0.1, None, 0.9]
+    scored = [given_one(f"https://a.example/{n}", score=score) for n, score in enumerate((0.1, 12.5, 0.9))]
+    assert [found.similarity for found in take_given(scored, SECTION)] == [12.5, 0.9, 0.1]
+
+
+def test_given_results_are_merged_cut_and_keep_what_is_known_of_their_trust() -> None:
+    trust = {"source_tier": 2, "cts_score": 61, "word_count": 900}
+    first, second = take_given(
+        [
+            given_one(title=" T ", content="One.", author=["A", " "], date="May 3, 2024", site_name=" S "),
+            given_one("https://b.example/", content="y" * 9000, trust_features=trust),
+            given_one("https://a.example/1#part", content="Two. One.", summary="Sum.", cts_score=7),
+        ],
+        SECTION,
+        moments=shipped_rules(RankResultsRules).moments,
+    )
+    assert (first.title, first.text, first.author, first.date) == ("T", "One.\nTwo.", ("A",), "2024-05-03")
+    assert (first.site_name, first.summary, first.cts_score) == ("S", "Sum.", 7)
+    assert (second.cts_score, second.trust) == (61, CandidateTrust.model_validate(trust))
+    assert len(second.text) == SECTION.max_characters
+
+
+def test_of_a_long_page_the_part_counts_that_has_the_query_s_words() -> None:
+    page = "It rains. " * 3000 + "The dam on the Elm was closed in May. " + "It snows. " * 500
+    [found] = take_given([given_one(content=page)], SECTION, ("dam", "closed"), 1500)
+    assert "The dam on the Elm was closed in May." in found.text
+    assert found.passage.startswith("The dam on the Elm was closed in May.")
+    assert len(found.text) <= SECTION.max_characters
+    assert len(found.passage) <= 1500
+
+
+def test_a_given_result_without_text_shows_its_summary() -> None:
+    [found] = take_given([given_one(summary="In short.")], SECTION)
+    assert (found.text, found.passage) == ("", "In short.")
+
+
+def test_no_given_result_is_left_out() -> None:
+    assert len(take_given([given_one(f"https://a.example/{n}") for n in range(200)], SECTION)) == 200
+
+
+def test_a_short_text_is_shown_whole_and_one_without_the_words_from_its_beginning() -> None:
+    assert excerpt("Short.", ("long",), 100) == "Short."
+    text = "".join(f"Sentence {number}. " for number in range(100))
+    assert excerpt(text, ("absent",), 50) == text[:50]
+    assert excerpt(text, (), 50) == text[:50]
+
+
+def test_the_part_with_the_most_of_the_words_is_shown_and_the_first_of_such() -> None:
+    filler = "Nothing is said of it here. " * 20
+    text = f"{filler}A boat. {filler}The boat race starts. {filler}A boat race again."
+    assert excerpt(text, ("boat", "race"), 60).startswith("The boat race starts.")
+    chinese = "今天天氣晴朗適合出門。" * 30 + "立法院今天通過預算案。" + "明天有雨。" * 30
+    assert "立法院今天通過預算案" in excerpt(chinese, ("立法院", "預算"), 40)
+
+
+@given(text=st.text(max_size=300), words=st.lists(st.text(min_size=1, max_size=3), max_size=5), most=st.integers(1, 80))
+def test_an_excerpt_is_a_part_of_its_text(text: str, words: list[str], most: int) -> None:
+    part = excerpt(text, words, most)
+    assert part in text
+    assert len(part) <= most

@@ -1,0 +1,256 @@
+"""Trees: what does not fit is refused when it is loaded; a model of 29 features does not see the block of trust."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from handlers.ranking.config import features_config
+from handlers.ranking.model import (
+    FEATURES_OF,
+    NAMES,
+    VERSION_PHASE_A,
+    Manifest,
+    ModelMismatchError,
+    Phase,
+    RankingModel,
+    confidence_of,
+)
+from schemas.rules import Rules
+from streams.settings import load_settings
+from tests.handlers.ranking.models import generated_model, generated_rows, grown_text, manifest_of
+
+ROWS = generated_rows(50, seed=7)
+MODEL_41 = generated_model(41)
+MODEL_29 = generated_model(29)
+MARGINS = st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=60)
+
+
+def swapped(names: tuple[str, ...], column: int) -> tuple[str, ...]:
+    """The names with two neighbours exchanged."""
+    return (*names[:column], names[column + 1], names[column], *names[column + 2 :])
+
+
+# --- what does not fit -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (
+            {"features_version": VERSION_PHASE_A, "features": FEATURES_OF[VERSION_PHASE_A]},
+            "takes 41 features, the manifest has 29",
+        ),
+        ({"features_version": VERSION_PHASE_A}, "the manifest has 41 features and ranking-features-29.v2 has 29"),
+        ({"features": NAMES[:40]}, "the manifest has 40 features and ranking-features-41.v2 has 41"),
+        ({"features": swapped(NAMES, 3)}, "feature 3 is 'query_question_words' in the manifest and 'query_numbers' in"),
+        (
+            {"features": (*NAMES[:40], "domain_rank")},
+            "feature 40 is 'domain_rank' in the manifest and 'domain_au",
+        ),
+        ({"features_version": "ranking-features-41.v1"}, "are those of 'ranking-features-41.v1', and this version of"),
+        ({"sha256": "0" * 64}, "SHA-256"),
+        ({"phase": Phase.BINARY}, "was trained for rank:ndcg, and a binary model is for binary:logistic"),
+        ({"phase": Phase.PAIRWISE}, "was trained for rank:ndcg, and a pairwise model is for rank:pairwise"),
+    ],
+)
+def test_a_manifest_that_does_not_fit_its_model_is_refused(changed: dict[str, Any], told: str) -> None:
+    with pytest.raises(ModelMismatchError) as refusal:
+        RankingModel(manifest=manifest_of(MODEL_41.model, **changed), model=MODEL_41.model)
+    message = str(refusal.value)
+    assert told in message
+    assert message.startswith("ranking model generated 1 does not fit: ")
+    assert "assay train" in message, "it says what to do"
+
+
+def test_a_manifest_of_41_features_on_a_model_of_29_is_refused() -> None:
+    with pytest.raises(ModelMismatchError, match="the model file takes 29 features, the manifest has 41"):
+        RankingModel(manifest=manifest_of(MODEL_29.model, 41), model=MODEL_29.model)
+
+
+def test_a_model_grown_on_columns_in_another_order_is_refused() -> None:
+    model = grown_text(generated_rows(100), Phase.LISTWISE, swapped(NAMES, 14))
+    with pytest.raises(ModelMismatchError, match="feature 14 is 'bm25_score' in the model file and 'vector_"):
+        RankingModel(manifest=manifest_of(model), model=model)
+
+
+def test_a_model_that_names_no_features_goes_by_its_manifest() -> None:
+    model = grown_text(generated_rows(100), Phase.LISTWISE, None)
+    assert RankingModel(manifest=manifest_of(model), model=model).score(ROWS).shape == (50,)
+
+
+@pytest.mark.parametrize("model", ["", "{}", "[]", '{"learner": {}}', '{"learner": 3}', "no JSON", '{"learner": {'])
+def test_what_is_no_model_is_refused(model: str) -> None:
+    with pytest.raises(ModelMismatchError, match="is not the JSON that XGBoost's save_model writes"):
+        RankingModel(manifest=manifest_of(model), model=model)
+
+
+def test_every_single_change_of_a_name_is_seen() -> None:
+    for column in range(41):
+        names = (*NAMES[:column], "other", *NAMES[column + 1 :])
+        with pytest.raises(ModelMismatchError, match=f"feature {column} is 'other'"):
+            RankingModel(manifest=manifest_of(MODEL_41.model, features=names), model=MODEL_41.model)
+
+
+@pytest.mark.parametrize("key", ["name", "phase", "features_version", "features", "sha256", "trained_on", "licence"])
+def test_a_manifest_says_everything(key: str) -> None:
+    fields = manifest_of(MODEL_41.model).model_dump()
+    del fields[key]
+    with pytest.raises(ValidationError, match=key):
+        Manifest.model_validate(fields)
+
+
+# --- what is asked ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+@pytest.mark.parametrize("features", [29, 41])
+def test_scores_are_those_of_xgboost_itself(features: int, phase: Phase) -> None:
+    import xgboost
+
+    model = generated_model(features, phase)
+    booster = xgboost.Booster()
+    booster.load_model(bytearray(model.model.encode()))
+    names = list(model.manifest.features)
+    wanted = booster.predict(xgboost.DMatrix(ROWS[:, :features].astype(np.float32), feature_names=names))
+    assert model.score(ROWS).tolist() == wanted.tolist()
+
+
+def test_a_model_of_29_features_sees_nothing_of_trust() -> None:
+    without, other = ROWS.copy(), ROWS.copy()
+    without[:, 29], without[:, 30:] = 0.0, np.nan
+    other[:, 29:] = 1e6
+    assert MODEL_29.score(ROWS).tolist() == MODEL_29.score(without).tolist() == MODEL_29.score(other).tolist()
+    assert MODEL_41.score(ROWS).tolist() != MODEL_41.score(without).tolist(), "a model of 41 does"
+
+
+def test_rows_are_scored_one_by_one() -> None:
+    together = MODEL_41.score(ROWS)
+    alone = [MODEL_41.score(ROWS[number : number + 1])[0] for number in range(len(ROWS))]
+    assert together.tolist() == [float(score) for score in alone]
+
+
+def test_of_no_candidates_there_are_no_scores() -> None:
+    assert MODEL_41.score(ROWS[:0]).tolist() == []
+    assert confidence_of(MODEL_41.score(ROWS[:0]), Phase.LISTWISE) == 0.0
+
+
+def test_without_xgboost_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = generated_model()
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    with pytest.raises(ModelMismatchError, match=r"pip install 'assay\[rank\]'"):
+        model.score(ROWS)
+
+
+def damaged(change: Callable[[dict[str, Any]], object]) -> str:
+    """The text of a model after a change to its part ``learner``."""
+    document = json.loads(MODEL_41.model)
+    change(document["learner"])
+    return json.dumps(document)
+
+
+def test_json_that_is_nested_too_deeply_is_refused() -> None:
+    text = "[" * 100_000
+    with pytest.raises(ModelMismatchError, match="is not the JSON that XGBoost's save_model writes"):
+        RankingModel(manifest=manifest_of(text), model=text)
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+@pytest.mark.parametrize("features", [29, 41])
+def test_models_that_xgboost_wrote_are_whole_and_ready(features: int, phase: Phase) -> None:
+    generated_model(features, phase).ready()
+
+
+@pytest.mark.parametrize(
+    ("parameter", "told"),
+    [
+        ({"base_score": "[much]"}, "can't read the model file"),
+        ({"base_score": "[0,0]"}, "can't be asked"),
+        ({"num_class": "3"}, "not one number for each result"),
+    ],
+)
+def test_what_only_xgboost_sees_is_told_when_it_is_made_ready(parameter: dict[str, str], told: str) -> None:
+    text = damaged(lambda it: it["learner_model_param"].update(parameter))
+    model = RankingModel(manifest=manifest_of(text), model=text)
+    with pytest.raises(ModelMismatchError, match=told):
+        model.ready()
+
+
+# --- the configuration it was trained under --------------------------------------------------------------------------
+
+
+def test_other_numbers_of_what_features_are_made_of_are_told() -> None:
+    ranking = load_settings().ranking
+    own = manifest_of(MODEL_41.model, features_config=features_config(ranking))
+    model = RankingModel(manifest=own, model=MODEL_41.model)
+    assert model.other_config(ranking) is None
+    assert MODEL_41.other_config(ranking) is None, "a manifest that does not say is left alone"
+    told = set()
+    for changes in ({"bm25": {"k1": 2.0}}, {"mmr": {"specific": 0.5}}, {"bm25": {"title_weight": 1}}):
+        said = model.other_config(load_settings(ranking=changes).ranking)
+        assert said is not None
+        told.add(said)
+    assert len(told) == 1
+    assert "\n" not in told.pop()
+    assert model.other_config(load_settings(ranking={"trees": {"confidence": 0.1}, "limit": 3}).ranking) is None
+
+
+def test_a_model_is_read_without_numpy_and_xgboost() -> None:
+    """Settings hold a model; most commands never ask it, and their start must not cost what these two cost."""
+    program = "import sys, handlers.ranking.model; sys.exit(bool({'numpy', 'xgboost'} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+# --- how sure --------------------------------------------------------------------------------------------------------
+
+
+def test_a_binary_model_is_as_sure_as_its_best_result_is_good() -> None:
+    scores = generated_model(41, Phase.BINARY).score(ROWS)
+    assert confidence_of(scores, Phase.BINARY) == pytest.approx(float(scores.max()))
+
+
+@given(MARGINS, st.sampled_from([Phase.PAIRWISE, Phase.LISTWISE]))
+def test_the_others_are_as_sure_as_the_first_is_above_the_second(scores: list[float], phase: Phase) -> None:
+    confidence = confidence_of(scores, phase)
+    assert 0.5 <= confidence <= 1.0
+    assert confidence == confidence_of(scores[::-1], phase), "whatever order they come in"
+    if len(scores) > 1:
+        first, second, *_ = sorted(scores, reverse=True)
+        assert confidence == pytest.approx(1 / (1 + np.exp(-(first - second))))
+
+
+def test_equal_scores_are_a_toss_up_and_wider_gaps_are_surer() -> None:
+    confidences = [confidence_of([gap, 0.0, -1.0], Phase.LISTWISE) for gap in (0.0, 0.5, 1.5, 3.0, 900.0)]
+    assert confidences[0] == 0.5
+    assert all(less < more for less, more in pairwise(confidences))
+
+
+# --- what is shown and hashed ----------------------------------------------------------------------------------------
+
+
+class _Rules(Rules):
+    ranking_model: RankingModel | None = None
+
+
+def test_another_model_is_another_configuration_and_its_text_is_not_shown() -> None:
+    other = grown_text(generated_rows(100, seed=3), Phase.LISTWISE, NAMES)
+    versions = {
+        _Rules(ranking_model=model).config_version
+        for model in (None, MODEL_41, MODEL_29, RankingModel(manifest=manifest_of(other), model=other))
+    }
+    assert len(versions) == 4
+    shown = json.dumps(MODEL_41.model_dump(mode="json"))
+    assert hashlib.sha256(MODEL_41.model.encode()).hexdigest() in shown
+    assert len(shown) < 3000
+    assert len(repr(MODEL_41)) < 3000

@@ -1,0 +1,113 @@
+"""What a query is after, told by signs that are named, in English and in Chinese."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handlers.ranking.config import RankingSection
+from handlers.ranking.query import detect_intent, read_query
+from schemas.ranking import Intent
+from schemas.rules import Rules
+from tests.rules import shipped_rules
+
+
+class _Rules(Rules):
+    ranking: RankingSection
+
+
+SECTION = shipped_rules(_Rules).ranking.intent
+STOP_WORDS = frozenset(["the", "of", "is", "this", "的"])
+
+
+@pytest.mark.parametrize(
+    ("query", "sign"),
+    [
+        ("who wrote the first atlas", "asks for one thing (who)"),
+        ("harbour fees 2024", "a number (2024)"),
+        ('"the tide waits" origin', "a quoted phrase (the tide waits)"),
+        ("tide tables for Esbjerg", "a name (Esbjerg)"),
+        ("council delays the opening of its new ferry line until spring", "11 words"),
+        ("Harbour Fees Rise in Spring", "written as a title"),
+        ("港務局是誰管的", "asks for one thing (誰)"),
+        ("「海象預報」怎麼看", "a quoted phrase (海象預報)"),
+        ("渡輪 2024年 班次", "a number (2024)"),
+    ],
+)
+def test_who_wants_one_thing(query: str, sign: str) -> None:
+    note = detect_intent(query, SECTION)
+    assert note.intent is Intent.SPECIFIC
+    assert sign in note.because
+
+
+@pytest.mark.parametrize(
+    ("query", "sign"),
+    [
+        ("harbours", "one word"),
+        ("sea travel", "few words"),
+        ("best ferry routes", "asks for an overview (best)"),
+        ("what are the pros and cons of tidal power for small islands", "asks for an overview (pros and cons)"),
+        ("渡輪", "one word"),
+        ("離島旅遊推薦", "asks for an overview (推薦)"),
+        ("潮汐發電有哪些方法", "asks for an overview (哪些)"),
+    ],
+)
+def test_who_wants_an_overview(query: str, sign: str) -> None:
+    note = detect_intent(query, SECTION)
+    assert note.intent is Intent.EXPLORATORY
+    assert sign in note.because
+
+
+@pytest.mark.parametrize("query", ["how do tides work", "tidal power costs money", "潮汐為什麼會變化", "", "?!"])
+def test_without_a_sign_it_is_between(query: str) -> None:
+    note = detect_intent(query, SECTION)
+    assert note.intent is Intent.BALANCED
+    assert note.because == "no sign of either"
+
+
+def test_capitals_everywhere_are_no_names() -> None:
+    assert "name" not in detect_intent("Tidal Power Costs", SECTION).because
+    assert "name" not in detect_intent("TIDAL POWER COSTS", SECTION).because
+
+
+def test_a_query_is_read_once_for_all_stages() -> None:
+    query = read_query('Is "high water" of 3.5 m the latest record?', SECTION, STOP_WORDS)
+    assert query.phrases == ("high water",)
+    assert query.numbers == ("3.5",)
+    assert query.wants_news
+    assert query.keywords == ("high", "water", "3", "5", "m", "latest", "record")
+    assert query.words == query.tokens
+    assert query.neighbours[:2] == ("is high", "high water")
+    assert read_query("why", SECTION).question_words == ("why",)
+
+
+def test_only_stop_words_are_better_than_none() -> None:
+    assert read_query("the of", SECTION, STOP_WORDS).keywords == ("the", "of")
+
+
+def test_words_of_a_list_are_whole_words_but_in_chinese() -> None:
+    assert not read_query("nowhere to go", SECTION).wants_news
+    assert read_query("今天的海象", SECTION).wants_news
+    assert read_query("THIS WEEK on the coast", SECTION).wants_news
+
+
+def test_neighbours_of_chinese_words_stand_side_by_side() -> None:
+    neighbours = read_query("立法院三讀通過", SECTION).neighbours
+    assert neighbours == ("立法院三讀", "三讀通過")
+
+
+@settings(deadline=None)  # the first Chinese text loads the dictionary
+@given(st.text(max_size=200))
+def test_any_query_can_be_read(text: str) -> None:
+    query = read_query(text, SECTION, STOP_WORDS)
+    assert query.intent.because
+    assert len(query.neighbours) <= 32
+    assert all(pair in query.folded for pair in query.neighbours)
+    assert bool(query.keywords) == bool(query.tokens)
+
+
+def test_how_much_an_overview_outweighs_is_configured() -> None:
+    asked = 'overview of "copper mines"'
+    assert detect_intent(asked, SECTION).intent is Intent.EXPLORATORY
+    assert detect_intent(asked, SECTION.model_copy(update={"outweighs": 0})).intent is Intent.SPECIFIC

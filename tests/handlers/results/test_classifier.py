@@ -1,0 +1,92 @@
+"""The actionable score inside its bands (R-030): exact numbers under the shipped configuration."""
+
+from __future__ import annotations
+
+import pytest
+
+from handlers.classify_results import ClassifyResultsRules
+from handlers.listings.page_shape import PageShape
+from handlers.results.address import Address
+from handlers.results.classifier import actionable_score
+from handlers.results.features import Observed
+from handlers.results.text_shape import TextShape
+from handlers.results.wording import Title
+from schemas.retrieval import ResultType
+from tests.rules import shipped_rules
+
+SECTION = shipped_rules(ClassifyResultsRules).classification
+KINDS = ("date", "time", "place", "price")
+
+
+def observed(
+    kinds: int = 0, identifier: str = "", text: TextShape | None = None, page: PageShape | None = None
+) -> Observed:
+    return Observed(
+        url="https://a.example/",
+        title=Title(),
+        address=Address(identifier=identifier),
+        text=text or TextShape(words=10),
+        page=page,
+        evidence=(),
+        kinds=frozenset(KINDS[:kinds]),
+    )
+
+
+def page(density: float, characters: int = 1000) -> PageShape:
+    return PageShape(text_characters=characters, link_density=density)
+
+
+def text(content_share: float = 0.5, phrases: int = 0, link_share: float = 0.0, words: int = 10) -> TextShape:
+    return TextShape(words=words, content_share=content_share, link_phrases=phrases, link_share=link_share)
+
+
+@pytest.mark.parametrize(
+    ("seen", "score"),
+    [
+        (observed(kinds=0), 0.6),
+        (observed(kinds=1), 0.7),
+        (observed(kinds=2), 0.8),
+        (observed(kinds=3), 0.9),
+        (observed(kinds=4), 0.93),
+        (observed(kinds=2, identifier="jazz-42", page=PageShape(declared_item="Event")), 0.8),
+        (observed(kinds=3, identifier="jazz-42"), 0.92),
+        (observed(kinds=3, page=PageShape(declared_item="Event")), 0.95),
+        (observed(kinds=3, page=PageShape()), 0.9),
+        (observed(kinds=4, identifier="jazz-42", page=PageShape(declared_item="Event")), 1.0),
+    ],
+)
+def test_an_item_rises_with_its_kinds_of_detail_and_a_rich_one_with_identifier_and_markup(
+    seen: Observed, score: float
+) -> None:
+    assert actionable_score(ResultType.SPECIFIC_CONTENT, seen, SECTION) == score
+
+
+@pytest.mark.parametrize(
+    ("density", "score"),
+    [(0.0, 0.5), (0.25, 0.45), (0.4999, 0.4), (0.5, 0.2), (0.75, 0.1), (0.9, 0.04), (1.0, 0.0)],
+)
+def test_a_listing_falls_with_the_link_density_of_its_page(density: float, score: float) -> None:
+    seen = observed(page=page(density), text=text(content_share=1.0))
+    assert actionable_score(ResultType.AGGREGATOR, seen, SECTION) == score
+
+
+@pytest.mark.parametrize(
+    ("seen", "score"),
+    [
+        (observed(text=text(content_share=0.0)), 0.3),
+        (observed(text=text(content_share=0.25)), 0.35),
+        (observed(text=text(content_share=1.0)), 0.5),
+        (observed(text=text(phrases=2, link_share=0.15)), 0.2),
+        (observed(text=text(phrases=1, link_share=0.9)), 0.4),
+        (observed(text=text(phrases=9, link_share=0.1499)), 0.4),
+        (observed(text=text(words=0, content_share=0.0)), 0.2),
+        (observed(text=text(content_share=0.25), page=page(1.0, characters=0)), 0.35),
+    ],
+)
+def test_a_listing_without_page_text_rises_with_the_content_of_its_text(seen: Observed, score: float) -> None:
+    assert actionable_score(ResultType.AGGREGATOR, seen, SECTION) == score
+
+
+def test_navigation_has_one_score() -> None:
+    seen = observed(kinds=4, identifier="jazz-42", page=page(0.0))
+    assert actionable_score(ResultType.NAVIGATION, seen, SECTION) == 0.4

@@ -1,0 +1,74 @@
+"""What a title and the beginning of a text offer, and what they report."""
+
+from __future__ import annotations
+
+import pytest
+
+from handlers.classify_results import ClassifyResultsRules
+from handlers.results.wording import Offers, find_offers, read_title
+from handlers.text.patterns import split_words
+from handlers.text.words import fold
+from tests.rules import shipped_rules
+
+PATTERNS = shipped_rules(ClassifyResultsRules).classifier.patterns
+
+
+def offers(title: str, text: str = "") -> Offers:
+    folded = fold(text)
+    return find_offers(read_title(title, PATTERNS), folded, split_words(folded), PATTERNS)
+
+
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        ("1,203 Python jobs in Leeds.", "1,203 jobs"),
+        ("5.732 anuncios de alquiler.", "5.732 anuncios"),
+        ("精選台北市 12,345 間餐廳", "12,345 間餐廳"),
+        ("大阪府のバイト求人 45,678件", "45,678 件"),
+        ("We have 3 hotels.", ""),
+        ("In 2025 hotels were full.", ""),
+        ("It sold 4,000 copies. Hotels bought most of them.", ""),
+        ("Room 120, 130 or 140: hotels count floors in their own way.", ""),
+        ("1 " * 12 + "200 jobs", ""),
+    ],
+)
+def test_what_is_counted(text: str, counted: str) -> None:
+    assert offers("", text).counted == counted
+
+
+def test_a_title_may_count_a_few() -> None:
+    assert offers("The 10 best hotels in Rome").counted == "10 hotels"
+    assert offers("The 4 best hotels in Rome").counted == ""
+
+
+@pytest.mark.parametrize(
+    ("title", "placed"),
+    [
+        ("Hotels in Rome", "hotels in"),
+        ("Konzerte in Hamburg", "konzerte in"),
+        ("Hôtels à Lyon", "hôtels à"),
+        ("Hotels à la carte", ""),
+        ("A history of hotels", ""),
+        ("", ""),
+    ],
+)
+def test_what_is_offered_in_a_place(title: str, placed: str) -> None:
+    assert offers(title).placed == placed
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("Compare cheap flights. Book online.", 4),
+        ("Entdecke Konzerte in deiner Nähe.", 2),
+        ("We compare two lamps and find none better.", 0),
+        ("", 0),
+    ],
+)
+def test_calls_begin_a_sentence(text: str, calls: int) -> None:
+    assert offers("", text).calls == calls
+
+
+def test_reports() -> None:
+    assert offers("How to fix a tap", "I have tried it, and my tap works.").reports == 3
+    assert offers("Hotels in Rome", "Compare prices.").reports == 0
