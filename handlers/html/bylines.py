@@ -10,6 +10,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+import regex
+
 from handlers.html.marks import Near, stated_marks
 from handlers.html.others import Others
 from handlers.html.outline import Mark, Outline
@@ -17,6 +19,7 @@ from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.html.tags import A
 from handlers.html.walk import short_text
+from handlers.text.scripts import HAN, KANA, has_han
 from handlers.text.words import alternatives
 
 _MAX_NAMES = 20
@@ -32,8 +35,6 @@ _MAX_BEFORE_HAN = 24
 _TEXTS_TO_MEMBER = 5
 _MIN_OWN = 4
 
-_HAN = "\u4e00-\u9fff"
-_HAS_HAN = re.compile(f"[{_HAN}]")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _AND = "and|und|et|y|e|og|och|en|i|with"
 # A run of white space before a separator is matched from its beginning only: otherwise the time is quadratic.
@@ -47,7 +48,7 @@ _BLANKS = re.compile(r"[^\S\n]+")
 _EDGE = " \t\n.,:;·∙•-–—|\"'“”„()[]<>*"
 _DOMAIN = re.compile(r"^(?:www\.)?[\w-]{1,60}(?:\.[\w-]{1,60}){0,3}\.[a-z]{2,6}$", re.IGNORECASE)
 _SURNAME_FIRST = re.compile(r"^([^\W\d_][\w'’-]{1,40}), ([^\W\d_][\w'’-]{0,40}\.?(?: [^\W\d_]\.){0,3})$")
-_BEGINS_NAME = re.compile(rf"(?=[^\W\d_])(?:[{_HAN}]|[^a-z])")
+_BEGINS_NAME = regex.compile(rf"(?=[^\W\d_])(?:[{HAN}]|[^a-z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class NameWords:
     def reporters(self, text: str) -> tuple[str, ...]:
         """Names of reporters at the beginning of a Chinese or Japanese line: 記者王小明／台北報導, 文／王小明."""
         head = text[:_MAX_MARK_CHARACTERS]
-        if _HAS_HAN.search(head):
+        if has_han(head):
             for pattern in self._reporters:
                 match = pattern.search(head)
                 if match is not None and len("".join(_LETTERS.findall(head, 0, match.start()))) <= _MAX_BEFORE_HAN:
@@ -194,13 +195,13 @@ def _han_credits(reading: PageReadingSection) -> tuple[re.Pattern[str], ...]:
     """Credits of Chinese and Japanese newspapers. A name of a picture's source (攝, 提供) is no credit."""
     reporters, words = alternatives(reading.reporter_words_zh), alternatives(reading.byline_words_zh)
     reports = alternatives(reading.report_words_zh)
-    given = f"[{_HAN}]"
+    given = f"[{HAN}]"
     end = r"(?=[\s／/｜|)）】〕\]]|$)"
     names = rf"(?P<names>{given}{{2,4}}(?:\s?[、，,&\s]\s?{given}{{2,4}}){{0,5}})"
     report = rf"{given}{{2,4}}\d{{0,2}}日?(?:{reports})"
-    long_name = rf"(?P<names>[{_HAN}·‧\u3040-\u30ff]{{2,8}}(?:[、，,&]{given}{{2,8}}){{0,5}})"
+    long_name = rf"(?P<names>[{HAN}{KANA}·‧]{{2,8}}(?:[、，,&]{given}{{2,8}}){{0,5}})"
     return tuple(
-        re.compile(expression)
+        regex.compile(expression)
         for expression in (
             # 王小明 記者
             rf"^\s?(?P<names>{given}{{2,4}}?)\s?(?:{reporters}|編輯|编辑|主編|主编)\s?$",

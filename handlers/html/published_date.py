@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
+import regex
+
 from handlers.html.bylines import NameWords
 from handlers.html.lines import Block
 from handlers.html.marks import Near, stated_marks, times
@@ -20,6 +22,7 @@ from handlers.html.outline import Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.text.dates import Moment, MomentReader, Origin, calendar_day, day_of, instant_at, is_plausible
+from handlers.text.scripts import HAN, KANA
 from handlers.text.words import alternatives
 
 _IN_URL = re.compile(
@@ -51,7 +54,7 @@ _RANGE = re.compile(r"\d\.?\s?[-–]\s?\d{1,2}\.?\s[^\W\d_]")
 _VERSION = re.compile(r"\A[\s(vV]*\d+(?:\.\d+)+\s*\Z")
 _SEPARATOR = re.compile(r"[|·•‧∙–—/／,，;；()（）\[\]【】<>«»\n]|\s-\s|\s{2,}")
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*", re.UNICODE)
-_HAN_SIGNS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_HAN_SIGNS = regex.compile(f"[{HAN}{KANA}]")
 # A place in capitals or of few words, before a day in brackets or behind a comma.
 _DATELINE_BEFORE = re.compile(r"(?:[^\W\d_a-z][^\s,()]{1,30}[ /]?){0,4}(?:(?<=\w)\s?,\s?)?[(（]?")
 _DATELINE_AFTER = re.compile(r"[)）]?(?:\s?[.:–—-]\s(?!\d)|(?<=[)）])\s(?=[^\W\d_a-z]))")

@@ -89,14 +89,14 @@ class Words(Generic[V]):
     """
 
     def __init__(self, meanings: Mapping[str, V]) -> None:
-        """Sorts the words by their lower case."""
+        """Sorts the words by their first and by their last two characters, the longest first."""
         self._meanings = dict(meanings)
-        self._spellings: dict[str, list[str]] = {}
-        for word in meanings:
-            self._spellings.setdefault(word.lower(), []).append(word)
-        self._lengths = sorted({len(low) for low in self._spellings}, reverse=True)
-        self._firsts = frozenset(low[0] for low in self._spellings)
-        self._lasts = frozenset(low[-1] for low in self._spellings)
+        self._by_begin: dict[str, list[tuple[str, str]]] = {}
+        self._by_end: dict[str, list[tuple[str, str]]] = {}
+        for word in sorted(meanings, key=lambda word: (-len(word), word)):
+            low = word.lower()
+            self._by_begin.setdefault(low[:2], []).append((low, word))
+            self._by_end.setdefault(low[-2:], []).append((low, word))
 
     def __iter__(self) -> Iterator[str]:
         """The words as in the list."""
@@ -120,13 +120,13 @@ class Words(Generic[V]):
         >>> Words({"nov": 11, "R": 0}).before("29 nov", "29 Nov", 6)
         'nov'
         """
-        if end <= 0 or folded[end - 1] not in self._lasts:
-            return ""
-        for length in self._lengths:
-            start = end - length
-            word = self._spelled(folded, text, start, end) if start >= 0 else ""
-            if word and not (start and _joined(folded[start - 1], folded[start])):
-                return word
+        for key in (folded[max(0, end - 2) : end], folded[max(0, end - 1) : end]):
+            for low, word in self._by_end.get(key, ()):
+                start = end - len(low)
+                if start < 0 or not folded.startswith(low, start) or (start and _joined(folded[start - 1], low[0])):
+                    continue
+                if low == word or text.startswith(word, start):
+                    return word
         return ""
 
     def after(self, folded: str, text: str, start: int) -> str:
@@ -135,19 +135,13 @@ class Words(Generic[V]):
         >>> Words({"kr": "kr", "kr.": "kr"}).after("199 kr. i alt", "199 kr. i alt", 4)
         'kr.'
         """
-        if folded[start : start + 1] not in self._firsts:
-            return ""
-        for length in self._lengths:
-            end = start + length
-            word = self._spelled(folded, text, start, end)
-            if word and not (end < len(folded) and _joined(folded[end], folded[end - 1])):
-                return word
-        return ""
-
-    def _spelled(self, folded: str, text: str, start: int, end: int) -> str:
-        for word in self._spellings.get(folded[start:end], ()):
-            if word in (folded[start:end], text[start:end]):
-                return word
+        for key in (folded[start : start + 2], folded[start : start + 1]):
+            for low, word in self._by_begin.get(key, ()):
+                end = start + len(low)
+                if not folded.startswith(low, start) or (end < len(folded) and _joined(folded[end], low[-1])):
+                    continue
+                if low == word or text.startswith(word, start):
+                    return word
         return ""
 
 

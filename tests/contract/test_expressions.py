@@ -14,8 +14,6 @@ from tests.contract.pumping import MOST_TEXTS, Expression, grows_too_fast, pumpe
 from tests.samples import ROOT
 
 BOUNDED = {
-    "handlers/text/candidates.py:_CLASS": "reads expressions of the configuration",
-    "handlers/text/candidates.py:_NO_LITERAL": "reads expressions of the configuration",
     "streams/generate/docstrings.py:_joined": "reads lines of docstrings of this repository",
     "streams/generate/products.py:_PICTURE": "reads the README of this repository",
 }
