@@ -14,13 +14,12 @@ from typing import Self
 from pydantic import model_validator
 
 from handlers.html.content import PageReader
-from handlers.html.encoding import page_bytes, parse_bytes
+from handlers.html.encoding import not_a_page, page_bytes, parse_bytes
 from handlers.html.extracted import ExtractedReader
 from handlers.html.facts import PageFacts, clean, facts_of
 from handlers.html.limits import admitted
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusal, Refusals
-from handlers.html.sniff import not_a_page
 from handlers.indexing.rules import TieredIndexingSection, TrustLabelsSection, TrustPointsSection
 from handlers.indexing.sources import (
     SourceRulesSection,

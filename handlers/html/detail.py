@@ -10,12 +10,11 @@ import re
 from dataclasses import dataclass, replace
 
 from handlers.html.content import PageContent, PageReader
-from handlers.html.encoding import page_bytes, parse_bytes
+from handlers.html.encoding import not_a_page, page_bytes, parse_bytes
 from handlers.html.limits import admitted
 from handlers.html.reading import PageReadingSection
 from handlers.html.refresh import refreshed_to
 from handlers.html.refusals import PageRefusalsSection, Refusals, why_elsewhere
-from handlers.html.sniff import not_a_page
 from handlers.html.trail import trail_of
 from handlers.text.details import compile_details
 from handlers.text.patterns import Patterns

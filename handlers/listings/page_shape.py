@@ -115,7 +115,7 @@ def measure_page(html: str | bytes, patterns: CompiledPatterns, own: str = "", m
         own: Its address; "" where it is not known, then the one that it gives itself counts.
         max_text: Characters of its text that are kept.
     """
-    given = page_bytes(html) if isinstance(html, str) else PageBytes(html, "utf-8", "text")
+    given = page_bytes(html) if isinstance(html, str) else PageBytes(html, "utf-8")
     tree = parse_bytes(given).tree
     body = tree.body
     if body is None:
