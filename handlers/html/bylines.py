@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from handlers.html.marks import Near, stated_marks
 from handlers.html.names import NameWords
 from handlers.html.others import Others
-from handlers.html.outline import Mark, Outline
+from handlers.html.outline import A, Mark, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
-from handlers.html.tags import A
 from handlers.html.walk import short_text
 
 _SURNAME_FIRST = re.compile(r"^([^\W\d_][\w'’-]{1,40}), ([^\W\d_][\w.'’ -]{0,40})$")

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from handlers.html.date_lines import MAX_CHARACTERS, DateLines
-from handlers.html.lines import Block
 from handlers.html.marks import Near, stated_marks, times
 from handlers.html.names import NameWords
 from handlers.html.others import Others
-from handlers.html.outline import Outline
+from handlers.html.outline import Block, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.text.day_order import Origin

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from handlers.html.citations import CitationWords, find_citations, find_references, has_figures, is_wire_report
 from handlers.html.facts import PageFacts, clean, short_type
-from handlers.html.lines import Block
 from handlers.html.main_text import count_words, leading_sentences
+from handlers.html.outline import Block
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes
 from handlers.text.day_order import origin_of

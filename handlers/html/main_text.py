@@ -12,9 +12,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from handlers.html.lines import Block
-from handlers.html.outline import Outline
-from handlers.html.tags import HEADINGS
+from handlers.html.outline import HEADINGS, Block, Outline
 
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _NOT_CJK_BYTES = bytes(range(0xE3)) + bytes(range(0xF0, 0x100))

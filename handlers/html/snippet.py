@@ -19,9 +19,8 @@ from pydantic import Field
 from handlers.html.encoding import PageBytes, page_bytes, parse_bytes
 from handlers.html.hints import Hints
 from handlers.html.limits import admitted
-from handlers.html.lines import Block
 from handlers.html.main_text import count_words, has_cjk, leading_sentences, main_text
-from handlers.html.outline import Outline
+from handlers.html.outline import Block, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.walk import walk_page
 from schemas.pages import MAX_PAGE_BYTES

@@ -11,8 +11,7 @@ from itertools import islice
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.hints import Hints
-from handlers.html.outline import Outline
-from handlers.html.tags import (
+from handlers.html.outline import (
     EFFECT_OF,
     LINK,
     META,
@@ -25,6 +24,7 @@ from handlers.html.tags import (
     TEXT,
     TIME,
     TITLE,
+    Outline,
 )
 
 MARK_CHARACTERS = 300

@@ -53,7 +53,7 @@ def test_names_that_the_parser_looks_up_one_by_one_are_counted_before_they_are_m
 
 @cache
 def of_the_largest_page(name: str) -> tuple[float, float]:
-    """CPU seconds and peak memory in MB of a process that scores a page of a shape, with all bytes and tags that are allowed.
+    """CPU seconds and peak memory in MB of a process that scores a page of a shape with all allowed bytes and tags.
 
     The kernel counts the peak since the process began its own program; that of ``resource`` may be its parent's.
     """
