@@ -33,9 +33,8 @@ from handlers.html.others import Others, OthersWords, is_event
 from handlers.html.outline import A, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes, StructuredData, read_structured_data
-from handlers.html.tables import has_data_table
 from handlers.html.titles import find_title, site_in_title
-from handlers.html.walk import walk_page
+from handlers.html.walk import has_data_table, walk_page
 from handlers.text.day_order import origin_of
 from handlers.text.details import DetailPatterns
 from handlers.text.language import find_language

@@ -46,7 +46,8 @@ NAME_OF = _numbers(_BLOCKS)
 """Names of the block elements by tag number; other elements stand within a line."""
 LEAVES = frozenset(_numbers("p li h1 h2 h3 h4 h5 h6 dt dd pre th caption figcaption summary"))
 """Block elements that mostly hold nothing but a line."""
-HEADINGS = frozenset(_numbers("h1 h2 h3 h4 h5 h6"))
+HEADING_NAMES = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+HEADINGS = frozenset(number for number, name in NAME_OF.items() if name in HEADING_NAMES)
 EFFECT_OF = {number: effect for effect, tags in _EFFECTS.items() for number in _numbers(tags)}
 """What a walk does at an element, by tag number; at most it does nothing."""
 A = next(iter(_numbers("a")))
