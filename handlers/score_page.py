@@ -14,12 +14,11 @@ from typing import Self
 from pydantic import model_validator
 
 from handlers.html.content import PageFacts, PageReader, clean
-from handlers.html.encoding import page_bytes, parse_bytes
+from handlers.html.encoding import not_a_page, page_bytes, parse_bytes
 from handlers.html.extracted import ExtractedReader
 from handlers.html.limits import admitted
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusal, Refusals
-from handlers.html.sniff import not_a_page
 from handlers.indexing.config import (
     SourceRulesSection,
     SourcesSection,

@@ -14,10 +14,9 @@ import regex
 
 from handlers.html.marks import Near, stated_marks
 from handlers.html.others import Others
-from handlers.html.outline import Mark, Outline
+from handlers.html.outline import A, Mark, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
-from handlers.html.tags import A
 from handlers.html.walk import short_text
 from handlers.text.scripts import HAN, KANA, has_han
 from handlers.text.words import alternatives

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from handlers.html.lines import Block
 from handlers.html.main_text import has_cjk
+from handlers.html.outline import Block
 from handlers.html.reading import PageReadingSection
 
 _DOI = re.compile(r"10\.(?<![\d.]10\.)\d{4,9}/[^\s\"'<>&?#，。）)\]】]{2,120}")

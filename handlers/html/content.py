@@ -26,14 +26,12 @@ from handlers.html.links import host_of, registrable_domain
 from handlers.html.main_text import MainText, count_words, leading_sentences, main_text
 from handlers.html.marks import look_near
 from handlers.html.others import Others, OthersWords, is_event
-from handlers.html.outline import Outline
+from handlers.html.outline import A, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes, StructuredData, read_structured_data
-from handlers.html.tables import has_data_table
-from handlers.html.tags import A
 from handlers.html.titles import find_title, site_in_title
-from handlers.html.walk import walk_page
+from handlers.html.walk import has_data_table, walk_page
 from handlers.text.dates import Moment, MomentReader, origin_of
 from handlers.text.language import find_language
 from handlers.text.patterns import DetailPatterns

@@ -1,4 +1,4 @@
-"""One parse a page: bytes or text in, a Lexbor tree out, with the encoding that was used and why.
+"""One parse of a page, from text or bytes, and whether the bytes are a page at all.
 
 The parser is given UTF-8 bytes: a page that is in UTF-8 is not decoded first, which saves a third of the parse.
 """
@@ -10,21 +10,10 @@ import re
 from dataclasses import dataclass
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
+from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
 
-_CHARSET = r"charset\s*+=\s*+(?:[\"']\s*+)?([\w.:-]+)"
-_CHARSET_IN_HEADER = re.compile(_CHARSET, re.IGNORECASE)
-_CHARSET_IN_META = re.compile(_CHARSET.encode(), re.IGNORECASE)
-_META = re.compile(rb"<meta[^>]*+", re.IGNORECASE)
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-_HEAD_BYTES = 4096
 _SAMPLE_BYTES = 64 * 1024
 _TELLING_BYTES = 8
-_READ_AS = {  # what browsers read under a label that names a narrower set (WHATWG Encoding)
-    "iso8859-1": "cp1252", "ascii": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874",
-    "gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs", "cp950": "big5hkscs", "shift_jis": "cp932",
-    "euc_kr": "cp949",
-}  # fmt: skip
-_GUESSES = ("gb18030", "big5hkscs", "cp932", "euc_jp", "cp949")
 _LETTERS = {  # the characters that running text of an encoding is made of
     "gb18030": re.compile(r"[的一是不了在人有我他这中大来上国个到说们为]"),
     "big5hkscs": re.compile(r"[的一是不了在人有我他這中大來上國個到說們為]"),
@@ -34,30 +23,36 @@ _LETTERS = {  # the characters that running text of an encoding is made of
 }
 # Without events the parser skips work that only scripts could see, among it one that is quadratic in options.
 _OPTIONS = int(LexborDocumentOptions.WO_EVENTS)
+_READABLE = ("text/", "application/xhtml", "application/xml", "application/octet-stream", "unknown/")
+_MAGIC = (
+    (b"%PDF-", "a PDF document"), (b"\x89PNG", "a PNG image"), (b"GIF8", "a GIF image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"PK\x03\x04", "a zip archive"), (b"\x1f\x8b", "gzip data"), (b"RIFF", "a RIFF container"),
+    (b"7z\xbc\xaf", "a 7z archive"),
+    (b"MZ\x90", "a Windows program"), (b"\x7fELF", "a program"), (b"OggS", "Ogg data"), (b"ID3", "MP3 audio"),
+    (b"BZh", "bzip2 data"), (b"\xfd7zXZ", "xz data"), (b"\x28\xb5\x2f\xfd", "zstd data"), (b"Rar!", "a RAR archive"),
+    (b"\xd0\xcf\x11\xe0", "an Office document"), (b"wOF", "a web font"), (b"\x00\x00\x01\x00", "an icon"),
+)  # fmt: skip
+_FIRST_BYTES = tuple(magic for magic, _ in _MAGIC)
+_FIRST = 4096
+_MOST_CONTROLS = 0.04
+_CONTROLS = bytes(sorted(set(range(32)) - set(b"\t\n\r\f\x1b")))
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A parsed page.
-
-    Attributes:
-        tree: The Lexbor tree; every reader of the page works on this one parse.
-        encoding: Python codec name the bytes were read with.
-        encoding_from: ``text``, ``bom``, ``header``, ``meta``, ``detected`` or ``assumed``.
-    """
+    """A parsed page, and the codec with which its bytes were read."""
 
     tree: LexborHTMLParser
     encoding: str
-    encoding_from: str
 
 
 @dataclass(frozen=True, slots=True)
 class PageBytes:
-    """A page's bytes in UTF-8 (invalid sequences may remain), the encoding they came in, and how that is known."""
+    """A page's bytes in UTF-8 (invalid sequences may remain), and the codec with which they were read."""
 
     utf8: bytes
     encoding: str
-    encoding_from: str
 
 
 def parse_page(body: str | bytes, content_type: str | None = None) -> Page:
@@ -80,16 +75,48 @@ def page_bytes(body: str | bytes, content_type: str | None = None) -> PageBytes:
     b'<p>'
     """
     if isinstance(body, str):
-        return PageBytes(_utf8(body.removeprefix("\ufeff")), "utf-8", "text")
-    encoding, source = _find_encoding(body, content_type)
+        return PageBytes(_utf8(body.removeprefix("\ufeff")), "utf-8")
+    encoding = _find_encoding(body, content_type)
     if encoding == "utf-8":
-        return PageBytes(body.removeprefix(codecs.BOM_UTF8), encoding, source)
-    return PageBytes(_utf8(body.decode(encoding, "replace").removeprefix("\ufeff")), encoding, source)
+        return PageBytes(body.removeprefix(codecs.BOM_UTF8), encoding)
+    return PageBytes(_utf8(body.decode(encoding, "replace").removeprefix("\ufeff")), encoding)
 
 
 def parse_bytes(page: PageBytes) -> Page:
     """The parse of a page's UTF-8 bytes."""
-    return Page(LexborHTMLParser(page.utf8, options=_OPTIONS), page.encoding, page.encoding_from)
+    return Page(LexborHTMLParser(page.utf8, options=_OPTIONS), page.encoding)
+
+
+def not_a_page(body: str | bytes, content_type: str | None) -> str | None:
+    """What a body is, in plain words, where it is neither HTML nor text; None where it may be read.
+
+    An HTML page without any content is a page; no bytes at all are none.
+
+    >>> not_a_page(b"%PDF-1.7", None)
+    'looks like a PDF document'
+    >>> not_a_page("<html></html>", "text/html") is None
+    True
+    """
+    if not body:
+        return "has no bytes"
+    declared = (content_type or "").split(";")[0].strip().lower()
+    if declared and "/" in declared and not declared.startswith(_READABLE) and not declared.endswith("+xml"):
+        return f"is declared as {declared[:80]}"
+    if isinstance(body, str):
+        sample = body[:_FIRST].encode("utf-8", "replace")
+    else:
+        sample = body[:_FIRST]
+        if (
+            sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+            or b"utf-16" in (content_type or "").lower().encode()
+        ):
+            return None
+    if sample.startswith(_FIRST_BYTES):
+        return f"looks like {next(meaning for magic, meaning in _MAGIC if sample.startswith(magic))}"
+    controls = len(sample) - len(sample.translate(None, _CONTROLS))
+    if controls > _MOST_CONTROLS * len(sample):
+        return f"looks like binary data: {controls} of its first {len(sample)} bytes are control characters"
+    return None
 
 
 def _utf8(text: str) -> bytes:
@@ -100,24 +127,25 @@ def _utf8(text: str) -> bytes:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
 
 
-def _find_encoding(body: bytes, content_type: str | None) -> tuple[str, str]:
-    for bom, name in _BOMS:
-        if body.startswith(bom):
-            return name, "bom"
-    in_header = _CHARSET_IN_HEADER.search(content_type or "")
-    if in_header and (codec := _codec(in_header.group(1))):
-        return codec, "header"
-    # Tags do not overlap, so the two expressions together read each byte of the head at most twice.
-    in_tags = (_CHARSET_IN_META.search(tag[0]) for tag in _META.finditer(body[:_HEAD_BYTES]))
-    in_meta = next(filter(None, in_tags), None)
-    if in_meta and (codec := _codec(in_meta.group(1).decode("ascii", "replace"))):
-        # A declaration that can be read as ASCII can't be in UTF-16.
-        if codec == "utf-8" or codec.startswith("utf-16"):
-            return "utf-8", "meta"
-        # Pages are saved and sent on as UTF-8 under their old declaration; text in another encoding is never valid
-        # UTF-8 by chance, once it has more than a few characters beyond ASCII.
-        return ("utf-8", "detected") if _is_utf8_beyond_ascii(body) else (codec, "meta")
-    return _detect(body[:_SAMPLE_BYTES])
+def _find_encoding(body: bytes, content_type: str | None) -> str:
+    """The codec by the byte order mark, the header, the page's declaration or its text, in this order."""
+    declared = read_bom(body)[0] or _text_codec(http_content_type_encoding(content_type))
+    if declared:
+        return declared
+    declared = _text_codec(html_body_declared_encoding(body))
+    if declared is None:
+        return _detect(body[:_SAMPLE_BYTES])
+    # A declaration that can be read as ASCII can't be in UTF-16. And pages are saved and sent on as UTF-8 under their
+    # old declaration: text in another encoding is never valid UTF-8 by chance, but for a few characters.
+    return "utf-8" if declared.startswith("utf-16") or _is_utf8_beyond_ascii(body) else declared
+
+
+def _text_codec(name: str | None) -> str | None:
+    """The codec, unless it is a transform such as "hex", or refuses "replace"."""
+    try:
+        return name if name and isinstance(b"<".decode(name, "replace"), str) else None
+    except (LookupError, ValueError):
+        return None
 
 
 def _is_utf8_beyond_ascii(body: bytes) -> bool:
@@ -130,34 +158,23 @@ def _is_utf8_beyond_ascii(body: bytes) -> bool:
     return len(body) - len(text) >= _TELLING_BYTES
 
 
-def _detect(sample: bytes) -> tuple[str, str]:
+def _detect(sample: bytes) -> str:
     """The encoding of undeclared bytes: UTF-8 where it fits, else the one whose everyday letters turn up most."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample)
     except UnicodeDecodeError:
         pass
     else:
-        return "utf-8", "assumed"
+        return "utf-8"
     best, most = "cp1252", 0
     high_bytes = sum(byte > 127 for byte in sample)
-    for encoding in _GUESSES:
+    for encoding, letters in _LETTERS.items():
         try:
             text = codecs.getincrementaldecoder(encoding)().decode(sample)
         except UnicodeDecodeError:
             continue
-        found = len(_LETTERS[encoding].findall(text))
+        found = len(letters.findall(text))
         # A twentieth of the double-byte characters: chance hits in Western text stay far below it.
         if found > most and found * 40 > high_bytes:
             best, most = encoding, found
-    return best, "detected"
-
-
-def _codec(label: str) -> str | None:
-    try:
-        info = codecs.lookup(label)
-        # The codec registry also holds transforms such as "hex", and codecs that refuse "replace".
-        if not info._is_text_encoding or not isinstance(b"<".decode(info.name, "replace"), str):
-            return None
-    except (LookupError, ValueError, UnicodeError):
-        return None
-    return _READ_AS.get(info.name, info.name)
+    return best

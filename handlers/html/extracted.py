@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from handlers.html.citations import CitationWords, find_citations, find_references, has_figures, is_wire_report
 from handlers.html.content import PageFacts, clean, short_type
-from handlers.html.lines import Block
 from handlers.html.main_text import count_words, leading_sentences
+from handlers.html.outline import Block
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes
 from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of

@@ -1,137 +1,204 @@
-"""Bytes that are parsed in bounded time: a page's own, the same as balanced markup, or none at all.
+"""Pages that the HTML parser reads in bounded time and memory; any other page is refused with the reason.
 
-The HTML parser takes quadratic time, and memory, where it compares the attributes of a tag with each other, walks the
-open elements at each tag, repeats unclosed formatting in each new block, looks names up, or moves text out of a table.
-What a page of its size can do in this way is bounded by a few counts of its bytes, which nearly every page passes, and
-none of which depends on what the parser makes of them. The others are written anew.
+The parser takes quadratic time where it compares the attributes of a tag, looks through the open elements at each tag,
+looks names up, opens unclosed formatting again in each block, or moves text out of a table. ``admitted`` counts upper
+bounds of these on the bytes, whatever the parser makes of them: scripts, comments and values count like markup.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 
-from handlers.html.attributes import ATTRIBUTES, NAMES, has_long_tags
-from handlers.html.balanced import balanced
 from handlers.html.reading import PageReadingSection
 
-_MANY_TAGS = 20_000
-"""From here on a page is written anew whatever is in it: that takes a fraction of the time that reading it takes."""
-_LITTLE_MOVED = 3_000_000_000
-"""Tags times bytes. The parser copies all text before a table for each piece that it adds: 0.5 GB at the most."""
-_FEW_REPEATED = 4_000_000
-"""Elements and attributes, were no formatting ever closed and all of it repeated after each tag: half a second."""
+_VALUE = rb"(?:[ \t\n\r\f]*+=[ \t\n\r\f]*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^ \t\n\r\f>\"'][^ \t\n\r\f>]*+)?+)?+"
+_NAMES = re.compile(rb"([^ \t\n\r\f/>][^ \t\n\r\f/>=]*+)" + _VALUE)
+_ATTRIBUTES = rb"(?:[ \t\n\r\f/]++|[^ \t\n\r\f/>][^ \t\n\r\f/>=]*+" + _VALUE + rb")*+"
+"""What may follow the name of a tag, as the parser reads it."""
+_REST_OF_TAG = re.compile(_ATTRIBUTES)
+_START_OF_TAG = re.compile(rb"</?[a-zA-Z][^ \t\n\r\f/>]*+")
+_TOKEN = re.compile(
+    rb"<(?:(!--|!\[CDATA\[)|[!?][^>]*+|/[^a-zA-Z>][^>]*+|(/?[a-zA-Z][^ \t\n\r\f/>]*+)" + _ATTRIBUTES + rb")|(-->|\]\]>)"
+)
+_FORMATTING_NAMES = rb"b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u"
+_FORMATTING = re.compile(rb"(</?)(?=[bisutecfn])(?:" + _FORMATTING_NAMES + rb")(?=[\s/>])", re.IGNORECASE)
+_REPEATED = re.compile(
+    rb"<(?=[abhisutecfn])(?:(a)|(html|body)|" + _FORMATTING_NAMES + rb")(?=[\s/>])" + _ATTRIBUTES, re.IGNORECASE
+)
+_IS_ROOT = 2
+_ROOT = re.compile(rb"<(?=[bh])(?:html|body)(?=[\s/>])", re.IGNORECASE)
+_TABLE = re.compile(rb"(</?)(?=[tc])(?:table|tbody|thead|tfoot|tr|td|th|caption|colgroup)(?=[\s/>])", re.IGNORECASE)
+_BETWEEN_TEXTS = re.compile(
+    rb"<(?=[!tcsif])(?:!|t[rdh][\s/>]|tbody|thead|tfoot|template|col|s[ct]|in|form)", re.IGNORECASE
+)
+"""Tags that may stand between pieces of text which the parser moves out of a table, and joins."""
+_VOID = frozenset(
+    b"area base basefont bgsound body br col embed frame head hr html img input link meta param source track "
+    b"wbr".split()
+)
+_END_MAY_BE_LEFT_OUT = frozenset(b"dd dt li option p tbody td tfoot th thead tr".split())
+_ENDS_THESE = frozenset(b"article blockquote dd div dl li main ol section select table tbody td th thead tr ul".split())
+_FOREIGN = frozenset((b"svg", b"math"))
+_END_OF = {b"-->": b"!--", b"]]>": b"![CDATA["}
+_SEPARATORS = b" \t\n\r\f/="
+_AS_WORDS = bytes.maketrans(b"/=\v", b"  v")
+_STEPS_TO_REPEAT = 120
+_BYTES_IN_STEP = 12
 _FEW_ROOTS = 10
-"""Tags of html and body, whose attributes all go to one element."""
-_SMALL = 400_000
-"""Bytes that can't hold so many names that the parser would take a second."""
-_TAG_BYTES = 4096
-# Spelt out in both cases: without IGNORECASE the search jumps from bracket to bracket.
-_FORMATTING_OR_ROOT = re.compile(
-    rb"<(?=[bhisutecfnBHISUTECFN])(?:[bisuBISU]|[tT][tT]|[eE][mM]|[bB][iI][gG]|[cC][oO][dD][eE]|[fF][oO][nN][tT]"
-    rb"|[nN][oO][bB][rR]|[sS](?:[mM][aA][lL][lL]|[tT][rR](?:[iI][kK][eE]|[oO][nN][gG]))"
-    rb"|([hH][tT][mM][lL]|[bB][oO][dD][yY]))(?=[\s/])"
-)
-_LINK = re.compile(rb"<[aA][\s/]")
-_TABLE = re.compile(rb"<[tT][aA][bB][lL][eE]")
-_PART_OF_TABLE = re.compile(
-    rb"<(?:!|[tT](?:[rRdDhH][\s/>]|[bB][oO]|[hH][eE]|[fF][oO]|[eE][mM])|[cC][oOaA]|[sS][cCtT]|[iI][nN]|[fF][oO])"
-)
-"""What may be put into a table between two pieces of text; a few other elements begin so too."""
-_NEVER_DEEP = re.compile(
-    rb"<(?:[bB][rR]|[hH][rR]|[iI][mM][gG]|[mM][eE][tT][aA]|[eE][mM][bB][eE][dD]|[pP]|[lL][iI])[\s/>]"
-)
-"""Void, or closed by the next of its kind unless something else is open in between; in SVG and MathML they end it."""
-_SCRIPT = re.compile(rb"<(?=[sS])(?:[sS][cC][rR][iI][pP][tT]|[sS][tT][yY][lL][eE])[\s/>]")
-_END_OF_SCRIPT = re.compile(rb"</(?=[sS])(?:[sS][cC][rR][iI][pP][tT]|[sS][tT][yY][lL][eE])[\s/>]")
-_REST_OF_TAG = re.compile(ATTRIBUTES)
-_SEPARATORS = b" \t\n\r\f/<>="
-_AS_BLANKS = bytes.maketrans(b"/<>=", b"    ")
+_TIMES_READ = 8
+_MOST_ATTRIBUTES = 1_000_000
+"""Of a page: each takes the parser about 200 bytes of memory."""
 
 
 def admitted(body: bytes, limits: PageReadingSection) -> bytes | str:
-    """What of a page is parsed: its bytes, or such as say the same in bounded time; else why it is not, in words.
+    """What of a page is parsed, or why it is not parsed.
+
+    Formatting, tables and roots are parsed as elements without a meaning where their repair could take too long.
 
     Args:
         body: The page as bytes in an encoding that keeps ASCII.
-        limits: Depth, attributes, names and repeated formatting that are allowed.
+        limits: Tags, depth, names and steps of the parser that are allowed.
     """
-    if has_long_tags(body):
-        # Nearly always it is data in a script, of which nothing is wanted.
-        body = _without_scripts(body)
-        if has_long_tags(body):
-            return balanced(body, limits)
-    # Taking them out counts them faster than counting does, which looks at each byte by itself.
+    # Taking the brackets out counts them faster than counting does.
     tags = len(body) - len(body.replace(b"<", b""))
-    if (
-        tags > _MANY_TAGS
-        or (tags > limits.max_depth and _could_be_deep(body, tags, limits.max_depth))
-        or (tags > _FEW_ROOTS and _has_much_to_repeat(body, _FEW_REPEATED // tags))
-        or (tags * limits.max_attributes > _FEW_REPEATED and _has_long_link(body, _FEW_REPEATED // tags))
-        or (tags * len(body) > _LITTLE_MOVED and _could_move_much(body))
-        or (len(body) > _SMALL and _has_many_names(body, limits.max_names))
-    ):
-        return balanced(body, limits)
+    if tags > limits.max_tags:
+        return f"it has more than {limits.max_tags} tags"
+    may_have_many = _comparisons(body, limits.max_steps) > limits.max_steps
+    if not may_have_many and len(body) - len(body.translate(None, _SEPARATORS)) > limits.max_names:
+        words = _words(body)
+        may_have_many = len(words) > _MOST_ATTRIBUTES or len(set(words)) > limits.max_names
+    if may_have_many and (reason := _too_many_attributes(body, limits)):
+        return reason
+    parsed = _without_repair(body, tags, limits.max_steps)
+    if parsed is None:
+        return f"a link has too many attributes, which the parser may repeat after each of {tags} tags"
+    deepest = min(limits.max_depth, limits.max_steps // max(tags, 1))
+    if tags > deepest and tags - body.count(b"</") > deepest and _is_deep(parsed, deepest):
+        return f"more than {deepest} elements are nested, or not closed, among {tags} tags"
+    return parsed
+
+
+def _comparisons(body: bytes, steps: int) -> int:
+    """An upper bound on the comparisons of attributes, but for tags of up to two stretches: these take few steps."""
+    length = max(16 * steps // max(len(body), 1), 64)
+    comparisons = inside = 0
+    before = b""
+    for start in range(0, len(body), length):
+        stretch = body[start : start + length]
+        most = _most_inside(stretch)
+        if most is not None:
+            inside += most + (0 if inside else len(_words(before)))
+        elif inside:
+            comparisons += (inside + len(_words(stretch))) ** 2 // 2
+            inside = 0
+        before = stretch
+    return comparisons + inside**2 // 2
+
+
+def _most_inside(stretch: bytes) -> int | None:
+    """The attributes that a stretch may hold if it is the inside of a tag; None where any tag ends in it.
+
+    A ``>`` ends a tag unless it stands in a value with quotes of one of two kinds.
+    """
+    end = stretch.find(b">")
+    if end < 0:
+        return len(_words(stretch)) + 1
+    found = []
+    for quote in (b"'", b'"'):
+        begin = stretch.find(quote, end) + 1
+        rest = stretch[begin:] if begin else b""
+        if _REST_OF_TAG.fullmatch(rest):
+            found.append(len(_words(rest)) + 1)
+    return max(found) + len(_words(stretch[:end])) if found else None
+
+
+def _words(text: bytes) -> list[bytes]:
+    """What may be names of attributes: each begins a word, or follows a value that begins one."""
+    return text.translate(_AS_WORDS).split()
+
+
+def _too_many_attributes(body: bytes, limits: PageReadingSection) -> str | None:
+    """Why the tags that begin anywhere in the page have too many attributes."""
+    names: set[bytes] = set()
+    longest: Counter[int] = Counter()  # by the end, for of the tags that seem to end there at most one is a tag
+    read = 0
+    for start in _START_OF_TAG.finditer(body):
+        tag = _REST_OF_TAG.match(body, start.end())
+        if tag is None or (read := read + len(tag[0])) > _TIMES_READ * len(body):
+            return "its tags are too long to be read"
+        found = _NAMES.findall(tag[0])
+        names.add(start[0])
+        names.update(found)
+        longest[tag.end()] = max(longest[tag.end()], len(found))
+    if sum(number**2 for number in longest.values()) > 2 * limits.max_steps:
+        return f"the attributes of its tags take more than {limits.max_steps} comparisons"
+    if sum(longest.values()) > _MOST_ATTRIBUTES:
+        return f"it has more than {_MOST_ATTRIBUTES} attributes"
+    if len(names) > limits.max_names:
+        return f"its elements and attributes have more than {limits.max_names} different names"
+    return None
+
+
+def _without_repair(body: bytes, tags: int, steps: int) -> bytes | None:
+    """The page with other names for the tags whose repair could take too long; None where that is no help.
+
+    The parser repeats unclosed formatting and the last link in each block, adds the attributes of each further root to
+    the first one, and moves text that is between the parts of a table.
+    """
+    repeated = steps // _STEPS_TO_REPEAT // max(tags, 1)
+    formatting = 0
+    roots: list[int] = []
+    for match in _REPEATED.finditer(body):
+        kind, length = match.lastindex, match.end() - match.start()
+        if kind is None:
+            formatting += max(len(match[0].split()), match[0].count(b"=") + 1)
+        elif kind == _IS_ROOT:
+            roots.append(match.start())
+        elif length > 2 * repeated and len(_NAMES.findall(body, match.end(1), match.end())) > repeated:
+            return None
+    if len(roots) > _FEW_ROOTS:
+        further = roots[_FEW_ROOTS]
+        body = body[:further] + _ROOT.sub(b"<br", body[further:])
+    if formatting > repeated:
+        body = _FORMATTING.sub(rb"\1span", body)
+    moved = steps * _BYTES_IN_STEP
+    if tags * len(body) > moved and _TABLE.search(body) and len(_BETWEEN_TEXTS.findall(body)) * len(body) > moved:
+        body = _TABLE.sub(rb"\1div", body)
     return body
 
 
-def _without_scripts(body: bytes) -> bytes:
-    """A page without the contents of its scripts and styles, but for structured data."""
-    kept = []
-    done = 0
-    for match in _SCRIPT.finditer(body):
-        if match.start() < done:
-            continue
-        begin = body.find(b">", match.end() - 1) + 1
-        end = _END_OF_SCRIPT.search(body, begin) if begin else None
-        if end is None:
-            break
-        if b"ld+json" not in body[match.start() : begin].lower():
-            kept.append(body[done:begin])
-            done = end.start()
-    kept.append(body[done:])
-    return b"".join(kept)
+def _is_deep(body: bytes, most: int) -> bool:
+    """Whether more elements may be open at once.
 
-
-def _could_be_deep(body: bytes, tags: int, most: int) -> bool:
-    """Whether there are enough start tags of elements that can hold each other."""
-    holders = tags - body.count(b"</")
-    return holders > most and holders - sum(1 for _ in _NEVER_DEEP.finditer(body)) > most
-
-
-def _has_much_to_repeat(body: bytes, most: int) -> bool:
-    """Whether formatting could be opened again too often, were none of it closed, or roots have too many attributes.
-
-    Of plain formatting the parser keeps three of a name.
+    An end tag closes an element for certain if it has the name of the last one that is open. Whatever else it seems to
+    close, and what may be a tag or not, counts as open to the end.
     """
-    found = roots = 0
-    for match in _FORMATTING_OR_ROOT.finditer(body):
-        if match[1] is not None:
-            roots += 1
-        else:
-            rest = _REST_OF_TAG.match(body, match.end(), match.end() + _TAG_BYTES)
-            found += 1 + (len(NAMES.findall(rest[0])) if rest else 0)
-        if found > most or roots > _FEW_ROOTS:
+    stack: list[bytes] = []
+    count: Counter[bytes] = Counter()
+    unsure = foreign = 0
+    for token in _TOKEN.finditer(body):
+        special, name, end = token.groups()
+        if end:
+            if stack and stack[-1] == _END_OF[end]:
+                stack.pop()
+            continue
+        unsure += token[0].count(b"<") - 1
+        name = special or (name or b"").lower()
+        if name.startswith(b"/"):
+            if count[name := name[1:]]:
+                closed = [stack.pop()]
+                while closed[-1] != name:
+                    closed.append(stack.pop())
+                count.subtract(closed)
+                if len(closed) == 1:
+                    foreign -= name in _FOREIGN
+                elif foreign or name not in _ENDS_THESE or not _END_MAY_BE_LEFT_OUT.issuperset(closed[:-1]):
+                    unsure += len(closed)
+        elif name and (foreign or not (name in _VOID or (name in _END_MAY_BE_LEFT_OUT and stack[-1:] == [name]))):
+            stack.append(name)
+            count[name] += 1
+            foreign += name in _FOREIGN
+        if len(stack) + unsure > most:
             return True
     return False
-
-
-def _has_long_link(body: bytes, most: int) -> bool:
-    """Whether a link, of which one may stay open at a time, has more attributes."""
-    for match in _LINK.finditer(body):
-        rest = _REST_OF_TAG.match(body, match.end(), match.end() + _TAG_BYTES)
-        if rest and len(rest[0]) > 2 * most and len(NAMES.findall(rest[0])) > most:
-            return True
-    return False
-
-
-def _could_move_much(body: bytes) -> bool:
-    """Whether a table could have enough parts with text between them that the parser moves all before the table."""
-    return _TABLE.search(body) is not None and sum(1 for _ in _PART_OF_TABLE.finditer(body)) * len(body) > _LITTLE_MOVED
-
-
-def _has_many_names(body: bytes, most: int) -> bool:
-    """Whether there could be more different names of elements and attributes: each stands before a separator."""
-    if len(body) - len(body.translate(None, _SEPARATORS)) < most:
-        return False
-    words = body.translate(_AS_BLANKS).split()
-    return len(words) > most and len(set(words)) > most

@@ -12,9 +12,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from handlers.html.lines import Block
-from handlers.html.outline import Outline
-from handlers.html.tags import HEADINGS
+from handlers.html.outline import HEADING_NAMES, HEADINGS, Block, Outline
 from handlers.text.scripts import CJK_SIGN
 from handlers.text.sentences import sentence_ends
 
@@ -29,7 +27,6 @@ _LONG_CJK = 20
 _MANY = 4  # long lines of an article
 _SMALL = 0.2  # of the text, for what may be cut off behind it
 _SHARE_KEPT = 0.75
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _PROSE = frozenset(("p", "li", "blockquote", "dd"))
 _MAIN_TAGS = frozenset(("article", "main"))
 _CONTAINERS = frozenset(
@@ -57,7 +54,7 @@ def main_text(outline: Outline, max_characters: int) -> MainText:
     first, end = _span(outline, seen)
     kept = [block for block in outline.blocks(first, end) if _keep(outline, block)]
     # A heading at the end, or one that another follows, stands over nothing.
-    while kept and kept[-1].tag in _HEADINGS:
+    while kept and kept[-1].tag in HEADING_NAMES:
         kept.pop()
     kept = [block for block, after in zip_longest(kept, kept[1:]) if not _leads_to_links(block, after)]
     kept = _without_tail(kept)
@@ -159,7 +156,7 @@ def _is_body(outline: Outline, element: int) -> bool:
 
 
 def _keep(outline: Outline, block: Block) -> bool:
-    if block.tag not in _HEADINGS and block.linked > _MOSTLY_LINKS * len(block.text):
+    if block.tag not in HEADING_NAMES and block.linked > _MOSTLY_LINKS * len(block.text):
         return False
     return block.tag != "figcaption" and not outline.is_beside(block.element)
 

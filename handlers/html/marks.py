@@ -13,8 +13,7 @@ from itertools import islice
 from selectolax.lexbor import LexborNode
 
 from handlers.html.hints import BYLINE, DATE
-from handlers.html.outline import Mark, Outline
-from handlers.html.tags import NAME_OF, TEXT
+from handlers.html.outline import NAME_OF, TEXT, Mark, Outline
 from handlers.html.walk import MARK_CHARACTERS, short_text
 
 _TEXTS_BEFORE = 16

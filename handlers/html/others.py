@@ -13,10 +13,9 @@ from selectolax.lexbor import LexborNode
 
 from handlers.html.hints import BESIDE, EVENT, OTHERS
 from handlers.html.marks import Near
-from handlers.html.outline import Outline
+from handlers.html.outline import NAME_OF, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
-from handlers.html.tags import NAME_OF
 
 _NUMBERING = re.compile(r"[\d\W_]+")
 _SEGMENT = re.compile(r"[^\W\d_]+")

@@ -10,16 +10,71 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
-from selectolax.lexbor import LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from handlers.html.hints import Hints
-from handlers.html.lines import Block, lines_of
-from handlers.html.regions import Regions
-from handlers.html.tags import LEAVES, NAME_OF, A
+from handlers.html.hints import Hints, Regions
 
+TEXT = 2
+"""Tag number of a text node."""
+_BLOCKS = (
+    "html body div section article main td th tr table tbody thead tfoot ul ol li dl dt dd p h1 h2 h3 h4 h5 h6 "
+    "blockquote pre header address figure figcaption form fieldset details summary center caption"
+)
+STARTS_LINE, LINK, ROW, NO_TEXT, NO_SCRIPT, SCRIPT, META, TITLE, TIME = range(9)
+_EFFECTS = {
+    STARTS_LINE: _BLOCKS + " br hr",
+    NO_TEXT: "style svg iframe object canvas audio video math textarea datalist map select button template "
+    "nav footer aside menu dialog label",
+    NO_SCRIPT: "noscript",
+    SCRIPT: "script",
+    META: "meta",
+    TITLE: "title",
+    TIME: "time",
+    LINK: "a",
+    ROW: "tr",
+}
+
+
+def _numbers(tags: str) -> dict[int, str]:
+    tree = LexborHTMLParser("<p>")
+    return {tree.create_node(tag).tag_id: tag for tag in tags.split()}
+
+
+NAME_OF = _numbers(_BLOCKS)
+"""Names of the block elements by tag number; other elements stand within a line."""
+LEAVES = frozenset(_numbers("p li h1 h2 h3 h4 h5 h6 dt dd pre th caption figcaption summary"))
+"""Block elements that mostly hold nothing but a line."""
+HEADING_NAMES = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+HEADINGS = frozenset(number for number, name in NAME_OF.items() if name in HEADING_NAMES)
+EFFECT_OF = {number: effect for effect, tags in _EFFECTS.items() for number in _numbers(tags)}
+"""What a walk does at an element, by tag number; at most it does nothing."""
+A = next(iter(_numbers("a")))
+"""Tag number of a link."""
 _FEW = 8
 """Elements within a line that are around a text, mostly fewer."""
+
+
+@dataclass(slots=True)
+class Block:
+    """A run of text between block boundaries.
+
+    Attributes:
+        text: With whitespace collapsed.
+        tag: Name of the block element that it stands in.
+        linked: Characters of it that are inside links.
+        element: Index of the block element that it stands in, or of the one around this.
+        start: Index of its first text.
+        end: Index after its last text.
+    """
+
+    text: str
+    tag: str
+    linked: int
+    element: int
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +264,7 @@ class Outline:
     def blocks(self, start: int = 0, end: int | None = None) -> list[Block]:
         """The blocks that begin at the texts from ``start`` to before ``end``; those of the page are made once."""
         if self._lines is None:
-            self._lines = lines_of(self)
+            self._lines = _lines_of(self)
             self._firsts = [block.start for block in self._lines]
         if end is None:
             return self._lines[bisect_left(self._firsts, start) :]
@@ -240,3 +295,93 @@ class Outline:
     def is_beside(self, element: int) -> bool:
         """Whether an element is no part of the text: boilerplate, a credit, a caption or the like."""
         return self._regions.is_beside(element)
+
+
+def _lines_of(outline: Outline) -> list[Block]:
+    """The lines that a page's texts make, in page order."""
+    found: list[Block] = []
+    texts, nodes = outline.texts, outline.nodes
+    first = 0
+    pieces: list[str] = []
+    for index, starts in enumerate(outline.starts):
+        if not starts and index and _goes_on(nodes[index - 1]):
+            text, before = texts[index], texts[index - 1]
+            if not (text[0].isspace() or before[-1].isspace()) and _are_apart(nodes[index - 1], nodes[index]):
+                pieces.append(" ")
+            pieces.append(text)
+            continue
+        if index:
+            _add(found, outline, texts[first] + "".join(pieces) if pieces else texts[first], first, index)
+        first = index
+        pieces = []
+    if texts:
+        _add(found, outline, texts[first] + "".join(pieces), first, len(texts))
+    return found
+
+
+def _add(found: list[Block], outline: Outline, text: str, first: int, end: int) -> None:
+    """Makes a block of the texts of a line."""
+    nodes = outline.nodes
+    if end == first + 1 and outline.links[first] and _stands_alone(nodes[first]):
+        return
+    tag, place, is_linked = outline.holder(nodes[first])
+    text = text.strip()
+    # Blanks that HTML does not take for any, such as the one that does not break, go as well. What can be printed, with
+    # a blank at a time, is the usual case, and needs no work.
+    if not text.isprintable() or "  " in text:
+        text = " ".join(text.split())
+    if not text or place < 0:
+        return
+    linked = 0
+    if place & 1:
+        linked = len(text)
+    elif end == first + 1:
+        linked = len(text) if is_linked else 0
+    elif is_linked or True in outline.links[first:end]:
+        linked = min(_linked(outline, first, end, is_linked), len(text))
+    found.append(Block(text, NAME_OF[tag], linked, place >> 1, first, end))
+
+
+def _stands_alone(text: LexborNode) -> bool:
+    """Whether a text that is a whole line is that of a link which is its block element's own, and no heading."""
+    link = text.parent
+    if link is None or link.tag_id != A or (around := link.parent) is None:
+        return False
+    return (tag := around.tag_id) in NAME_OF and tag not in HEADINGS
+
+
+def _linked(outline: Outline, first: int, end: int, is_linked: bool) -> int:
+    """Characters of a line's texts that are in links which are in the same block element."""
+    found = 0
+    for index in range(first, end):
+        if is_linked or outline.links[index]:
+            is_linked = outline.holder(outline.nodes[index])[2]
+            if is_linked:
+                found += len(outline.texts[index])
+    return found
+
+
+def _goes_on(text: LexborNode) -> bool:
+    """Whether something follows a text in its block element."""
+    above: LexborNode | None = text
+    while above is not None and above.tag_id not in NAME_OF:
+        if above.next is not None:
+            return True
+        above = above.parent
+    return False
+
+
+def _are_apart(text: LexborNode, following: LexborNode) -> bool:
+    """Whether a text of blanks stands after a text or before the one that follows."""
+    return _is_blank(text, "next") or _is_blank(following, "prev")
+
+
+def _is_blank(text: LexborNode, side: Literal["next", "prev"]) -> bool:
+    """Whether what stands beside a text in its block element, on one side, is a text of blanks."""
+    above: LexborNode | None = text
+    while above is not None and above.tag_id not in NAME_OF:
+        beside: LexborNode | None = getattr(above, side)
+        if beside is not None:
+            return beside.tag_id == TEXT and beside.is_empty_text_node
+        above = above.parent
+    return False

@@ -15,10 +15,9 @@ from datetime import UTC, date, datetime, timedelta
 import regex
 
 from handlers.html.bylines import NameWords
-from handlers.html.lines import Block
 from handlers.html.marks import Near, stated_marks, times
 from handlers.html.others import Others
-from handlers.html.outline import Outline
+from handlers.html.outline import Block, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.text.dates import Moment, MomentReader, Origin, calendar_day, day_of, instant_at, is_plausible

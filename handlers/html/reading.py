@@ -12,14 +12,11 @@ Words = tuple[str, ...]
 class PageReadingSection(Section):
     """The ``page_reading`` section. Word lists are compared without case; the first entries of a list weigh most."""
 
+    max_tags: int = Field(ge=1000, description="Tags of a page; one with more is refused.")
     max_depth: int = Field(ge=10, description="Elements inside each other; a deeper page is refused.")
-    max_attributes: int = Field(ge=10, description="Attributes of one element; a page with more is refused.")
-    max_reopened: int = Field(
-        ge=1000,
-        description="Elements and attributes that unclosed links and formatting may make the parser repeat; more is "
-        "refused.",
+    max_steps: int = Field(
+        ge=100_000, description="Steps of the parser to compare attributes and to look through open elements."
     )
-    max_steps: int = Field(ge=1000, description="Open elements, summed over all tags; a page with more is refused.")
     max_names: int = Field(
         ge=1000, description="Different names of elements and attributes; a page with more is refused."
     )

@@ -19,16 +19,14 @@ from pydantic import Field
 from handlers.html.encoding import PageBytes, page_bytes, parse_bytes
 from handlers.html.hints import Hints
 from handlers.html.limits import admitted
-from handlers.html.lines import Block
 from handlers.html.main_text import count_words, has_cjk, leading_sentences, main_text
-from handlers.html.outline import Outline
+from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.walk import walk_page
 from schemas.pages import MAX_PAGE_BYTES
 from schemas.relevance import MAX_SNIPPET_CHARACTERS
 from schemas.rules import Section
 
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _ITEMS = frozenset(("li", "dt", "dd"))
 _CELLS = frozenset(("td", "th"))
 _ROW = "tr"
@@ -196,7 +194,7 @@ def _paragraphs(page: Outline | None, reading: PageReadingSection) -> list[tuple
             if any(sign.isdigit() for cell in cells for sign in cell.text):
                 found.append((_ROW, " | ".join(cell.text for cell in cells)))
             continue
-        found += [(block.tag, block.text) for block in cells if block.tag not in _HEADINGS]
+        found += [(block.tag, block.text) for block in cells if block.tag not in HEADING_NAMES]
     return found
 
 

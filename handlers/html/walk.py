@@ -1,4 +1,4 @@
-"""One walk over a page's tree, which collects its outline.
+"""One walk over a page's tree, which collects its outline, and whether this has a table of data.
 
 A parsed page goes in, an ``Outline`` comes out. The parser's own traversal goes over the nodes; Python stops at texts
 and at the few tags that mean something wherever they stand.
@@ -6,13 +6,13 @@ and at the few tags that mean something wherever they stand.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.hints import Hints
-from handlers.html.outline import Outline
-from handlers.html.tags import (
+from handlers.html.outline import (
     EFFECT_OF,
     LINK,
     META,
@@ -25,7 +25,9 @@ from handlers.html.tags import (
     TEXT,
     TIME,
     TITLE,
+    Outline,
 )
+from handlers.html.reading import PageReadingSection
 
 MARK_CHARACTERS = 300
 """Of a mark's or heading's text; a byline, a date or a title is shorter."""
@@ -37,8 +39,10 @@ _MAX_SELECTED = 20_000
 _MAX_RDFA = 400
 _MAIN = frozenset(("mainentity", "mainentityofpage"))
 _MAX_NAMES = 4
+_MAX_ROWS = 2000
+_MAX_CLIMB = 60
+_SECTIONS = frozenset(("thead", "tbody", "tfoot"))
 _MAX_ABOVE = 30
-_HEADINGS = {number: int(name[1]) for number, name in NAME_OF.items() if name[0] == "h" and name[1:].isdigit()}
 
 
 def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
@@ -83,7 +87,7 @@ def _select(found: Outline, root: LexborNode) -> None:
     found.hrefs = [href for link in root.css("a[href]")[:_MAX_SELECTED] if (href := link.attrs.get("href"))]
     for node in root.css("h1,h2,h3")[:_MAX_SELECTED]:
         if text := short_text(node):
-            level = _HEADINGS[node.tag_id]
+            level = int(NAME_OF[node.tag_id][1])
             found.headings.append((level, text))
             found.headings_count += level > 1
     last = 0
@@ -191,3 +195,60 @@ def _note(found: Outline, node: LexborNode, effect: int | None) -> None:
                         found.meta.setdefault(name, []).append(content)
     elif effect == TITLE and not found.title:
         found.title = " ".join(node.text().split())
+
+
+@dataclass(slots=True)
+class _Table:
+    wide_rows: int = 0
+    has_header: bool = False
+
+
+def has_data_table(outline: Outline, reading: PageReadingSection) -> bool:
+    """Whether one of the tables outside of boilerplate has a header and enough rows of enough cells.
+
+    Args:
+        outline: The page.
+        reading: How many rows and cells are enough.
+    """
+    tables: dict[int, _Table] = {}
+    layout: set[int] = set()
+    for row in outline.rows[:_MAX_ROWS]:
+        table = _table_of(row)
+        if table is None or outline.is_boilerplate(outline.place(table) >> 1):
+            continue
+        if table.mem_id not in tables:
+            tables[table.mem_id] = _Table(has_header=_has_caption(table))
+            layout.update(_tables_around(table))
+        seen = tables[table.mem_id]
+        cells = [cell.tag for cell in row.iter() if cell.tag in ("td", "th")]
+        seen.wide_rows += len(cells) >= reading.min_table_columns
+        seen.has_header |= "th" in cells
+    return any(
+        table.has_header and table.wide_rows >= reading.min_table_rows
+        for identity, table in tables.items()
+        if identity not in layout
+    )
+
+
+def _table_of(row: LexborNode) -> LexborNode | None:
+    parent = row.parent
+    if parent is not None and parent.tag in _SECTIONS:
+        parent = parent.parent
+    return parent if parent is not None and parent.tag == "table" else None
+
+
+def _has_caption(table: LexborNode) -> bool:
+    first = next(table.iter(), None)
+    return first is not None and first.tag == "caption"
+
+
+def _tables_around(table: LexborNode) -> list[int]:
+    found = []
+    node = table.parent
+    for _ in range(_MAX_CLIMB):
+        if node is None:
+            break
+        if node.tag == "table":
+            found.append(node.mem_id)
+        node = node.parent
+    return found

@@ -134,7 +134,7 @@ def measure_page(html: str | bytes, patterns: CompiledPatterns, max_text: int = 
         patterns: Classes that content systems put on listings and on single items.
         max_text: Characters of its text that are kept.
     """
-    given = page_bytes(html) if isinstance(html, str) else PageBytes(html, "utf-8", "text")
+    given = page_bytes(html) if isinstance(html, str) else PageBytes(html, "utf-8")
     tree = parse_bytes(given).tree
     body = tree.body
     if body is None:

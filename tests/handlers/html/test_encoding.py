@@ -4,37 +4,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.html.encoding import page_bytes, parse_page
+from handlers.html.encoding import not_a_page, page_bytes, parse_page
 from tests.cpu import cpu_seconds
 
 
 @pytest.mark.parametrize(
-    ("body", "content_type", "text", "encoding", "source"),
+    ("body", "content_type", "text", "encoding"),
     [
-        ("<p>豪雨", None, "豪雨", "utf-8", "text"),
-        ("<p>豪雨".encode(), None, "豪雨", "utf-8", "assumed"),
-        ("\ufeff<p>豪雨".encode(), "text/html; charset=big5", "豪雨", "utf-8", "bom"),
-        ("<p>豪雨".encode("utf-16"), None, "豪雨", "utf-16-le", "bom"),
-        ("<p>豪雨特報".encode("big5"), "text/html; charset=Big5", "豪雨特報", "big5hkscs", "header"),
-        ('<meta charset="gb2312"><p>镕'.encode("gbk"), None, "镕", "gb18030", "meta"),
-        ("<p>“quoted”".encode("cp1252"), "text/html; charset=iso-8859-1", "“quoted”", "cp1252", "header"),
-        ("<meta charset=utf-16><p>é".encode(), None, "é", "utf-8", "meta"),
-        ("<p>我們在這裡的人是不一樣的".encode("big5"), None, "我們在這裡的人是不一樣的", "big5hkscs", "detected"),
-        ("<p>我们在这里的人是不一样的".encode("gbk"), None, "我们在这里的人是不一样的", "gb18030", "detected"),
-        ("<p>これは日本語のページです".encode("shift_jis"), None, "これは日本語のページです", "cp932", "detected"),
-        ("<p>Müller über Straße".encode("cp1252"), None, "Müller über Straße", "cp1252", "detected"),
-        ('<meta name=x><META\ncharset = "\tbig5"><p>豪雨特報'.encode("big5"), None, "豪雨特報", "big5hkscs", "meta"),
-        ("<p>豪雨特報".encode("big5"), "text/html; charset = ' Big5 '", "豪雨特報", "big5hkscs", "header"),
-        (b"<p>abc", "text/html; charset=hex", "abc", "utf-8", "assumed"),
-        (b"<p>abc", "text/html; charset=nonsense", "abc", "utf-8", "assumed"),
+        ("<p>豪雨", None, "豪雨", "utf-8"),
+        ("<p>豪雨".encode(), None, "豪雨", "utf-8"),
+        ("\ufeff<p>豪雨".encode(), "text/html; charset=big5", "豪雨", "utf-8"),
+        ("<p>豪雨".encode("utf-16"), None, "豪雨", "utf-16-le"),
+        ("<p>豪雨特報".encode("big5"), "text/html; charset=Big5", "豪雨特報", "big5hkscs"),
+        ('<meta charset="gb2312"><p>镕'.encode("gbk"), None, "镕", "gb18030"),
+        ("<p>“quoted”".encode("cp1252"), "text/html; charset=iso-8859-1", "“quoted”", "cp1252"),
+        ("<meta charset=utf-16><p>é".encode(), None, "é", "utf-8"),
+        ("<p>我們在這裡的人是不一樣的".encode("big5"), None, "我們在這裡的人是不一樣的", "big5hkscs"),
+        ("<p>我们在这里的人是不一样的".encode("gbk"), None, "我们在这里的人是不一样的", "gb18030"),
+        ("<p>これは日本語のページです".encode("shift_jis"), None, "これは日本語のページです", "cp932"),
+        ("<p>Müller über Straße".encode("cp1252"), None, "Müller über Straße", "cp1252"),
+        ('<meta name=x><META\ncharset = "\tbig5"><p>豪雨特報'.encode("big5"), None, "豪雨特報", "big5hkscs"),
+        (b"<p>abc", "text/html; charset=hex", "abc", "utf-8"),
+        (b"<p>abc", "text/html; charset=nonsense", "abc", "utf-8"),
     ],
 )  # fmt: skip
-def test_encodings(body: str | bytes, content_type: str | None, text: str, encoding: str, source: str) -> None:
+def test_encodings(body: str | bytes, content_type: str | None, text: str, encoding: str) -> None:
     page = parse_page(body, content_type)
 
     assert page.tree.body is not None
     assert page.tree.body.text() == text
-    assert (page.encoding, page.encoding_from) == (encoding, source)
+    assert page.encoding == encoding
 
 
 def test_text_that_ends_in_the_middle_of_a_character_is_still_utf8() -> None:
@@ -52,15 +51,15 @@ def test_any_bytes_can_be_parsed(body: bytes, content_type: str | None) -> None:
 
 def test_utf8_under_an_old_declaration_is_utf8() -> None:
     text = '<meta charset="gb2312"><title>台北的天氣與交通</title>'
-    assert page_bytes(text.encode()).encoding_from == "detected"
+    assert page_bytes(text.encode()).encoding == "utf-8"
     assert page_bytes(text.encode()).utf8 == text.encode()
     read = page_bytes(text.encode("gb18030"))
-    assert (read.encoding, read.encoding_from, read.utf8) == ("gb18030", "meta", text.encode())
+    assert (read.encoding, read.utf8) == ("gb18030", text.encode())
 
 
 def test_two_bytes_that_could_be_utf8_are_what_the_page_says() -> None:
     page = page_bytes('<meta charset="iso-8859-1"><p>Ã©'.encode("latin-1"))
-    assert (page.encoding, page.encoding_from) == ("cp1252", "meta")
+    assert page.encoding == "cp1252"
 
 
 @pytest.mark.parametrize(
@@ -76,3 +75,22 @@ def test_two_bytes_that_could_be_utf8_are_what_the_page_says() -> None:
 def test_a_charset_is_searched_in_linear_time(body: bytes, content_type: str | None) -> None:
     """Each blank behind "charset=" was looked at once for each blank before it: 9 seconds for the 4 KB page."""
     assert cpu_seconds(lambda: page_bytes(body, content_type)) < 1
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [None, "", "text/html; charset=utf-8", "application/xhtml+xml", "text/plain", "html", "application/octet-stream"],
+)
+def test_readable(content_type: str | None) -> None:
+    assert not_a_page(b"<p>words", content_type) is None
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "image/png", "APPLICATION/PDF; x=y", "video/mp4"])
+def test_declared_as_something_else(content_type: str) -> None:
+    assert "declared" in (not_a_page(b"<p>words", content_type) or "")
+
+
+def test_utf16_is_no_binary() -> None:
+    assert not_a_page("<p>words".encode("utf-16"), None) is None
+    assert not_a_page("<p>words".encode("utf-16-le"), "text/html; charset=utf-16le") is None
+    assert not_a_page("<p>words".encode("utf-16-le"), None) is not None
