@@ -13,9 +13,8 @@ from typing import Self
 
 from pydantic import model_validator
 
-from handlers.html.content import PageFacts, PageReader, clean
+from handlers.html.content import ExtractedReader, PageFacts, PageReader, clean
 from handlers.html.encoding import page_bytes, parse_bytes
-from handlers.html.extracted import ExtractedReader
 from handlers.html.limits import admitted
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusal, Refusals
