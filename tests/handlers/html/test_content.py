@@ -50,6 +50,7 @@ def test_summary_is_the_description_or_leading_sentences() -> None:
             '<a href="https://other.org/1">a</a><a href="https://other.org/2">b</a><a href="https://other.org/2">c</a>',
             2,
         ),
+        ('<a href="https://other.org/1"><b>a</b></a>', 1),
         ('<a href="//other.org">a</a><a href="https://user@other.org:8080/x">b</a>', 2),
         ('<a href="http://">a</a><a href="https://[::1]/">b</a><a href="https://ex ample">c</a><a>d</a>', 1),
     ],

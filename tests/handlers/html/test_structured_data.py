@@ -160,3 +160,11 @@ def test_an_articles_headline_goes_before_the_windows_title() -> None:
 def test_any_title_is_read(stated: str, site: str) -> None:
     assert len(title("<h1>Rain</h1>", stated, site)) <= 500
     assert site_in_title(stated, "www.example.com") in stated
+
+
+def test_values_of_many_forms_are_texts() -> None:
+    value = {"@type": "Article", "headline": ["Rain", "Snow"], "description": {"@value": "Wet."}, "datePublished": 17}
+
+    found = read(value)
+
+    assert (found.headline, found.description, found.published) == ("Rain", "Wet.", "17")
