@@ -1,10 +1,8 @@
-"""What stands behind a listing? Follows it to its details and brings the batch round again.
+"""Fetches a target and, if it is a listing, its details; submits the details as a new attempt of the batch.
 
-In: ``ExtractionNeeded``. It asks for the target; where that is a listing, for its next page while items are wanted, and
-for its items on the same registrable domain. Out: each page that came as ``CrawledPage``, the details' text as a
-``RetrievalBatch`` with one attempt more, items on other domains as ``ExtractionNeeded`` for those, and always one
-``ExtractionCompleted``. A source of a snippet request goes on as ``RelevanceRequested``; where it did not come, the
-request's next source does, or the request's end.
+The handler emits each page as ``CrawledPage``, the details' text as ``RetrievalBatch``, items on other domains as
+``ExtractionNeeded``, and always one ``ExtractionCompleted``. The source of a snippet request is emitted as
+``RelevanceRequested``; if it did not come, the request goes on with its next source.
 """
 
 from __future__ import annotations
@@ -55,11 +53,10 @@ class FetchPageRules(Rules):
 
 
 def fetch_page(event: ExtractionNeeded, rules: FetchPageRules) -> Outcome | Ask:
-    """Asks for the target, unless it is one too many.
+    """Asks for the target, within the hop limit and the budget of the batch (R-070, C-11).
 
-    It is one too many where the extractions that led to it led too far already, or where its batch has no page left for
-    it (R-070, C-11). What is no address, or none that may be visited, is for the worker to say (R-273). An approved
-    source is one page for all queries: it is fetched for none of them in particular, so that it is fetched once.
+    The fetch worker refuses invalid addresses (R-273). A source of a snippet request is fetched without a query, so
+    that all queries share one fetch.
     """
     if event.hop > rules.extraction.hop_limit:
         return _failed(event, rules, FetchFailure.HOP_LIMIT)
@@ -70,10 +67,10 @@ def fetch_page(event: ExtractionNeeded, rules: FetchPageRules) -> Outcome | Ask:
 
 
 def read_pages(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: FetchPageRules) -> Outcome | Ask:
-    """Goes on with the pages that came so far.
+    """Continues with the pages that came so far (R-067, R-070).
 
-    Status is ``ok`` where all that was wanted came or went on to other domains, ``partial`` where some did, ``failed``
-    where nothing did. Output ids derive from the extraction's, so a redelivery writes the same. Sources: R-067, R-070.
+    Status is ``ok`` if all wanted pages came or were passed on to other domains, ``partial`` if some did. Output ids
+    derive from the extraction's, so a redelivery writes the same.
     """
     if not event.follow or event.reason is ExtractionTrigger.SNIPPET_REQUESTED:
         return _answer(event, replies[0].pages, (), rules)
@@ -99,18 +96,17 @@ def read_pages(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """A listing as far as it was read: its items, the replies that were its pages, and what to read next, if wanted."""
+    """A listing as far as it was read; ``pages`` are the canonical addresses of its pages."""
 
     links: tuple[ItemLink, ...]
     pages_read: int
     pages: frozenset[str]
-    """Canonical addresses of the listing's pages."""
     next_page: str | None
     skipped: tuple[FetchRefused, ...]
 
 
 def _walk(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: FetchPageRules) -> _Walk:
-    """Goes through the replies that are pages of the listing; what follows them is a reply with details."""
+    """Reads the replies that are pages of the listing; a reply with details follows them."""
     links: dict[str, ItemLink] = {}
     skipped: list[FetchRefused] = []
     wanted: str | None = event.target_url
@@ -139,7 +135,6 @@ def _walk(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: Fetch
 
 
 def _most_details(event: ExtractionNeeded, rules: FetchPageRules) -> int:
-    """What the event asks for, within what one batch may cost."""
     return min(event.max_details, rules.extraction.batch_budget)
 
 
@@ -164,28 +159,20 @@ def _answer(
     rules: FetchPageRules,
     listing: frozenset[str] = frozenset(),
 ) -> Emit:
-    """The events for the pages that were wanted, those that came and those that did not.
-
-    An item that leads back to its listing is gone; two that lead to one page are one.
-    """
-    details: list[Detail] = []
-    skipped: list[FetchRefused] = []
+    """The events for the wanted pages. An item that leads back to its listing is gone."""
+    read: list[Detail | FetchRefused] = []
     places: set[str] = set()
     for page in pages:
-        read: Detail | FetchRefused
         if isinstance(page, FetchRefused):
-            read = page
-        elif (place := _canonical(page.final_url)) in listing:
-            read = FetchRefused(page.url, FetchFailure.SOFT_404)
-        elif place in places:
-            read = FetchRefused(page.url, FetchFailure.DUPLICATE)
+            read.append(page)
+        elif (place := _canonical(page.final_url)) in listing or place in places:
+            failure = FetchFailure.SOFT_404 if place in listing else FetchFailure.DUPLICATE
+            read.append(FetchRefused(page.url, failure))
         else:
             places.add(place)
-            read = rules.reader.detail(page)
-        if isinstance(read, FetchRefused):
-            skipped.append(read)
-        else:
-            details.append(read)
+            read.append(rules.reader.detail(page))
+    details = [page for page in read if isinstance(page, Detail)]
+    skipped = [page for page in read if isinstance(page, FetchRefused)]
     events: list[Event] = [_crawled(detail, event) for detail in details]
     if event.reason is ExtractionTrigger.SNIPPET_REQUESTED:
         events += [to_be_judged(event, detail, rules.extraction.max_html_characters) for detail in details]
@@ -201,7 +188,7 @@ def _answer(
 def _failed(
     event: ExtractionNeeded, rules: FetchPageRules, failure: FetchFailure, skipped: Sequence[FetchRefused] = ()
 ) -> Emit:
-    """Nothing came. A request that waits for this source goes on without it (R-113)."""
+    """The events if nothing came. A request that waits for this source continues without it (R-113)."""
     completed = _completed(event, rules, failure=failure, skipped=skipped)
     return Emit((completed, *without_source(event, failure, rules.config_version)))
 
@@ -220,7 +207,7 @@ def _crawled(detail: Detail, event: ExtractionNeeded) -> CrawledPage:
 
 
 def _batch(event: ExtractionNeeded, details: Iterable[Detail], rules: FetchPageRules) -> RetrievalBatch:
-    """The next attempt: the details' text under a batch of its own, with the parent's score to be measured against."""
+    """The next attempt of the batch, with the details' text and the parent's score."""
     limit = rules.extraction.max_text_characters
     return RetrievalBatch(
         batch_id=derive_id("batch", event.extraction_id),
@@ -242,13 +229,13 @@ def _batch(event: ExtractionNeeded, details: Iterable[Detail], rules: FetchPageR
 
 
 def _with_trail(detail: Detail) -> str:
-    """The text of a detail and the sections that it stands in, which often alone say what the listing was of."""
+    """The text of a detail and its breadcrumbs, which often alone name the topic of the listing."""
     trail = " › ".join(detail.trail)
     return f"{detail.content.text}\n\n{trail}" if trail else detail.content.text
 
 
 def _elsewhere(event: ExtractionNeeded, url: str) -> ExtractionNeeded:
-    """An item on another domain: a worker that visits that domain fetches it; the target itself is the answer."""
+    """The request for an item on another domain, which another worker fetches."""
     return event.model_copy(
         update={
             "extraction_id": derive_id("extraction", event.extraction_id, _canonical(url)),

@@ -1,21 +1,18 @@
 """Scores a crawled page: 18 observations, a content trust score from 0 to 100, a tier and a label, with reasons.
 
-A ``CrawledPage`` goes in, a ``ScoredPage`` comes out. The page is parsed once and walked once; the score is the pure
-formula of ``handlers.trust`` over what was seen. A page that can't be read as one ends as a dead letter that says why.
-A page whose text the crawler has extracted is scored by the quality metadata beside it, and without any by its source.
+A page whose text the crawler has extracted is scored by its quality metadata; without metadata, its source decides.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Self
 
 from pydantic import model_validator
 
-from handlers.html.content import PageFacts, PageReader, clean
+from handlers.html.content import ExtractedReader, PageFacts, PageReader, clean
 from handlers.html.encoding import not_a_page, page_bytes, parse_bytes
-from handlers.html.extracted import ExtractedReader
 from handlers.html.limits import admitted
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusal, Refusals
@@ -113,17 +110,12 @@ class CompiledRules:
 
 
 def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
-    """Scores a page (R-170 to R-183).
-
-    Args:
-        page: As the crawler brought it; nothing that it says of itself raises its source tier (C-42).
-        rules: Source tiers, points, thresholds and how pages are read.
+    """Scores a page (R-170 to R-183). Nothing that a page says of itself raises its source tier (C-42).
 
     Returns:
         ``Emit`` of one ``ScoredPage``, or ``Dead``: ``TOO_LARGE`` above 8 MB of UTF-8, ``UNREADABLE_PAGE`` for what is
-        no HTML or text, or exceeds the configured depth or attributes. The score of an extracted page without quality
-        metadata is null, not low: its tier and label are its source's (C-33, C-41). A page that is no content, such as
-        "not found", scores 0 whatever its source is.
+        no HTML or text, or exceeds the configured limits. An extracted page without quality metadata has no score; its
+        tier and label are its source's (C-33, C-41). A page that is no content scores 0, whatever its source is.
     """
     if len(page.body) > MAX_PAGE_BYTES:
         return Dead(DeadReason.TOO_LARGE, f"the page has {len(page.body)} bytes, more than {MAX_PAGE_BYTES}")
@@ -168,7 +160,8 @@ class _Verdict:
 
 
 def _by_score(facts: PageFacts, source: Source, rules: CompiledRules) -> _Verdict:
-    trust = score_trust(source.base_score, source.because, _observations(facts), rules.points)
+    observations = Observations(**{field.name: getattr(facts, field.name) for field in fields(Observations)})
+    trust = score_trust(source.base_score, source.because, observations, rules.points)
     tier, label = tier_of(trust.total, source.tier, rules.tiers), label_of(trust.total, source.tier, rules.labels)
     components = trust.components
     if label != label_of(trust.total, None, replace(rules.labels, best=(0, 0, 0))):
@@ -187,36 +180,10 @@ def _refused(refusal: Refusal, source: Source, rules: CompiledRules) -> _Verdict
     return _Verdict(0, (Component("refusal", 0, because),), tier, label)
 
 
-def _observations(facts: PageFacts) -> Observations:
-    return Observations(
-        has_doi=facts.has_doi,
-        citation_count=facts.citation_count,
-        external_links_count=facts.external_links_count,
-        has_references_section=facts.has_references_section,
-        headings_count=facts.headings_count,
-        has_headings=facts.has_headings,
-        has_statistics=facts.has_statistics,
-        schema_type=facts.schema_type,
-        schema_is_article=facts.schema_is_article,
-        has_author=facts.has_author,
-        has_byline=facts.has_byline,
-        has_date=facts.has_date,
-        not_counted=facts.not_counted,
-    )
-
-
 def _scored(
     page: CrawledPage, facts: PageFacts, source: Source, verdict: _Verdict, rules: ScorePageRules
 ) -> ScoredPage:
-    seen = {
-        "has_byline": facts.has_byline,
-        "has_author": facts.has_author,
-        "has_date": facts.has_date,
-        "schema_type": facts.schema_type,
-        "has_headings": facts.has_headings,
-        "external_links_count": facts.external_links_count,
-        "is_wire_report": facts.is_wire_report,
-    }
+    seen = {name: getattr(facts, name) for name in QualityMetadata.model_fields}
     publisher = _clean(page.site_name) or None
     return ScoredPage(
         url=page.url,

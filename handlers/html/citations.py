@@ -61,12 +61,7 @@ class CitationWords:
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """A references section.
-
-    Attributes:
-        texts: Its entries, as a range of the page's texts.
-        has_entries: Whether there are any; a heading alone is no section.
-    """
+    """A references section: a range of the page's texts; a heading without entries is no section."""
 
     texts: range
     has_entries: bool
@@ -94,13 +89,8 @@ def find_references(
 ) -> References | None:
     """The references section of a page: a heading with entries below it, or a line that holds both.
 
-    An entry is a list item, or a text with a number before it, a link, a year or an address.
-
-    Args:
-        blocks: The page's lines without boilerplate, in page order.
-        texts: The page's texts, to which the blocks refer by index.
-        links: For each text, whether a link begins there.
-        words: The configured headings.
+    An entry is a list item, or a text with a number before it, a link, a year or an address. The blocks refer to
+    ``texts`` by index; ``links`` says for each text whether a link begins there.
     """
     empty: References | None = None
     for number, block in enumerate(blocks):
@@ -122,14 +112,8 @@ def find_references(
 def find_citations(text: str, references: str | None, hrefs: Iterable[str], declared: Iterable[str]) -> Citations:
     """What a page cites.
 
-    A DOI in running text counts where the text names it as one, and everywhere in links and references. Bracketed
-    numbers count where a references section explains them.
-
-    Args:
-        text: The main text.
-        references: The text of the references section, None where there is none.
-        hrefs: Addresses of the links in both.
-        declared: Identifiers that the page states as its own.
+    A DOI in running text counts if the text names it as one; in links, references and the page's ``declared``
+    identifiers it always counts. Bracketed numbers count only with a references section.
     """
     sources = [references or "", *(href for href in hrefs if "doi" in href), *(name[:_MAX_NAME] for name in declared)]
     cited = {_doi(match) for source in sources if "10." in source for match in _DOI.finditer(source)}
@@ -164,12 +148,7 @@ def has_prices(text: str) -> bool:
 
 
 def is_wire_report(head: str, words: CitationWords) -> bool:
-    """Whether an agency signs the beginning of the text; its name in passing does not count (R-196).
-
-    Args:
-        head: The first lines of the main text.
-        words: The configured agencies.
-    """
+    """Whether an agency signs the first lines of a text; its name in passing does not count (R-196)."""
     return any(words.wire.search(line[:200]) for line in head.split("\n")[:6])
 
 

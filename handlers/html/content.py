@@ -1,4 +1,4 @@
-"""Reads everything off a page in one parse and one walk: a tree, its address and its fetch time give ``PageFacts``."""
+"""Reads everything off a page in one parse and one walk, or off the text that a crawler extracted: ``PageFacts``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
+from typing import TypeVar
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -26,21 +27,26 @@ from handlers.html.links import host_of, registrable_domain
 from handlers.html.main_text import MainText, count_words, leading_sentences, main_text
 from handlers.html.marks import look_near
 from handlers.html.others import Others, OthersWords, is_event
-from handlers.html.outline import A, Outline
+from handlers.html.outline import A, Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
-from handlers.html.structured_data import SchemaTypes, StructuredData, read_structured_data
-from handlers.html.titles import find_title, site_in_title
+from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
 from handlers.html.walk import has_data_table, walk_page
-from handlers.text.dates import Moment, MomentReader, origin_of
+from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
 from handlers.text.language import find_language
 from handlers.text.patterns import DetailPatterns
+from schemas.pages import CrawledPage, CrawlerMetadata
 
 _HOST = re.compile(r"(?:https?:)?//(?:[^/?#@\\]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
 _TEXTS_AFTER = 12
 """Texts after the main text in which a line, and not only a heading, can open the references."""
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
+_MAX_TITLE_CHARACTERS = 500
+_MAX_NAME_CHARACTERS = 200
+_MAX_LINES = 5_000
+"""Lines at the end of an extracted text in which references are looked for."""
+T = TypeVar("T")
 _MAX_ABOVE = 30
 """Elements within a line between a text and the link around it."""
 
@@ -263,3 +269,105 @@ def clean(text: str) -> str:
     if text.isascii() and "\x00" not in text:
         return text
     return text.encode("utf-8", "replace").decode().replace("\x00", "")
+
+
+class ExtractedReader:
+    """Reads extracted pages under one configuration; its word lists are compiled once."""
+
+    def __init__(self, reading: PageReadingSection, patterns: DetailPatterns) -> None:
+        self._reading = reading
+        self._moments = MomentReader(patterns)
+        self._agencies = frozenset(name.casefold() for name in reading.wire_services)
+        self._types = SchemaTypes(reading)
+        self._citations = CitationWords(reading)
+
+    def read(self, page: CrawledPage) -> PageFacts:
+        """The facts of an extracted page. Never raises, whatever its text holds.
+
+        Args:
+            page: With ``content``; its quality metadata takes precedence over what the text shows.
+        """
+        text = clean((page.content or "")[: self._reading.max_content_characters])
+        told = page.quality_metadata or CrawlerMetadata()
+        shown = self._shown(text)
+        language = find_language("", text, self._moments.patterns.small_words)
+        date = self._date(page, language)
+        credited = [name for author in page.author if (name := _one_line(author, _MAX_NAME_CHARACTERS))]
+        agencies = tuple(name for name in credited if name.casefold() in self._agencies)
+        authors = tuple(name for name in credited if name not in agencies)
+        described = clean((page.summary or "")[: 2 * self._reading.max_summary_characters])
+        schema_type = short_type(told.schema_type)
+        return PageFacts(
+            title=_one_line(page.title or "", _MAX_TITLE_CHARACTERS),
+            text=text,
+            summary=leading_sentences(described or text, self._reading.max_summary_characters),
+            date=date,
+            authors=authors,
+            agencies=agencies,
+            language=language,
+            word_count=count_words(text),
+            has_doi=_known(told.has_doi, shown.has_doi),
+            citation_count=_known(told.citation_count, shown.citation_count),
+            has_references_section=_known(told.has_references_section, shown.has_references_section),
+            has_statistics=_known(told.has_statistics, shown.has_statistics),
+            has_byline=told.has_byline,
+            has_author=_known(told.has_author, True if credited else None),
+            has_date=_has_date(told.has_date, page.date, date),
+            schema_type=schema_type,
+            schema_is_article=None if schema_type is None else self._types.is_article(schema_type),
+            has_headings=told.has_headings,
+            external_links_count=told.external_links_count,
+            is_wire_report=_known(told.is_wire_report, bool(agencies) or shown.is_wire_report),
+        )
+
+    def _date(self, page: CrawledPage, language: str | None) -> Moment | None:
+        """The date beside the text, by the rule that holds for dates of HTML."""
+        if not page.date:
+            return None
+        origin = origin_of(page.final_url or page.url, (), language, self._moments.patterns)
+        found = self._moments.read(page.date, origin)
+        is_date = found is not None and is_plausible(found, self._reading.earliest_year, page.fetched_at)
+        return found if is_date else None
+
+    def _shown(self, text: str) -> _Shown:
+        lines = text.split("\n")
+        first = max(0, len(lines) - _MAX_LINES)
+        blocks = [Block(line, "p", 0, -1, first + n, first + n + 1) for n, line in enumerate(lines[first:]) if line]
+        references = find_references(blocks, lines, [False] * len(lines), self._citations)
+        entries = references.texts if references is not None and references.has_entries else range(0)
+        listed = " ".join(lines[entries.start : entries.stop]) if entries else None
+        citations = find_citations(text, listed, (), ())
+        return _Shown(
+            has_doi=citations.has_doi,
+            citation_count=citations.count,
+            has_references_section=citations.has_references_section,
+            has_statistics=has_figures(text, self._reading.min_figures),
+            is_wire_report=is_wire_report(text[: self._reading.head_characters], self._citations),
+        )
+
+
+def _one_line(text: str, most: int) -> str:
+    """A text as one line of so many characters at most."""
+    return " ".join(clean(text[: 2 * most]).split())[:most]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a text shows by itself."""
+
+    has_doi: bool
+    citation_count: int
+    has_references_section: bool
+    has_statistics: bool
+    is_wire_report: bool
+
+
+def _has_date(told: bool | None, given: str | None, date: Moment | None) -> bool | None:
+    """Whether the page has a date; one that is given and is none can't have been seen."""
+    if given and given.strip() and date is None:
+        return None if told is None else False
+    return _known(told, True if date else None)
+
+
+def _known(told: T | None, shown: T) -> T:
+    return shown if told is None else told

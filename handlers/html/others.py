@@ -1,7 +1,6 @@
 """Parts of a page that are not its author's: reviews, comments, answers. And whether a page is an event's.
 
-An outline, and where its story begins, go in. Dates, names, figures and citations of such parts are not the page's, and
-the day of an event is no day of publication.
+Dates, names, figures and citations of such parts are not the page's. The day of an event is no day of publication.
 """
 
 from __future__ import annotations
@@ -111,15 +110,7 @@ def _line_elements(node: LexborNode | None) -> Iterator[LexborNode]:
 
 
 def is_event(outline: Outline, data: StructuredData, near: Near, url: str, words: OthersWords) -> bool:
-    """Whether a page announces an event: by its type, its address, its classes, or labels beside its heading.
-
-    Args:
-        outline: The page.
-        data: Its structured data.
-        near: Where its heading is.
-        url: Its address.
-        words: The configured words.
-    """
+    """Whether a page announces an event: by its type, its address, its classes, or labels beside its heading."""
     if data.type is not None and data.type.endswith("Event"):
         return True
     path = url.partition("://")[2].partition("/")[2].partition("?")[0]

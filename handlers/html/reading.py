@@ -41,7 +41,6 @@ class PageReadingSection(Section):
     published_words: Words = Field(description="Words before a visible date of publication.")
     updated_words: Words = Field(description="Words before a visible date of change.")
     author_names: Words = Field(description="Names of an author in meta tags.")
-    surname_first_names: Words = Field(description="Those of them that state a surname, a comma and the given names.")
     publisher_names: Words = Field(description="Names of a publisher or holder of rights in meta tags.")
     description_names: Words = Field(description="Names of a description in meta tags.")
     title_names: Words = Field(description="Names of a title in meta tags.")
@@ -78,9 +77,6 @@ class PageReadingSection(Section):
     byline_words_zh: Words = Field(description="Chinese words before an author's name if a sign or a blank follows.")
     reporter_words_zh: Words = Field(description="Chinese words that a reporter's name follows at once.")
     report_words_zh: Words = Field(description="Chinese words that follow a reporter's name and place.")
-    han_surnames: str = Field(min_length=1, description="Chinese surnames of one character, one after the other.")
-    han_double_surnames: Words = Field(description="Chinese surnames of two characters.")
-    byline_labels: Words = Field(description="Words before an author's name if a colon follows.")
     byline_stop_words: Words = Field(description="Words of a credit after which it tells of something else.")
     no_names: Words = Field(description="What stands in the place of a name and names nobody.")
     byline_occasions: Words = Field(

@@ -97,6 +97,7 @@ def test_an_organisation_is_the_author_only_where_nobody_else_is() -> None:
             "Ada Lovelace",
             "author's link",
         ),
+        ("<h1>Rain</h1><a href=/authors/ada><b>Ada Lovelace</b></a><p>Words.</p>", "Ada Lovelace", "author's link"),
         ("<h1>Rain</h1><div><a href=/topics/ada-lovelace>Ada Lovelace</a></div><p>Words.</p>", "", ""),
         ("<h1>Rain</h1><div class=promo><p>By Ada Lovelace</div><p>Words.</p>", "Ada Lovelace", "text"),
         ("<h1>Rain</h1><a href=/members/ada.9/>ada99</a><p>Words.</p>", "ada99", "member's link"),

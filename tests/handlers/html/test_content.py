@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handlers.html.content import MAX_SCHEMA_TYPE, PageFacts, PageReader, clean, short_type
+from handlers.html.content import MAX_SCHEMA_TYPE, ExtractedReader, PageFacts, PageReader, clean, short_type
 from handlers.html.encoding import parse_page
+from schemas.pages import CrawledPage
 from tests.handlers.html.rules import PATTERNS, READING
 
 READER = PageReader(READING, PATTERNS)
+EXTRACTED = ExtractedReader(READING, PATTERNS)
 
 
 def read(html: str, url: str = "https://www.example.com/a") -> PageFacts:
@@ -47,6 +50,7 @@ def test_summary_is_the_description_or_leading_sentences() -> None:
             '<a href="https://other.org/1">a</a><a href="https://other.org/2">b</a><a href="https://other.org/2">c</a>',
             2,
         ),
+        ('<a href="https://other.org/1"><b>a</b></a>', 1),
         ('<a href="//other.org">a</a><a href="https://user@other.org:8080/x">b</a>', 2),
         ('<a href="http://">a</a><a href="https://[::1]/">b</a><a href="https://ex ample">c</a><a>d</a>', 1),
     ],
@@ -99,3 +103,157 @@ def test_a_type_that_travels_is_short_text(name: str | None) -> None:
 def test_what_is_clean_is_text(text: str) -> None:
     clean(text).encode()
     assert clean(clean(text)) == clean(text)
+
+
+EXTRACTED_STORY = "Dredging starts in March, the port authority said on Tuesday. It takes nine months."
+
+
+def facts(content: str = EXTRACTED_STORY, **fields: Any) -> PageFacts:
+    return EXTRACTED.read(CrawledPage.model_validate({"url": "https://a.example/1", "content": content} | fields))
+
+
+def test_what_nobody_looked_for_is_none() -> None:
+    seen = facts()
+
+    assert (seen.has_byline, seen.has_author, seen.has_date, seen.has_headings) == (None, None, None, None)
+    assert (seen.external_links_count, seen.headings_count, seen.schema_type) == (None, None, None)
+    assert seen.schema_is_article is None
+
+
+def test_what_the_crawler_saw_is_taken_over() -> None:
+    told = {
+        "has_byline": False,
+        "has_author": True,
+        "has_date": False,
+        "schema_type": "newsarticle",
+        "has_headings": True,
+        "external_links_count": 7,
+        "is_wire_report": True,
+    }
+
+    seen = facts(date="2026-01-02", quality_metadata=told)
+
+    assert {name: getattr(seen, name) for name in told} == told
+    assert seen.schema_is_article
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "value"),
+    [
+        ("See doi:10.1234/abcd.5678 for the data.", "has_doi", True),
+        ("As shown before (Miller et al., 2019), it rains (Chen & Wu, 2021).", "citation_count", 2),
+        ("A claim [1] and another [2].\nReferences\nA. Miller, On rain, 1999.\nB. Chen, On wind.", "citation_count", 2),
+        ("A text.\nReferences\nA. Miller, On rain, 1999.", "has_references_section", True),
+        ("一段文字。\n資料來源：中央氣象署", "has_references_section", True),
+        ("一段文字。\n參考文獻\n王小明，雨的研究，2019。", "has_references_section", True),
+        (f"一段文字。\n資料來源：{'中央氣象署' * 30}", "has_references_section", True),
+        (
+            "A line that is too long for a heading and is followed by one.\n" * 4_000 + "Sources\n1. A book",
+            "has_references_section",
+            True,
+        ),
+        ("".join(f"{number}\n" for number in range(9_000)) + "Sources\n- A book", "has_references_section", True),
+        (
+            "References are what the candidate has, and so many of them that nobody reads them.",
+            "has_references_section",
+            False,
+        ),
+        ("The references of the candidate were checked.", "has_references_section", False),
+        ("12% of 40 km, 3 kg, 8 million euros, 5% and 9 percent.", "has_statistics", True),
+        ("It rose by 12%.", "has_statistics", False),
+        ("（中央社記者王小明台北3日電）氣象署今天發布豪雨特報。", "is_wire_report", True),
+        ("LONDON (Reuters) - Rain ended the drought.", "is_wire_report", True),
+        ("Rain ended the drought.\nThe report was first published by Reuters.", "is_wire_report", False),
+        ("字數 counts two words, 五個字符", "word_count", 9),
+        ("The rain that ended the drought was the first in a year.", "language", "en"),
+        ("氣象署今天發布豪雨特報，提醒民眾注意。", "language", "zh"),
+    ],
+)
+def test_what_a_text_shows_is_read_off_it(content: str, name: str, value: object) -> None:
+    assert getattr(facts(content), name) == value
+
+
+@pytest.mark.parametrize("name", ["has_doi", "has_references_section", "has_statistics", "is_wire_report"])
+def test_what_the_crawler_states_stands_against_the_text(name: str) -> None:
+    assert getattr(facts(quality_metadata={name: True}), name) is True
+    shown = "（中央社記者王小明台北3日電）See doi:10.1234/abcd: 1%, 2%, 3%, 4%, 5%, 6%.\nReferences\nA book, 2019."
+    assert getattr(facts(shown), name) is True
+    assert getattr(facts(shown, quality_metadata={name: False}), name) is False
+
+
+@pytest.mark.parametrize(
+    ("date", "iso", "observed"),
+    [
+        ("2024-05-03", "2024-05-03", True),
+        ("2024-05-03T08:00:00+08:00", "2024-05-03T08:00:00+08:00", True),
+        ("2024-05-03 08:00:00", "2024-05-03T08:00:00", True),
+        ("民國113年5月3日", "2024-05-03", True),
+        ("yesterday", None, None),
+        ("", None, None),
+        (None, None, None),
+    ],
+)
+def test_a_date_that_is_given_is_observed(date: str | None, iso: str | None, observed: bool | None) -> None:
+    seen = facts(date=date)
+
+    assert (seen.date and seen.date.isoformat(), seen.has_date) == (iso, observed)
+
+
+@pytest.mark.parametrize(
+    ("date", "url", "fetched_at", "iso"),
+    [
+        ("2031-05-05", "https://a.example/1", "2024-05-04T00:00:00Z", None),
+        ("2024-05-03T10:00:00+99:99", "https://a.example/1", None, None),
+        ("1066-10-14", "https://a.example/1", None, None),
+        ("05/06/2024", "https://a.example/1", None, None),
+        ("05/06/2024", "https://a.example.co.uk/1", None, "2024-06-05"),
+        ("29 listopada 2024", "https://a.example/1", None, "2024-11-29"),
+    ],
+)
+def test_a_date_is_read_by_the_rule_for_html(date: str, url: str, fetched_at: str | None, iso: str | None) -> None:
+    seen = facts(date=date, url=url, fetched_at=fetched_at, quality_metadata={"has_date": True})
+
+    assert (seen.date and seen.date.isoformat(), seen.has_date) == (iso, iso is not None)
+
+
+def test_an_agency_is_no_author() -> None:
+    seen = facts(author=["dpa", "Mette Friis"])
+
+    assert (seen.authors, seen.agencies, seen.is_wire_report) == (("Mette Friis",), ("dpa",), True)
+
+
+def test_an_author_that_is_given_is_observed_but_shows_no_byline() -> None:
+    seen = facts(author=["Mette\n Friis", " "])
+
+    assert (seen.authors, seen.has_author, seen.has_byline) == (("Mette Friis",), True, None)
+
+
+def test_the_summary_is_the_given_one_else_the_leading_sentences() -> None:
+    assert facts(summary="Rain.").summary == "Rain."
+    assert facts("One. " * 200).summary == ("One. " * 80).strip()[: READING.max_summary_characters]
+
+
+def test_a_text_is_kept_as_it_came_and_is_no_markup() -> None:
+    text = "<script>1 < 2 & 3</script>\n\n  <h2>References</h2>"
+
+    seen = facts(text, title=" A \n title ")
+
+    assert (seen.text, seen.title) == (text, "A title")
+    assert not seen.has_references_section
+
+
+def test_a_long_text_is_cut() -> None:
+    assert len(facts("x\n" * READING.max_content_characters).text) == READING.max_content_characters
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(max_size=300), st.text(max_size=40), st.text(max_size=40))
+def test_any_text_can_be_read_and_travels(content: str, date: str, name: str) -> None:
+    fields: dict[str, Any] = {"title": name, "date": date, "author": (name,), "summary": content}
+    page = CrawledPage.model_construct(url="https://a.example/1", content=content, quality_metadata=None, **fields)
+
+    seen = EXTRACTED.read(page)
+
+    for text in (seen.text, seen.title, seen.summary, *seen.authors):
+        assert "\x00" not in text
+        text.encode()
