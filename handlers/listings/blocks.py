@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -99,14 +99,6 @@ class Element:
         return self.to_item <= _ITEM_DEPTH
 
 
-class _Words(Protocol):
-    @property
-    def menu_classes(self) -> tuple[str, ...]: ...
-
-    @property
-    def item_classes(self) -> tuple[str, ...]: ...
-
-
 class Elements:
     """The elements of a page. Each one is read once."""
 
@@ -143,10 +135,12 @@ class NamedElements(Elements):
     An element that is called a menu but holds the page's content ("page-with-sidebar") is none.
     """
 
-    def __init__(self, tree: LexborHTMLParser, links: Sequence[LexborNode], words: _Words) -> None:
-        """Looks at the page as a whole: ``links`` are those that will be asked for."""
+    def __init__(
+        self, tree: LexborHTMLParser, links: Sequence[LexborNode], menu_words: Iterable[str], item_words: Iterable[str]
+    ) -> None:
+        """Looks at the page as a whole: ``links`` are those that will be asked for, words are of class names."""
         super().__init__()
-        self._menu_words, self._item_words = frozenset(words.menu_classes), frozenset(words.item_classes)
+        self._menu_words, self._item_words = frozenset(menu_words), frozenset(item_words)
         self._wrappers = _wrappers(tree, links)
         self._has_page_header = len(tree.css("header")) <= _PAGE_HEADERS
 

@@ -135,7 +135,7 @@ def _href(tree: LexborHTMLParser, selector: str, base: str) -> str | None:
 def _anchors(tree: LexborHTMLParser, base: str, section: ListingSection) -> list[_Anchor]:
     """The page's links in page order."""
     nodes = tree.css("a[href]")[: section.max_anchors]
-    elements = NamedElements(tree, nodes, section)
+    elements = NamedElements(tree, nodes, section.menu_classes, section.item_classes)
     anchors = [found for place, node in enumerate(nodes) if (found := _anchor(node, place, base, elements, section))]
     labels: dict[str, str] = {}
     for anchor in anchors:
@@ -270,9 +270,7 @@ def _likelihood(group: _Group, own: str, main: int | None) -> float:
     folder = own.partition("?")[0].rstrip("/") + "/"
     below = share(anchor.address.startswith(folder) for anchor in group) if urlsplit(own).path.strip("/") else 0.0
     central = share(main in anchor.chain for anchor in group) if main is not None else 1.0
-    # Below a page's own path there are its items, but also parts of the list: the former have headings.
-    place = (0.5 + shape) * (0.5 + deep) * (0.7 + 0.3 * inside) * (0.1 + 0.9 * central)
-    place *= 1 + below * (3 if headed else 1)
+    place = (0.5 + shape) * (0.5 + deep) * (0.7 + 0.3 * inside) * (0.1 + 0.9 * central) * (1 + 2 * below)
     return min(len(labels), 40) * (5 + length) * (2.0 if headed else 1.0) * place
 
 

@@ -20,8 +20,11 @@ MODES = ("page", "text")
 SHORT_SHARE = 0.5
 """Weight of each of a page's short texts."""
 FOLDS = 8
-SEEDS = (3, 4)
-RECIPE = Recipe(rounds=80, depth=3, rate=0.1, columns=0.3)
+SEEDS = {"page": (1, 2), "text": (3, 4)}
+RECIPES = {
+    "page": Recipe(rounds=60, depth=3, rate=0.13, columns=0.3),
+    "text": Recipe(rounds=80, depth=3, rate=0.1, columns=0.3),
+}
 
 
 def section(cases: Sequence[Case], about: str = "") -> dict[str, Any]:
@@ -29,7 +32,7 @@ def section(cases: Sequence[Case], about: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {"about": about}
     for mode in MODES:
         names, table, rows = as_table(cases, mode)
-        start, trees = _grown(rows, table)
+        start, trees = _grown(rows, table, mode)
         found[mode] = {
             "measures": names,
             "start": [round(value, 4) for value in start],
@@ -59,7 +62,7 @@ def cross_validate(cases: Sequence[Case], mode: str) -> Floats:
     scores = np.zeros((len(cases), len(TYPES)))
     for asked, known in held_out(cases):
         names, table, rows = as_table([cases[number] for number in known], mode)
-        start, trees = _grown(rows, table)
+        start, trees = _grown(rows, table, mode)
         unseen = [[cases[number].measures[mode].get(name, 0.0) for name in names] for number in asked]
         scores[asked] = predict(start, trees, np.array(unseen))
     return scores
@@ -95,13 +98,13 @@ def _folds(cases: Sequence[Case]) -> list[Whole]:
     return [np.array(fold, dtype=np.int64) for fold in folds if fold]
 
 
-def _grown(cases: Sequence[Case], table: Floats) -> tuple[list[float], list[Grown]]:
+def _grown(cases: Sequence[Case], table: Floats, mode: str) -> tuple[list[float], list[Grown]]:
     """Trees of several seeds, averaged: their leaves are shared out."""
     labels = np.array([case.label for case in cases])
     weights = np.array([case.weight for case in cases])
     start: list[float] = []
     trees: list[Grown] = []
-    for seed in SEEDS:
-        start, grown = grow(table, labels, weights, replace(RECIPE, seed=seed))
-        trees += [replace(tree, leaves=[leaf / len(SEEDS) for leaf in tree.leaves]) for tree in grown]
+    for seed in SEEDS[mode]:
+        start, grown = grow(table, labels, weights, replace(RECIPES[mode], seed=seed))
+        trees += [replace(tree, leaves=[leaf / len(SEEDS[mode]) for leaf in tree.leaves]) for tree in grown]
     return start, trees

@@ -15,7 +15,7 @@ SECTION = shipped_rules(FetchPageRules).listing
 def around(html: str) -> list[Element]:
     tree = LexborHTMLParser(html)
     links = tree.css("a")
-    elements = NamedElements(tree, links, SECTION)
+    elements = NamedElements(tree, links, SECTION.menu_classes, SECTION.item_classes)
     return [elements.of(link) for link in links]
 
 

@@ -210,6 +210,17 @@ READ = "".join(
 )
 
 
+@pytest.mark.parametrize("heading", ["Popularity", "Popular songs of the sea", "Popular " + "x" * 60, ""])
+def test_other_headings_name_no_aside(heading: str) -> None:
+    assert urls(follow(f"<h1>Soups</h1><div><h3>{heading}</h3>{CARDS}</div><p><a href=/x>x</a></p>")) == SOUPS
+
+
+def test_an_aside_without_links_hides_nothing() -> None:
+    for depth in (1, 5):
+        html = f"<h1>Soups</h1>{'<div>' * depth}<h2>Popular</h2>{'</div>' * depth}"
+        assert follow(html) == Listing((), None)
+
+
 @pytest.mark.parametrize(
     "heading",
     ["Popular articles", "Most read", "Meistgelesen", "Beliebte Artikel:", "Mest læste", "Læs også", "熱門文章"],

@@ -105,3 +105,15 @@ def test_a_page_may_give_its_own_address() -> None:
         PATTERNS,
     )
     assert page.canonical == "https://example.com/jazz"
+
+
+def test_the_main_part_stays_whatever_it_is_called() -> None:
+    assert measure('<body><main class="menu"><a href=/a>one</a></main>').measures["page_links"] == 1
+
+
+def test_text_that_many_nodes_repeat_is_read_a_few_times_only() -> None:
+    assert measure("<body>" + "<a href=/x><object>" * 20 + "word " * 20).link_density == 1.0
+
+
+def test_a_paragraph_that_is_one_link_is_no_running_text() -> None:
+    assert measure(f"<body><p><a href=/x>{'word ' * 20}</a></p>").measures["page_prose"] == 0

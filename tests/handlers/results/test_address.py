@@ -73,6 +73,10 @@ def test_a_slug_further_below_a_parent_is_one_thing() -> None:
     assert read("https://example.com/c/cameras/wide").parent == "c"
 
 
+def test_a_word_of_a_short_segment_names_navigation() -> None:
+    assert read("https://example.com/login-page").navigation == "login"
+
+
 def test_navigation_above_a_slug_says_nothing() -> None:
     assert not read("https://example.com/home/how-to-paint-a-door").navigation
 

@@ -11,10 +11,11 @@ from handlers.results.classifier import actionable_score
 from handlers.results.features import Observed
 from handlers.results.text_shape import TextShape
 from handlers.results.wording import Title
-from schemas.retrieval import ResultType
+from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules
 
-SECTION = shipped_rules(ClassifyResultsRules).classification
+RULES = shipped_rules(ClassifyResultsRules)
+SECTION, CLASSIFIER = RULES.classification, RULES.classifier
 KINDS = ("date", "time", "place", "price")
 
 
@@ -90,3 +91,10 @@ def test_a_listing_without_page_text_rises_with_the_content_of_its_text(seen: Ob
 def test_navigation_has_one_score() -> None:
     seen = observed(kinds=4, identifier="jazz-42", page=page(0.0))
     assert actionable_score(ResultType.NAVIGATION, seen, SECTION) == 0.4
+
+
+def test_what_is_no_content_has_the_score_0() -> None:
+    result = RetrievedContent(url="https://a.example/x", title="404 Not Found", content="page not found")
+    classified = CLASSIFIER.classify(result)
+    assert (classified.result_type, classified.actionable_score) == (ResultType.NAVIGATION, 0.0)
+    assert classified.because[0].startswith("no content")
