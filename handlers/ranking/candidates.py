@@ -175,7 +175,7 @@ def excerpt(text: str, words: Sequence[str], most: int) -> str:
     if start:
         # From the beginning of a sentence on, where one begins before the first of the words.
         start += max(sentence_ends(text[start:first]), default=0)
-    return text[start : start + most].lstrip()
+    return text[start:].lstrip()[:most]
 
 
 def _places(folded: str, words: Sequence[str]) -> Iterator[tuple[int, str]]:
