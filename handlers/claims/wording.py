@@ -37,6 +37,7 @@ _MOST_CHARACTERS = 20_000
 _SOURCE_SAMPLE = 600
 _LEAST_HAN = 4
 _LEAST_CONTENT = 2
+_LEAST_MIXED = 2
 _REACH = 4
 """Words after a noun that may say which one is meant, or after a pronoun that show its use."""
 _SUBJECT = 3
@@ -175,7 +176,11 @@ def _language_of(
     if others and others >= max(shown):
         return False
     if max(shown):
-        return languages[shown.index(max(shown))]
+        main = languages[shown.index(max(shown))]
+        rest = [word for word in words if not _shows(word, main)]
+        # Two languages in one sentence: the words of one would hide what the other refers to.
+        is_mixed = any(sum(_shows(word, other) for word in rest) >= _LEAST_MIXED for other in languages if other.spaced)
+        return False if is_mixed else main
     return next((known for known in languages if any(word.lower().endswith(known.endings) for word in words)), None)
 
 
