@@ -90,7 +90,7 @@ class Refusals:
         for reason, lists in self._statements:
             sides = [found.intersection(phrases) for phrases in lists]
             for sentence in sentences(said, is_folded=True) if all(sides) else ():
-                is_said = all(any(phrase in sentence for phrase in side) for side in sides)
+                is_said = all(any(phrase in f" {sentence} " for phrase in side) for side in sides)
                 if is_said and _words(sentence) < self.section.sentence_words:
                     yield (line := _one_line(sentence)), Refusal(reason, line[:100])
 

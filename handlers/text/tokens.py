@@ -26,7 +26,7 @@ _VOWELS, _NEVER_DOUBLED = "aeiou", "aeiouwxy"
 
 _ASCII_RUNS = re.compile(rf"\w{{1,{_MAX_TOKEN}}}")
 # Vowel signs are marks, and parts of words.
-_RUNS = regex.compile(rf"[\w\p{{M}}]{{1,{_MAX_TOKEN}}}")
+_RUNS = regex.compile(rf"[\w\p{{M}}\p{{N}}]{{1,{_MAX_TOKEN}}}")
 _POSSESSIVE = re.compile(r"['’]s(?!\w)")
 _HIRAGANA, _KATAKANA = r"\p{InHiragana}", r"\p{InKatakana}"
 _SOUTH_EAST_ASIAN = r"\p{Thai}\p{Lao}\p{Myanmar}\p{Khmer}"

@@ -47,7 +47,7 @@ def by_task(text: str) -> Behaviour:
     """A model that is right about pages, and scores what begins with a pronoun low."""
     if "relevant to the user query" in text:
         return says("Relevant")
-    return says("0.2" if "\nIt rusts." in text else "0.9")
+    return says("0.2" if '"It rusts."' in text else "0.9")
 
 
 async def test_without_a_model_its_rows_say_so(data: Path) -> None:

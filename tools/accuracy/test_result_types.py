@@ -28,7 +28,8 @@ LISTED = [f"https://list.example/event/{number}" for number in range(9)]
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three sites of each type, a listing with its items, and one with its next page."""
     monkeypatch.setattr(labelled, "DATA", tmp_path)
-    monkeypatch.setattr(by_site, "RECIPE", replace(by_site.RECIPE, rounds=2))
+    few = {mode: replace(recipe, rounds=2) for mode, recipe in by_site.RECIPES.items()}
+    monkeypatch.setattr(by_site, "RECIPES", few)
     pages = {"SPECIFIC_CONTENT": ITEM + f"<p>{PROSE}</p>" * 9, "AGGREGATOR": LISTING, "NAVIGATION": LOGIN}
     typed: list[dict[str, object]] = [
         {
