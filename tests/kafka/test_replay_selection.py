@@ -88,7 +88,7 @@ async def test_a_range_ends_before_what_is_not_committed(installing: Installing,
 def by_number(wire: Wire) -> Behaviour:
     """Every question of a kind is answered in its own way, told apart by the number in its source's address."""
     text = " ".join(str(message.get("content")) for message in wire.asked.messages)
-    number = next(number for number in range(COUNT) if f"[{number}]" in text)
+    number = next(number for number in range(COUNT) if f"({number})" in text)
     return (says("Relevant"), says("irrelevant"), status(400), says("Certainly!"))[number % 4]
 
 

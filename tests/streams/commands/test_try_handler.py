@@ -135,7 +135,8 @@ def test_what_only_begins_like_an_answer_is_an_event_like_any_other(assay: Any, 
 
 def test_huge_lines_are_answered_and_the_run_goes_on(assay: Any) -> None:
     def page_of(size: int) -> bytes:
-        return b'{"url":"https://a.example/","html":"%s"}' % (b"<p>words in it</p>" * (size // 18))
+        text = b"<p>" + b"words in it " * 16 + b"</p>"
+        return b'{"url":"https://a.example/","html":"%s"}' % (text * (size // (len(text) + 1)))
 
     lines = [page_of(8 * MIB - 100), page_of(TOPIC_BYTES + MIB), b"x" * (40 * MIB), PAGE]
     done = assay("try", "score_page", given=b"\n".join(lines))
