@@ -67,7 +67,11 @@ class Refusals:
         self._titles = self._phrases | {title: reason for reason, words in kinds for title in words.titles}
         self._statements = [(reason, lists) for reason, words in kinds for lists in words.statements]
         stated = (phrase for _, lists in self._statements for phrases in lists for phrase in phrases)
-        self._known = tuple(dict.fromkeys((*self._phrases, *section.mentions, *stated)))
+        known = dict.fromkeys((*self._phrases, *section.mentions, *stated))
+        # The first word of a phrase has to be a word of the text, where blanks divide words: "domain" is not "domaine".
+        self._known = {
+            phrase: first if (first := phrase.split()[0]).isalpha() and not has_cjk(first) else "" for phrase in known
+        }
 
     def why_no_content(self, titles: Sequence[str], text: str) -> Refusal | None:
         """Why a page is not content (R-273). ``text`` is its main text or a snippet, "" if only the titles count."""
@@ -76,7 +80,8 @@ class Refusals:
         title = next((part for title in titles for part in _parts(title) if part in self._titles), None)
         is_short = len(text) <= self.section.short_characters
         said = _lower("\n".join((*titles, text)))
-        found = {phrase for phrase in self._known if phrase in said} if is_short or title else set()
+        words = {"", *(word.strip(_AROUND) for word in said.split())} if is_short or title else set()
+        found = {phrase for phrase, first in self._known.items() if first in words and phrase in said}
         if not found.isdisjoint(self.section.mentions):
             return None
         if is_short and (phrase := min(sorted(self._phrases.keys() & found), key=said.find, default="")):
@@ -95,11 +100,13 @@ class Refusals:
                     yield (line := _one_line(sentence)), Refusal(reason, line[:100])
 
     def _has_content(self, text: str, refusing: set[str | None]) -> bool:
-        """Whether prose or a detail is left without the sentences that refuse."""
+        """Whether prose or a detail is left without the sentences that refuse, or details of two kinds are in any."""
         lines = sentences(text, is_folded=True)
         left = [sentence for sentence in lines if _one_line(_lower(sentence)) not in refusing]
         prose = sum(words for sentence in left if (words := _words(sentence)) >= self.section.sentence_words)
-        return prose >= self.section.prose_words or bool(find_evidence("\n".join(left), self._details, 1))
+        if prose >= self.section.prose_words or find_evidence("\n".join(left), self._details, 1):
+            return True
+        return len({detail.kind for detail in find_evidence(text, self._details, 1)}) > 1
 
 
 def _lower(text: str) -> str:

@@ -21,7 +21,7 @@ _LINE_ENDS = re.compile("\r\n?|[\u0085\u2028\u2029]")
 # Control and format characters, variation selectors, fillers, halves of surrogate pairs.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
+    "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _SQUARE = "[⁅⎡⎢⎣❲⟦⟬⦋⦍⦏⦗⸂⸄⹕⹗", "]⁆⎤⎥⎦❳⟧⟭⦌⦎⦐⦘⸃⸅⹖⹘"
@@ -35,7 +35,8 @@ _ROUND = {
 _ANY_SQUARE = re.compile(f"[{re.escape(''.join(_ROUND))}]")
 # Names that our labels and fields have, before a value; not a part of a longer identifier such as min_trust_level.
 _LABEL_NAME = re.compile(
-    r"(?<!\w)(trust|cts)([\W_]{1,6})(tier|label|score|level)(?=\W{0,3}[:=(\[{：＝（【])", re.IGNORECASE
+    r"(?<!\w)(trust|cts)([\W_]{1,6})(tier|label|score|level)(?=\W{0,12}(?:[:=(\[{：＝（【︰]|high|medium|low|\d))",
+    re.IGNORECASE,
 )
 # A nonce has no digits, so that a prompt shows no number where there is none.
 _LETTERS = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv")

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Literal
 
 from handlers.html.links import host_of
@@ -33,6 +34,11 @@ _MAX_LINE_CHARACTERS = 300
 _HOST = re.compile(r"[\w.:-]+")
 _NAME_SIGNS = frozenset(".,&'’·-–+/|!@")
 _NO_NAME = {"zh": "不明", "en": "unknown"}
+_RATING_WORDS = frozenset(("trust", "tier", "cts", "label", "rank", "rated", "rating", "score"))
+_RATING_VALUES = frozenset(label.casefold() for label in LABELS)
+_ROLE_OR_SOURCE = re.compile(r"\b(?:system|assistant|user|source)\s*:|(?:來源|来源)\s*:|:\s*(?:high|medium|low)\b")
+_CHINESE_RATING = re.compile(r"(?:可信|信任|信賴|信赖|信頼|可靠)[^。]{0,6}[高中低0-9]|[高低]度?(?:可信|信任)")
+_MIXED_SCRIPTS = re.compile(r"[a-z][\u0370-\u052f]|[\u0370-\u052f][a-z]")
 _SOURCE_WORD = {"zh": "來源：", "en": "Source: "}
 _NO_FINDINGS = "(none; go by the sources)"
 
@@ -93,7 +99,7 @@ def plain_name(name: str) -> str:
     r"""A publisher's name for the trusted line, or "" if it cannot be shown there.
 
     It is one short line of letters, digits and a few signs, without brackets and colons, so it has no label's form. A
-    name with the word of a label in capitals is not shown.
+    name that rates a source, or names a role of a conversation, is not shown.
 
     >>> plain_name(" \u300c聯合報\u300d\u202e\n UDN "), plain_name("CNA: HIGH")
     ('聯合報 UDN', '')
@@ -101,8 +107,21 @@ def plain_name(name: str) -> str:
     signs = unicodedata.normalize("NFKC", sanitize(name[:_NAME_CHARACTERS_READ]))
     kept = (sign if sign in _NAME_SIGNS or unicodedata.category(sign)[0] in "LMN" else " " for sign in signs)
     plain = " ".join("".join(kept).split())[:MAX_NAME_CHARACTERS].strip()
-    words = re.findall(r"\w+", plain)
-    return plain if words and not any(label in words for label in LABELS) else ""
+    return plain if re.search(r"\w", plain) and not _rates(signs) and not _rates(plain) else ""
+
+
+def _rates(name: str) -> bool:
+    """Whether a name rates a source or names a role: "trust 95", "CNA - tier high", "可信度高", "SYSTEM:"."""
+    folded = name.casefold()
+    words = re.findall(r"[^\W_]+", folded)
+    pairs = ((first in _RATING_WORDS, second in _RATING_WORDS or second in _RATING_VALUES or second.isdecimal())
+             for first, second in pairwise(words))  # fmt: skip
+    return (
+        not set(LABELS).isdisjoint(re.findall(r"[^\W_]+", name))
+        or any(map(all, pairs))
+        or (len(words) > 1 and words[-1] in _RATING_VALUES)
+        or any(expression.search(folded) for expression in (_ROLE_OR_SOURCE, _CHINESE_RATING, _MIXED_SCRIPTS))
+    )
 
 
 def language_of(query: str, section: ReasoningSection) -> Language:
@@ -179,7 +198,7 @@ def _finding_blocks(findings: Sequence[Finding], seen: Sequence[Source]) -> Iter
     for number, finding in enumerate(findings, 1):
         by = [source for source in finding.sources if source in labels]
         notes = [f"sources {', '.join(map(str, by))}"]
-        if all(labels[source] == "LOW" for source in by):
+        if by and all(labels[source] == "LOW" for source in by):
             notes.append("only LOW sources")
         if finding.verdict:
             notes.append(finding.verdict)

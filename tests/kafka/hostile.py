@@ -126,9 +126,17 @@ def pages() -> Iterator[Hostile]:
         "bytes that are no base64", "invalid", b'{"url":"https://hostile.example/","html_base64":"\xe2\x82\xac"}'
     )
     yield _one(
-        "8 MB of links", "emit", b"".join(b'<a href="http://d%d.example.org/">x</a>' % n for n in range(180_000)), *RAW
+        "8 MB of links",
+        "unreadable_page",
+        b"".join(b'<a href="http://d%d.example.org/">x</a>' % n for n in range(180_000)),
+        *RAW,
     )
-    yield _one("8 MB of metadata", "emit", b"".join(b'<meta name=x%d content="y">' % n for n in range(250_000)), *RAW)
+    yield _one(
+        "8 MB of metadata",
+        "unreadable_page",
+        b"".join(b'<meta name=x%d content="y">' % n for n in range(250_000)),
+        *RAW,
+    )
     yield _one("8 MB and one byte", "too_large", bytes(8 * MIB + 1), *RAW)
     yield Hostile("an offset of 2**32", batch((b"k", html, RAW), pack=numbered(b"\x80\x80\x80\x80\x20")), "undecodable")
     wide = (b"a key that is read as an offset", html, RAW)
