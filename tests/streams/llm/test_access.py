@@ -5,16 +5,18 @@ from structlog.testing import capture_logs
 
 from schemas.replies import ModelUnavailable
 from streams.llm.results import MAX_DETAIL, Failure, Trouble
+from streams.llm.settings import TaskPolicy
 from tests.streams.llm.model_server import model_server, status
 from tests.streams.llm.questions import gateway_at, question
 
 OWN_QUESTION = "Is Ann Chen ill?"
+PATIENT = TaskPolicy(deadline_seconds=5.0, patience_seconds=5.0, attempts=2)
 
 
 async def asked_twice(base_url: str) -> tuple[str, str, ModelUnavailable]:
     """What the log says when a model is left alone, and what the first and the second question are told."""
     with capture_logs() as logs:
-        async with gateway_at(base_url, breaker_failures=1, breaker_first_seconds=600) as gateway:
+        async with gateway_at(base_url, policy=PATIENT, breaker_failures=1, breaker_first_seconds=600) as gateway:
             first = await gateway.answer(question(OWN_QUESTION))
             second = await gateway.answer(question("Is it?"))
     [line] = [line for line in logs if line["event"] == "a model is left alone"]
