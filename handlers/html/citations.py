@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from handlers.html.main_text import has_cjk
-from handlers.html.outline import Block
+from handlers.html.outline import HEADING_NAMES, Block
 from handlers.html.reading import PageReadingSection
 
 _DOI = re.compile(r"10\.(?<![\d.]10\.)\d{4,9}/[^\s\"'<>&?#，。）)\]】]{2,120}")
@@ -27,7 +27,6 @@ _MAX_NAME = 300
 _DOI_REACH = 20
 """Characters before a DOI in which the text names it as one: "doi:", "https://doi.org/"."""
 _ENTRY = re.compile(r"(?<!\d)(?:19|20)\d{2}(?!\d)|https?://|www\.|10\.\d{4}|^\s{0,4}(?:[-*•]|\[?\d{1,3}[\].)、])\s?\S")
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _LISTED = frozenset(("li", "td", "th", "a"))
 _MARKER = re.compile(r"\[(\d{1,3})\]")
 _AMOUNT = {sign: re.compile(re.escape(sign) + r"\s?\d") for sign in "$€£¥₹"}
@@ -97,7 +96,7 @@ def find_references(
         text = block.text
         if len(text) <= _MAX_HEADING and block.tag not in _LISTED and _plain(text) in words.headings:
             below = blocks[number + 1 : number + 1 + _MAX_ENTRIES]
-            stop = next((line.start for line in below if line.tag in _HEADINGS), len(texts))
+            stop = next((line.start for line in below if line.tag in HEADING_NAMES), len(texts))
             found = range(block.end, min(stop, block.end + _MAX_ENTRIES))
             listed = any(line.tag in _LISTED for line in below if line.start < stop)
             if listed or any(links[index] or _ENTRY.search(texts[index]) for index in found):

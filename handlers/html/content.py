@@ -27,7 +27,7 @@ from handlers.html.links import host_of, registrable_domain
 from handlers.html.main_text import MainText, count_words, leading_sentences, main_text
 from handlers.html.marks import look_near
 from handlers.html.others import Others, OthersWords, is_event
-from handlers.html.outline import A, Block, Outline
+from handlers.html.outline import HEADING_NAMES, A, Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
@@ -40,7 +40,6 @@ from schemas.pages import CrawledPage, CrawlerMetadata
 _HOST = re.compile(r"(?:https?:)?//(?:[^/?#@\\]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
 _TEXTS_AFTER = 12
 """Texts after the main text in which a line, and not only a heading, can open the references."""
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
 _MAX_TITLE_CHARACTERS = 500
 _MAX_NAME_CHARACTERS = 200
@@ -182,9 +181,9 @@ class PageReader:
         lines = [
             block
             for block in page.blocks(body.first)
-            if (block.start < beyond or block.tag in _HEADINGS)
+            if (block.start < beyond or block.tag in HEADING_NAMES)
             and not page.is_boilerplate(block.element)
-            and (block.tag in _HEADINGS or not others.holds(block.element, block.start))
+            and (block.tag in HEADING_NAMES or not others.holds(block.element, block.start))
         ]
         references = find_references(lines, page.texts, page.links, self._citations)
         entries = references.texts if references is not None and references.has_entries else range(0)

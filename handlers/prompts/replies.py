@@ -7,6 +7,7 @@ fences, NaN, a repeated name, deep nesting, a wrong type, an unknown field.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -18,6 +19,7 @@ class StrictReply(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
 
+SCORE_SCHEMA: Mapping[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
 _Reply = TypeVar("_Reply", bound=BaseModel)
 
 
@@ -28,6 +30,16 @@ def read_reply(kind: type[_Reply], text: str) -> _Reply | None:
         return None if content is None else kind.model_validate(content)
     except ValidationError:
         return None
+
+
+def object_schema(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The JSON Schema of an object with these properties and no others, for servers with structured outputs."""
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+def list_schema(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The JSON Schema of a list of such objects."""
+    return {"type": "array", "items": object_schema(properties)}
 
 
 def json_object(text: str) -> dict[str, Any] | None:

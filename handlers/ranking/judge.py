@@ -6,12 +6,12 @@ It sees titles, passages and dates, but no trust score or label (R-253, C-39): o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from handlers.prompts.model_tasks import ModelTask
-from handlers.prompts.replies import json_object
+from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, list_schema, object_schema, read_reply
 from handlers.prompts.template import Template, render
 from handlers.prompts.untrusted import Block, cleaned
 from handlers.ranking.candidates import Candidate, excerpt
@@ -26,18 +26,7 @@ TASK = "rank_results"
 _TITLE_CHARACTERS = 300
 _DATE_CHARACTERS = 40
 _QUERY_CHARACTERS = 2000
-_SCORED: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"number": {"type": "integer"}, "score": {"type": "number", "minimum": 0, "maximum": 1}},
-    "required": ["number", "score"],
-    "additionalProperties": False,
-}
-REPLY_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"scores": {"type": "array", "items": _SCORED}},
-    "required": ["scores"],
-    "additionalProperties": False,
-}
+REPLY_SCHEMA = object_schema({"scores": list_schema({"number": {"type": "integer"}, "score": SCORE_SCHEMA})})
 """The reply, for servers with structured outputs."""
 
 
@@ -73,16 +62,12 @@ def ask_judge(
     return AskModel(TASK, template.version, messages, facts, task.max_tokens, task.temperature, schema=REPLY_SCHEMA)
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
-
-
-class _Scored(_Strict):
+class _Scored(StrictReply):
     number: Annotated[int, Field(ge=1)]
     score: Score
 
 
-class _RankingReply(_Strict):
+class _RankingReply(StrictReply):
     scores: list[_Scored] = Field(max_length=100, fail_fast=True)
 
 
@@ -96,12 +81,8 @@ def read_ranking_reply(text: str, shown: int) -> dict[int, float] | None:
     >>> read_ranking_reply('{"scores": [{"number": 3, "score": 0.5}]}', 2) is None
     True
     """
-    content = json_object(text)
-    if content is None:
-        return None
-    try:
-        reply = _RankingReply.model_validate(content)
-    except ValidationError:
+    reply = read_reply(_RankingReply, text)
+    if reply is None:
         return None
     scores = {scored.number: scored.score for scored in reply.scores}
     return scores if len(scores) == len(reply.scores) and 0 < max(scores, default=0) <= shown else None

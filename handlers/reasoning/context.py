@@ -114,14 +114,16 @@ def _rates(name: str) -> bool:
     """Whether a name rates a source or names a role: "trust 95", "CNA - tier high", "可信度高", "SYSTEM:"."""
     folded = name.casefold()
     words = re.findall(r"[^\W_]+", folded)
-    pairs = ((first in _RATING_WORDS, second in _RATING_WORDS or second in _RATING_VALUES or second.isdecimal())
-             for first, second in pairwise(words))  # fmt: skip
     return (
         not set(LABELS).isdisjoint(re.findall(r"[^\W_]+", name))
-        or any(map(all, pairs))
+        or any(first in _RATING_WORDS and _is_rating(second) for first, second in pairwise(words))
         or (len(words) > 1 and words[-1] in _RATING_VALUES)
         or any(expression.search(folded) for expression in (_ROLE_OR_SOURCE, _CHINESE_RATING, _MIXED_SCRIPTS))
     )
+
+
+def _is_rating(word: str) -> bool:
+    return word in _RATING_WORDS or word in _RATING_VALUES or word.isdecimal()
 
 
 def language_of(query: str, section: ReasoningSection) -> Language:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from handlers.prompts.replies import StrictReply, read_reply
+from handlers.prompts.replies import StrictReply, list_schema, object_schema, read_reply
 from handlers.prompts.untrusted import cleaned, sanitize
 
 Verdict = Literal["supported", "contradicted", "unsupported"]
@@ -69,16 +69,6 @@ class Sentences(StrictReply):
     sentences: list[CitedText] = Field(max_length=_MOST_ITEMS, fail_fast=True)
 
 
-def _object_of(name: str, item: Mapping[str, Any]) -> Mapping[str, Any]:
-    fields = {"type": "object", "properties": item, "required": [*item], "additionalProperties": False}
-    return {
-        "type": "object",
-        "properties": {name: {"type": "array", "items": fields}},
-        "required": [name],
-        "additionalProperties": False,
-    }
-
-
 _CITED = {"text": {"type": "string"}, "sources": {"type": "array", "items": {"type": "integer"}}}
 _JUDGED = {
     "finding": {"type": "integer"},
@@ -86,9 +76,9 @@ _JUDGED = {
     "because": {"type": "string"},
 }
 SCHEMAS: Mapping[str, Mapping[str, Any]] = {
-    "analyst": _object_of("findings", _CITED),
-    "critic": _object_of("verdicts", _JUDGED),
-    "writer": _object_of("sentences", _CITED),
+    "analyst": object_schema({"findings": list_schema(_CITED)}),
+    "critic": object_schema({"verdicts": list_schema(_JUDGED)}),
+    "writer": object_schema({"sentences": list_schema(_CITED)}),
 }
 """The reply of each role, for servers with structured outputs."""
 

@@ -6,36 +6,26 @@ the prompt. What a judge of a search recommends must be well-formed and is not u
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from handlers.prompts.replies import json_object
+from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, list_schema, object_schema, read_reply
 from schemas.event import MAX_ITEMS, Score
 
-_SCORE = {"type": "number", "minimum": 0, "maximum": 1}
-
-
-def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The JSON Schema of an object with these properties and no others, for servers with structured outputs."""
-    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
-
-
-_SOURCE_SCHEMA = _object({"number": {"type": "integer"}, "relevance": _SCORE, "quality": _SCORE})
-BATCH_SCHEMA = _object(
+BATCH_SCHEMA = object_schema(
     {
-        "contextRecall": _SCORE,
-        "contextPrecision": _SCORE,
-        "sourceQuality": _SCORE,
-        "sources": {"type": "array", "items": _SOURCE_SCHEMA},
+        "contextRecall": SCORE_SCHEMA,
+        "contextPrecision": SCORE_SCHEMA,
+        "sourceQuality": SCORE_SCHEMA,
+        "sources": list_schema({"number": {"type": "integer"}, "relevance": SCORE_SCHEMA, "quality": SCORE_SCHEMA}),
     }
 )
-SEARCH_SCHEMA = _object(
+SEARCH_SCHEMA = object_schema(
     {
         "satisfied": {"type": "boolean"},
-        "quality_score": _SCORE,
+        "quality_score": SCORE_SCHEMA,
         "gaps": {"type": "string"},
         "recommendation": {"type": "string", "enum": ["continue", "stop"]},
         "suggested_refinements": {"type": "array", "items": {"type": "string"}},
@@ -43,11 +33,7 @@ SEARCH_SCHEMA = _object(
 )
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
-
-
-class _StrictCamel(_Strict):
+class _StrictCamel(StrictReply):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=False)
 
 
@@ -68,7 +54,7 @@ class RetrievalReply(_StrictCamel):
     sources: list[JudgedSource] = Field(max_length=MAX_ITEMS, fail_fast=True)
 
 
-class SearchReply(_Strict):
+class SearchReply(StrictReply):
     """What the judge says of a search."""
 
     satisfied: bool
@@ -87,9 +73,8 @@ def read_retrieval_reply(text: str, shown: int) -> RetrievalReply | None:
     >>> read_retrieval_reply(said % '{"number": 2, "relevance": 1, "quality": 1}', 1) is None
     True
     """
-    try:
-        reply = RetrievalReply.model_validate(json_object(text))
-    except ValidationError:
+    reply = read_reply(RetrievalReply, text)
+    if reply is None:
         return None
     numbers = [source.number for source in reply.sources]
     return reply if len(set(numbers)) == len(numbers) and max(numbers, default=0) <= shown else None
@@ -105,7 +90,4 @@ def read_search_reply(text: str) -> SearchReply | None:
     >>> read_search_reply(said % 1.2) is None, read_search_reply("```json\n{}\n```") is None
     (True, True)
     """
-    try:
-        return SearchReply.model_validate(json_object(text))
-    except ValidationError:
-        return None
+    return read_reply(SearchReply, text)

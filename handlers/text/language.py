@@ -37,7 +37,6 @@ _LEAST_SHARE, _LEAST_KANA = 0.3, 0.1
 _TAG = re.compile(r"[a-zA-Z]{2,3}(?=$|[-_])")
 _NAME_WORDS = 4
 _LANGUAGE_WORDS = 120
-_WORDS_BEFORE, _WORDS_BETWEEN = 2, 6
 
 
 def find_language(declared: str, text: str, small_words: Mapping[str, Set[str]]) -> str | None:
@@ -90,17 +89,6 @@ def plural_of(name: Sequence[str], languages: frozenset[str], patterns: Compiled
         return ""
     endings = (ending for stem in languages for ending in patterns.plurals.get(stem, ()))
     return head[-1] if any(ending.search(head[-1]) for ending in endings) else ""
-
-
-def is_defined(name: Sequence[str], words: Sequence[str], patterns: CompiledPatterns) -> bool:
-    """Whether the text begins by saying what the name is, as an entry of an encyclopedia does: "A heat pump is …"."""
-    length = len(name)
-    if not 0 < length <= 2 * _NAME_WORDS:
-        return False
-    for end in range(length, length + _WORDS_BEFORE + 1):
-        if list(words[end - length : end]) == list(name):
-            return not patterns.definition_words.isdisjoint(words[end : end + _WORDS_BETWEEN])
-    return False
 
 
 def _is_contradicted(own: Set[str] | None, sample: str) -> bool:

@@ -111,7 +111,6 @@ class PatternPack(Section):
     small_words: dict[str, WordList] = _meanings("The most frequent words of a language, which tell it from others.")
     listing_words: WordList = _words("Words of addresses that name a listing (R-026).")
     listing_parents: WordList = _words("Path segments whose next segment selects from a listing, such as category.")
-    host_words: WordList = _words("Listing words that as a host's label say what the site is, not its pages.")
     navigation_words: WordList = _words("Words of addresses that name an account, help or home page.")
     facet_words: WordList = _words("Words of addresses that narrow a listing, or name a language or file type.")
     plurals: tuple[Expression, ...] = _words("Endings of a noun in the plural, which names a listing.")
@@ -132,7 +131,6 @@ class PatternPack(Section):
     item_phrases: WordList = _words("Phrases that stand beside one item or article.")
     stop_words: WordList = _words("Words of a query that say nothing of its subject.")
     question_fillers: WordList = _words("More words of questions that say nothing of their subject.")
-    definition_words: WordList = _words("Words between a thing and what it is, such as is and are.")
     asked_things: dict[str, WordList] = _meanings("Words of a query for a kind of thing, by a name in thing_details.")
     asked_details: dict[Kind, WordList] = _meanings("Words of a query that ask for a detail: price, opening hours.")
     thing_details: dict[str, tuple[tuple[Kind, ...], ...]] = _meanings(
@@ -259,10 +257,8 @@ class CompiledPatterns:
     navigation_words: frozenset[str]
     information_words: frozenset[str]
     facet_words: frozenset[str]
-    host_words: frozenset[str]
     plurals: Mapping[str, tuple[re.Pattern[str], ...]]
     stop_words_of: Mapping[str, frozenset[str]]
-    definition_words: frozenset[str]
     page_parameters: frozenset[str]
     search_parameters: frozenset[str]
     listing_marks: frozenset[str]
@@ -289,8 +285,8 @@ _WORDS_OF_DETAILS = (
     *("date_cues", "time_cues", "time_prepositions", "price_labels", "box_words", "place_labels", "no_places"),
 )
 _SETS = (
-    *("listing_words", "listing_parents", "navigation_words", "information_words", "facet_words", "host_words"),
-    *("definition_words", "page_parameters", "search_parameters", "listing_marks", "item_marks", "stop_words"),
+    *("listing_words", "listing_parents", "navigation_words", "information_words", "facet_words"),
+    *("page_parameters", "search_parameters", "listing_marks", "item_marks", "stop_words"),
 )
 _PHRASES = ("offer_nouns", "offer_calls", "offer_phrases", "report_phrases")
 _PHRASES_OF_PAGES = ("link_phrases", "account_phrases", "item_phrases")

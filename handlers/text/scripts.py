@@ -15,7 +15,6 @@ CJK = HAN + KANA + HANGUL
 HAN_RUN = regex.compile(f"[{HAN}]+")
 _KANA_OR_HANGUL = regex.compile(f"[{KANA}{HANGUL}]")
 CJK_SIGN = regex.compile(f"[{CJK}]")
-CJK_RUN = regex.compile(f"[{CJK}]+")
 
 
 def has_han(text: str) -> bool:

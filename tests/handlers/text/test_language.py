@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.text.language import find_language, is_defined, languages_of, plural_of
+from handlers.text.language import find_language, languages_of, plural_of
 from handlers.text.patterns import compile_patterns, split_words
 from tests.rules import shipped_rules
 
@@ -80,20 +80,3 @@ def test_without_a_word_of_any_language_every_ending_counts() -> None:
 )
 def test_plurals_are_a_languages_own(name: str, language: str, plural: str) -> None:
     assert plural_of(name.split(), frozenset((language,)), PATTERNS) == plural
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "defined"),
-    [
-        ("heat pump", "a heat pump is a device that moves heat", True),
-        ("athens", "athens, once called otherwise, is the capital of greece", True),
-        ("wärmepumpe", "eine wärmepumpe ist eine maschine", True),
-        ("varmepumpe", "en varmepumpe er en maskine", True),
-        ("热泵", "热泵是一种装置", True),
-        ("running shoes", "shop running shoes for men and women", False),
-        ("concerts", "what is on: concerts and plays", False),
-        ("", "is it", False),
-    ],
-)
-def test_a_text_that_says_what_its_title_is(name: str, text: str, *, defined: bool) -> None:
-    assert is_defined(split_words(name), split_words(text), PATTERNS) is defined
