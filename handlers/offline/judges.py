@@ -84,7 +84,7 @@ def judge_ranking(facts: Mapping[str, Any]) -> str:
             ``passages``: each with ``title`` and ``text``.
     """
     # Its dictionary takes a quarter of a second to load, and other tasks are judged without it.
-    from handlers.ranking.bm25 import Corpus
+    from handlers.ranking.fusion import Corpus
     from handlers.ranking.candidates import Candidate
     from handlers.ranking.config import Bm25Section
 

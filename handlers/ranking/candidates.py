@@ -1,4 +1,4 @@
-"""Candidates of a query: points of the index, or what a request brought along, merged into one a document.
+"""Candidates of a query: points of the index, or candidates of the request, merged into one a document.
 
 Points are read with tolerance: older ones lack keys, and other writers fill a collection too (R-230, R-234).
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
@@ -22,12 +23,10 @@ from schemas.queries import CandidateTrust, RankingCandidate, cts_score_of
 from schemas.replies import VectorHit
 
 _WIDE_SPACE = re.compile(r"\s{2,}|[^\S \n]")
-"""White space that is not yet one blank or one line break: most of it is, and a text has some of it at every word."""
+"""White space other than a single blank or line break."""
 _NO_SPACE = ("。", "！", "？", "；")
 _MAX_AUTHORS = 20
 _MOST_PLACES = 20
-_OF_THE_PAGE = ("title", "author", "date", "site_name", "cts_score", "trust_features")
-"""Keys that the points of one version of a page have in common."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +35,7 @@ class Candidate:
 
     Attributes:
         url: Of the document; no two candidates of a query have the same.
-        text: The ranked text: its best passages for the query, the best first, one a line; or the text that came along.
+        text: The ranked text: its best passages for the query, the best first, one a line; or the request's text.
         passage: The best of them, to show.
         summary: Its description, "" where unknown.
         date: Of publication, ISO 8601; None where unknown.
@@ -49,25 +48,16 @@ class Candidate:
 
     url: str
     title: str
-    text: str
-    passage: str
+    text: str = ""
+    passage: str = ""
     summary: str = ""
     author: tuple[str, ...] = ()
     date: str | None = None
     site_name: str | None = None
     similarity: float | None = None
-    position: int
+    position: int = 0
     cts_score: int | None = None
     trust: CandidateTrust | None = None
-
-
-@dataclass(slots=True)
-class _Document:
-    """A candidate in the making: its best point, that point's payload, and the passages of all points, best first."""
-
-    best: Candidate
-    payload: Mapping[str, Any] = field(default_factory=dict)
-    passages: list[str] = field(default_factory=list)
 
 
 def merge_hits(hits: Sequence[VectorHit], section: RetrievalSection) -> tuple[Candidate, ...]:
@@ -75,25 +65,13 @@ def merge_hits(hits: Sequence[VectorHit], section: RetrievalSection) -> tuple[Ca
 
     Two spellings of an address are one document. A missing or malformed value of a point is None.
     """
-    documents: dict[str, _Document] = {}
+    found = []
     for hit in sorted(hits, key=lambda hit: -hit.score):
-        payload = hit.payload
-        url = _text(payload.get("url"))
-        if not url:
-            continue
-        key = canonical_url(url) or url
-        document = documents.get(key)
-        if document is None:
-            if len(documents) == section.candidates:
-                continue  # documents come in the order of their best points
-            document = documents[key] = _Document(_candidate(url, hit), payload)
-        elif any(payload.get(name) != document.payload.get(name) for name in _OF_THE_PAGE):
-            document.best = _filled(document.best, _candidate(url, hit))
-        text = _text(payload.get("text"))
-        if payload.get("kind") == SUMMARY and not document.best.summary:
-            document.best = replace(document.best, summary=text)
-        document.passages.append(text)
-    return _finished(documents.values(), section)
+        payload, text = hit.payload, _text(hit.payload.get("text"))
+        if url := _text(payload.get("url")):
+            summary = text if payload.get("kind") == SUMMARY else ""
+            found.append((_candidate(url, payload, hit.score, _date(payload.get("date")), summary), text))
+    return _merged(found, section, section.candidates)
 
 
 def take_given(
@@ -106,43 +84,27 @@ def take_given(
     """The candidates of a request, by their retriever's scores; in their own order where one has no score.
 
     Args:
-        candidates: As they came along, whole pages among them.
+        candidates: Of the request, whole pages among them.
         section: How much of a text is ranked: of a longer one, the part with the most of the words.
         words: Of the query, folded.
         most_shown: Characters of the passage, which is chosen in the same way; None for the ranked text.
         moments: Reads dates that are written in words; without it only ISO 8601 is read.
     """
-    documents: dict[str, _Document] = {}
-    given = list(candidates)
+    given, most = list(candidates), section.max_characters
     if all(candidate.score is not None for candidate in given):
         given.sort(key=lambda candidate: -(candidate.score or 0.0))
-    for candidate in given:
-        trust = candidate.trust_features if candidate.trust_features != CandidateTrust() else None
-        found = Candidate(
-            url=candidate.url,
-            title=candidate.title.strip(),
-            text="",
-            passage="",
-            summary=candidate.summary.strip(),
-            author=_names(candidate.author),
-            date=_written_date(candidate.date, candidate.url, moments),
-            site_name=(candidate.site_name or "").strip() or None,
-            similarity=candidate.score,
-            position=0,
-            trust=trust,
-            cts_score=_score(candidate.cts_score, trust),
-        )
-        document = documents.setdefault(canonical_url(found.url) or found.url, _Document(found))
-        if document.best is not found:
-            document.best = _filled(document.best, found)
-        content = candidate.content
-        if len(content) > section.max_characters:
+    found = []
+    for one in given:
+        content = one.content
+        if len(content) > most:
             content = _WIDE_SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", content)
-        document.passages.append(excerpt(content, words, section.max_characters))
-    finished = _finished(documents.values(), section)
+        date = _date(one.date, one.url, moments)
+        candidate = _candidate(one.url, dict(one), one.score, date, one.summary.strip())
+        found.append((candidate, excerpt(content, words, most)))
+    merged = _merged(found, section)
     if most_shown is None:
-        return finished
-    return tuple(replace(found, passage=excerpt(found.passage, words, most_shown).strip()) for found in finished)
+        return merged
+    return tuple(replace(each, passage=excerpt(each.passage, words, most_shown).strip()) for each in merged)
 
 
 def excerpt(text: str, words: Sequence[str], most: int) -> str:
@@ -189,26 +151,43 @@ def _places(folded: str, words: Sequence[str]) -> Iterator[tuple[int, str]]:
             at = folded.find(word, at + len(word))
 
 
-def _candidate(url: str, hit: VectorHit) -> Candidate:
-    payload = hit.payload
-    trust = _trust(payload.get("trust_features"))
+def _candidate(
+    url: str, fields: Mapping[str, Any], similarity: float | None, date: str | None, summary: str
+) -> Candidate:
+    trust = _trust(fields.get("trust_features"))
     return Candidate(
         url=url,
-        title=_text(payload.get("title")),
-        text="",
-        passage="",
-        author=_names(payload.get("author")),
-        date=_date(payload.get("date")),
-        site_name=_text(payload.get("site_name")) or None,
-        similarity=hit.score,
-        position=0,
+        title=_text(fields.get("title")),
+        summary=summary,
+        author=_names(fields.get("author")),
+        date=date,
+        site_name=_text(fields.get("site_name")) or None,
+        similarity=similarity,
         trust=trust,
-        cts_score=_score(payload.get("cts_score"), trust),
+        cts_score=_score(fields.get("cts_score"), trust),
     )
 
 
+def _merged(
+    found: Iterable[tuple[Candidate, str]], section: RetrievalSection, most: int | None = None
+) -> tuple[Candidate, ...]:
+    """One candidate a document, of the first ``most`` documents, with its passages as they come."""
+    documents: dict[str, tuple[Candidate, list[str]]] = {}
+    for candidate, passage in found:
+        key = canonical_url(candidate.url) or candidate.url
+        best, passages = documents.get(key, (candidate, []))
+        documents[key] = (_filled(best, candidate), [*passages, passage])
+    merged = []
+    for position, (best, passages) in enumerate(islice(documents.values(), most)):
+        distinct = _distinct(passages, section)
+        text = "\n".join(distinct)[: section.max_characters].strip()
+        passage = distinct[0][: section.max_characters].strip() if distinct else best.summary
+        merged.append(replace(best, position=position, text=text, passage=passage))
+    return tuple(merged)
+
+
 def _filled(best: Candidate, found: Candidate) -> Candidate:
-    """The better point of a page, with what is missing filled from another one."""
+    """The better point of a page, with missing values from another one."""
     # Score and features are of one version of the page, or they contradict each other.
     scored = next((one for one in (best, found) if one.cts_score is not None), best if best.trust else found)
     return replace(
@@ -221,16 +200,6 @@ def _filled(best: Candidate, found: Candidate) -> Candidate:
         cts_score=scored.cts_score,
         trust=scored.trust,
     )
-
-
-def _finished(documents: Iterable[_Document], section: RetrievalSection) -> tuple[Candidate, ...]:
-    finished: list[Candidate] = []
-    for position, document in enumerate(documents):
-        passages = _distinct(document.passages, section)
-        text = "\n".join(passages)[: section.max_characters].strip()
-        passage = passages[0][: section.max_characters].strip() if passages else document.best.summary
-        finished.append(replace(document.best, position=position, text=text, passage=passage))
-    return tuple(finished)
 
 
 def _distinct(passages: Iterable[str], section: RetrievalSection) -> list[str]:
@@ -262,21 +231,16 @@ def _names(value: object) -> tuple[str, ...]:
     return tuple(name for item in listed[:_MAX_AUTHORS] if (name := _text(item)))
 
 
-def _written_date(value: object, url: str, moments: MomentReader | None) -> str | None:
-    if moments is None or not isinstance(value, str):
-        return _date(value)
-    found = moments.read(value, origin_of(url, (), None, moments.patterns))
-    return None if found is None else iso_text(found)
-
-
-def _date(value: object) -> str | None:
-    found = stated_moment(value) if isinstance(value, str) else None
+def _date(value: object, url: str = "", moments: MomentReader | None = None) -> str | None:
+    if not isinstance(value, str):
+        return None
+    found = moments.read(value, origin_of(url, (), None, moments.patterns)) if moments else stated_moment(value)
     return None if found is None else iso_text(found)
 
 
 def _trust(value: object) -> CandidateTrust | None:
     try:
-        trust = CandidateTrust.model_validate(value) if isinstance(value, Mapping) else CandidateTrust()
+        trust = CandidateTrust.model_validate(value or {})
     except ValidationError:
         return None
     return None if trust == CandidateTrust() else trust

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.fusion import Fused, age_in_days
-from handlers.ranking.model import TOTAL_FEATURES_PHASE_C
+from handlers.ranking.model import Feature
 from handlers.ranking.query import ReadQuery
 from schemas.queries import CandidateTrust
 from schemas.ranking import Intent
@@ -35,32 +35,27 @@ def extract_features(
     preview: Sequence[float] | None,
     now: datetime | None,
 ) -> NDArray[np.float64]:
-    """The features of a query's candidates (R-240).
+    """The features of a query's candidates (R-240): candidates x 41, by the columns of ``Feature``.
 
     Args:
         query: The query as it was read.
         candidates: In any order; row ``i`` of the result is candidate ``i``.
         fused: Scores of the fusion.
-        ranked: The judge's scores, 0 to 1, None where it scored none; None where no judge was asked (cascade).
+        ranked: The judge's scores, 0 to 1, None for a candidate without one; None if no judge was asked (cascade).
         order_before: Candidates' numbers in the order before the trees, the best first.
         preview: Scores of the diversity stage for the fused ones; None where it is off.
         now: When the query was asked; None where unknown, then no document has an age.
-
-    Returns:
-        Candidates x 41, by the columns of ``Feature``.
     """
-    rows = np.full((len(candidates), TOTAL_FEATURES_PHASE_C), _NAN)
-    if not candidates:
-        return rows
+    rows = np.full((len(candidates), len(Feature)), _NAN)
     places = {number: place for place, number in enumerate(order_before)}
     relative = _relative(fused, ranked)
-    of_query = _of_query(query)
+    counted = (query.text, query.words, query.phrases, query.numbers, query.question_words, query.keywords)
     intent = _INTENTS[query.intent.intent]
     last = max(len(candidates) - 1, 1)
     for number, (candidate, score) in enumerate(zip(candidates, fused, strict=True)):
         place = places[number]
         rows[number] = (
-            *of_query,
+            *map(len, counted),
             *_of_document(candidate, now),
             _known(score.vector),
             score.bm25,
@@ -68,7 +63,7 @@ def extract_features(
             score.temporal_boost,
             score.score,
             score.keyword_overlap,
-            float(score.exact_title),
+            score.exact_title,
             candidate.position,
             place,
             _NAN if ranked is None else _known(ranked[number]),
@@ -82,24 +77,19 @@ def extract_features(
     return rows
 
 
-def _of_query(query: ReadQuery) -> tuple[float, ...]:
-    counted = (query.text, query.words, query.phrases, query.numbers, query.question_words, query.keywords)
-    return tuple(float(len(each)) for each in counted)
-
-
 def _of_document(candidate: Candidate, now: datetime | None) -> tuple[float, ...]:
     # Not of the trust block (length in words, schema.org type): a model of 29 features must not depend on it.
     age = age_in_days(candidate.date, now or _ANY_TIME)
     fields = (candidate.title, candidate.summary, candidate.author, age is not None, candidate.site_name)
     return (
-        float(len(candidate.text)),
+        len(candidate.text),
         _NAN if now is None or age is None else max(0.0, age),
-        float(bool(candidate.author)),
-        float(age is not None),
+        bool(candidate.author),
+        age is not None,
         sum(map(bool, fields)) / len(fields),
-        float(len(candidate.title)),
-        float(len(candidate.summary)),
-        float(len(candidate.url)),
+        len(candidate.title),
+        len(candidate.summary),
+        len(candidate.url),
     )
 
 

@@ -23,17 +23,13 @@ _LISTS = {"tier": "tiers", "domain": "domains", "tag": "tags"}
 
 @dataclass(frozen=True, slots=True)
 class BadFilter:
-    """A filter that can't be read or can't fit anything; ``detail`` says which, and what to write instead."""
+    """A filter that can't be read, or that no document can fit; ``detail`` says which, and what to write instead."""
 
     detail: str
 
 
 def search_for(request: RankingRequested, section: RetrievalSection) -> SearchVectors | BadFilter:
-    """The search in the index.
-
-    Pages of the highest tier have a point for every few sentences: as many points are asked for as it takes to have
-    enough documents.
-    """
+    """The search in the index: for enough documents, of which those of the highest tier have many points."""
     filters = read_filters(request.filters)
     if isinstance(filters, BadFilter):
         return filters
@@ -49,7 +45,7 @@ def read_filters(filters: RankingFilters) -> SearchFilters | BadFilter | None:
     >>> read_filters(RankingFilters(date_to="2024-02-29")).date_to.isoformat()
     '2024-03-01T00:00:00+00:00'
     """
-    # An unknown filter that is ignored would let through what it was to keep out.
+    # If an unknown filter were ignored, results would pass that it should exclude.
     for key in filters.model_extra or ():
         if key in RankingFilters.model_fields or key in _LISTS:
             return BadFilter(f"filters: {key} is there in two spellings; write {_LISTS.get(key, key)} alone")
@@ -85,22 +81,20 @@ def fits(candidate: Candidate, filters: SearchFilters | None, tiers: Thresholds)
     if filters is None:
         return True
     trust, score = candidate.trust, candidate.cts_score
-    if filters.tiers and (
-        score is None or tier_of(score, trust.source_tier if trust else None, tiers) not in filters.tiers
-    ):
-        return False
-    if not on_sites(candidate.url, filters.domains):
-        return False
-    if filters.tags and not any(tag.casefold() in filters.tags for tag in (trust.domain_tags if trust else ())):
-        return False
-    if filters.date_from is None and filters.date_to is None:
-        return True
+    tier = None if score is None else tier_of(score, trust.source_tier if trust else None, tiers)
+    tags = [tag.casefold() for tag in (trust.domain_tags if trust else ())]
     span = _span(candidate.date)
-    return span is not None and (filters.date_from or span[0]) <= span[0] < (filters.date_to or _LAST)
+    dated = span is not None and (filters.date_from or span[0]) <= span[0] < (filters.date_to or _LAST)
+    return (
+        (not filters.tiers or tier in filters.tiers)
+        and on_sites(candidate.url, filters.domains)
+        and (not filters.tags or any(tag in filters.tags for tag in tags))
+        and (dated or (filters.date_from is None and filters.date_to is None))
+    )
 
 
 def on_sites(url: str, sites: Sequence[str]) -> bool:
-    """Whether an address is on one of these domains or hosts, or below it; True where there are none.
+    """Whether an address is on one of these domains or hosts, or below it; True if there are no sites.
 
     >>> [on_sites("https://news.example.com/a", (site,)) for site in ("example.com", "www.example.com")]
     [True, False]
@@ -110,7 +104,7 @@ def on_sites(url: str, sites: Sequence[str]) -> bool:
 
 
 def _site(value: str) -> str:
-    """A domain as people write it: with or without scheme, port, path, ``*.`` or ``www.``."""
+    """The host of a domain that is written with or without scheme, port, path, ``*.`` or ``www.``."""
     value = value.strip().lower().removeprefix("*.")
     host = host_of(value if "://" in value else f"//{value}")
     without = host.removeprefix("www.")

@@ -38,27 +38,18 @@ def ask_judge(
     section: ModelRankingSection,
     bm25: Bm25Section,
 ) -> AskModel:
-    """The question about these candidates, numbered from 1 as they come, each in a block that its text can't leave.
-
-    ``bm25`` is for the offline judge, which counts words.
-    """
+    """The question about these candidates, numbered from 1, each in a block; ``bm25`` is for the offline judge."""
     most = section.max_characters
-    texts = (candidate.text or candidate.passage or candidate.summary for candidate in shown)
-    passages = [
-        (_line(candidate.title, _TITLE_CHARACTERS), _line(excerpt(text, read.keywords, most), most))
-        for candidate, text in zip(shown, texts, strict=True)
-    ]
-    blocks = [
-        Block(f"passage {number}", _shown(title, candidate.date, text))
-        for number, (candidate, (title, text)) in enumerate(zip(shown, passages, strict=True), 1)
-    ]
-    query = cleaned(read.text, _QUERY_CHARACTERS)
-    messages = render(template, {}, {"passages": blocks, "query": query})
-    facts = {
-        "words": list(read.keywords),
-        "bm25": bm25.model_dump(),
-        "passages": [{"title": title, "text": text} for title, text in passages],
-    }
+    blocks, passages = [], []
+    for number, candidate in enumerate(shown, 1):
+        text = excerpt(candidate.text or candidate.passage or candidate.summary, read.keywords, most)
+        passage = {"title": _line(candidate.title, _TITLE_CHARACTERS), "text": _line(text, most)}
+        published = {"published": _line(candidate.date, _DATE_CHARACTERS)} if candidate.date else {}
+        content = {"title": passage["title"] or "(no title)", **published, "text": passage["text"]}
+        blocks.append(Block(f"passage {number}", content))
+        passages.append(passage)
+    messages = render(template, {}, {"passages": blocks, "query": cleaned(read.text, _QUERY_CHARACTERS)})
+    facts = {"words": list(read.keywords), "bm25": bm25.model_dump(), "passages": passages}
     return AskModel(TASK, template.version, messages, facts, task.max_tokens, task.temperature, schema=REPLY_SCHEMA)
 
 
@@ -88,26 +79,25 @@ def read_ranking_reply(text: str, shown: int) -> dict[int, float] | None:
     return scores if len(scores) == len(reply.scores) and 0 < max(scores, default=0) <= shown else None
 
 
-def combine(fused: Sequence[float], judged: Mapping[int, float], shown: int, weight: float) -> tuple[float, ...]:
-    """The weighted mean of the judge's scores (by number, from 1) and the fused ones, which do not rise.
+def combine(fused: Sequence[float], judged: Mapping[int, float | None], weight: float) -> tuple[float, ...]:
+    """The weighted mean of the judge's scores and the fused ones.
 
-    Where the judge did not score one of the first ``shown`` candidates, its fused score counts for both. The others
-    keep their order, as if the judge had scored them with 0.
+    Args:
+        fused: By place.
+        judged: By the places that the judge was shown; for None, the fused score counts for both. The other places keep
+            their order, as if the judge had scored them with 0.
+        weight: Of the judge's scores.
 
-    >>> combine((0.8, 0.6, 0.4), {1: 0.2, 2: 1.0}, 2, 0.5)
-    (0.5, 0.8, 0.2)
+    >>> combine((0.8, 0.6, 0.5, 0.4), {0: 0.2, 1: 1.0, 3: None}, 0.5)
+    (0.5, 0.8, 0.25, 0.4)
     """
+    said = [judged.get(place, 0.0) for place in range(len(fused))]
     return tuple(
-        weight * (judged.get(place + 1, score) if place < shown else 0.0) + (1 - weight) * score
-        for place, score in enumerate(fused)
+        weight * (score if given is None else given) + (1 - weight) * score
+        for given, score in zip(said, fused, strict=True)
     )
 
 
 def _line(text: str, most: int) -> str:
     """The beginning of a text on one line; at most ``4 * most`` characters are read."""
     return cleaned(" ".join(text[: 4 * most].split()), most)
-
-
-def _shown(title: str, date: str | None, text: str) -> dict[str, str]:
-    published = {"published": _line(date, _DATE_CHARACTERS)} if date else {}
-    return {"title": title or "(no title)", **published, "text": text}

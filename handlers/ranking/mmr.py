@@ -33,7 +33,8 @@ def diversify(
     [0, 2, 1]
     """
     raw = np.asarray(scores, dtype=np.float64)
-    relevance = _relevance(raw)
+    span = float(np.ptp(raw)) if raw.size else 0.0
+    relevance = (raw - raw.min()) / span if span > 0 else np.ones_like(raw)
     nearest = np.zeros(len(relevance))
     open_ = np.ones(len(relevance), dtype=bool)
     chosen: list[tuple[int, float]] = []
@@ -48,25 +49,6 @@ def diversify(
 
 
 def weight_of(intent: Intent, section: MmrSection, *, named: bool = False) -> float:
-    """The weight of relevance for an intent.
-
-    Args:
-        intent: Of the query.
-        section: The weights.
-        named: Whether a candidate's title is the query: then it asks for one thing, whatever its intent.
-    """
-    if named:
-        return max(section.specific, section.exploratory, section.balanced)
-    weights = {
-        Intent.SPECIFIC: section.specific,
-        Intent.EXPLORATORY: section.exploratory,
-        Intent.BALANCED: section.balanced,
-    }
-    return weights[intent]
-
-
-def _relevance(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    if not scores.size:
-        return scores
-    least, span = scores.min(), scores.max() - scores.min()
-    return np.asarray((scores - least) / span if span > 0 else np.ones_like(scores), dtype=np.float64)
+    """The weight of relevance for an intent; ``named``: a title is the query, which so asks for one thing."""
+    weights = {"SPECIFIC": section.specific, "EXPLORATORY": section.exploratory, "BALANCED": section.balanced}
+    return max(weights.values()) if named else weights[intent]

@@ -1,9 +1,8 @@
 """The GBDT model that re-ranks (R-240 to R-245): its features, its manifest, and the check that they fit.
 
-Every name and number of a feature derives from the one table here: the columns of a matrix, the manifest of a model,
-the events' ``features``, the docs page. Features 0 to 28 are older than the trust score; 29 says whether a candidate's
-trust is known, and 30 to 40 hold it (C-38, C-40). A model with another feature schema is rejected when it is loaded.
-Predictions run on one thread, so the same rows give the same scores on every machine.
+All names and numbers of features derive from the table here: in matrices, manifests, events and the docs page.
+Features 0 to 28 are older than the trust score; 29 says whether a candidate's trust is known, and 30 to 40 hold it
+(C-38, C-40). Predictions run on one thread, so the same rows give the same scores on every machine.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from xgboost import Booster
 
-NEVER = "never missing"
-UNKNOWN = "NaN where unknown"
+_NAN_IF_UNKNOWN = "NaN where unknown"
 
 
 class Feature(IntEnum):
@@ -42,7 +40,7 @@ class Feature(IntEnum):
     meaning: str
     missing: str
 
-    def __new__(cls, column: int, meaning: str, missing: str) -> Feature:
+    def __new__(cls, column: int, meaning: str, missing: str = "never missing") -> Feature:
         """A column with its meaning."""
         feature = int.__new__(cls, column)
         feature._value_ = column
@@ -50,52 +48,52 @@ class Feature(IntEnum):
         feature.missing = missing
         return feature
 
-    QUERY_LENGTH = 0, "Characters of the query.", NEVER
-    QUERY_WORDS = 1, "Words of the query.", NEVER
-    QUERY_QUOTES = 2, "Quoted phrases in the query.", NEVER
-    QUERY_NUMBERS = 3, "Numbers in the query.", NEVER
-    QUERY_QUESTION_WORDS = 4, "Question words in the query.", NEVER
-    QUERY_KEYWORDS = 5, "Keywords of the query: different tokens that are no stop words.", NEVER
+    QUERY_LENGTH = 0, "Characters of the query."
+    QUERY_WORDS = 1, "Words of the query."
+    QUERY_QUOTES = 2, "Quoted phrases in the query."
+    QUERY_NUMBERS = 3, "Numbers in the query."
+    QUERY_QUESTION_WORDS = 4, "Question words in the query."
+    QUERY_KEYWORDS = 5, "Keywords of the query: different tokens that are no stop words."
 
-    DOCUMENT_LENGTH = 6, "Characters of the text that is ranked.", NEVER
+    DOCUMENT_LENGTH = 6, "Characters of the text that is ranked."
     RECENCY_DAYS = 7, "Days from publication to the query; 0 for a date to come.", "NaN without a date or a clock"
-    HAS_AUTHOR = 8, "1 where an author is named.", NEVER
-    HAS_DATE = 9, "1 where a date of publication can be read.", NEVER
-    SCHEMA_COMPLETENESS = 10, "Share that is there of title, summary, author, date and publisher.", NEVER
-    TITLE_LENGTH = 11, "Characters of the title.", NEVER
-    DESCRIPTION_LENGTH = 12, "Characters of the summary.", NEVER
-    URL_LENGTH = 13, "Characters of the address.", NEVER
+    HAS_AUTHOR = 8, "1 where an author is named."
+    HAS_DATE = 9, "1 where a date of publication can be read."
+    SCHEMA_COMPLETENESS = 10, "Share that is there of title, summary, author, date and publisher."
+    TITLE_LENGTH = 11, "Characters of the title."
+    DESCRIPTION_LENGTH = 12, "Characters of the summary."
+    URL_LENGTH = 13, "Characters of the address."
 
-    VECTOR_SIMILARITY = 14, "Cosine of its nearest point, or the retriever's own score.", UNKNOWN
-    BM25_SCORE = 15, "BM25 over the candidates of the query, as a share of its upper bound.", NEVER
-    KEYWORD_BOOST = 16, "Boost of the fused score for keywords in the title and for words side by side.", NEVER
-    TEMPORAL_BOOST = 17, "Boost of the fused score for being new.", NEVER
-    COMBINED_SCORE = 18, "The fused score of vectors, BM25 and boosts, 0 to 1.", NEVER
-    KEYWORD_OVERLAP = 19, "Share of the query's keywords that the candidate holds.", NEVER
-    EXACT_TITLE_MATCH = 20, "1 where the title is what was asked for.", NEVER
+    VECTOR_SIMILARITY = 14, "Cosine of its nearest point, or the retriever's own score.", _NAN_IF_UNKNOWN
+    BM25_SCORE = 15, "BM25 over the candidates of the query, as a share of its upper bound."
+    KEYWORD_BOOST = 16, "Boost of the fused score for keywords in the title and for words side by side."
+    TEMPORAL_BOOST = 17, "Boost of the fused score for being new."
+    COMBINED_SCORE = 18, "The fused score of vectors, BM25 and boosts, 0 to 1."
+    KEYWORD_OVERLAP = 19, "Share of the query's keywords that the candidate holds."
+    EXACT_TITLE_MATCH = 20, "1 where the title is what was asked for."
 
-    RETRIEVAL_POSITION = 21, "Place in the retriever's order of those that are ranked, from 0.", NEVER
-    RANKING_POSITION = 22, "Place in the order before the trees, from 0: the judge's, or the fused one.", NEVER
+    RETRIEVAL_POSITION = 21, "Place in the retriever's order of those that are ranked, from 0."
+    RANKING_POSITION = 22, "Place in the order before the trees, from 0: the judge's, or the fused one."
     MODEL_SCORE = 23, "What the judge gave, 0 to 1.", "NaN where no judge has scored it"
     RELATIVE_SCORE = 24, "Share of the best score: the judge's, else the fused.", "NaN where a judge scored others only"
-    RANKING_PERCENTILE = 25, "1 for the first in the order before the trees, 0 for the last.", NEVER
-    POSITION_CHANGE = 26, "Retrieval position less ranking position: by how many places it rose.", NEVER
+    RANKING_PERCENTILE = 25, "1 for the first in the order before the trees, 0 for the last."
+    POSITION_CHANGE = 26, "Retrieval position less ranking position: by how many places it rose."
 
     MMR_SCORE = 27, "Preview of the diversity stage, made from the fused scores.", "0 where there is no preview"
-    INTENT = 28, "0 SPECIFIC, 1 EXPLORATORY, 2 BALANCED.", NEVER
+    INTENT = 28, "0 SPECIFIC, 1 EXPLORATORY, 2 BALANCED."
 
-    TRUST_FEATURES_PRESENT = 29, "1 where any of the features below is known.", NEVER
-    CTS_SCORE = 30, "Content trust score, 0 to 100.", UNKNOWN
-    SOURCE_TIER = 31, "Tier of the source: 1, 2 or 3.", UNKNOWN
-    HAS_DOI = 32, "1 where it has a DOI.", UNKNOWN
-    CITATION_COUNT = 33, "Citations in the text.", UNKNOWN
-    EXTERNAL_LINKS_COUNT = 34, "Links to other sites.", UNKNOWN
-    HAS_REFERENCES_SECTION = 35, "1 where it has a list of references.", UNKNOWN
-    HAS_HEADINGS = 36, "1 where it has headings.", UNKNOWN
-    HAS_STATISTICS = 37, "1 where it has a table or several figures.", UNKNOWN
-    HAS_BYLINE = 38, "1 where it has a byline.", UNKNOWN
-    IS_WIRE_REPORT = 39, "1 where it is an agency's report.", UNKNOWN
-    DOMAIN_AUTHORITY = 40, "1 where the host is academic or of a government.", UNKNOWN
+    TRUST_FEATURES_PRESENT = 29, "1 where any of the features below is known."
+    CTS_SCORE = 30, "Content trust score, 0 to 100.", _NAN_IF_UNKNOWN
+    SOURCE_TIER = 31, "Tier of the source: 1, 2 or 3.", _NAN_IF_UNKNOWN
+    HAS_DOI = 32, "1 where it has a DOI.", _NAN_IF_UNKNOWN
+    CITATION_COUNT = 33, "Citations in the text.", _NAN_IF_UNKNOWN
+    EXTERNAL_LINKS_COUNT = 34, "Links to other sites.", _NAN_IF_UNKNOWN
+    HAS_REFERENCES_SECTION = 35, "1 where it has a list of references.", _NAN_IF_UNKNOWN
+    HAS_HEADINGS = 36, "1 where it has headings.", _NAN_IF_UNKNOWN
+    HAS_STATISTICS = 37, "1 where it has a table or several figures.", _NAN_IF_UNKNOWN
+    HAS_BYLINE = 38, "1 where it has a byline.", _NAN_IF_UNKNOWN
+    IS_WIRE_REPORT = 39, "1 where it is an agency's report.", _NAN_IF_UNKNOWN
+    DOMAIN_AUTHORITY = 40, "1 where the host is academic or of a government.", _NAN_IF_UNKNOWN
 
 
 NAMES = tuple(feature.name.lower() for feature in Feature)
@@ -165,14 +163,12 @@ class RankingModel(Section):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        _check(self.manifest, self.model)
+        if why := _misfit(self.manifest, self.model):
+            raise _mismatch(self.manifest, why)
         return self
 
     def score(self, features: NDArray[np.float64]) -> NDArray[np.float32]:
-        """The score of each candidate, the higher the better.
-
-        Args:
-            features: Candidates x 41 (``extract_features``); a model of 29 features is shown the first 29.
+        """The score of each candidate, the higher the better; a model of 29 features is shown the first 29.
 
         Raises:
             ModelMismatchError: As for ``booster``.
@@ -254,39 +250,35 @@ def confidence_of(scores: Iterable[float], phase: Phase) -> float:
     return 1.0 if len(best) == 1 else 1 / (1 + math.exp(best[1] - best[0]))
 
 
-def _check(manifest: Manifest, model: str) -> None:
-    """Compares the manifest with the current features, and the model with the manifest."""
+def _misfit(manifest: Manifest, model: str) -> str | None:
+    """The first difference of the manifest from the current features, or of the model from the manifest."""
     known = FEATURES_OF.get(manifest.features_version)
     if known is None:
-        raise _mismatch(
-            manifest,
-            f"its features are those of {manifest.features_version!r}, and this version of Assay has "
-            f"{' and '.join(FEATURES_OF)}",
-        )
-    _same_names(manifest, manifest.features, "the manifest", known, manifest.features_version)
+        versions = " and ".join(FEATURES_OF)
+        return f"its features are those of {manifest.features_version!r}, and this version of Assay has {versions}"
+    if said := _other_names(manifest.features, "the manifest", known, manifest.features_version):
+        return said
     if (digest := hashlib.sha256(model.encode()).hexdigest()) != manifest.sha256:
-        raise _mismatch(manifest, f"the model file's SHA-256 is {digest}, the manifest has {manifest.sha256}")
+        return f"the model file's SHA-256 is {digest}, the manifest has {manifest.sha256}"
     try:
         learner: dict[str, Any] = json.loads(model)["learner"]
         count, objective = learner["learner_model_param"]["num_feature"], learner["objective"]["name"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise _mismatch(manifest, "the model file is not the JSON that XGBoost's save_model writes") from None
+        return "the model file is not the JSON that XGBoost's save_model writes"
     if str(count) != str(len(known)):
-        raise _mismatch(manifest, f"the model file takes {count} features, the manifest has {len(known)}")
-    if names := learner.get("feature_names"):
-        _same_names(manifest, tuple(names), "the model file", manifest.features, "the manifest")
+        return f"the model file takes {count} features, the manifest has {len(known)}"
+    names = tuple(learner.get("feature_names") or manifest.features)
     if objective != (named := OBJECTIVES[manifest.phase]):
-        raise _mismatch(
-            manifest, f"the model file was trained for {objective}, and a {manifest.phase} model is for {named}"
-        )
+        return f"the model file was trained for {objective}, and a {manifest.phase} model is for {named}"
+    return _other_names(names, "the model file", manifest.features, "the manifest")
 
 
-def _same_names(manifest: Manifest, found: Sequence[str], where: str, wanted: Sequence[str], as_in: str) -> None:
+def _other_names(found: Sequence[str], where: str, wanted: Sequence[str], as_in: str) -> str | None:
     for column, (one, other) in enumerate(zip(found, wanted, strict=False)):
         if one != other:
-            raise _mismatch(manifest, f"feature {column} is {one!r} in {where} and {other!r} in {as_in}")
-    if len(found) != len(wanted):
-        raise _mismatch(manifest, f"{where} has {len(found)} features and {as_in} has {len(wanted)}")
+            return f"feature {column} is {one!r} in {where} and {other!r} in {as_in}"
+    differ = len(found) != len(wanted)
+    return f"{where} has {len(found)} features and {as_in} has {len(wanted)}" if differ else None
 
 
 def _mismatch(manifest: Manifest, why: str) -> ModelMismatchError:

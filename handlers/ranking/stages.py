@@ -12,11 +12,10 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from handlers.ranking.bm25 import Corpus
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.config import ModelRankingSection, RankingSection, TreesSection, TrustSection
 from handlers.ranking.features import extract_features
-from handlers.ranking.fusion import Fused, fuse
+from handlers.ranking.fusion import Corpus, Fused, fuse
 from handlers.ranking.judge import combine, read_ranking_reply
 from handlers.ranking.mmr import diversify, weight_of
 from handlers.ranking.model import RankingModel, confidence_of
@@ -127,40 +126,32 @@ def weigh(
 
 
 def sure_without_judge(weighed: Weighed, section: RankingSection, model: RankingModel | None) -> float | None:
-    """The cascade: the trees' confidence where it spares the judge; else None, as always in shadow."""
-    trees = section.trees
-    if trees.mode != "on" or not trees.cascade or model is None:
+    """The cascade: the confidence of the trees if it makes the judge unnecessary; else None, as always in shadow."""
+    if section.trees.mode != "on" or not section.trees.cascade or model is None:
         return None
-    scores = model.score(_features(weighed, weighed.standing))
-    confidence = confidence_of(scores.tolist(), model.manifest.phase)
-    return confidence if confidence >= trees.confidence else None
+    confidence = confidence_of(model.score(_features(weighed, weighed.standing)), model.manifest.phase)
+    return confidence if confidence >= section.trees.confidence else None
 
 
 def nothing_to_rank(standing: Standing) -> Standing:
     """All stages skipped."""
-    standing = replace(standing, notes=())
-    for stage in (StageName.BM25, StageName.RANKING, StageName.TREES, StageName.MMR):
-        standing = standing.noted(stage, StageOutcome.SKIPPED, "no candidates")
-    return standing
+    stages = (StageName.BM25, StageName.RANKING, StageName.TREES, StageName.MMR)
+    skipped = [StageNote(stage=stage, outcome=StageOutcome.SKIPPED, because="no candidates") for stage in stages]
+    return replace(standing, notes=tuple(skipped))
 
 
 def after_judge(standing: Standing, reply: ModelReply | ModelFailed, ranking: ModelRankingSection) -> Standing:
-    """The second stage: the judge's scores combined with the fused ones.
-
-    A call that failed, or a reply outside the protocol, changes nothing and is noted.
-    """
+    """The second stage: the judge's scores combined with the fused ones. A failed call or reply changes nothing."""
     standing = replace(standing, llm=reply.call)
     if isinstance(reply, ModelFailed):
         return standing.noted(StageName.RANKING, StageOutcome.FAILED, reply.detail or reply.call.outcome)
     shown = standing.order[: ranking.candidates]
     said = read_ranking_reply(reply.text, len(shown))
     if said is None:
-        return standing.noted(StageName.RANKING, StageOutcome.FAILED, "the reply keeps not to the protocol")
+        return standing.noted(StageName.RANKING, StageOutcome.FAILED, "the reply is not in the protocol")
     offline = reply.call.judged_by == "offline"
-    weight = ranking.offline_weight if offline else ranking.weight
-    combined = combine([standing.scores[place] for place in standing.order], said, len(shown), weight)
-    scores = tuple(score for _, score in sorted(zip(standing.order, combined, strict=True)))
     judged = {place: said.get(number) for number, place in enumerate(shown, 1)}
+    scores = combine(standing.scores, judged, ranking.offline_weight if offline else ranking.weight)
     who = "the offline judge" if offline else reply.call.model
     return replace(
         standing.noted(StageName.RANKING, StageOutcome.RAN, f"{who} scored {len(said)} of the best {len(shown)}"),
@@ -173,10 +164,7 @@ def after_judge(standing: Standing, reply: ModelReply | ModelFailed, ranking: Mo
 
 
 def after_trees(weighed: Weighed, standing: Standing, trees: TreesSection, model: RankingModel | None) -> Standing:
-    """The third stage: the trees' order, where they are on and sure enough.
-
-    The features are kept in any case: training needs them as they were when the results were served.
-    """
+    """The third stage: the trees' order, if they are on and sure enough. Training needs the features in any case."""
     features = _features(weighed, standing)
     standing = replace(standing, features=features)
     if trees.mode == "off":
@@ -188,13 +176,12 @@ def after_trees(weighed: Weighed, standing: Standing, trees: TreesSection, model
     name = f"{model.manifest.name} {model.manifest.version}"
     note = TreesNote(model=name, features=len(model.manifest.features), confidence=round(confidence, 6))
     standing = replace(standing, stage_scores={**standing.stage_scores, "trees": scores}, trees=note)
-    if trees.mode == "shadow":
-        because = f"{name} scored and changed nothing; its confidence is {confidence:.3g}"
+    sure = f"its confidence is {confidence:.3g}"
+    if trees.mode == "shadow" or confidence < trees.confidence:
+        needed = "" if trees.mode == "shadow" else f", {trees.confidence:g} is wanted"
+        because = f"{name} scored and changed nothing; {sure}{needed}"
         return standing.noted(StageName.TREES, StageOutcome.SHADOW, because)
-    if confidence < trees.confidence:
-        because = f"{name} scored and changed nothing: confidence is {confidence:.3g}, {trees.confidence:g} is wanted"
-        return standing.noted(StageName.TREES, StageOutcome.SHADOW, because)
-    standing = standing.noted(StageName.TREES, StageOutcome.RAN, f"by {name}; its confidence is {confidence:.3g}")
+    standing = standing.noted(StageName.TREES, StageOutcome.RAN, f"by {name}; {sure}")
     return replace(standing, order=_by(scores, standing.order), scores=scores)
 
 
@@ -222,20 +209,19 @@ def after_diversity(weighed: Weighed, standing: Standing, section: RankingSectio
     Trust has no part in the choice (C-39) beyond the scores given.
     """
     if not section.mmr.enabled:
-        off = standing.noted(StageName.MMR, StageOutcome.OFF, "mmr.enabled is false")
-        return _compared(weighed, replace(off, order=standing.order[:most]), section, most)
+        standing = standing.noted(StageName.MMR, StageOutcome.OFF, "mmr.enabled is false")
+        return _compared(weighed, replace(standing, order=standing.order[:most]), section, most)
     asked, weight = _mmr_weight(weighed.query, weighed.fused, standing.order, section)
     least = -np.inf if standing.ran(StageName.TREES) else section.least_relevance
     relevant = [place for place in standing.order if standing.relevance[place] >= least]
     rest = [place for place in standing.order if standing.relevance[place] < least]
     given = dict(_diversified(weighed, relevant, standing.scores, weight, section.mmr.copy_likeness))
     because = f"relevance counts {weight:g}, likeness to what stands above {1 - weight:.3g}: the query is {asked}"
-    scores = [given.get(place) for place in range(len(standing.scores))]
     ran = replace(
         standing.noted(StageName.MMR, StageOutcome.RAN, because),
         order=(*given, *rest)[:most],
         scores=tuple(given.get(place, score) for place, score in enumerate(standing.scores)),
-        stage_scores={**standing.stage_scores, "mmr": scores},
+        stage_scores={**standing.stage_scores, "mmr": [given.get(place) for place in range(len(standing.scores))]},
     )
     return _compared(weighed, ran, section, most)
 
@@ -300,15 +286,13 @@ def _diversified(
     """Candidates with their scores as MMR chooses them, ties in the given order; then the copies."""
     likeness = weighed.likeness[np.ix_(order, order)]
     distinct: list[int] = []
-    first: list[tuple[int, float]] = []
-    copies: list[tuple[int, float]] = []
-    for at, score in diversify([scores[place] for place in order], likeness, weight, len(order)):
-        if distinct and likeness[at, distinct].max() >= copy_likeness:
-            copies.append((order[at], score))
-        else:
+    copies: dict[int, bool] = {}
+    chosen = diversify([scores[place] for place in order], likeness, weight, len(order))
+    for at, _ in chosen:
+        copies[at] = bool(distinct) and likeness[at, distinct].max() >= copy_likeness
+        if not copies[at]:
             distinct.append(at)
-            first.append((order[at], score))
-    return first + copies
+    return [(order[at], score) for at, score in sorted(chosen, key=lambda choice: copies[choice[0]])]
 
 
 def _features(weighed: Weighed, standing: Standing) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handlers.ranking.bm25 import Corpus
+from handlers.ranking.fusion import Corpus
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.config import Bm25Section, RankingSection
 from handlers.ranking.fusion import Fused, age_in_days, fuse

@@ -16,8 +16,8 @@ def test_what_was_not_shown_keeps_its_order_below_all_that_was(
     fused: list[float], shown: int, weight: float, data: st.DataObject
 ) -> None:
     shown = min(shown, len(fused))
-    judged = data.draw(st.dictionaries(st.integers(1, max(shown, 1)), st.floats(0, 1), max_size=shown))
-    combined = combine(fused, judged if shown else {}, shown, weight)
+    judged = data.draw(st.lists(st.none() | st.floats(0, 1), min_size=shown, max_size=shown))
+    combined = combine(fused, dict(enumerate(judged)), weight)
     assert len(combined) == len(fused)
     rest = combined[shown:]
     assert list(rest) == sorted(rest, reverse=True)
@@ -27,12 +27,12 @@ def test_what_was_not_shown_keeps_its_order_below_all_that_was(
 
 @given(fused=FUSED, weight=st.floats(0, 1))
 def test_a_judge_that_says_nothing_changes_nothing_among_those_it_was_shown(fused: list[float], weight: float) -> None:
-    assert combine(fused, {}, len(fused), weight) == pytest.approx(fused)
+    assert combine(fused, dict.fromkeys(range(len(fused))), weight) == pytest.approx(fused)
 
 
 def test_at_the_ends_of_the_weight_one_of_them_decides_alone() -> None:
-    assert combine((0.9, 0.1), {1: 0.0, 2: 1.0}, 2, 1.0) == (0.0, 1.0)
-    assert combine((0.9, 0.1), {1: 0.0, 2: 1.0}, 2, 0.0) == (0.9, 0.1)
+    assert combine((0.9, 0.1), {0: 0.0, 1: 1.0}, 1.0) == (0.0, 1.0)
+    assert combine((0.9, 0.1), {0: 0.0, 1: 1.0}, 0.0) == (0.9, 0.1)
 
 
 @given(st.text() | st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists).map(repr))

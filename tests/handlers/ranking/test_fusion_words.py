@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handlers.ranking.bm25 import Corpus
+from handlers.ranking.fusion import Corpus
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.config import Bm25Section, RankingSection
 from schemas.rules import Rules
@@ -89,7 +89,7 @@ def test_one_thing_and_many_of_it_are_found_by_either() -> None:
 def test_shares_of_words_and_phrases() -> None:
     read = Corpus([candidate("the boats race", "Rain in May"), candidate("wind")], SECTION)
     assert read.overlap(["boat", "rain", "snow"]).tolist() == [pytest.approx(2 / 3), 0]
-    assert read.title_overlap(["boat", "rain"]).tolist() == [0.5, 0]
+    assert read.overlap(["boat", "rain"], in_title=True).tolist() == [0.5, 0]
     assert read.phrases(["boats race", "rain in", "boat"]).tolist() == [pytest.approx(2 / 3), 0]
     # The title's last word and the text's first stand side by side in no text.
     assert read.phrases(["may the"]).tolist() == [0, 0]
