@@ -30,21 +30,15 @@ class Bm25Section(Section):
     """BM25 over the candidates, and how it is fused with the vectors' similarity."""
 
     enabled: bool = Field(description="Whether candidates are scored by BM25; off, vectors decide alone (R-257).")
-    candidates: int = Field(
-        ge=1, le=MOST_CANDIDATES, description="Documents that go on to the later stages, the best of both scores."
-    )
+    candidates: int = Field(ge=1, le=MOST_CANDIDATES, description="Best documents, which the later stages rank.")
     k1: float = Field(gt=0, le=5, description="How fast further occurrences of a word count less.")
     b: float = Field(ge=0, le=1, description="How much the length of a text lowers its score.")
     floor: float = Field(ge=0, le=1, description="What one occurrence of a word counts at least; 1 is the most.")
-    others: int = Field(
-        ge=0, le=100_000, description="Documents without any of the words that are assumed beside the candidates."
-    )
+    others: int = Field(ge=0, le=100_000, description="Assumed documents, beside the candidates, without the words.")
     title_weight: float = Field(ge=0, le=20, description="How often a word of the title counts.")
     weight: float = Field(ge=0, le=1, description="Of BM25 in the fused score; the retriever's scores have the rest.")
     keyword_boost: float = Field(ge=0, le=1, description="Added for all of the query's keywords in the title.")
-    neighbour_boost: float = Field(
-        ge=0, le=1, description="Added where all neighbouring words of a query without quotes are adjacent."
-    )
+    neighbour_boost: float = Field(ge=0, le=1, description="Added where words of a query without quotes are adjacent.")
     phrase_boost: float = Field(ge=0, le=1, description="Added where all quoted phrases occur word for word.")
     exact_title_boost: float = Field(ge=0, le=2, description="Added where the title is what was asked for.")
     temporal_boost: float = Field(ge=0, le=1, description="Added for a document of today where the query wants news.")
@@ -79,9 +73,7 @@ class ModelRankingSection(Section):
 class TrustSection(Section):
     """How much trust counts between results of like relevance (R-244)."""
 
-    weight: float = Field(
-        ge=0, le=1, description="Share of its relevance that a result with a CTS of 0 loses in the order; 0: no part."
-    )
+    weight: float = Field(ge=0, le=1, description="Share of its relevance that a result with a CTS of 0 loses.")
     unknown: int = Field(ge=0, le=100, description="CTS that a candidate without one counts as.")
 
 
@@ -101,9 +93,7 @@ class MmrSection(Section):
     specific: float = Field(ge=0, le=1, description="Weight of relevance for SPECIFIC queries; likeness has the rest.")
     exploratory: float = Field(ge=0, le=1, description="Weight of relevance for EXPLORATORY queries.")
     balanced: float = Field(ge=0, le=1, description="Weight of relevance for the others.")
-    copy_likeness: float = Field(
-        gt=0, le=1, description="Likeness from which a result is a copy, and follows the others that are relevant."
-    )
+    copy_likeness: float = Field(gt=0, le=1, description="From which a result is a copy, and follows the others.")
 
 
 class RankingSection(Section):
@@ -117,9 +107,7 @@ class RankingSection(Section):
     trees: TreesSection = Field(description="Re-ranking by trees.")
     trust: TrustSection = Field(description="Trust between results of like relevance.")
     mmr: MmrSection = Field(description="Diversity.")
-    least_relevance: float = Field(
-        ge=0, le=1, description="Relevance below which a result does not count as relevant to the query."
-    )
+    least_relevance: float = Field(ge=0, le=1, description="Relevance below which a result is not relevant.")
 
     @model_validator(mode="after")
     def _goes_together(self) -> Self:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from handlers.ranking.config import IntentSection
 from handlers.text.scripts import is_ideographic
-from handlers.text.tokens import fold, keywords_of, tokenize, words_of
+from handlers.text.tokens import fold, keywords_of, words_of
 from schemas.ranking import Intent, IntentNote
 
 _QUOTED = re.compile(r"[\"“”„«「『《〈]([^\"“”„«»「」『』《》〈〉]{2,200})[\"“”»」』》〉]")
@@ -21,6 +21,7 @@ _MOST_WORDS_NAMED = 3
 _MOST_PAIRS = 32
 _LONG_ENOUGH = 4
 _WORDS_OF_A_TITLE = 3
+_NO_SIGN = IntentNote(intent=Intent.BALANCED, because="no sign of either")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +31,8 @@ class ReadQuery:
     Attributes:
         text: As it was asked.
         folded: Its words without case, width and punctuation, a space between them.
-        tokens: As documents have them, in order, overlapping where words are not divided by spaces.
-        words: Without overlaps.
-        keywords: Tokens without stop words, each once; all tokens where there are only stop words.
+        words: Without overlaps, in order.
+        keywords: Tokens, as documents have them, without stop words, each once; all tokens of a query of stop words.
         phrases: Those in quotation marks, folded.
         neighbours: Pairs of adjacent words, folded; at most the first 32.
         numbers: Numbers, years, and names with digits, as written.
@@ -43,80 +43,72 @@ class ReadQuery:
 
     text: str
     folded: str
-    tokens: tuple[str, ...]
     words: tuple[str, ...]
     keywords: tuple[str, ...]
     phrases: tuple[str, ...]
     numbers: tuple[str, ...]
     question_words: tuple[str, ...]
     wants_news: bool
-    intent: IntentNote
+    intent: IntentNote = _NO_SIGN
     neighbours: tuple[str, ...] = ()
 
 
 def read_query(query: str, section: IntentSection, stop_words: frozenset[str] = frozenset()) -> ReadQuery:
     """Reads a query; the stop words of all languages are in lower case."""
     folded, words = fold(query), tuple(words_of(query))
-    return ReadQuery(
+    read = ReadQuery(
         text=query,
         folded=folded,
-        tokens=tuple(tokenize(query)),
         words=words,
         keywords=keywords_of(folded, stop_words),
-        phrases=_quoted(query),
+        phrases=tuple(phrase for phrase in map(fold, _QUOTED.findall(query)) if phrase),
         numbers=tuple(_NUMBERS.findall(query)),
         question_words=_found(folded, section.question_words),
         wants_news=bool(_found(folded, section.temporal_words)),
-        intent=detect_intent(query, section),
         neighbours=_neighbours(folded, words),
     )
+    return replace(read, intent=_intent(read, section))
 
 
-def detect_intent(query: str, section: IntentSection) -> IntentNote:
-    """The intent of a query.
+def _intent(query: ReadQuery, section: IntentSection) -> IntentNote:
+    """The intent of a query, with its signs.
 
     Signs of a specific one: quotation marks, numbers, names, capitals as in a title, words such as "who", many words.
     Signs of an exploratory one: words such as "overview", which outweigh a few others, and few words without any.
     """
-    folded, count = fold(query), len(words_of(query))
-    specific: list[str] = []
-    if quoted := _quoted(query):
-        specific.append(f"a quoted phrase ({quoted[0]})")
-    if number := _NUMBERS.search(query):
-        specific.append(f"a number ({number[0]})")
-    if names := _names(query):
-        specific.append(f"a name ({' '.join(names[:_MOST_WORDS_NAMED])})")
-    long = [word for word in query.split() if len(word) >= _LONG_ENOUGH]
-    if len(long) >= _WORDS_OF_A_TITLE and all(word[0].isupper() for word in long) and not query.isupper():
-        specific.append("written as a title")
-    if asked := _found(folded, section.specific_words):
-        specific.append(f"asks for one thing ({asked[0]})")
-    if count >= section.long_words:
-        specific.append(f"{count} words")
-    if wide := _found(folded, section.exploratory_words):
+    asked, count = _found(query.folded, section.specific_words), len(query.words)
+    names = " ".join(_names(query.text)[:_MOST_WORDS_NAMED])
+    signs = {
+        f"a quoted phrase ({''.join(query.phrases[:1])})": query.phrases,
+        f"a number ({''.join(query.numbers[:1])})": query.numbers,
+        f"a name ({names})": names,
+        "written as a title": _is_title(query.text),
+        f"asks for one thing ({''.join(asked[:1])})": asked,
+        f"{count} words": count >= section.long_words,
+    }
+    specific = [sign for sign, holds in signs.items() if holds]
+    if wide := _found(query.folded, section.exploratory_words):
         intent = Intent.EXPLORATORY if len(specific) <= section.outweighs else Intent.SPECIFIC
         return IntentNote(intent=intent, because=", ".join([*specific, f"asks for an overview ({wide[0]})"]))
     if specific:
         return IntentNote(intent=Intent.SPECIFIC, because=", ".join(specific))
     if 0 < count <= section.short_words:
         return IntentNote(intent=Intent.EXPLORATORY, because="few words" if count > 1 else "one word")
-    return IntentNote(intent=Intent.BALANCED, because="no sign of either")
+    return _NO_SIGN
 
 
-def _quoted(query: str) -> tuple[str, ...]:
-    return tuple(phrase for phrase in map(fold, _QUOTED.findall(query)) if phrase)
+def _is_title(query: str) -> bool:
+    """Whether all long words have a capital, and there are enough of them."""
+    long = [word for word in query.split() if len(word) >= _LONG_ENOUGH]
+    return len(long) >= _WORDS_OF_A_TITLE and all(word[0].isupper() for word in long) and not query.isupper()
 
 
 def _neighbours(folded: str, words: Sequence[str]) -> tuple[str, ...]:
-    pairs: dict[str, None] = {}
-    before, end = 0, 0
-    for number, word in enumerate(words[: _MOST_PAIRS + 1]):
-        start = folded.index(word, end)
-        end = start + len(word)
-        if number:
-            pairs[folded[before:end]] = None
-        before = start
-    return tuple(pairs)
+    ends, starts = [0], []
+    for word in words[: _MOST_PAIRS + 1]:
+        starts.append(folded.index(word, ends[-1]))
+        ends.append(starts[-1] + len(word))
+    return tuple(dict.fromkeys(folded[start:end] for start, end in zip(starts, ends[2:], strict=False)))
 
 
 def _names(query: str) -> list[str]:

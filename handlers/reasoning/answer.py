@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Literal, TypeVar
 
-from handlers.offline.answer_query import writer as offline_writer
+from handlers.offline.judges import writer as offline_writer
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
 from handlers.prompts.untrusted import sanitize

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from handlers.offline import answer_query, judges
+from handlers.offline import judges
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import AskModel
 from schemas.replies import ModelFailed, ModelReply
@@ -16,14 +16,14 @@ Judge = Callable[[Mapping[str, Any]], str]
 """Facts in, a reply in the task's own protocol out."""
 
 OFFLINE_JUDGES: Mapping[str, Judge] = {
-    "analyst": answer_query.analyst,
-    "critic": answer_query.critic,
+    "analyst": judges.analyst,
+    "critic": judges.critic,
     "decontextualize_claim": judges.judge_claim,
     "evaluate_retrieval": judges.judge_retrieval,
     "evaluate_search": judges.judge_search,
     "judge_relevance": judges.judge_relevance,
     "rank_results": judges.judge_ranking,
-    "writer": answer_query.writer,
+    "writer": judges.writer,
 }
 """The judge of each task."""
 

@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.ranking.fusion import Corpus
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.config import RankingSection
 from handlers.ranking.features import extract_features
-from handlers.ranking.fusion import Fused, fuse
+from handlers.ranking.fusion import Corpus, Fused, fuse
 from handlers.ranking.model import (
     FEATURES_OF,
     NAMES,

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handlers.ranking.fusion import Corpus
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.config import Bm25Section, RankingSection
-from handlers.ranking.fusion import Fused, age_in_days, fuse
+from handlers.ranking.fusion import Corpus, Fused, age_in_days, fuse
 from handlers.ranking.query import read_query
 from schemas.queries import CandidateTrust
 from schemas.rules import Rules

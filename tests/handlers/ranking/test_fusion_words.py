@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handlers.ranking.fusion import Corpus
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.config import Bm25Section, RankingSection
+from handlers.ranking.fusion import Corpus
 from schemas.rules import Rules
 from tests.rules import shipped_rules
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handlers.ranking.config import RankingSection
-from handlers.ranking.query import detect_intent, read_query
+from handlers.ranking.query import read_query
 from schemas.ranking import Intent
 from schemas.rules import Rules
 from tests.rules import shipped_rules
@@ -36,7 +36,7 @@ STOP_WORDS = frozenset(["the", "of", "is", "this", "的"])
     ],
 )
 def test_who_wants_one_thing(query: str, sign: str) -> None:
-    note = detect_intent(query, SECTION)
+    note = read_query(query, SECTION).intent
     assert note.intent is Intent.SPECIFIC
     assert sign in note.because
 
@@ -54,21 +54,21 @@ def test_who_wants_one_thing(query: str, sign: str) -> None:
     ],
 )
 def test_who_wants_an_overview(query: str, sign: str) -> None:
-    note = detect_intent(query, SECTION)
+    note = read_query(query, SECTION).intent
     assert note.intent is Intent.EXPLORATORY
     assert sign in note.because
 
 
 @pytest.mark.parametrize("query", ["how do tides work", "tidal power costs money", "潮汐為什麼會變化", "", "?!"])
 def test_without_a_sign_it_is_between(query: str) -> None:
-    note = detect_intent(query, SECTION)
+    note = read_query(query, SECTION).intent
     assert note.intent is Intent.BALANCED
     assert note.because == "no sign of either"
 
 
 def test_capitals_everywhere_are_no_names() -> None:
-    assert "name" not in detect_intent("Tidal Power Costs", SECTION).because
-    assert "name" not in detect_intent("TIDAL POWER COSTS", SECTION).because
+    assert "name" not in read_query("Tidal Power Costs", SECTION).intent.because
+    assert "name" not in read_query("TIDAL POWER COSTS", SECTION).intent.because
 
 
 def test_a_query_is_read_once_for_all_stages() -> None:
@@ -77,7 +77,6 @@ def test_a_query_is_read_once_for_all_stages() -> None:
     assert query.numbers == ("3.5",)
     assert query.wants_news
     assert query.keywords == ("high", "water", "3", "5", "m", "latest", "record")
-    assert query.words == query.tokens
     assert query.neighbours[:2] == ("is high", "high water")
     assert read_query("why", SECTION).question_words == ("why",)
 
@@ -104,10 +103,10 @@ def test_any_query_can_be_read(text: str) -> None:
     assert query.intent.because
     assert len(query.neighbours) <= 32
     assert all(pair in query.folded for pair in query.neighbours)
-    assert bool(query.keywords) == bool(query.tokens)
+    assert bool(query.keywords) == bool(query.words)
 
 
 def test_how_much_an_overview_outweighs_is_configured() -> None:
     asked = 'overview of "copper mines"'
-    assert detect_intent(asked, SECTION).intent is Intent.EXPLORATORY
-    assert detect_intent(asked, SECTION.model_copy(update={"outweighs": 0})).intent is Intent.SPECIFIC
+    assert read_query(asked, SECTION).intent.intent is Intent.EXPLORATORY
+    assert read_query(asked, SECTION.model_copy(update={"outweighs": 0})).intent.intent is Intent.SPECIFIC

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from handlers.rank_results import RankResultsRules
-from handlers.ranking.fusion import Corpus
 from handlers.ranking.candidates import Candidate
+from handlers.ranking.fusion import Corpus
 from handlers.ranking.model import Feature
 from handlers.ranking.stages import after_diversity, after_trees, after_trust, nothing_relevant, weigh
 from tests.rules import shipped_rules

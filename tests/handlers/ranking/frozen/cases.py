@@ -56,7 +56,6 @@ def case_of(stored: dict[str, Any]) -> Case:
         query=ReadQuery(
             text=query["text"],
             folded="",
-            tokens=(),
             words=tuple(query["words"]),
             keywords=tuple(query["keywords"]),
             phrases=tuple(query["phrases"]),
