@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
 from handlers.html.links import canonical_url
 from handlers.indexing.config import (
@@ -19,15 +23,16 @@ from handlers.indexing.config import (
     source_rules_of,
 )
 from handlers.prompts.model_tasks import ModelTasks
+from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, list_schema, object_schema, read_reply
 from handlers.prompts.template import Prompts, render
 from handlers.prompts.untrusted import Block
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.sections import RetrievalEvaluationSection
 from handlers.retrieval.facets import QueryReader, answers, met, share_of, with_missing_weighed
-from handlers.retrieval.replies import BATCH_SCHEMA, RetrievalReply, read_retrieval_reply
 from handlers.text.patterns import Patterns
 from handlers.trust.labels import label_mark, label_of
 from handlers.trust.sources import SourceRules
+from schemas.event import MAX_ITEMS, Score
 from schemas.llm import LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
@@ -46,6 +51,14 @@ from schemas.retrieval import (
 from schemas.rules import Rules
 
 TASK = "evaluate_retrieval"
+REPLY_SCHEMA = object_schema(
+    {
+        "contextRecall": SCORE_SCHEMA,
+        "contextPrecision": SCORE_SCHEMA,
+        "sourceQuality": SCORE_SCHEMA,
+        "sources": list_schema({"number": {"type": "integer"}, "relevance": SCORE_SCHEMA, "quality": SCORE_SCHEMA}),
+    }
+)
 
 
 class EvaluateRetrievalRules(Rules):
@@ -71,6 +84,27 @@ class EvaluateRetrievalRules(Rules):
     def compiled_sources(self) -> SourceRules:
         """Lists, kinds and suffixes of sources; their tiers bound the labels that the judge is shown."""
         return source_rules_of(self.sources, self.source_tiers, self.source_rules)
+
+
+class _StrictCamel(StrictReply):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=False)
+
+
+class JudgedSource(_StrictCamel):
+    """What the judge says of one source; ``number``, from 1, is that in the prompt."""
+
+    number: Annotated[int, Field(ge=1)]
+    relevance: Score
+    quality: Score
+
+
+class RetrievalReply(_StrictCamel):
+    """What the judge says of a batch."""
+
+    context_recall: Score
+    context_precision: Score
+    source_quality: Score
+    sources: list[JudgedSource] = Field(max_length=MAX_ITEMS, fail_fast=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +169,20 @@ def read_retrieval(
     return _verdict(batch, rules, _judged(batch, said, scores), reply.call)
 
 
+def read_retrieval_reply(text: str, shown: int) -> RetrievalReply | None:
+    """The reply; None outside of the protocol, or if it names a source that was not shown, or one twice.
+
+    >>> said = '{"contextRecall": 0.5, "contextPrecision": 1, "sourceQuality": 0, "sources": [%s]}'
+    >>> read_retrieval_reply(said % "", 0).context_precision
+    1.0
+    >>> read_retrieval_reply(said % '{"number": 2, "relevance": 1, "quality": 1}', 1) is None
+    True
+    """
+    reply = read_reply(RetrievalReply, text)
+    numbers = [source.number for source in reply.sources] if reply else []
+    return reply if len(set(numbers)) == len(numbers) and max(numbers, default=0) <= shown else None
+
+
 def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules, fallback: JudgeScores) -> AskModel:
     section = rules.retrievalEvaluation
     template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
@@ -143,7 +191,7 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules, fallback:
     query = batch.query[: section.maxSourceCharacters]
     messages = render(template, {}, {"sources": sources, "query": query})
     facts = {**fallback.to_wire(), "sourcesShown": len(shown)}
-    return AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=BATCH_SCHEMA)
+    return AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA)
 
 
 def _shown(number: int, content: RetrievedContent, rules: EvaluateRetrievalRules) -> Block:

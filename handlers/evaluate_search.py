@@ -10,20 +10,30 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
+
+from pydantic import Field
 
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.listings.page_shape import page_of, with_page
 from handlers.prompts.model_tasks import ModelTasks
+from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, object_schema, read_reply
 from handlers.prompts.template import Prompts, render
 from handlers.prompts.untrusted import Block, cleaned
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.batch import distinct_results
 from handlers.retrieval.facets import QueryReader
-from handlers.retrieval.replies import SEARCH_SCHEMA, SearchReply, read_search_reply
-from handlers.retrieval.search_rubric import Assessment, assess, gaps_of, refinements_of
-from handlers.retrieval.sections import Bands, SearchEvaluationSection
+from handlers.retrieval.search_rubric import (
+    Assessment,
+    Bands,
+    SearchEvaluationSection,
+    assess,
+    gaps_of,
+    refinements_of,
+)
 from handlers.text.patterns import Patterns
+from schemas.event import MAX_ITEMS, Score
 from schemas.llm import LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
@@ -33,6 +43,15 @@ from schemas.rules import Rules
 from schemas.search import Recommendation, SearchEvaluated, SearchOutcome, SearchScoreSource
 
 TASK = "evaluate_search"
+REPLY_SCHEMA = object_schema(
+    {
+        "satisfied": {"type": "boolean"},
+        "quality_score": SCORE_SCHEMA,
+        "gaps": {"type": "string"},
+        "recommendation": {"type": "string", "enum": ["continue", "stop"]},
+        "suggested_refinements": {"type": "array", "items": {"type": "string"}},
+    }
+)
 
 
 class EvaluateSearchRules(Rules):
@@ -58,9 +77,19 @@ class EvaluateSearchRules(Rules):
         return Refusals(self.page_refusals, self.reader.patterns.details)
 
 
+class SearchReply(StrictReply):
+    """What the judge says of a search. The recommendation must be well-formed and is not used (R-089)."""
+
+    satisfied: bool
+    quality_score: Score
+    gaps: str
+    recommendation: Literal["continue", "stop"]
+    suggested_refinements: list[str] = Field(max_length=MAX_ITEMS, fail_fast=True)
+
+
 @dataclass(frozen=True, slots=True)
 class _Opinion:
-    """A score with what is missing and what to try next."""
+    """A score with the missing information and the next queries to try."""
 
     score: float
     gaps: str
@@ -69,7 +98,7 @@ class _Opinion:
 
 @dataclass(frozen=True, slots=True)
 class _Assessed:
-    """A batch with its distinct results, their rubric, and what follows from it without a judge."""
+    """A batch with its distinct results, their rubric, and the opinion of the rubric."""
 
     batch: RetrievalBatch
     found: Assessment
@@ -85,8 +114,8 @@ def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcom
     batch, found, own = assessed.batch, assessed.found, assessed.own
     if not batch.retrieved_content:
         return _verdict(assessed, rules, SearchOutcome.NO_RESULTS)
-    template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
-    results = _results(batch, rules.search_evaluation)
+    section, template, asked = rules.search_evaluation, rules.prompts[TASK], rules.model_tasks[TASK]
+    results = _results(batch, section)
     messages = render(
         template,
         {"rubric": json.dumps(found.rubric.to_wire()), "shown": f"{len(results)} of {len(batch.retrieved_content)}"},
@@ -98,18 +127,17 @@ def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcom
             "fields_unchecked": "\n".join(found.unchecked) or "(none)",
         },
     )
+    recommendation = recommend(own.score, own.gaps, (*found.missing, *found.unchecked), section.bands)
+    done = recommendation is Recommendation.STOP
     facts = {
+        "satisfied": done,
         "quality_score": own.score,
         "gaps": own.gaps,
-        "suggested_refinements": list(own.refinements),
-        "recommendation": str(
-            recommend(own.score, own.gaps, _missing(found, SearchScoreSource.RUBRIC), rules.search_evaluation.bands)
-        ),
+        "recommendation": str(recommendation),
+        "suggested_refinements": [] if done else list(own.refinements),
     }
-    return Ask(
-        AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=SEARCH_SCHEMA),
-        assessed,
-    )
+    need = AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA)
+    return Ask(need, assessed)
 
 
 def read_search(
@@ -118,17 +146,29 @@ def read_search(
     rules: EvaluateSearchRules,
     assessed: _Assessed | None = None,
 ) -> Outcome:
-    """Goes on with what the judge said. An outage decides nothing; a failed or malformed answer leaves the rubric."""
+    """Goes on with the judge's reply. An outage decides nothing; a failed or malformed reply leaves the rubric."""
     reply = replies[-1]
     if isinstance(reply, ModelUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
     assessed = assessed or _assess(batch, rules)
     if isinstance(reply, ModelFailed):
         return _verdict(assessed, rules, SearchOutcome.FAILED, reply.call)
-    said = read_search_reply(reply.text)
-    if said is None:
+    if (said := read_search_reply(reply.text)) is None:
         return _verdict(assessed, rules, SearchOutcome.MALFORMED, reply.call)
     return _verdict(assessed, rules, SearchOutcome.JUDGED, reply.call, _listen(said, rules.search_evaluation))
+
+
+def read_search_reply(text: str) -> SearchReply | None:
+    r"""The reply; None outside of the protocol: no number is clamped, and no type is converted (R-097 to R-101).
+
+    >>> said = '{"satisfied": true, "quality_score": %s, "gaps": "", "recommendation": "stop",'
+    >>> said += ' "suggested_refinements": []}'
+    >>> read_search_reply(said % 0.9).quality_score
+    0.9
+    >>> read_search_reply(said % 1.2) is None, read_search_reply("```json\n{}\n```") is None
+    (True, True)
+    """
+    return read_reply(SearchReply, text)
 
 
 def recommend(score: float, gaps: str, missing: tuple[str, ...], bands: Bands) -> Recommendation:
@@ -162,13 +202,8 @@ def _assess(batch: RetrievalBatch, rules: EvaluateSearchRules) -> _Assessed:
     )
 
 
-def _missing(found: Assessment, source: SearchScoreSource) -> tuple[str, ...]:
-    """Required fields that no result has; without a model also those that can't be checked (C-14)."""
-    return found.missing if source is SearchScoreSource.MODEL else (*found.missing, *found.unchecked)
-
-
 def _listen(said: SearchReply, section: SearchEvaluationSection) -> _Opinion:
-    """What the judge said, in bounded texts without unseen characters or repetitions."""
+    """The judge's opinion, in bounded texts without invisible characters or repetitions."""
     gaps = cleaned(said.gaps, section.max_gaps_characters)
     if gaps.lower().strip(" .!-\"'") in section.no_gaps:
         gaps = ""
@@ -187,9 +222,10 @@ def _verdict(
     """The event. Where the search goes on and the judge left a field empty, the rubric fills it."""
     batch, found, own = assessed.batch, assessed.found, assessed.own
     is_by_model = said is not None and call is not None and call.judged_by == "model"
-    source = SearchScoreSource.MODEL if is_by_model else SearchScoreSource.RUBRIC
     opinion = said or own
-    recommendation = recommend(opinion.score, opinion.gaps, _missing(found, source), rules.search_evaluation.bands)
+    # Without a model, fields that can't be checked count as missing (C-14).
+    missing = found.missing if is_by_model else (*found.missing, *found.unchecked)
+    recommendation = recommend(opinion.score, opinion.gaps, missing, rules.search_evaluation.bands)
     done = recommendation is Recommendation.STOP
     evaluated = SearchEvaluated(
         batch_id=batch.batch_id,
@@ -205,7 +241,7 @@ def _verdict(
         rubric=found.rubric,
         missing_fields=found.missing,
         unchecked_fields=found.unchecked,
-        score_source=source,
+        score_source=SearchScoreSource.MODEL if is_by_model else SearchScoreSource.RUBRIC,
         outcome=outcome,
         llm=call,
         config_version=rules.config_version,

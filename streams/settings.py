@@ -39,7 +39,7 @@ from handlers.relevance.sections import Domains, RelevanceGateSection
 from handlers.results.batch import ExtractionSection
 from handlers.results.sections import ClassificationSection, RetrievalEvaluationSection
 from handlers.results.trained import ResultTrees
-from handlers.retrieval.sections import SearchEvaluationSection
+from handlers.retrieval.search_rubric import SearchEvaluationSection
 from handlers.text.patterns import Patterns
 from handlers.training.config import TrainingSection
 from schemas.rules import Rules, Section

@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from handlers.claims.judgment import parse_score
+from handlers.evaluate_retrieval import read_retrieval_reply
+from handlers.evaluate_search import read_search_reply
 from handlers.judge_relevance import read_word
 from handlers.ranking.judge import read_ranking_reply
 from handlers.reasoning.replies import read_findings, read_sentences, read_verdicts
-from handlers.retrieval.replies import read_retrieval_reply, read_search_reply
 from schemas.event import MAX_ITEMS
 from schemas.needs import AskModel, Message
 from schemas.relevance import RelevanceOutcome

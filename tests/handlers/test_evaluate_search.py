@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from handlers.evaluate_search import EvaluateSearchRules, evaluate_search, read_search, recommend
 from handlers.offline.judges import judge_search as answer
-from handlers.retrieval.sections import Bands
+from handlers.retrieval.search_rubric import Bands
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit, Retry, RetryReason

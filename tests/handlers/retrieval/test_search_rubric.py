@@ -8,8 +8,16 @@ import pytest
 from pydantic import ValidationError
 
 from handlers.evaluate_search import EvaluateSearchRules
-from handlers.retrieval.search_rubric import Assessment, assess, gaps_of, refinements_of
-from handlers.retrieval.sections import Bands, CountPoints, DiversityPoints, RelevancePoints
+from handlers.retrieval.search_rubric import (
+    Assessment,
+    Bands,
+    CountPoints,
+    DiversityPoints,
+    RelevancePoints,
+    assess,
+    gaps_of,
+    refinements_of,
+)
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from tests.rules import CONFIG, shipped_rules
 
