@@ -6,7 +6,8 @@ if it fails, from a comparison of the query with the results. A batch never pass
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated
 
@@ -122,11 +123,11 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """The dimensions, who gave them, and the scores of single results, in their order."""
+    """The dimensions, their source, and the scores of single results by their places."""
 
     by: ScoreSource
     scores: JudgeScores
-    sources: tuple[_Source, ...]
+    sources: Mapping[int, _Source] = field(default_factory=dict)
 
 
 def evaluate_retrieval(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> Outcome | Ask:
@@ -139,13 +140,15 @@ def evaluate_retrieval(batch: ResultsClassified, rules: EvaluateRetrievalRules) 
     if given is None:
         fallback = _fallback(batch, rules)
         # Without a readable result, a judge would score something else.
-        is_readable = batch.results and batch.retrieved_content
-        return Ask(_question(batch, rules, fallback), fallback) if is_readable else _unjudged(batch, rules, fallback)
+        if batch.results and batch.retrieved_content:
+            return Ask(_question(batch, rules, fallback), fallback)
+        return _verdict(batch, rules, _Judged(ScoreSource.FALLBACK, fallback))
     own: dict[str, _Source] = {}
     for said in given.sources or ():
         if (source := _Source(said.relevance_score, said.quality_score)).is_judged:
             own.setdefault(_same(said.url), source)
-    sources = tuple(own.get(_same(result.url), _Source()) for result in batch.results)
+    urls = [_same(result.url) for result in batch.results]
+    sources = {place: own[url] for place, url in enumerate(urls) if url in own}
     return _verdict(batch, rules, _Judged(ScoreSource.GIVEN, given, sources))
 
 
@@ -155,18 +158,19 @@ def read_retrieval(
     rules: EvaluateRetrievalRules,
     fallback: JudgeScores | None = None,
 ) -> Outcome:
-    """Goes on with what the judge said. An outage decides nothing; a failed answer leaves the fallback."""
+    """Goes on with the judge's reply. An outage decides nothing; a failed reply leaves the fallback."""
     reply = replies[-1]
     if isinstance(reply, ModelUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
     shown = min(len(batch.retrieved_content), rules.retrievalEvaluation.maxSources)
     said = read_retrieval_reply(reply.text, shown) if isinstance(reply, ModelReply) else None
     if said is None:
-        return _unjudged(batch, rules, fallback or _fallback(batch, rules), reply.call)
-    scores = JudgeScores(**said.model_dump(exclude={"sources"}))
-    if reply.call.judged_by == "offline":
-        return _unjudged(batch, rules, scores, reply.call)
-    return _verdict(batch, rules, _judged(batch, said, scores), reply.call)
+        judged = _Judged(ScoreSource.FALLBACK, fallback or _fallback(batch, rules))
+    elif reply.call.judged_by == "offline":
+        judged = _Judged(ScoreSource.FALLBACK, JudgeScores(**said.model_dump(exclude={"sources"})))
+    else:
+        judged = _judged(batch, said)
+    return _verdict(batch, rules, judged, reply.call)
 
 
 def read_retrieval_reply(text: str, shown: int) -> RetrievalReply | None:
@@ -196,47 +200,31 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules, fallback:
 
 def _shown(number: int, content: RetrievedContent, rules: EvaluateRetrievalRules) -> Block:
     """A source as the judge sees it. Its trust score is shown as a label only (R-253)."""
-    longest = rules.retrievalEvaluation.maxSourceCharacters
+    longest, label = rules.retrievalEvaluation.maxSourceCharacters, ""
     fields = {"title": content.title or "", "url": content.url, "text": content.content}
-    shown = {name: line for name, text in fields.items() if (line := _line(text, longest))}
-    return Block(f"source {number}", shown, _label(content, rules))
+    lines = {name: " ".join(text[: 4 * longest].split())[:longest] for name, text in fields.items()}
+    if content.cts_score is not None:
+        tier = source_at(content.url, None, "", rules.compiled_sources).tier
+        label = label_mark(label_of(int(content.cts_score), tier, rules.trust_labels.thresholds))
+    return Block(f"source {number}", {name: line for name, line in lines.items() if line}, label)
 
 
-def _label(content: RetrievedContent, rules: EvaluateRetrievalRules) -> str:
-    if content.cts_score is None:
-        return ""
-    tier = source_at(content.url, None, "", rules.compiled_sources).tier
-    return label_mark(label_of(int(content.cts_score), tier, rules.trust_labels.thresholds))
-
-
-def _line(text: str, longest: int) -> str:
-    """A text on one line; what is made of it can take no more than it has room for."""
-    return " ".join(text[: 4 * longest].split())[:longest]
-
-
-def _unjudged(
-    batch: ResultsClassified, rules: EvaluateRetrievalRules, scores: JudgeScores, call: LlmCall | None = None
-) -> Emit:
-    sources = (_Source(),) * len(batch.results)
-    return _verdict(batch, rules, _Judged(ScoreSource.FALLBACK, scores, sources), call)
-
-
-def _judged(batch: ResultsClassified, said: RetrievalReply, scores: JudgeScores) -> _Judged:
-    """What a model said. A content trust score replaces the quality of its source (C-10, C-54).
+def _judged(batch: ResultsClassified, said: RetrievalReply) -> _Judged:
+    """The judgement of a model. A content trust score replaces the quality of its source (C-10, C-54).
 
     The batch's quality is then the mean over its sources.
     """
-    by_number = {source.number: source for source in said.sources}
-    contents = batch.retrieved_content
-    sources = []
+    scores = JudgeScores(**said.model_dump(exclude={"sources"}))
+    by_number, contents = {source.number: source for source in said.sources}, batch.retrieved_content
+    sources: dict[int, _Source] = {}
     for place in range(len(batch.results)):
         own, cts = by_number.get(place + 1), contents[place].cts_score if place < len(contents) else None
         source = _Source(own.relevance, own.quality) if own else _Source()
-        sources.append(source if cts is None else _Source(source.relevance, round(cts / 100, 6), cts=True))
-    if any(source.cts for source in sources):
-        each = [_either(source.quality, scores.source_quality) for source in sources]
+        sources[place] = source if cts is None else _Source(source.relevance, round(cts / 100, 6), cts=True)
+    if any(source.cts for source in sources.values()):
+        each = [_either(source.quality, scores.source_quality) for source in sources.values()]
         scores = scores.model_copy(update={"source_quality": round(sum(each) / len(each), 6)})
-    return _Judged(ScoreSource.MODEL, scores, tuple(sources))
+    return _Judged(ScoreSource.MODEL, scores, sources)
 
 
 def _verdict(
@@ -291,6 +279,7 @@ def _passes(scores: RetrievalScores, section: RetrievalEvaluationSection) -> boo
 def _details(batch: ResultsClassified, scores: RetrievalScores, judged: _Judged) -> tuple[SourceDetail, ...]:
     """For each source: the mean of recall and precision, and the batch's quality (R-061), or its own scores (C-08)."""
     relevance = round((scores.context_recall + scores.context_precision) / 2, 6)
+    own = [judged.sources.get(place, _Source()) for place in range(len(batch.results))]
     return tuple(
         SourceDetail(
             url=result.url,
@@ -301,7 +290,7 @@ def _details(batch: ResultsClassified, scores: RetrievalScores, judged: _Judged)
             score_source=judged.by if said.is_judged else None,
             quality_source="cts" if said.cts else None,
         )
-        for result, said in zip(batch.results, judged.sources, strict=True)
+        for result, said in zip(batch.results, own, strict=True)
     )
 
 

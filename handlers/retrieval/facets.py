@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -54,15 +54,9 @@ class Facet:
 class SeenResult:
     """A result in which facets are looked up. Its details are read on first use."""
 
-    def __init__(self, text: str, details: Callable[[], Iterable[Evidence]], *, is_listing: bool) -> None:
-        """Reads the words.
-
-        Args:
-            text: Title and text.
-            details: Finds the details of both.
-            is_listing: Whether it only leads to items.
-        """
-        self.words = WordText(text)
+    def __init__(self, words: WordText, details: Iterable[Evidence], *, is_listing: bool) -> None:
+        """Takes the words and the details of title and text; ``is_listing``: it only leads to items."""
+        self.words = words
         self.is_listing = is_listing
         self._details = details
 
@@ -78,7 +72,7 @@ class SeenResult:
 
     @cached_property
     def _evidence(self) -> tuple[Evidence, ...]:
-        return tuple(self._details())
+        return tuple(self._details)
 
 
 class QueryReader:
@@ -91,14 +85,7 @@ class QueryReader:
         plain_words: Iterable[str] = (),
         same_words: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """Compiles the packs.
-
-        Args:
-            patterns: How details are written, stop words, and the words that kinds of things are asked with.
-            ignored: Words that say nothing of a query's subject, beside the stop words.
-            plain_words: Words that say little of it.
-            same_words: By a word or phrase of a query, the others that meet it.
-        """
+        """Compiles the packs; the words are those of ``units_of``, to which the stop words of the packs are added."""
         self.patterns: CompiledPatterns = compile_patterns(patterns)
         self._ignored: Set[str] = {*self.patterns.stop_words, *ignored}
         self._plain = frozenset(plain_words)
@@ -146,21 +133,13 @@ class QueryReader:
     def see(
         self, title: str | None, text: str, evidence: Iterable[Evidence] | None = None, *, is_listing: bool = False
     ) -> SeenResult:
-        """A result to look facets up in.
-
-        Args:
-            title: Its title; details in it count too.
-            text: Its text.
-            evidence: Details of the text where they are known, otherwise they are looked for.
-            is_listing: Whether it only leads to items.
-        """
+        """A result to look facets up in; ``evidence``: the details of the text, if they are known."""
         name = (title or "")[:_LONGEST_TITLE]
+        return SeenResult(WordText(f"{name}\n{text}"), self._details_of(name, text, evidence), is_listing=is_listing)
 
-        def details() -> Iterator[Evidence]:
-            yield from find_evidence(name, self.patterns.details)
-            yield from find_evidence(text, self.patterns.details) if evidence is None else evidence
-
-        return SeenResult(f"{name}\n{text}", details, is_listing=is_listing)
+    def _details_of(self, title: str, text: str, known: Iterable[Evidence] | None) -> Iterator[Evidence]:
+        yield from find_evidence(title, self.patterns.details)
+        yield from find_evidence(text, self.patterns.details) if known is None else known
 
     def _units(self, text: str) -> tuple[Unit, ...]:
         return units_of(text, frozenset(), frozenset(), {})

@@ -144,7 +144,7 @@ class Assessment:
     """
 
     rubric: Rubric
-    lacking: tuple[tuple[str, FieldRule], ...]
+    lacking: Mapping[str, FieldRule]
     unchecked: tuple[str, ...]
     results: int
     few: bool
@@ -155,7 +155,7 @@ class Assessment:
     @property
     def missing(self) -> tuple[str, ...]:
         """Required fields that no result has."""
-        return tuple(name for name, _ in self.lacking)
+        return tuple(self.lacking)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +179,8 @@ def assess(batch: RetrievalBatch, section: SearchEvaluationSection, reader: Quer
     goal = (batch.goal or "").strip() or batch.query
     results = [_look_at(content, section.max_text_characters) for content in batch.retrieved_content]
     wanted = _fields(batch.required_fields or (), section)
-    checked = [(name, rule) for name, rule in wanted.items() if rule is not None]
-    lacking = tuple((name, rule) for name, rule in checked if not any(_has(result, rule) for result in results))
+    checked = {name: rule for name, rule in wanted.items() if rule is not None}
+    lacking = {name: rule for name, rule in checked.items() if not any(_has(result, rule) for result in results)}
     covered = (len(checked) - len(lacking)) / len(wanted) if wanted else 1.0
     on_goal = _on_goal(goal, batch.retrieved_content, section, reader)
     beside = _beside(goal, results, section)
@@ -207,7 +207,7 @@ def assess(batch: RetrievalBatch, section: SearchEvaluationSection, reader: Quer
         few=len(results) < section.count.acceptable_from,
         off_goal=bool(results) and (beside or not on_goal),
         narrow=narrow,
-        shopping=_mentions(goal.lower(), section.shopping_goal_words) or any(rule.offer for _, rule in checked),
+        shopping=_mentions(goal.lower(), section.shopping_goal_words) or any(rule.offer for rule in checked.values()),
     )
 
 
@@ -219,19 +219,15 @@ def gaps_of(found: Assessment, section: SearchEvaluationSection) -> str:
     """
     if not found.results:
         return "There are no results."
-    said = []
-    if found.missing:
-        said.append(f"No result has: {_listed(found.missing)}.")
-    if found.unchecked:
-        said.append(f"Not checked: {_listed(found.unchecked)}.")
-    if found.off_goal:
-        said.append("The results are mostly beside the goal.")
     low = found.rubric.total < section.bands.acceptable
-    if low and found.few:
-        said.append("There are few results.")
-    if low and found.narrow:
-        said.append("They come from few sites.")
-    return " ".join(said)
+    gaps = {
+        f"No result has: {_listed(found.missing)}.": found.missing,
+        f"Not checked: {_listed(found.unchecked)}.": found.unchecked,
+        "The results are mostly beside the goal.": found.off_goal,
+        "There are few results.": low and found.few,
+        "They come from few sites.": low and found.narrow,
+    }
+    return " ".join(gap for gap, holds in gaps.items() if holds)
 
 
 def refinements_of(found: Assessment, section: SearchEvaluationSection) -> tuple[str, ...]:
@@ -244,12 +240,9 @@ def refinements_of(found: Assessment, section: SearchEvaluationSection) -> tuple
     weaknesses: list[Sequence[str]] = [diversity] if found.few and found.narrow else []
     if found.off_goal and found.rubric.total < section.bands.marginal:
         weaknesses.append(lists.another_query)
-    for name, rule in found.lacking:
-        called = name[:_FIELD_CHARACTERS]
-        weaknesses.append(rule.refinements or [text.replace("{field}", called) for text in lists.missing_field])
-    weaknesses += [
-        [text.replace("{field}", name[:_FIELD_CHARACTERS]) for text in lists.missing_field] for name in found.unchecked
-    ]
+    for name in (*found.missing, *found.unchecked):
+        own = found.lacking[name].refinements if name in found.lacking else ()
+        weaknesses.append(own or [text.replace("{field}", name[:_FIELD_CHARACTERS]) for text in lists.missing_field])
     if found.off_goal:
         weaknesses.append(lists.poor_relevance)
     if found.narrow and not found.few:
@@ -313,13 +306,9 @@ def _rule_of(name: str, rules: Mapping[str, FieldRule]) -> FieldRule | None:
 
 
 def _has(result: _Result, rule: FieldRule) -> bool:
-    match rule.part:
-        case "title":
-            return bool(result.title)
-        case "url":
-            return result.has_url
-        case _:
-            return _mentions(result.text, rule.words, result.words)
+    if rule.part == "text":
+        return _mentions(result.text, rule.words, result.words)
+    return bool(result.title) if rule.part == "title" else result.has_url
 
 
 def _diversity(results: Sequence[_Result], section: SearchEvaluationSection) -> tuple[float, bool]:
@@ -340,9 +329,6 @@ def _on_goal(
     goal: str, contents: Sequence[RetrievedContent], section: SearchEvaluationSection, reader: QueryReader
 ) -> bool:
     """Whether enough results are about the goal."""
-    for word in section.goal_words:
-        # Where no spaces divide words, the next and the last character of a pair would be of different words.
-        goal = goal if word.isascii() else goal.replace(word, " ")
     facets, points = reader.read(goal), section.relevance
     if not facets or not contents:
         return False
