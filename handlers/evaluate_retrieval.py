@@ -23,9 +23,8 @@ from handlers.indexing.config import (
     source_at,
     source_rules_of,
 )
-from handlers.prompts.model_tasks import ModelTasks
+from handlers.prompts.model_tasks import AskingRules
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, list_schema, object_schema, read_reply
-from handlers.prompts.template import Prompts, render
 from handlers.prompts.untrusted import Block
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.sections import RetrievalEvaluationSection
@@ -49,7 +48,6 @@ from schemas.retrieval import (
     ScoreSource,
     SourceDetail,
 )
-from schemas.rules import Rules
 
 TASK = "evaluate_retrieval"
 REPLY_SCHEMA = object_schema(
@@ -62,7 +60,7 @@ REPLY_SCHEMA = object_schema(
 )
 
 
-class EvaluateRetrievalRules(Rules):
+class EvaluateRetrievalRules(AskingRules):
     """Everything that ``evaluate_retrieval`` decides by."""
 
     retrievalEvaluation: RetrievalEvaluationSection  # noqa: N815 - the section's name comes from the source document
@@ -72,8 +70,6 @@ class EvaluateRetrievalRules(Rules):
     source_rules: SourceRulesSection
     patterns: Patterns
     relevance_gate: RelevanceGateSection
-    model_tasks: ModelTasks
-    prompts: Prompts
 
     @cached_property
     def reader(self) -> QueryReader:
@@ -189,13 +185,11 @@ def read_retrieval_reply(text: str, shown: int) -> RetrievalReply | None:
 
 def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules, fallback: JudgeScores) -> AskModel:
     section = rules.retrievalEvaluation
-    template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
     shown = batch.retrieved_content[: section.maxSources]
     sources = [_shown(number, content, rules) for number, content in enumerate(shown, 1)]
-    query = batch.query[: section.maxSourceCharacters]
-    messages = render(template, {}, {"sources": sources, "query": query})
     facts = {**fallback.to_wire(), "sourcesShown": len(shown)}
-    return AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA)
+    query = batch.query[: section.maxSourceCharacters]
+    return rules.ask(TASK, {}, {"sources": sources, "query": query}, facts, REPLY_SCHEMA)
 
 
 def _shown(number: int, content: RetrievedContent, rules: EvaluateRetrievalRules) -> Block:

@@ -17,9 +17,8 @@ from pydantic import Field
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.listings.page_shape import page_of, with_page
-from handlers.prompts.model_tasks import ModelTasks
+from handlers.prompts.model_tasks import AskingRules
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, object_schema, read_reply
-from handlers.prompts.template import Prompts, render
 from handlers.prompts.untrusted import Block, cleaned
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.batch import distinct_results
@@ -35,11 +34,10 @@ from handlers.retrieval.search_rubric import (
 from handlers.text.patterns import Patterns
 from schemas.event import MAX_ITEMS, Score
 from schemas.llm import LlmCall
-from schemas.needs import Ask, AskModel
+from schemas.needs import Ask
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from schemas.retrieval import RetrievalBatch
-from schemas.rules import Rules
 from schemas.search import Recommendation, SearchEvaluated, SearchOutcome, SearchScoreSource
 
 TASK = "evaluate_search"
@@ -54,7 +52,7 @@ REPLY_SCHEMA = object_schema(
 )
 
 
-class EvaluateSearchRules(Rules):
+class EvaluateSearchRules(AskingRules):
     """Everything that ``evaluate_search`` decides by."""
 
     search_evaluation: SearchEvaluationSection
@@ -62,8 +60,6 @@ class EvaluateSearchRules(Rules):
     relevance_gate: RelevanceGateSection
     page_reading: PageReadingSection
     page_refusals: PageRefusalsSection
-    model_tasks: ModelTasks
-    prompts: Prompts
 
     @cached_property
     def reader(self) -> QueryReader:
@@ -114,19 +110,19 @@ def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcom
     batch, found, own = assessed.batch, assessed.found, assessed.own
     if not batch.retrieved_content:
         return _verdict(assessed, rules, SearchOutcome.NO_RESULTS)
-    section, template, asked = rules.search_evaluation, rules.prompts[TASK], rules.model_tasks[TASK]
+    section = rules.search_evaluation
     results = _results(batch, section)
-    messages = render(
-        template,
-        {"rubric": json.dumps(found.rubric.to_wire()), "shown": f"{len(results)} of {len(batch.retrieved_content)}"},
-        {
-            "goal": (batch.goal or "").strip() or batch.query,
-            "required_fields": "\n".join(batch.required_fields or ()) or "(none)",
-            "results_summary": results,
-            "fields_missing": "\n".join(found.missing) or "(none)",
-            "fields_unchecked": "\n".join(found.unchecked) or "(none)",
-        },
-    )
+    trusted = {
+        "rubric": json.dumps(found.rubric.to_wire()),
+        "shown": f"{len(results)} of {len(batch.retrieved_content)}",
+    }
+    untrusted: dict[str, str | list[Block]] = {
+        "goal": (batch.goal or "").strip() or batch.query,
+        "required_fields": "\n".join(batch.required_fields or ()) or "(none)",
+        "results_summary": results,
+        "fields_missing": "\n".join(found.missing) or "(none)",
+        "fields_unchecked": "\n".join(found.unchecked) or "(none)",
+    }
     recommendation = recommend(own.score, own.gaps, (*found.missing, *found.unchecked), section.bands)
     done = recommendation is Recommendation.STOP
     facts = {
@@ -136,8 +132,7 @@ def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcom
         "recommendation": str(recommendation),
         "suggested_refinements": [] if done else list(own.refinements),
     }
-    need = AskModel(TASK, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=REPLY_SCHEMA)
-    return Ask(need, assessed)
+    return Ask(rules.ask(TASK, trusted, untrusted, facts, REPLY_SCHEMA), assessed)
 
 
 def read_search(

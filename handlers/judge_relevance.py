@@ -8,20 +8,20 @@ word. Any other answer keeps the source out, with an outcome of its own, so that
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from functools import cached_property
 
 from handlers.html.reading import PageReadingSection
 from handlers.html.snippet import SourcePage, begin, extract_snippet
 from handlers.offline.judges import UNDECIDED
-from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts, render
+from handlers.prompts.model_tasks import AskingRules
 from handlers.prompts.untrusted import cleaned
 from handlers.relevance.progress import go_on, settled
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.text.patterns import Patterns, joined_words
 from schemas.event import Event, derive_id
 from schemas.llm import CallOutcome, LlmCall
-from schemas.needs import Ask, AskModel, Message
+from schemas.needs import Ask, Message
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.relevance import (
     RelevanceJudged,
@@ -32,7 +32,6 @@ from schemas.relevance import (
     SourceOutcome,
 )
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
-from schemas.rules import Rules
 
 TASK = "judge_relevance"
 _AROUND = " \t\r\n\"'`*_#>“”‘’«»「」『』()[]"
@@ -45,14 +44,12 @@ _FAILED = {
 """What a failed call means; any other one is an error."""
 
 
-class JudgeRelevanceRules(Rules):
+class JudgeRelevanceRules(AskingRules):
     """Everything that ``judge_relevance`` decides by."""
 
     relevance_gate: RelevanceGateSection
     page_reading: PageReadingSection
     patterns: Patterns
-    model_tasks: ModelTasks
-    prompts: Prompts
 
     @cached_property
     def stop_words(self) -> frozenset[str]:
@@ -73,12 +70,8 @@ def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> O
     summary = cleaned(seen.summary, gate.max_summary_characters)
     if not source.query.strip() or not (title or summary):
         return _verdict(source, rules, RelevanceOutcome.NO_EVIDENCE)
-    template, asked = rules.prompts[TASK], rules.model_tasks[TASK]
-    parts = render(
-        template,
-        {"case": derive_id(source.url, source.title, _content_hash(source))},
-        {"query": source.query, "title": title or "(none)", "summary": summary or "(none)"},
-    )
+    case = {"case": derive_id(source.url, source.title, _content_hash(source))}
+    shown = {"query": source.query, "title": title or "(none)", "summary": summary or "(none)"}
     query = source.query.casefold()
     facts = {
         "query": source.query,
@@ -90,8 +83,9 @@ def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> O
         "least_coverage": gate.least_coverage,
         "most_irrelevant_coverage": gate.most_irrelevant_coverage,
     }
-    message = Message("user", "\n\n".join(part.content for part in parts))
-    return Ask(AskModel(TASK, template.version, (message,), facts, asked.max_tokens, asked.temperature))
+    need = rules.ask(TASK, case, shown, facts)
+    message = Message("user", "\n\n".join(part.content for part in need.messages))
+    return Ask(replace(need, messages=(message,)))
 
 
 def read_relevance(
@@ -104,16 +98,15 @@ def read_relevance(
     if isinstance(reply, ModelUnavailable):
         return Retry(RetryReason.UNAVAILABLE, reply.detail, reply.after_seconds)
     if isinstance(reply, ModelFailed):
-        return _verdict(
-            source, rules, _FAILED.get(reply.call.outcome, RelevanceOutcome.ERROR), reply.call, reply.detail
-        )
+        outcome = _FAILED.get(reply.call.outcome, RelevanceOutcome.ERROR)
+        return _verdict(source, rules, outcome, reply.call, reply.detail)
     abstains = reply.call.judged_by == "offline" and reply.text == UNDECIDED
     outcome = RelevanceOutcome.UNDECIDED if abstains else read_word(reply.text)
     return _verdict(source, rules, outcome, reply.call)
 
 
 def read_word(text: str) -> RelevanceOutcome:
-    """What a reply says: one of two words within quotes, emphasis or before an end of sentence (R-120, C-19).
+    """One of two words, in quotes, with emphasis or before the end of a sentence; else unparsed (R-120, C-19).
 
     >>> [read_word(text).value for text in ("**Relevant**.", "irrelevant", "Relevant, I think", "not relevant")]
     ['relevant', 'irrelevant', 'unparsed', 'unparsed']
@@ -136,11 +129,10 @@ def _verdict(
     detail: str | None = None,
 ) -> Emit:
     page = _page(source, rules)
-    relevant = outcome is RelevanceOutcome.RELEVANT
     judged = RelevanceJudged(
         request_id=source.request_id,
         url=source.url,
-        relevant=relevant,
+        relevant=outcome is RelevanceOutcome.RELEVANT,
         outcome=outcome,
         raw=call.raw if call else None,
         detail=detail,
@@ -150,7 +142,7 @@ def _verdict(
     )
     events: list[Event] = [judged]
     said = {}
-    if relevant:
+    if judged.relevant:
         found = _read(source, page, rules)
         said = {"title": found.title, "snippet": found.snippet, "failure": found.failure}
         events.append(found)

@@ -21,13 +21,13 @@ from handlers.indexing.config import (
     source_at,
     source_rules_of,
 )
-from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts
+from handlers.prompts.model_tasks import AskingRules
 from handlers.ranking.candidates import Candidate, merge_hits, take_given
 from handlers.ranking.config import RankingSection
 from handlers.ranking.filters import BadFilter, fits, read_filters, search_for
-from handlers.ranking.judge import TASK, ask_judge
+from handlers.ranking.judge import ask_judge
 from handlers.ranking.model import VERSION_PHASE_C, RankingModel
+from handlers.ranking.query import read_query
 from handlers.reasoning.context import context_of, language_of, order_sources, source_blocks
 from handlers.reasoning.sections import ReasoningSection
 from handlers.text.dates import MomentReader
@@ -40,7 +40,6 @@ from schemas.outcome import Emit, Outcome, Retry, RetryReason, Steps
 from schemas.queries import RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted, ReasoningMetadata, StageName, StageNote, StageOutcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply, VectorsReply, VectorsUnavailable
-from schemas.rules import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from handlers.ranking.stages import Standing, Weighed
 
 
-class RankResultsRules(Rules):
+class RankResultsRules(AskingRules):
     """Everything that ``rank_results`` decides by."""
 
     ranking: RankingSection
@@ -59,8 +58,6 @@ class RankResultsRules(Rules):
     source_tiers: SourceTiersSection
     source_rules: SourceRulesSection
     patterns: Patterns
-    model_tasks: ModelTasks
-    prompts: Prompts
     ranking_model: RankingModel | None = None
 
     @cached_property
@@ -116,7 +113,7 @@ def read_ranking(
 
 
 def _begin(request: RankingRequested, found: VectorsReply | None, rules: RankResultsRules) -> Begun:
-    # The dictionary of the tokenizer takes half a second to load: not for the processes of other handlers.
+    # The stages are imported on use: without numpy, the processes of other handlers start faster.
     from handlers.ranking.stages import weigh
 
     candidates, outcome, because = _candidates(request, found, rules)
@@ -138,8 +135,6 @@ def _candidates(
     filters = read_filters(request.filters)
     if isinstance(filters, BadFilter):
         return (), StageOutcome.FAILED, filters.detail
-    from handlers.ranking.query import read_query
-
     words = read_query(request.query, rules.ranking.intent, rules.stop_words).keywords
     came, tiers = request.candidates or (), rules.tiered_indexing.thresholds
     given = take_given(came, section, words, rules.reasoning.max_characters, rules.moments)
@@ -169,8 +164,7 @@ def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResu
         standing = standing.noted(StageName.RANKING, StageOutcome.SKIPPED, because)
     else:
         shown = [weighed.candidates[place] for place in standing.order[: section.model_ranking.candidates]]
-        prompt, task = rules.prompts[TASK], rules.model_tasks[TASK]
-        return Ask(ask_judge(shown, weighed.query, prompt, task, section.model_ranking, section.bm25), begun)
+        return Ask(ask_judge(shown, weighed.query, section, rules), begun)
     standing = stages.after_trees(weighed, standing, section.trees, model)
     standing = stages.after_trust(weighed, standing, section.trust)
     standing = stages.after_diversity(weighed, standing, section, begun.request.limit or section.limit)

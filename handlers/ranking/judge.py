@@ -6,21 +6,18 @@ It sees titles, passages and dates, but no trust score or label (R-253, C-39): o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
-from handlers.prompts.model_tasks import ModelTask
+from handlers.prompts.model_tasks import AskingRules
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, list_schema, object_schema, read_reply
-from handlers.prompts.template import Template, render
 from handlers.prompts.untrusted import Block, cleaned
 from handlers.ranking.candidates import Candidate, excerpt
-from handlers.ranking.config import Bm25Section, ModelRankingSection
+from handlers.ranking.config import RankingSection
+from handlers.ranking.query import ReadQuery
 from schemas.event import Score
 from schemas.needs import AskModel
-
-if TYPE_CHECKING:
-    from handlers.ranking.query import ReadQuery
 
 TASK = "rank_results"
 _TITLE_CHARACTERS = 300
@@ -30,16 +27,9 @@ REPLY_SCHEMA = object_schema({"scores": list_schema({"number": {"type": "integer
 """The reply, for servers with structured outputs."""
 
 
-def ask_judge(
-    shown: Sequence[Candidate],
-    read: ReadQuery,
-    template: Template,
-    task: ModelTask,
-    section: ModelRankingSection,
-    bm25: Bm25Section,
-) -> AskModel:
-    """The question about these candidates, numbered from 1, each in a block; ``bm25`` is for the offline judge."""
-    most = section.max_characters
+def ask_judge(shown: Sequence[Candidate], read: ReadQuery, section: RankingSection, rules: AskingRules) -> AskModel:
+    """The question about these candidates, numbered from 1, each in a block."""
+    most = section.model_ranking.max_characters
     blocks, passages = [], []
     for number, candidate in enumerate(shown, 1):
         text = excerpt(candidate.text or candidate.passage or candidate.summary, read.keywords, most)
@@ -48,9 +38,9 @@ def ask_judge(
         content = {"title": passage["title"] or "(no title)", **published, "text": passage["text"]}
         blocks.append(Block(f"passage {number}", content))
         passages.append(passage)
-    messages = render(template, {}, {"passages": blocks, "query": cleaned(read.text, _QUERY_CHARACTERS)})
-    facts = {"words": list(read.keywords), "bm25": bm25.model_dump(), "passages": passages}
-    return AskModel(TASK, template.version, messages, facts, task.max_tokens, task.temperature, schema=REPLY_SCHEMA)
+    facts = {"words": list(read.keywords), "bm25": section.bm25.model_dump(), "passages": passages}
+    query = cleaned(read.text, _QUERY_CHARACTERS)
+    return rules.ask(TASK, {}, {"passages": blocks, "query": query}, facts, REPLY_SCHEMA)
 
 
 class _Scored(StrictReply):

@@ -37,10 +37,18 @@ def sources_of(urls: Iterable[str], most: int) -> Sources:
     ['pending', 'not_fetched']
     """
     places: dict[str, str] = {}
-    for url in urls:
-        if address := url.strip():
-            places.setdefault(canonical_url(address) or address, address)
-    return tuple(_source(url, number < most) for number, url in enumerate(places.values()))
+    for address in filter(None, map(str.strip, urls)):
+        places.setdefault(canonical_url(address) or address, address)
+    sources = []
+    for number, url in enumerate(places.values()):
+        too_long = len(url) > MAX_URL_CHARACTERS
+        if not too_long and number < most:
+            sources.append(SnippetSource(url=url))
+            continue
+        failure = FetchFailure.INVALID_URL if too_long else FetchFailure.OVER_BUDGET
+        url = url[:MAX_URL_CHARACTERS]
+        sources.append(SnippetSource(url=url, outcome=SourceOutcome.NOT_FETCHED, failure=failure))
+    return tuple(sources)
 
 
 def settled(sources: Sources, url: str, outcome: SourceOutcome, **said: str | None) -> Sources:
@@ -112,13 +120,3 @@ def _request_of(event: ExtractionNeeded) -> str:
     """The id of the request; outside of a request that of the extraction."""
     given = event.request_id or ""
     return given if 0 < len(given) <= MAX_ID_CHARACTERS and "\x00" not in given else event.extraction_id
-
-
-def _source(url: str, has_a_turn: bool) -> SnippetSource:
-    if len(url) > MAX_URL_CHARACTERS:
-        failure = FetchFailure.INVALID_URL
-    elif has_a_turn:
-        return SnippetSource(url=url)
-    else:
-        failure = FetchFailure.OVER_BUDGET
-    return SnippetSource(url=url[:MAX_URL_CHARACTERS], outcome=SourceOutcome.NOT_FETCHED, failure=failure)
