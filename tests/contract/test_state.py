@@ -29,6 +29,7 @@ def test_a_reply_does_not_repeat_the_work_before_the_question(
     handler: str, example: str, work: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     declared = handler_named(handler)
+    assert declared is not None
     file = EXAMPLES / declared.consumes.name / f"{example}.json"
     event = declared.consumes.event.model_validate_json(file.read_bytes())
     rules = shipped_rules(declared.rules)
