@@ -37,13 +37,10 @@ class Candidate:
         url: Of the document; no two candidates of a query have the same.
         text: The ranked text: its best passages for the query, the best first, one a line; or the request's text.
         passage: The best of them, to show.
-        summary: Its description, "" where unknown.
         date: Of publication, ISO 8601; None where unknown.
-        site_name: Its publisher as the crawler or the page named it.
         similarity: Cosine of its nearest point, or the retriever's own score; None without one.
         position: Place in the retriever's order, from 0, among the candidates at hand.
-        cts_score: Content trust score; None where unknown (old points, foreign candidates).
-        trust: The features of the score; None where unknown.
+        trust: The features of the content trust score; both are None where unknown (old points, foreign candidates).
     """
 
     url: str
@@ -83,12 +80,8 @@ def take_given(
 ) -> tuple[Candidate, ...]:
     """The candidates of a request, by their retriever's scores; in their own order where one has no score.
 
-    Args:
-        candidates: Of the request, whole pages among them.
-        section: How much of a text is ranked: of a longer one, the part with the most of the words.
-        words: Of the query, folded.
-        most_shown: Characters of the passage, which is chosen in the same way; None for the ranked text.
-        moments: Reads dates that are written in words; without it only ISO 8601 is read.
+    Of a longer text than ``section.max_characters``, the part with the most of the query's ``words`` is ranked; the
+    passage is chosen in the same way by ``most_shown``. Without ``moments``, only dates in ISO 8601 are read.
     """
     given, most = list(candidates), section.max_characters
     if all(candidate.score is not None for candidate in given):
@@ -108,12 +101,7 @@ def take_given(
 
 
 def excerpt(text: str, words: Sequence[str], most: int) -> str:
-    """The part of a text with the most of a query's words, the first of equal ones.
-
-    Args:
-        text: Of a candidate.
-        words: As the query was read, folded.
-        most: Characters.
+    """The part of a text, of ``most`` characters, with the most of a query's folded words, the first of equal ones.
 
     >>> excerpt("It rains a lot here. " * 3 + "The boat race is on Sunday. Bring an umbrella.", ("boat", "race"), 30)
     'The boat race is on Sunday. Br'

@@ -38,7 +38,7 @@ def extract_features(
     """The features of a query's candidates (R-240): candidates x 41, by the columns of ``Feature``.
 
     Args:
-        query: The query as it was read.
+        query: As it was read.
         candidates: In any order; row ``i`` of the result is candidate ``i``.
         fused: Scores of the fusion.
         ranked: The judge's scores, 0 to 1, None for a candidate without one; None if no judge was asked (cascade).

@@ -41,9 +41,7 @@ class Fused:
         vector: Similarity as the retriever gave it; None where unknown.
         bm25: As a share of its upper bound, 0 to 1; 0 where BM25 is off.
         keyword_boost: For keywords in the title, and for words that are adjacent as in the query.
-        temporal_boost: For new documents, where the query wants news.
         keyword_overlap: Share of the keywords in title or text, 0 to 1.
-        exact_title: Whether the title is the query.
         score: Relevance, 0 to 1, the higher the better.
         because: The reasons of the score, for people.
     """
@@ -160,17 +158,9 @@ def _times(tokens: Sequence[str], having: Sequence[Mapping[str, float]]) -> NDAr
 def fuse(
     candidates: Sequence[Candidate], corpus: Corpus, query: ReadQuery, now: datetime | None, section: Bm25Section
 ) -> tuple[Fused, ...]:
-    """Scores candidates by vectors and words together.
+    """Scores candidates, which ``corpus`` has in the same order, by vectors and words together.
 
-    Args:
-        candidates: Of one query.
-        corpus: Of the same candidates, in the same order.
-        query: As it was read.
-        now: When it was asked; None where unknown, then nothing is new.
-        section: The weights; switched off, the vectors decide alone (R-257).
-
-    Returns:
-        One a candidate, in the order of ``candidates``, not sorted.
+    Without ``now``, when the query was asked, nothing is new. If BM25 is off, the vectors decide alone (R-257).
     """
     if not candidates:
         return ()

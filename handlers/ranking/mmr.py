@@ -26,8 +26,8 @@ def diversify(
         most: How many to choose.
 
     Returns:
-        Index and score, ``weight * relevance + (1 - weight) * (1 - likeness)``, in the order chosen: the formula of the
-        source with a constant added, so that it is from 0 to 1. Of equals the first comes first.
+        Index and ``weight * relevance + (1 - weight) * (1 - likeness)``, in the order chosen: the formula of the source
+        with a constant added, so that it is from 0 to 1. Of equals the first comes first.
 
     >>> [index for index, _ in diversify([3, 2, 1], np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]]), 0.5, 3)]
     [0, 2, 1]

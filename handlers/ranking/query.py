@@ -29,16 +29,12 @@ class ReadQuery:
     """A query as the stages read it.
 
     Attributes:
-        text: As it was asked.
         folded: Its words without case, width and punctuation, a space between them.
         words: Without overlaps, in order.
         keywords: Tokens, as documents have them, without stop words, each once; all tokens of a query of stop words.
         phrases: Those in quotation marks, folded.
         neighbours: Pairs of adjacent words, folded; at most the first 32.
         numbers: Numbers, years, and names with digits, as written.
-        question_words: Those of the configured list.
-        wants_news: Whether it asks for news.
-        intent: Its intent, and the signs of it.
     """
 
     text: str

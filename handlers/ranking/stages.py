@@ -34,13 +34,11 @@ class Weighed:
     """A query's candidates before the judge is asked.
 
     Attributes:
-        query: The query, read.
         candidates: In the retriever's order; everything by candidate, here and in ``Standing``, is in this order.
-        fused: Their relevance by vectors and words.
-        likeness: How alike each two of them are.
+        likeness: How similar each two of them are.
         standing: Their order by the fused scores.
         preview: The scores of the diversity stage for the fused ones; None where it is off.
-        now: When it was asked; None where unknown.
+        now: When the query was asked; None where unknown.
     """
 
     query: ReadQuery
@@ -60,12 +58,9 @@ class Standing:
         order: Their places in ``Weighed.candidates``, the best first.
         scores: The score of each candidate that the order follows.
         relevance: Of each candidate to the query, 0 to 1, by words, retriever and judge.
-        stage_scores: By stage, in the order of the stages, its score of each candidate; None without one.
-        notes: What each stage did so far.
+        stage_scores: The scores by candidate of each stage, in the order of the stages; None without one.
         judged: The judge's own scores by candidate; None without a judge or a valid reply.
-        features: The features of the trees, a row for each candidate.
         trees: Which trees re-ranked, or would have.
-        llm: The call that ranked.
     """
 
     order: tuple[int, ...]

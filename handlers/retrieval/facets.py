@@ -174,11 +174,8 @@ def share_of(facets: Sequence[Facet], scores: Sequence[float]) -> float:
 def with_missing_weighed(facets: Sequence[Facet], scores: Sequence[Sequence[float]]) -> tuple[Facet, ...]:
     """Facets in which a word of the subject that no result has weighs more, the more results there are.
 
-    If all results are other used things in Berlin, "piano" decides in "used piano Berlin".
-
-    Args:
-        facets: The facets of a query.
-        scores: How far each result meets each facet.
+    If all results are other used things in Berlin, "piano" decides in "used piano Berlin". ``scores`` has a row for
+    each result.
     """
     missed = 1 + math.log(len(scores) + 1)
     return tuple(
