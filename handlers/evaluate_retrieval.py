@@ -25,7 +25,7 @@ from handlers.indexing.config import (
 )
 from handlers.prompts.model_tasks import AskingRules
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, list_schema, object_schema, read_reply
-from handlers.prompts.untrusted import Block
+from handlers.prompts.untrusted import Block, one_line
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.sections import RetrievalEvaluationSection
 from handlers.retrieval.facets import QueryReader, answers, met, share_of, with_missing_weighed
@@ -196,7 +196,7 @@ def _shown(number: int, content: RetrievedContent, rules: EvaluateRetrievalRules
     """A source as the judge sees it. Its trust score is shown as a label only (R-253)."""
     longest, label = rules.retrievalEvaluation.maxSourceCharacters, ""
     fields = {"title": content.title or "", "url": content.url, "text": content.content}
-    lines = {name: " ".join(text[: 4 * longest].split())[:longest] for name, text in fields.items()}
+    lines = {name: one_line(text, longest) for name, text in fields.items()}
     if content.cts_score is not None:
         tier = source_at(content.url, None, "", rules.compiled_sources).tier
         label = label_mark(label_of(int(content.cts_score), tier, rules.trust_labels.thresholds))

@@ -19,7 +19,7 @@ from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.listings.page_shape import page_of, with_page
 from handlers.prompts.model_tasks import AskingRules
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, object_schema, read_reply
-from handlers.prompts.untrusted import Block, cleaned
+from handlers.prompts.untrusted import Block, cleaned, one_line
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.batch import distinct_results
 from handlers.retrieval.facets import QueryReader
@@ -251,9 +251,9 @@ def _results(batch: RetrievalBatch, section: SearchEvaluationSection) -> list[Bl
         Block(
             f"result {number}",
             {
-                "title": " ".join((content.title or "").split())[:longest],
-                "url": " ".join(content.url[:longest].split()),
-                "text": " ".join(content.content[: 4 * longest].split())[:longest],
+                "title": one_line(content.title or "", longest),
+                "url": one_line(content.url, longest),
+                "text": one_line(content.content, longest),
             },
         )
         for number, content in enumerate(batch.retrieved_content[: section.max_results], 1)

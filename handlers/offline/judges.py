@@ -1,8 +1,7 @@
 """The offline judges: each answers one task from the facts of its question, in the protocol of the task.
 
 They count and compare words and follow no instruction, so a text cannot tell them what to answer. For an answer, they
-quote sentences of the sources, word for word. The tokenizer is imported on use: its dictionary takes a quarter of a
-second to load, and most tasks are judged without it.
+quote sentences of the sources, word for word.
 """
 
 from __future__ import annotations
@@ -14,7 +13,10 @@ from typing import Any, NamedTuple
 from handlers.claims.sections import ClaimWording
 from handlers.claims.wording import features_of, score_of
 from handlers.html.main_text import count_words
+from handlers.ranking.candidates import Candidate
+from handlers.ranking.config import Bm25Section
 from handlers.text.sentences import sentences
+from handlers.text.tokens import fold, forms_of, keywords_of, tokenize
 from handlers.text.word_match import WordText, share_met, units_of
 from handlers.trust.labels import LABELS
 
@@ -27,11 +29,7 @@ UNDECIDED = "undecided"
 
 
 def judge_claim(facts: Mapping[str, Any]) -> str:
-    """The score of a claim as text (R-142), or one of ``ABSTENTIONS``.
-
-    Args:
-        facts: ``claim_text``, ``source_text``, and ``wording``: the section of that name.
-    """
+    """The score of a claim as text (R-142), or one of ``ABSTENTIONS``; ``wording`` is the section of that name."""
     section = ClaimWording.model_validate(facts["wording"])
     features = features_of(facts["claim_text"], facts["source_text"], section)
     if features is None:
@@ -87,9 +85,7 @@ def judge_ranking(facts: Mapping[str, Any]) -> str:
         facts: ``words``: those of the query that say something of its subject; ``bm25``: the section of that name;
             ``passages``: each with ``title`` and ``text``.
     """
-    from handlers.ranking.candidates import Candidate
-    from handlers.ranking.config import Bm25Section
-    from handlers.ranking.fusion import Corpus
+    from handlers.ranking.fusion import Corpus  # with numpy, which most processes do not need
 
     passages = [Candidate(url="", title=passage["title"], text=passage["text"]) for passage in facts["passages"]]
     corpus = Corpus(passages, Bm25Section.model_validate(facts["bm25"]))
@@ -118,11 +114,7 @@ def analyst(facts: Mapping[str, Any]) -> str:
 
 
 def critic(facts: Mapping[str, Any]) -> str:
-    """Whether a source that a finding names contains it.
-
-    Args:
-        facts: ``findings``, each with ``text`` and ``sources``; ``sources``.
-    """
+    """Whether a source that a finding names contains it; the facts are the findings and the sources."""
     passages = {source["number"]: _on_one_line(source["passage"]) for source in facts["sources"]}
     verdicts = []
     for number, finding in enumerate(facts["findings"], 1):
@@ -153,8 +145,6 @@ def _quoted(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     A sentence is compared with those of equally or more trusted sources only, so that a less trusted page cannot
     displace it.
     """
-    from handlers.text.tokens import fold, forms_of, keywords_of
-
     limits = facts["quotes"]
     terms = [frozenset(forms_of(term)) for term in keywords_of(fold(facts["query"]), frozenset(facts["ignored"]))]
     quotes = [quote for source in facts["sources"] for quote in _best(source, terms, facts["max_characters"], limits)]
@@ -170,8 +160,6 @@ def _best(
     source: Mapping[str, Any], terms: Sequence[frozenset[str]], longest: int, limits: Mapping[str, Any]
 ) -> list[_Quote]:
     """The best sentences of one source that may answer, in the order of the text."""
-    from handlers.text.tokens import tokenize
-
     title = source.get("title") or ""
     in_title = frozenset(tokenize(title))
     # A single word, such as a town's name, occurs on pages about anything; a page about it has it in its title.

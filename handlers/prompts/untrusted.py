@@ -101,6 +101,11 @@ def cleaned(text: str, max_characters: int = MAX_CHARACTERS) -> str:
     return _visible(text[: 2 * max_characters])[:max_characters].strip()
 
 
+def one_line(text: str, max_characters: int) -> str:
+    """The same on one line; at most ``4 * max_characters`` are read."""
+    return cleaned(" ".join(text[: 4 * max_characters].split()), max_characters)
+
+
 def _as_json(content: str | Mapping[str, str]) -> str:
     shown = sanitize(content) if isinstance(content, str) else {name: sanitize(text) for name, text in content.items()}
     return json.dumps(shown, ensure_ascii=False).replace("<<", r"<\u003c")

@@ -121,10 +121,8 @@ def _span(text: str | None) -> tuple[datetime, datetime] | None:
         return None
     begin = begin if begin.tzinfo else begin.replace(tzinfo=UTC)
     try:
-        if part and part[2]:
-            return begin, (begin + timedelta(days=31)).replace(day=1)
         if part:
-            return begin, begin.replace(year=begin.year + 1)
+            return begin, (begin + timedelta(days=31 if part[2] else 366)).replace(day=1)
         return begin, begin + (timedelta(days=1) if len(text) <= _DATE_CHARACTERS else timedelta(microseconds=1))
-    except (OverflowError, ValueError):
+    except OverflowError:
         return begin, _LAST

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from handlers.prompts.model_tasks import AskingRules
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, list_schema, object_schema, read_reply
-from handlers.prompts.untrusted import Block, cleaned
+from handlers.prompts.untrusted import Block, cleaned, one_line
 from handlers.ranking.candidates import Candidate, excerpt
 from handlers.ranking.config import RankingSection
 from handlers.ranking.query import ReadQuery
@@ -33,8 +33,8 @@ def ask_judge(shown: Sequence[Candidate], read: ReadQuery, section: RankingSecti
     blocks, passages = [], []
     for number, candidate in enumerate(shown, 1):
         text = excerpt(candidate.text or candidate.passage or candidate.summary, read.keywords, most)
-        passage = {"title": _line(candidate.title, _TITLE_CHARACTERS), "text": _line(text, most)}
-        published = {"published": _line(candidate.date, _DATE_CHARACTERS)} if candidate.date else {}
+        passage = {"title": one_line(candidate.title, _TITLE_CHARACTERS), "text": one_line(text, most)}
+        published = {"published": one_line(candidate.date, _DATE_CHARACTERS)} if candidate.date else {}
         content = {"title": passage["title"] or "(no title)", **published, "text": passage["text"]}
         blocks.append(Block(f"passage {number}", content))
         passages.append(passage)
@@ -86,8 +86,3 @@ def combine(fused: Sequence[float], judged: Mapping[int, float | None], weight: 
         weight * (score if given is None else given) + (1 - weight) * score
         for given, score in zip(said, fused, strict=True)
     )
-
-
-def _line(text: str, most: int) -> str:
-    """The beginning of a text on one line; at most ``4 * most`` characters are read."""
-    return cleaned(" ".join(text[: 4 * most].split()), most)
