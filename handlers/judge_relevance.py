@@ -19,6 +19,7 @@ from handlers.prompts.untrusted import cleaned
 from handlers.relevance.progress import go_on, settled
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.text.patterns import Patterns, joined_words
+from handlers.text.scripts import is_ideographic
 from schemas.event import Event, derive_id
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, Message
@@ -54,7 +55,10 @@ class JudgeRelevanceRules(AskingRules):
     @cached_property
     def stop_words(self) -> frozenset[str]:
         """Words of a query that say nothing of its subject, in all languages."""
-        return joined_words(self.patterns, "stop_words")
+        fillers = joined_words(self.patterns, "question_fillers")
+        # In Latin letters, a filler of one language is a subject in another: hay, hat, dove.
+        undivided = {word for word in fillers if len(word) > 1 and is_ideographic(word[0])}
+        return joined_words(self.patterns, "stop_words") | undivided
 
 
 def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> Outcome | Ask:
