@@ -93,14 +93,13 @@ def weigh(
     """The first stage: words beside vectors, the query's intent, and both scores fused.
 
     The best ``bm25.candidates`` go on, or ``limit`` where that is more: the later stages compare each two of them.
-    Positions in the retriever's order are among the candidates at hand, before and after this cut.
+    Their positions in the retriever's order are counted anew.
     """
     query = read_query(text, section.intent, stop_words)
-    candidates = _numbered(candidates)
     corpus = Corpus(candidates, section.bm25)
     weighed = fuse(candidates, corpus, query, now, section.bm25)
     kept = sorted(_by([each.score for each in weighed])[: max(section.bm25.candidates, limit)])
-    candidates = _numbered([candidates[place] for place in kept])
+    candidates = tuple(replace(candidates[place], position=position) for position, place in enumerate(kept))
     fused = tuple(weighed[place] for place in kept)
     scores = tuple(each.score for each in fused)
     stage_scores: dict[str, Sequence[float | None]] = {"vector": [each.vector for each in fused]}
@@ -243,10 +242,6 @@ def explain(weighed: Weighed, standing: Standing, place: int) -> tuple[str, ...]
         if likest != place and (likeness := weighed.likeness[place, likest]) >= _ALIKE:
             said.append(f"{likeness:.0%} like result {above.index(likest) + 1}, which counts against it")
     return tuple(said)
-
-
-def _numbered(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    return tuple(replace(candidate, position=place) for place, candidate in enumerate(candidates))
 
 
 def _mmr_weight(
