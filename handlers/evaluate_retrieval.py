@@ -61,7 +61,7 @@ REPLY_SCHEMA = object_schema(
 
 
 class EvaluateRetrievalRules(AskingRules):
-    """Everything that ``evaluate_retrieval`` decides by."""
+    """The configuration of ``evaluate_retrieval``."""
 
     retrievalEvaluation: RetrievalEvaluationSection  # noqa: N815 - the section's name comes from the source document
     trust_labels: TrustLabelsSection
@@ -88,7 +88,7 @@ class _StrictCamel(StrictReply):
 
 
 class JudgedSource(_StrictCamel):
-    """What the judge says of one source; ``number``, from 1, is that in the prompt."""
+    """The judge's scores of one source; ``number``, from 1, is that in the prompt."""
 
     number: Annotated[int, Field(ge=1)]
     relevance: Score
@@ -96,7 +96,7 @@ class JudgedSource(_StrictCamel):
 
 
 class RetrievalReply(_StrictCamel):
-    """What the judge says of a batch."""
+    """The judge's scores of a batch."""
 
     context_recall: Score
     context_precision: Score
@@ -255,7 +255,7 @@ def _verdict(
 def _next_step(
     batch: ResultsClassified, scores: RetrievalScores, section: RetrievalEvaluationSection, *, passed: bool
 ) -> NextStep:
-    """What an orchestrator should do."""
+    """The next step for an orchestrator."""
     if passed:
         return NextStep.ANSWER
     if batch.needs_extraction:

@@ -1,7 +1,7 @@
 """Is the research goal met, or is another query needed?
 
 In: a batch of results with its goal and required fields. Out: ``SearchEvaluated``. The judge sees the rubric and the
-results, gives a score and says what is missing; if it fails, the rubric's score is used. Recommendation and
+results, and gives a score and the gaps; if it fails, the rubric's score is used. Recommendation and
 ``satisfied`` follow from score, gaps and missing fields, whatever the judge recommends.
 """
 
@@ -53,7 +53,7 @@ REPLY_SCHEMA = object_schema(
 
 
 class EvaluateSearchRules(AskingRules):
-    """Everything that ``evaluate_search`` decides by."""
+    """The configuration of ``evaluate_search``."""
 
     search_evaluation: SearchEvaluationSection
     patterns: Patterns
@@ -74,7 +74,7 @@ class EvaluateSearchRules(AskingRules):
 
 
 class SearchReply(StrictReply):
-    """What the judge says of a search. The recommendation must be well-formed and is not used (R-089)."""
+    """The judge's reply on a search. The recommendation must be well-formed and is not used (R-089)."""
 
     satisfied: bool
     quality_score: Score

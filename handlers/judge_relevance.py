@@ -46,7 +46,7 @@ _FAILED = {
 
 
 class JudgeRelevanceRules(AskingRules):
-    """Everything that ``judge_relevance`` decides by."""
+    """The configuration of ``judge_relevance``."""
 
     relevance_gate: RelevanceGateSection
     page_reading: PageReadingSection

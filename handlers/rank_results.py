@@ -1,8 +1,8 @@
-"""Ranks results by how well they answer a query, with reasons, and puts together what a model may read of them.
+"""Ranks results by how well they answer a query, with reasons, and makes the context for a model from them.
 
-In: ``RankingRequested``. Candidates come along, or the index is searched; then words, a judge, trees and diversity
-decide one after another, each of which may be switched off. Out: ``RankingCompleted``, with results, a note of every
-stage, whether nothing is relevant, and a context of passages under trust labels. No judge sees trust (C-39).
+In: ``RankingRequested``, with candidates, or the index is searched. Then words, a judge, trees and diversity decide one
+after another; each stage may be switched off. Out: ``RankingCompleted``, with results, a note of every stage, whether
+nothing is relevant, and a context of passages under trust labels. No judge sees trust (C-39).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class RankResultsRules(AskingRules):
-    """Everything that ``rank_results`` decides by."""
+    """The configuration of ``rank_results``."""
 
     ranking: RankingSection
     reasoning: ReasoningSection
@@ -72,7 +72,7 @@ class RankResultsRules(AskingRules):
 
     @cached_property
     def moments(self) -> MomentReader:
-        """Reads the dates of candidates that come along."""
+        """Reads the dates of a request's candidates."""
         return MomentReader(compile_details(tuple(self.patterns.values())))
 
 
@@ -86,7 +86,7 @@ class Begun:
 
 
 def rank_results(request: RankingRequested, rules: RankResultsRules) -> Outcome | Ask | Steps:
-    """Searches the index; candidates that came along are filtered instead (R-230, R-232).
+    """Searches the index; candidates of the request are filtered instead (R-230, R-232).
 
     Bad filters and a query without a word give no results and a note on the retrieval: the caller waits for an answer
     and would not see a dead letter.

@@ -49,7 +49,7 @@ class Bm25Section(Section):
 
 
 class IntentSection(Section):
-    """Word lists and lengths that tell the intent of a query, in all languages at once."""
+    """Word lists and lengths by which the intent of a query is detected, in all languages at once."""
 
     specific_words: tuple[str, ...] = Field(description="Words that ask for one thing.")
     exploratory_words: tuple[str, ...] = Field(description="Words that ask for an overview.")

@@ -1,4 +1,4 @@
-"""The filters of a request: read once, sent to the index, and checked against candidates that came along."""
+"""The filters of a request: read once, sent to the index, and checked against candidates of a request."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def search_for(request: RankingRequested, section: RetrievalSection) -> SearchVe
 
 
 def read_filters(filters: RankingFilters) -> SearchFilters | BadFilter | None:
-    """The filters of a request as the index takes them; None where there are none.
+    """The filters of a request as the index takes them; None without filters.
 
     Days count whole, from midnight to midnight UTC, and so do months and years; an instant without a zone is in UTC.
 
@@ -76,7 +76,7 @@ def read_filters(filters: RankingFilters) -> SearchFilters | BadFilter | None:
 def fits(candidate: Candidate, filters: SearchFilters | None, tiers: Thresholds) -> bool:
     """Whether a candidate fits all filters; one without the filtered property does not.
 
-    A candidate that came along has a score but no index tier: ``tiers`` has the scores from which they begin.
+    A candidate of a request has a score but no index tier: ``tiers`` has the least score of each tier.
     """
     if filters is None:
         return True

@@ -59,7 +59,7 @@ class Feature(IntEnum):
     RECENCY_DAYS = 7, "Days from publication to the query; 0 for a date to come.", "NaN without a date or a clock"
     HAS_AUTHOR = 8, "1 where an author is named."
     HAS_DATE = 9, "1 where a date of publication can be read."
-    SCHEMA_COMPLETENESS = 10, "Share that is there of title, summary, author, date and publisher."
+    SCHEMA_COMPLETENESS = 10, "Share of title, summary, author, date and publisher that is known."
     TITLE_LENGTH = 11, "Characters of the title."
     DESCRIPTION_LENGTH = 12, "Characters of the summary."
     URL_LENGTH = 13, "Characters of the address."
@@ -131,11 +131,11 @@ OBJECTIVES = {
 
 
 class Manifest(Section):
-    """What a model file is: ``manifest.json`` beside ``model.json``."""
+    """The description of a model file: ``manifest.json`` beside ``model.json``."""
 
     name: str = Field(min_length=1, description="Of the model, for people.")
     version: str = Field(min_length=1, description="Of the model.")
-    phase: Phase = Field(description="What it was trained for: binary, pairwise or listwise.")
+    phase: Phase = Field(description="Objective of its training: binary, pairwise or listwise.")
     features_version: str = Field(description="Version of the list of features it was trained on.")
     features: tuple[str, ...] = Field(description="Their names, in the order of its columns.")
     sha256: str = Field(pattern="^[0-9a-f]{64}$", description="Of the model file.")
@@ -152,13 +152,13 @@ _ADVICE = "train it anew with `assay train`, or name another one in ranking.tree
 
 
 class ModelMismatchError(Exception):
-    """A model that can't be used; the message says in what it, its manifest and the current features differ."""
+    """A model that can't be used; the message names the difference between it, its manifest and the features."""
 
 
 class RankingModel(Section):
     """The ``ranking_model`` section. The model's text is not shown or hashed: the manifest holds its SHA-256."""
 
-    manifest: Manifest = Field(description="What it is.")
+    manifest: Manifest = Field(description="Its description.")
     model: str = Field(exclude=True, repr=False, description="XGBoost's JSON, as `save_model` writes it.")
 
     @model_validator(mode="after")

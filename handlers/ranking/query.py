@@ -1,4 +1,4 @@
-"""Reads a query once for all stages: its words, and its intent with the signs that tell it.
+"""Reads a query once for all stages: its words, and its intent with the signs of it.
 
 Rules of thumb over the query alone, in all languages of the lists at once.
 """

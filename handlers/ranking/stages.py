@@ -221,7 +221,7 @@ def after_diversity(weighed: Weighed, standing: Standing, section: RankingSectio
 
 
 def nothing_relevant(standing: Standing, section: RankingSection) -> bool:
-    """Whether no candidate is relevant to the query, or there are none; False where only the retriever has scored."""
+    """Whether no candidate is relevant to the query; False if only the retriever has scored the candidates."""
     if standing.order and not (standing.ran(StageName.BM25) or standing.ran(StageName.RANKING)):
         return False
     return all(standing.relevance[place] < section.least_relevance for place in standing.order)

@@ -25,7 +25,7 @@ _LONGEST_TITLE = 500
 _ROUNDING = 1e-9
 _WORD = re.compile(r"[^\W\d_]+")
 _NAMED_ONLY = 0.5
-"""What a text scores that only mentions a price, place or time: "price on request"."""
+"""Score of a text that only mentions a price, place or time: "price on request"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,11 @@ class Facet:
     """One thing that a query asks for.
 
     Attributes:
-        words: What it is asked with: alternatives, each a word or phrase.
-        weight: What it counts among the others.
-        is_subject: Whether only words can meet it; anything else needs an item and not a listing.
+        words: Alternatives, each a word or phrase of the query.
+        is_subject: Whether only words can meet it; any other facet needs an item and not a listing.
         details: Alternatives; a text that has details of all kinds of one of them meets it.
-        dates: Dates of which a text must have one, as evidence has them; empty where any date will do.
-        month: The month that a text must have a date in, from 1.
+        dates: Dates, as evidence has them, of which a text must have one; empty if any date is enough.
+        month: The month that a text must have a date in, from 1; 0 for any.
         named_is_enough: Whether the words alone meet it.
     """
 

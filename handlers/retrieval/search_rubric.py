@@ -1,6 +1,6 @@
-"""The rubric of a search: counts its results, required fields, domains and words, and says what is missing (R-102).
+"""The rubric of a search: points for results, required fields, domains and words; gaps and refinements (R-102).
 
-It needs no model: it is evidence for a judge, and the opinion where no judge is configured or its answer failed.
+It needs no model: it is evidence for a judge, and the opinion if no judge is configured or its answer failed.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Bands(Section):
 
 
 class Refinements(Section):
-    """What is suggested for each weakness (R-090 to R-093)."""
+    """Suggestions for each weakness (R-090 to R-093)."""
 
     another_query: Words = Field(default=(), description="A poor score.")
     low_count: Words = Field(default=(), description="Too few results.")
@@ -109,14 +109,14 @@ class SearchEvaluationSection(Section):
     diversity: DiversityPoints = Field(default=DiversityPoints(), description="Points for where results come from.")
     relevance: RelevancePoints = Field(default=RelevancePoints(), description="Points for what results say.")
     bands: Bands = Field(default=Bands(), description="Where a quality score leads.")
-    goal_words: Words = Field(default=(), description="Words of a goal that say what is to be done, not with what.")
+    goal_words: Words = Field(default=(), description="Words of a goal for the task, not for its subject.")
     transactional_words: Words = Field(default=(), description="Words and signs of offers.")
     shopping_goal_words: Words = Field(default=(), description="Words of a goal to buy something.")
     retailer_types: dict[str, Words] = Field(default_factory=dict, description="Hosts of each kind of shop.")
     beside_hosts: Words = Field(default=(), description="Hosts of forums, reviews and general knowledge.")
     beside_words: Words = Field(default=(), description="Words in titles of reviews and forums.")
     no_gaps: Words = Field(default=(), description="Replies that mean that nothing is missing.")
-    refinements: Refinements = Field(default=Refinements(), description="What is suggested for each weakness.")
+    refinements: Refinements = Field(default=Refinements(), description="Suggestions for each weakness.")
     max_refinements: int = Field(default=5, ge=1, le=50, description="Suggestions at most.")
     max_gaps_characters: int = Field(default=1000, ge=50, le=10_000, description="Of the gaps in words.")
     max_refinement_characters: int = Field(default=200, ge=20, le=2000, description="Of one suggestion.")
@@ -212,7 +212,7 @@ def assess(batch: RetrievalBatch, section: SearchEvaluationSection, reader: Quer
 
 
 def gaps_of(found: Assessment, section: SearchEvaluationSection) -> str:
-    """What is missing, in words (R-100).
+    """The gaps of a search in words (R-100).
 
     Few results and few sites are only named if the score is low: in the acceptable band, a gap would keep the search
     going for something that was not asked for (C-15).
@@ -231,7 +231,7 @@ def gaps_of(found: Assessment, section: SearchEvaluationSection) -> str:
 
 
 def refinements_of(found: Assessment, section: SearchEvaluationSection) -> tuple[str, ...]:
-    """What to try next: first what widens the search (R-090), then the suggestions for each weakness in turn."""
+    """The next queries to try: first wider ones (R-090), then the suggestions for each weakness in turn."""
     lists = section.refinements
     diversity = lists.low_diversity_shopping if found.shopping else lists.low_diversity
     if not found.results:
