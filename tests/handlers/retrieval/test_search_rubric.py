@@ -68,6 +68,10 @@ def test_points_for_the_number_of_results(count: int, points: float) -> None:
         (result(content="Auf Lager, 12 €"), ("Preis", "Lager"), 0.4, ()),
         (result(content="Varen er på lager"), ("pris", "lager"), 0.2, ("pris",)),
         (result(content="售價 300 元"), ("價格", "库存"), 0.2, ("库存",)),
+        (result(content="Sofort verfügbar, Versand kostenlos"), ("Verfügbarkeit",), 0.4, ()),
+        (result(content="Fri fragt i hele landet"), ("levering",), 0.4, ()),
+        (result(content="運費 60 元"), ("庫存",), 0.4, ()),
+        (result(content="Laptops im Test"), ("Preis", "Verfügbarkeit"), 0.0, ("Preis", "Verfügbarkeit")),
     ],
 )
 def test_points_for_required_fields(
