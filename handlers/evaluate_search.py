@@ -126,11 +126,11 @@ def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcom
     recommendation = recommend(own.score, own.gaps, (*found.missing, *found.unchecked), section.bands)
     done = recommendation is Recommendation.STOP
     facts = {
+        "satisfied": done,
         "quality_score": own.score,
         "gaps": own.gaps,
         "recommendation": str(recommendation),
         "suggested_refinements": [] if done else list(own.refinements),
-        "satisfied": done,
     }
     return Ask(rules.ask(TASK, trusted, untrusted, facts, REPLY_SCHEMA), assessed)
 

@@ -46,7 +46,7 @@ class FieldRule(Section):
         pattern="^(title|url|text)$",
         description="What of a result has it: title or url if there is one; text if one of the words is in it.",
     )
-    words: Words = Field(default=(), description="Words and signs, beside the names, that show it in a text.")
+    words: Words = Field(default=(), description="Words and signs that show the field in a text, in lower case.")
     offer: bool = Field(default=False, description="Whether only something on offer has it.")
     refinements: Words = Field(default=(), description="What to suggest where it is missing; none: missing_field.")
 
@@ -307,7 +307,7 @@ def _rule_of(name: str, rules: Mapping[str, FieldRule]) -> FieldRule | None:
 
 def _has(result: _Result, rule: FieldRule) -> bool:
     if rule.part == "text":
-        return _mentions(result.text, rule.words + rule.names, result.words)
+        return _mentions(result.text, rule.words, result.words)
     return bool(result.title) if rule.part == "title" else result.has_url
 
 
