@@ -5,24 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, product
+from itertools import pairwise, product
 
-import regex
 from pydantic import Field
 
 from handlers.html.main_text import count_words, has_cjk
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import DetailPatterns
-from handlers.text.scripts import CJK
 from handlers.text.sentences import sentences
-from handlers.text.tokens import fold
+from handlers.text.tokens import PhraseIndex
 from schemas.replies import FetchFailure
 from schemas.rules import Section
 
 _BETWEEN_PARTS = re.compile(r"[|–—·»«]|\s-\s|\s~\s")
-_BETWEEN_IDEOGRAPHS = regex.compile(rf"(?<=[{CJK}\d]) (?=[{CJK}])|(?<=[{CJK}]) (?=\d)")
 _WHOLE = 0.8
-_SHOWN, _START, _CJK = 100, 3, "*"
+_SHOWN = 100
 Words = tuple[str, ...]
 
 
@@ -68,15 +65,13 @@ class Refusals:
         """Indexes the words; ``details`` find the dates, times, places and prices that make a page content."""
         self.section = section
         self._details = details
-        self._simplified = str.maketrans(section.simplified[::2], section.simplified[1::2])
+        self._index = PhraseIndex(section.simplified)
         kinds = section.kinds.items()
-        self._titles = {self._folded(title): reason for reason, words in kinds for title in words.titles}
-        self._close = [(reason, self._sides(groups)) for reason, words in kinds for groups in words.close]
-        self._others = [(reason, self._sides(groups)) for reason, words in kinds for groups in words.statements]
-        self._mentions = frozenset(map(self._needle, section.mentions))
-        self._by_start: dict[str, list[str]] = {}
-        for needle in self._mentions.union(*chain.from_iterable(sides for _, sides in (*self._close, *self._others))):
-            self._by_start.setdefault(_start(needle), []).append(needle)
+        self._titles = {self._index.fold(title): reason for reason, words in kinds for title in words.titles}
+        self._mentions = {self._index.add(phrase) for phrase in section.mentions}
+        close = [(reason, True, self._sides(groups)) for reason, words in kinds for groups in words.close]
+        others = [(reason, False, self._sides(groups)) for reason, words in kinds for groups in words.statements]
+        self._statements = [*close, *others]
 
     def why_no_content(self, titles: Sequence[str], text: str) -> Refusal | None:
         """Why a page is not content (R-273). ``text`` is its main text or a snippet, "" if only the titles count."""
@@ -85,11 +80,11 @@ class Refusals:
         is_short = len(text) <= self.section.short_characters
         lines = list(sentences(text, is_folded=True)) if is_short else []
         parts = tuple(dict.fromkeys(part for title in titles for part in _BETWEEN_PARTS.split(title)))
-        said = [self._folded(line) for line in (*parts, *lines)]
-        found = self._found("\n".join(said))
+        said = [self._index.fold(line) for line in (*parts, *lines)]
+        found = self._index.found("\n".join(said))
         told = [next(self._refusals_in(line, found), None) for line in said]
         counted = [refusal for refusal in told if refusal and (is_short or refusal.is_whole)]
-        if not counted or not self._mentions.isdisjoint(found if is_short else self._found(self._folded(text))):
+        if not counted or not self._mentions.isdisjoint(self._index.found(self._index.fold(" ".join((*titles, text))))):
             return None
         refusal = min(counted, key=lambda one: not one.is_sure)
         left = "\n".join(line for line, one in zip(lines, told[len(parts) :], strict=True) if one is None)
@@ -100,15 +95,13 @@ class Refusals:
 
     def _refusals_in(self, line: str, found: set[str]) -> Iterator[Refusal]:
         """What a folded line says of a refusal, the surest first."""
-        known, is_title = {needle for needle in found if needle in line}, line in self._titles
-        for is_sure, statements in ((True, self._close), (False, self._others)):
-            for reason, sides in statements if known and (is_sure or not self._prose_in(line)) else ():
-                if not any(map(known.isdisjoint, sides)):
-                    chosen = product(*(known & side for side in sides))
-                    others, passage = min(_distance(line, needles) for needles in chosen)
-                    if others <= self.section.close_bytes or not is_sure:
-                        is_whole = is_title or passage >= _WHOLE * len(line.strip())
-                        yield Refusal(reason, line.strip(), is_sure, is_whole)
+        known, is_title = {phrase for phrase in found if phrase in line}, line in self._titles
+        for reason, is_sure, sides in self._statements if known else ():
+            if not any(map(known.isdisjoint, sides)):
+                gap, passage = _gap(line, [known & side for side in sides])
+                if gap <= self.section.close_bytes if is_sure else not self._prose_in(line):
+                    is_whole = is_title or passage >= _WHOLE * len(line.strip())
+                    yield Refusal(reason, line.strip(), is_sure, is_whole)
         if is_title:
             yield Refusal(self._titles[line], line.strip(), is_sure=False, is_whole=True)
 
@@ -124,40 +117,15 @@ class Refusals:
         words = count_words(sentence) / (2 if has_cjk(sentence) else 1)
         return words if words >= self.section.sentence_words else 0
 
-    def _found(self, said: str) -> set[str]:
-        """The needles in a folded text. One is only looked for if a word begins as its last one does."""
-        starts = {"", *(word[:_START] for word in said.split()), *([_CJK] if has_cjk(said) else [])}
-        return {needle for start in starts for needle in self._by_start.get(start, ()) if needle in said}
-
-    def _sides(self, groups: Words) -> list[frozenset[str]]:
-        """The needles of each side of a statement: the words of a group, or of two groups one after another."""
+    def _sides(self, groups: Words) -> list[set[str]]:
+        """The phrases of each side of a statement: the words of a group, or of two groups one after another."""
         sides = (product(*(self.section.words[name] for name in names.split())) for names in groups)
-        return [frozenset(self._needle(" ".join(words)) for words in side) for side in sides]
-
-    def _needle(self, words: str) -> str:
-        """The form in which words are searched for: with blanks around them, but none beside ``*`` or ideographs."""
-        folded = self._folded(words)
-        start, end = words.startswith("*"), len(folded) - words.endswith("*")
-        return folded.strip() if has_cjk(folded) else folded[start:end]
-
-    def _folded(self, text: str) -> str:
-        folded = fold(text)
-        if has_cjk(folded):
-            folded = _BETWEEN_IDEOGRAPHS.sub("", folded.translate(self._simplified))
-        return f" {folded} "
+        return [{self._index.add(" ".join(words)) for words in side} for side in sides]
 
 
-def _start(needle: str) -> str:
-    """How the last word of a needle begins, which is mostly the rarest; "" for a part of any word."""
-    if has_cjk(needle):
-        return _CJK
-    words = needle.split()
-    return words[-1][:_START] if len(words) > 1 or needle.startswith(" ") else ""
-
-
-def _distance(line: str, needles: Sequence[str]) -> tuple[int, int]:
-    """The bytes of other words between needles in a line, and the characters from the first needle to the last."""
-    starts = [line.find(needle) for needle in needles]
-    end = max(start + len(needle) for start, needle in zip(starts, needles, strict=True))
-    passage = line[min(starts) : end]
-    return max(0, len(passage.encode()) - len("".join(needles).encode())), len(passage)
+def _gap(line: str, sides: Sequence[set[str]]) -> tuple[int, int]:
+    """The bytes between the nearest phrases of different sides in a line, and the characters of the whole passage."""
+    found = ((line.find(phrase), len(phrase), index) for index, side in enumerate(sides) for phrase in side)
+    spans = sorted((start, start + length, index) for start, length, index in found)
+    apart = (len(line[one[1] : other[0]].encode()) for one, other in pairwise(spans) if one[2] != other[2])
+    return min(apart, default=0), max(end for _, end, _ in spans) - spans[0][0]
