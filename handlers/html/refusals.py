@@ -77,9 +77,10 @@ class Refusals:
         """Why a page is not content (R-273). ``text`` is its main text or a snippet, "" if only the titles count."""
         if len(text) > self.section.page_characters:
             return None
-        is_short = len(text) <= self.section.short_characters
+        most = self.section.short_characters
+        is_short = len(text) <= most
         lines = list(sentences(text, is_folded=True)) if is_short else []
-        parts = tuple(dict.fromkeys(part for title in titles for part in _BETWEEN_PARTS.split(title)))
+        parts = tuple(dict.fromkeys(part for title in titles for part in _BETWEEN_PARTS.split(title[:most])))
         said = [self._index.fold(line) for line in (*parts, *lines)]
         found = self._index.found("\n".join(said))
         told = [next(self._refusals_in(line, found), None) for line in said]
