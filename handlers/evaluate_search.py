@@ -184,7 +184,8 @@ def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
     for result in distinct_results(batch.retrieved_content):
         page = page_of(result.html, patterns, rules.page_reading, max_html=section.max_html_characters, max_text=most)
         found = with_page(result, page, most)
-        if rules.refusals.why_no_content((found.title or "",), found.content) is None:
+        titles = (found.title or "", page.title if page else "")
+        if rules.refusals.why_no_content(titles, found.content) is None:
             read.append(found)
     return batch.model_copy(update={"retrieved_content": tuple(read)})
 

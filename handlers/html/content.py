@@ -59,6 +59,7 @@ class PageFacts:
     """Facts of one page. Texts hold neither NUL characters nor lone surrogates; None is what was not observed.
 
     Attributes:
+        window_title: The title of the page's window, which may name an error that its metadata do not.
         site_name: The page's own claim, "" if it makes none.
         headings_count: Headings h2 and h3 in the main text; None if only ``has_headings`` is known.
         external_links_count: Different links to other registrable domains in the main text and its references.
@@ -73,6 +74,7 @@ class PageFacts:
     date: Moment | None
     authors: tuple[str, ...]
     agencies: tuple[str, ...]
+    window_title: str = ""
     site_name: str = ""
     language: str | None
     word_count: int
@@ -153,6 +155,7 @@ class PageReader:
             date=found.value if found else None,
             authors=tuple(map(clean, credit.names)),
             agencies=tuple(map(clean, credit.agencies)),
+            window_title=clean(page.title[:_MAX_TITLE_CHARACTERS]),
             site_name=site_name,
             language=language,
             word_count=count_words(body.text),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
 
 from pydantic import Field
 
@@ -12,46 +13,49 @@ from handlers.html.main_text import count_words, has_cjk
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import DetailPatterns
 from handlers.text.sentences import sentences
+from handlers.text.tokens import PhraseIndex
 from schemas.replies import FetchFailure
 from schemas.rules import Section
 
 _BETWEEN_PARTS = re.compile(r"[|–—·»«]|\s-\s|\s~\s")
-_AROUND = " \t\r\n.,!?…\"'“”„()[]*-–—！。、？：:"
+_WHOLE = 0.8
+_SHOWN = 100
 Words = tuple[str, ...]
 
 
 class RefusalWords(Section):
-    """The words of one kind of refusal, in lower case."""
+    """The words of one kind of refusal. A statement is a list of groups: a sentence has a word of each of them."""
 
-    titles: Words = Field(description="Whole titles or parts of titles. The phrases count as titles too.")
-    phrases: Words = Field(description="Phrases that decide anywhere in a short page.")
-    statements: tuple[tuple[Words, ...], ...] = Field(
-        description="Lists of phrases; one of each in a sentence decides."
-    )
+    titles: Words = Field(description="Whole titles, parts of titles and lines.")
+    close: tuple[Words, ...] = Field(description="Statements that decide in any short page if their words are close.")
+    statements: tuple[Words, ...] = Field(description="Statements that decide if no content is left beside them.")
 
 
 class PageRefusalsSection(Section):
     """The ``page_refusals`` section of the configuration."""
 
-    short_characters: int = Field(ge=0, description="Text above which no phrase decides.")
+    short_characters: int = Field(ge=0, description="Text above which no statement decides.")
     page_characters: int = Field(ge=0, description="Text above which a page is content, whatever its title is.")
     least_characters: int = Field(ge=0, description="Text below which a page holds nothing.")
     sentence_words: int = Field(ge=1, description="Words from which on a sentence counts as prose.")
     prose_words: int = Field(ge=1, description="Words of prose that are content beside a title or a statement.")
+    close_bytes: int = Field(ge=0, description="Bytes of UTF-8 that may be between words that are close.")
     refresh_seconds: int = Field(ge=0, description="A short page that redirects within so many seconds is no content.")
-    challenge: RefusalWords = Field(description="Proof of being human is wanted, or a login or subscription.")
-    soft_404: RefusalWords = Field(description="There is no such page.")
-    nothing: RefusalWords = Field(description="Nothing is here: a parked domain, an outage, a page of scripts.")
+    simplified: str = Field(description="Pairs of a traditional character and the one that it is compared as.")
+    words: dict[str, Words] = Field(description="Groups of words. `*` is any beginning or ending of a word.")
+    kinds: dict[FetchFailure, RefusalWords] = Field(description="The words of each reason, the strongest first.")
     mentions: Words = Field(description="Phrases of texts that are about refusals.")
     walls: Words = Field(description="Labels of hosts and path segments that name a wall.")
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a page is no content, and the words that say so."""
+    """Why a page is no content, and the line that says so: surely, or with nearly all of its words."""
 
     reason: FetchFailure
     words: str
+    is_sure: bool
+    is_whole: bool
 
 
 class Refusals:
@@ -61,67 +65,68 @@ class Refusals:
         """Indexes the words; ``details`` find the dates, times, places and prices that make a page content."""
         self.section = section
         self._details = details
-        challenge, soft_404, nothing = FetchFailure.CHALLENGE, FetchFailure.SOFT_404, FetchFailure.NO_CONTENT
-        kinds = ((challenge, section.challenge), (soft_404, section.soft_404), (nothing, section.nothing))
-        self._phrases = {phrase: reason for reason, words in kinds for phrase in words.phrases}
-        self._titles = self._phrases | {title: reason for reason, words in kinds for title in words.titles}
-        self._statements = [(reason, lists) for reason, words in kinds for lists in words.statements]
-        stated = (phrase for _, lists in self._statements for phrases in lists for phrase in phrases)
-        known = dict.fromkeys((*self._phrases, *section.mentions, *stated))
-        # The first word of a phrase has to be a word of the text, where blanks divide words: "domain" is not "domaine".
-        self._known = {
-            phrase: first if (first := phrase.split()[0]).isalpha() and not has_cjk(first) else "" for phrase in known
-        }
+        self._index = PhraseIndex(section.simplified)
+        kinds = section.kinds.items()
+        self._titles = {self._index.fold(title): reason for reason, words in kinds for title in words.titles}
+        self._mentions = {self._index.add(phrase) for phrase in section.mentions}
+        close = [(reason, True, self._sides(groups)) for reason, words in kinds for groups in words.close]
+        others = [(reason, False, self._sides(groups)) for reason, words in kinds for groups in words.statements]
+        self._statements = [*close, *others]
 
     def why_no_content(self, titles: Sequence[str], text: str) -> Refusal | None:
         """Why a page is not content (R-273). ``text`` is its main text or a snippet, "" if only the titles count."""
         if len(text) > self.section.page_characters:
             return None
-        title = next((part for title in titles for part in _parts(title) if part in self._titles), None)
-        is_short = len(text) <= self.section.short_characters
-        said = _lower("\n".join((*titles, text)))
-        words = {"", *(word.strip(_AROUND) for word in said.split())} if is_short or title else set()
-        found = {phrase for phrase, first in self._known.items() if first in words and phrase in said}
-        if not found.isdisjoint(self.section.mentions):
+        most = self.section.short_characters
+        is_short = len(text) <= most
+        lines = list(sentences(text, is_folded=True)) if is_short else []
+        parts = tuple(dict.fromkeys(part for title in titles for part in _BETWEEN_PARTS.split(title[:most])))
+        said = [self._index.fold(line) for line in (*parts, *lines)]
+        found = self._index.found("\n".join(said))
+        told = [next(self._refusals_in(line, found), None) for line in said]
+        counted = [refusal for refusal in told if refusal and (is_short or refusal.is_whole)]
+        if not counted or not self._mentions.isdisjoint(self._index.found(self._index.fold(" ".join((*titles, text))))):
             return None
-        if is_short and (phrase := min(sorted(self._phrases.keys() & found), key=said.find, default="")):
-            return Refusal(self._phrases[phrase], phrase)
-        stated = dict(self._stated(said, found)) if is_short else {}
-        refusal = Refusal(self._titles[title], title) if title else next(iter(stated.values()), None)
-        return None if refusal is None or self._has_content(text, {*stated, title}) else refusal
+        refusal = min(counted, key=lambda one: not one.is_sure)
+        left = "\n".join(line for line, one in zip(lines, told[len(parts) :], strict=True) if one is None)
+        if not (is_short and refusal.is_sure) and self._has_content(left if is_short else text, text):
+            return None
+        shown = "; ".join(dict.fromkeys(one.words for one in counted if one.reason is refusal.reason))
+        return replace(refusal, words=shown[:_SHOWN])
 
-    def _stated(self, said: str, found: set[str]) -> Iterable[tuple[str, Refusal]]:
-        """The sentences that make a statement and are no prose."""
-        for reason, lists in self._statements:
-            sides = [found.intersection(phrases) for phrases in lists]
-            for sentence in sentences(said, is_folded=True) if all(sides) else ():
-                is_said = all(any(phrase in f" {sentence} " for phrase in side) for side in sides)
-                if is_said and _words(sentence) < self.section.sentence_words:
-                    yield (line := _one_line(sentence)), Refusal(reason, line[:100])
+    def _refusals_in(self, line: str, found: set[str]) -> Iterator[Refusal]:
+        """What a folded line says of a refusal, the surest first."""
+        known, is_title = {phrase for phrase in found if phrase in line}, line in self._titles
+        for reason, is_sure, sides in self._statements if known else ():
+            if not any(map(known.isdisjoint, sides)):
+                gap, passage = _gap(line, [known & side for side in sides])
+                if gap <= self.section.close_bytes if is_sure else not self._prose_in(line):
+                    is_whole = is_title or passage >= _WHOLE * len(line.strip())
+                    yield Refusal(reason, line.strip(), is_sure, is_whole)
+        if is_title:
+            yield Refusal(self._titles[line], line.strip(), is_sure=False, is_whole=True)
 
-    def _has_content(self, text: str, refusing: set[str | None]) -> bool:
-        """Whether prose or a detail is left without the sentences that refuse, or details of two kinds are in any."""
-        lines = sentences(text, is_folded=True)
-        left = [sentence for sentence in lines if _one_line(_lower(sentence)) not in refusing]
-        prose = sum(words for sentence in left if (words := _words(sentence)) >= self.section.sentence_words)
-        if prose >= self.section.prose_words or find_evidence("\n".join(left), self._details, 1):
+    def _has_content(self, left: str, text: str) -> bool:
+        """Whether prose or a detail is left without the lines that refuse, or details of two kinds are in the text."""
+        if sum(map(self._prose_in, sentences(left, is_folded=True))) >= self.section.prose_words:
             return True
-        return len({detail.kind for detail in find_evidence(text, self._details, 1)}) > 1
+        kinds = {detail.kind for detail in find_evidence(text, self._details, 1)}
+        return len(kinds) > 1 or bool(kinds and find_evidence(left, self._details, 1))
+
+    def _prose_in(self, sentence: str) -> float:
+        """The words of a sentence if it is prose; two ideographs count as one."""
+        words = count_words(sentence) / (2 if has_cjk(sentence) else 1)
+        return words if words >= self.section.sentence_words else 0
+
+    def _sides(self, groups: Words) -> list[set[str]]:
+        """The phrases of each side of a statement: the words of a group, or of two groups one after another."""
+        sides = (product(*(self.section.words[name] for name in names.split())) for names in groups)
+        return [{self._index.add(" ".join(words)) for words in side} for side in sides]
 
 
-def _lower(text: str) -> str:
-    return f" {text.lower()} ".replace("’", "'").replace("\n", " \n ")
-
-
-def _words(text: str) -> float:
-    return count_words(text) / (2 if has_cjk(text) else 1)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _parts(title: str) -> Iterable[str]:
-    """A title as a whole and in its parts, lower-case and without punctuation around them."""
-    lowered = _one_line(_lower(title))
-    return [part.strip(_AROUND) for part in (lowered, *_BETWEEN_PARTS.split(lowered))]
+def _gap(line: str, sides: Sequence[set[str]]) -> tuple[int, int]:
+    """The bytes between the nearest phrases of different sides in a line, and the characters of the whole passage."""
+    found = ((line.find(phrase), len(phrase), index) for index, side in enumerate(sides) for phrase in side)
+    spans = sorted((start, start + length, index) for start, length, index in found)
+    apart = (len(line[one[1] : other[0]].encode()) for one, other in pairwise(spans) if one[2] != other[2])
+    return min(apart, default=0), max(end for _, end, _ in spans) - spans[0][0]

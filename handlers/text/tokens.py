@@ -12,7 +12,7 @@ from collections.abc import Iterable, Set
 
 import regex
 
-from handlers.text.scripts import HAN, HANGUL, KANA
+from handlers.text.scripts import CJK, HAN, HANGUL, KANA, has_cjk
 
 MAX_CHARACTERS = 100_000
 """Of a text that is read."""
@@ -41,6 +41,8 @@ _PARTICLE = regex.compile(
     rf"(?<=[^\s{_HIRAGANA}])[{_HIRAGANA}]{{1,2}}(?![{_HIRAGANA}])"
     rf"|(?<![{_HIRAGANA}])[{_HIRAGANA}]{{1,2}}(?=[^\s{_HIRAGANA}])"
 )
+_CJK_BLANK = regex.compile(rf"(?<=[{CJK}\d]) (?=[{CJK}])|(?<=[{CJK}]) (?=\d)")
+_START, _CJK = 3, "*cjk"
 # Two ways to write one character in the same script; simplified and traditional are more than that.
 _VARIANTS = tuple(zip("臺裏峯羣啓爲衆麪綫祕", "台裡峰群啟為眾麵線秘", strict=True))
 
@@ -217,3 +219,46 @@ def _pairs(run: str, *, overlapping: bool) -> list[str]:
     if overlapping:
         return [run[at : at + 2] for at in range(len(run) - 1)]
     return [run[at : at + 2] for at in range(0, len(run), 2)]
+
+
+class PhraseIndex:
+    """Finds those of many phrases that a text has. ``*`` is any beginning or ending of a word.
+
+    >>> index = PhraseIndex("頁页")
+    >>> phrases = [index.add(phrase) for phrase in ("page", "not found", "redirect*", "页面", "for sale")]
+    >>> sorted(index.found(index.fold("Page: redirected! Not foundations. 頁 面")))
+    [' page ', ' redirect', '页面']
+    """
+
+    def __init__(self, simplified: str) -> None:
+        """Takes pairs of a traditional character and the simplified one that it is compared as."""
+        self._simplified = str.maketrans(simplified[::2], simplified[1::2])
+        self._by_word: dict[str, dict[str, None]] = {}
+
+    def fold(self, text: str) -> str:
+        """The folded words of a text between blanks, in simplified characters without blanks between them."""
+        folded = fold(text)
+        if has_cjk(folded):
+            folded = _CJK_BLANK.sub("", folded.translate(self._simplified))
+        return f" {folded} "
+
+    def add(self, phrase: str) -> str:
+        """Adds a phrase; returns the form in which folded texts have it."""
+        folded = self.fold(phrase)
+        form = folded[phrase.startswith("*") : len(folded) - phrase.endswith("*")]
+        # The last word is mostly the rarest.
+        word = form.split()[-1]
+        if has_cjk(folded):
+            form, word = folded.strip(), _CJK
+        elif phrase.startswith("*") and form.strip() == word:
+            word = ""
+        elif phrase.endswith("*"):
+            word = word[:_START] + "*"
+        self._by_word.setdefault(word, {})[form] = None
+        return form
+
+    def found(self, folded: str) -> set[str]:
+        """The phrases that a folded text has."""
+        words = folded.split()
+        keys = {"", _CJK if has_cjk(folded) else "", *words, *(word[:_START] + "*" for word in words)}
+        return {form for key in keys for form in self._by_word.get(key, ()) if form in folded}

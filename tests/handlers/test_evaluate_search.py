@@ -378,3 +378,14 @@ def test_a_page_without_a_text_beside_it_is_read() -> None:
     assert isinstance(asked.need, AskModel)
     assert "29 November, 20:00" in asked.need.messages[1].content
     assert asked.need.facts["recommendation"] == "stop"
+
+
+def test_a_result_whose_page_is_not_found_is_left_out() -> None:
+    html = "<title>Page not found</title><body><main><p>Have a look at what else is on.</p></main>"
+    result = RetrievedContent(url="https://a.example/jazz", title="Jazz in Aarhus", content="Jazz.", html=html)
+    batch = RetrievalBatch(batch_id="b", query="jazz in Aarhus", retrieved_content=(result,))
+    outcome = evaluate_search(batch, RULES)
+    assert isinstance(outcome, Emit)
+    (evaluated,) = outcome.events
+    assert isinstance(evaluated, SearchEvaluated)
+    assert evaluated.outcome is SearchOutcome.NO_RESULTS

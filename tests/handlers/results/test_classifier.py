@@ -98,3 +98,11 @@ def test_what_is_no_content_has_the_score_0() -> None:
     classified = CLASSIFIER.classify(result)
     assert (classified.result_type, classified.actionable_score) == (ResultType.NAVIGATION, 0.0)
     assert classified.because[0].startswith("no content")
+
+
+def test_the_title_of_a_page_counts_beside_the_one_of_its_result() -> None:
+    html = '<title>Page not found | Town hall</title><body><p><a href="/">Home</a></p></body>'
+    result = RetrievedContent(
+        url="https://a.example/jazz", title="Jazz at eight", content="Jazz in the hall.", html=html
+    )
+    assert CLASSIFIER.classify(result).because[0].startswith("no content, soft_404")
