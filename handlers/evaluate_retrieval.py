@@ -22,7 +22,7 @@ from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts, render
 from handlers.prompts.untrusted import Block
 from handlers.relevance.sections import RelevanceGateSection
-from handlers.results.sections import RetrievalEvaluationSection
+from handlers.results.batch import RetrievalEvaluationSection
 from handlers.retrieval.facets import QueryReader, answers, met, share_of, with_missing_weighed
 from handlers.retrieval.replies import BATCH_SCHEMA, RetrievalReply, read_retrieval_reply
 from handlers.text.patterns import Patterns

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
-from handlers.listings.page_shape import page_of, with_page
+from handlers.listings.page_shape import with_page
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts, render
 from handlers.prompts.untrusted import Block, cleaned
@@ -143,12 +143,15 @@ def recommend(score: float, gaps: str, missing: tuple[str, ...], bands: Bands) -
 
 def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
     """The batch with distinct results, each with the longer text of its page, without those that have no content."""
-    section, patterns = rules.search_evaluation, rules.reader.patterns
-    most = section.max_text_characters
-    read = []
+    section, read = rules.search_evaluation, []
     for result in distinct_results(batch.retrieved_content):
-        page = page_of(result.html, patterns, rules.page_reading, max_html=section.max_html_characters, max_text=most)
-        found = with_page(result, page, most)
+        found, _ = with_page(
+            result,
+            rules.reader.patterns,
+            rules.page_reading,
+            max_html=section.max_html_characters,
+            max_text=section.max_text_characters,
+        )
         if rules.refusals.why_no_content((found.title or "",), found.content) is None:
             read.append(found)
     return batch.model_copy(update={"retrieved_content": tuple(read)})

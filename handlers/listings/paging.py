@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import Field
 
 from handlers.html.links import host_of, registrable_domain
+from handlers.listings.blocks import Link
 from schemas.rules import Section
 
 _ARROWS = " .…»›>→«‹<←\u00a0"
@@ -41,16 +42,6 @@ class PagingSection(Section):
 
 
 @dataclass(frozen=True, slots=True)
-class PageLink:
-    """A link as paging sees it: canonical address, text, and the words of its own class, id and rel."""
-
-    url: str
-    canonical: str
-    text: str
-    marks: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
 class _Position:
     """An address as a page of a listing: what all pages of it share, and its page number or offset."""
 
@@ -59,7 +50,7 @@ class _Position:
     offset: int | None
 
 
-def next_page(links: Sequence[PageLink], own: str, stated: str | None, section: PagingSection) -> str | None:
+def next_page(links: Sequence[Link], own: str, stated: str | None, section: PagingSection) -> str | None:
     """The address of the next page, or None.
 
     Args:
@@ -70,14 +61,14 @@ def next_page(links: Sequence[PageLink], own: str, stated: str | None, section: 
     """
     domain, here = registrable_domain(host_of(own)), _position(own, section)
     positions = {
-        link: _position(link.canonical, section)
+        link: _position(link.address, section)
         for link in links
-        if link.canonical != own and registrable_domain(host_of(link.canonical)) == domain
+        if link.address != own and registrable_domain(host_of(link.address)) == domain
     }
     ahead = [link for link, there in positions.items() if not _is_before(there, here)]
     in_row, following = _next_in_row(links, own), str((here.page or 1) + 1)
-    signs: tuple[Callable[[PageLink], bool], ...] = (
-        lambda link: link.canonical == stated,
+    signs: tuple[Callable[[Link], bool], ...] = (
+        lambda link: link.address == stated,
         lambda link: _says_next(link, own, section.next_texts),
         lambda link: link is in_row,
         lambda link: positions[link].stem == here.stem and positions[link].page == (here.page or 1) + 1,
@@ -142,12 +133,12 @@ def _is_before(there: _Position, here: _Position) -> bool:
     return (there.page or 0) < (here.page or 0) or (there.offset or 0) < (here.offset or 0)
 
 
-def _next_in_row(links: Sequence[PageLink], own: str) -> PageLink | None:
+def _next_in_row(links: Sequence[Link], own: str) -> Link | None:
     """The link after the page's own place in a row of numbers: after its own link, or after the number that is missing.
 
     This also reads rows whose addresses count otherwise, from 0 or by items: ``?start=20`` under the number 2.
     """
-    rows: dict[str, dict[int, PageLink]] = {}
+    rows: dict[str, dict[int, Link]] = {}
     here: int | None = None
     present: set[int] = set()
     for link in links:
@@ -155,10 +146,10 @@ def _next_in_row(links: Sequence[PageLink], own: str) -> PageLink | None:
         if len(text) > _MAX_ROW_DIGITS or not _DIGITS.fullmatch(text):
             continue
         present.add(int(text))
-        if link.canonical == own:
+        if link.address == own:
             here = int(text)
-        elif _is_beside(link.canonical, own):
-            rows.setdefault(_NUMBER.sub("#", link.canonical), {}).setdefault(int(text), link)
+        elif _is_beside(link.address, own):
+            rows.setdefault(_NUMBER.sub("#", link.address), {}).setdefault(int(text), link)
     for row in rows.values():
         missing = (number - 1 for number in sorted(row) if number - 1 not in present)
         places = missing if here is None else (here,)
@@ -176,20 +167,20 @@ def _is_beside(url: str, own: str) -> bool:
     return there.netloc == here.netloc and near and not _MONTH.search(url)
 
 
-def _goes_on(link: PageLink, own: str, section: PagingSection) -> bool:
+def _goes_on(link: Link, own: str, section: PagingSection) -> bool:
     """Whether a link that is marked as the next one shows the same list: "Next article" is marked so as well."""
     if len(link.text) > _LONGEST_TEXT:
         return False
-    if not any(map(str.isalpha, link.text)) or is_numbered(link.canonical, section):
+    if not any(map(str.isalpha, link.text)) or is_numbered(link.address, section):
         return True
-    path, here = urlsplit(link.canonical).path.rstrip("/"), urlsplit(own).path.rstrip("/")
+    path, here = urlsplit(link.address).path.rstrip("/"), urlsplit(own).path.rstrip("/")
     return path == here or path.startswith(here + "/")
 
 
-def _says_next(link: PageLink, own: str, texts: Sequence[str]) -> bool:
+def _says_next(link: Link, own: str, texts: Sequence[str]) -> bool:
     """Whether a link's text says "Next", or "Next 20", where the latter also lies beside the page."""
     bare = link.text.lower().strip(_ARROWS)
     if bare in texts or len(bare) > _LONGEST_TEXT:
         return bare in texts
     without = " ".join(_COUNTS.sub(" ", bare).split()).strip(_ARROWS)
-    return without != bare and without in texts and _is_beside(link.canonical, own)
+    return without != bare and without in texts and _is_beside(link.address, own)

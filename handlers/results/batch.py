@@ -6,12 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from handlers.html.links import canonical_url
+from schemas.event import Score
 from schemas.retrieval import ClassifiedResult, ResultCounts, ResultType, RetrievedContent
 from schemas.rules import Section
+
+_ROUNDING = 1e-9
 
 
 class ExtractionSection(Section):
@@ -33,6 +37,52 @@ class ExtractionSection(Section):
         ge=0,
         le=1_000_000,
         description="HTML of a source that is carried on to be judged; a longer page is carried as its text.",
+    )
+
+
+class Dimensions(Section):
+    """A number for each of the four dimensions, under their wire names."""
+
+    contextRecall: Score = Field(default=0.5, description="How much of what is asked for the batch holds.")  # noqa: N815 - the key's name comes from the source document
+    contextPrecision: Score = Field(default=0.5, description="How much of the batch is to the point.")  # noqa: N815
+    sourceQuality: Score = Field(default=0.5, description="How good its sources are.")  # noqa: N815
+    actionableInformation: Score = Field(default=0.6, description="How much of it is the thing itself (R-054).")  # noqa: N815
+
+
+class DimensionWeights(Section):
+    """Shares of the four dimensions in the overall score; they sum to 1 (R-051)."""
+
+    contextRecall: Score = Field(default=0.3, description="How much of what is asked for the batch holds.")  # noqa: N815
+    contextPrecision: Score = Field(default=0.25, description="How much of the batch is to the point.")  # noqa: N815
+    sourceQuality: Score = Field(default=0.2, description="How good its sources are.")  # noqa: N815
+    actionableInformation: Score = Field(default=0.25, description="How much of it is the thing itself (R-054).")  # noqa: N815
+
+    @model_validator(mode="after")
+    def _sum_to_one(self) -> Self:
+        total = self.contextRecall + self.contextPrecision + self.sourceQuality + self.actionableInformation
+        if abs(total - 1.0) > _ROUNDING:
+            raise ValueError(f"the weights sum to {total:g}, not to 1")
+        return self
+
+
+class RetrievalEvaluationSection(Section):
+    """The ``retrievalEvaluation`` section; its keys are camelCase as in the source document (R-059)."""
+
+    dimensionThresholds: Dimensions = Field(  # noqa: N815
+        default=Dimensions(), description="From which value on a dimension is passed."
+    )
+    weights: DimensionWeights = Field(default=DimensionWeights(), description="Shares in the overall score.")
+    severeFailureBelow: Score = Field(default=0.5, description="Overall score below which a failure is severe.")  # noqa: N815
+    coverageThreshold: Score = Field(  # noqa: N815
+        default=0.5,
+        description="Share of what the query asks for from which on a result counts as relevant, without a judge.",
+    )
+    unknownSourceQuality: Score = Field(  # noqa: N815
+        default=0.5, description="Quality of a source whose trust score is not known, without a judge."
+    )
+    maxSources: int = Field(default=20, ge=1, le=200, description="Results that a judge is shown.")  # noqa: N815
+    maxSourceCharacters: int = Field(  # noqa: N815
+        default=800, ge=20, le=20_000, description="Of each one's text that a judge is shown."
     )
 
 

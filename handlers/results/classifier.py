@@ -11,13 +11,11 @@ from collections.abc import Mapping, Sequence
 
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
-from handlers.listings.page_shape import PageShape, page_of, with_page
+from handlers.listings.page_shape import PageShape, with_page
 from handlers.results.address import read_address
-from handlers.results.features import Observed, measures_of, reasons_of
-from handlers.results.sections import ClassificationSection
-from handlers.results.text_shape import measure_text
+from handlers.results.features import ClassificationSection, Observed, Weight, measures_of, reasons_of
 from handlers.results.trained import Forest, ResultTrees
-from handlers.results.wording import find_offers, read_title
+from handlers.results.wording import find_offers, measure_text, read_title
 from handlers.text.dates import origin_of
 from handlers.text.evidence import find_evidence
 from handlers.text.language import find_language, languages_of, plural_of
@@ -48,10 +46,6 @@ class ResultClassifier:
         self._reading = reading
         self._refusals = Refusals(refusals, self.patterns.details)
         self._on_page, self._on_text = Forest(trees.page), Forest(trees.text)
-        self._weights = {
-            name: (weight.specific, weight.aggregator, weight.navigation) for name, weight in section.weights.items()
-        }
-        self._bias = (section.bias.specific, section.bias.aggregator, section.bias.navigation)
 
     def classify(self, result: RetrievedContent) -> ClassifiedResult:
         """The result with exactly one type (R-020), a score in its band (R-030), confidence and reasons (R-041).
@@ -62,11 +56,7 @@ class ResultClassifier:
         return self.read(result)[1]
 
     def read(self, result: RetrievedContent) -> tuple[RetrievedContent, ClassifiedResult]:
-        """The result as it was read, and classified.
-
-        As it was read, a result has no HTML. It has the title of its page where it had none, and its text is followed
-        by that of its page where the page says more. Offsets of the evidence are into this text.
-        """
+        """The result as it was read (``with_page``), and classified. Offsets of the evidence are into its text."""
         read, page = self._with_page(result)
         observed = self._observe(read, page)
         if (refusal := observed.refusal) is not None:
@@ -101,48 +91,36 @@ class ResultClassifier:
         measures = self.measures(observed)
         forest = self._on_text if observed.page is None else self._on_page
         scores = self._scores(measures, forest)
-        winner = max(range(len(TYPES)), key=lambda index: (scores[index], index))
+        ordered = sorted(range(len(TYPES)), key=lambda index: (-scores[index], -index))
         # A page shows what it lists; a title and a snippet have to be sure: what is taken for a listing is fetched.
-        is_sure = observed.page is not None or _share(scores, winner) >= self._section.least_listing_confidence
-        if winner == _LISTING and not is_sure:
-            winner = max((_ITEM, _NAVIGATION), key=lambda index: (scores[index], index))
+        is_sure = observed.page is not None or _share(scores, _LISTING) >= self._section.least_listing_confidence
+        winner = next(index for index in ordered if index != _LISTING or is_sure)
         confidence = _share(scores, winner)
-        carried = []
-        for name, reason in reasons_of(observed).items():
-            if measures.get(name):
-                loss = confidence - _share(self._scores({**measures, name: 0.0}, forest), winner)
-                if loss > 0:
-                    carried.append((loss, reason))
-        carried.sort(key=lambda pair: -pair[0])
-        reasons = tuple(reason for _, reason in carried[:_REASONS])
-        return TYPES[winner], round(confidence, 4), reasons or ("no single measure decides it",)
+        losses = {
+            reason: confidence - _share(self._scores({**measures, name: 0.0}, forest), winner)
+            for name, reason in reasons_of(observed, measures).items()
+        }
+        carried = sorted((reason for reason, loss in losses.items() if loss > 0), key=lambda reason: -losses[reason])
+        return TYPES[winner], round(confidence, 4), tuple(carried[:_REASONS]) or ("no single measure decides it",)
 
     def _scores(self, measures: Mapping[str, float], forest: Forest) -> list[float]:
-        scores = [score + bias for score, bias in zip(forest.scores(measures), self._bias, strict=True)]
-        for name, weights in self._weights.items():
+        scores = _added(forest.scores(measures), self._section.bias, 1.0)
+        for name, weight in self._section.weights.items():
             if value := measures[name]:
-                scores = [score + value * weight for score, weight in zip(scores, weights, strict=True)]
+                scores = _added(scores, weight, value)
         return scores
 
     def _with_page(self, result: RetrievedContent) -> tuple[RetrievedContent, PageShape | None]:
-        """The result with title and text of its page where those say more; the page, if it counts.
+        """The result read with its page; no page where it has no links and shows next to nothing of the text.
 
-        A page without links that shows next to nothing of the text, for scripts write it or it is cut off before, is
-        left aside.
+        Scripts write such a page, or it is cut off before its text.
         """
         section = self._section
-        page = page_of(
-            result.html,
-            self.patterns,
-            self._reading,
-            max_html=section.max_html_characters,
-            max_text=section.max_characters,
+        read, page = with_page(
+            result, self.patterns, self._reading, max_html=section.max_html_characters, max_text=section.max_characters
         )
-        read = with_page(result, page, section.max_characters)
-        text = read.content[: section.max_characters]
-        if page is not None and not page.all_links and page.text_characters < section.least_page_share * len(text):
-            return read, None
-        return read, page
+        least = section.least_page_share * len(read.content[: section.max_characters])
+        return read, None if page is not None and not page.all_links and page.text_characters < least else page
 
     def _observe(self, result: RetrievedContent, page: PageShape | None) -> Observed:
         section, patterns = self._section, self.patterns
@@ -164,7 +142,6 @@ class ResultClassifier:
         # Where the title has the words of the address, it also has the prepositions between them.
         name = () if set(address.name) <= set(read.name) else address.name
         return Observed(
-            url=url,
             title=read,
             address=address,
             # How a text is built shows in its beginning, and texts of one length can be compared.
@@ -177,6 +154,15 @@ class ResultClassifier:
             offers=find_offers(read, shown, words, patterns),
             refusal=self._refusals.why_no_content((title,), text),
         )
+
+
+def _added(scores: Sequence[float], weight: Weight, value: float) -> list[float]:
+    specific, aggregator, navigation = scores
+    return [
+        specific + value * weight.specific,
+        aggregator + value * weight.aggregator,
+        navigation + value * weight.navigation,
+    ]
 
 
 def _share(scores: Sequence[float], index: int) -> float:

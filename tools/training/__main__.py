@@ -17,7 +17,7 @@ import numpy as np
 
 from handlers.classify_results import ClassifyResultsRules
 from handlers.results.classifier import TYPES
-from handlers.results.sections import ClassificationSection, Weight
+from handlers.results.features import ClassificationSection, Weight
 from tests.rules import TREES, shipped_rules
 from tools.training.boosting import Floats
 from tools.training.by_site import MODES, cross_validate, section

@@ -27,7 +27,7 @@ ARTICLE = (
 
 
 def measure(html: str) -> PageShape:
-    return measure_page(html, PATTERNS)
+    return measure_page(html.encode(), PATTERNS)
 
 
 def test_a_listing_repeats_a_block_with_a_link() -> None:
@@ -100,10 +100,7 @@ def test_blocks_of_one_make_count_wherever_they_stand() -> None:
 
 
 def test_a_page_may_give_its_own_address() -> None:
-    page = measure_page(
-        '<head><link rel=canonical href="https://example.com/jazz"></head><body>x',
-        PATTERNS,
-    )
+    page = measure('<head><link rel=canonical href="https://example.com/jazz"></head><body>x')
     assert page.canonical == "https://example.com/jazz"
 
 

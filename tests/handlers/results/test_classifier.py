@@ -9,8 +9,7 @@ from handlers.listings.page_shape import PageShape
 from handlers.results.address import Address
 from handlers.results.classifier import actionable_score
 from handlers.results.features import Observed
-from handlers.results.text_shape import TextShape
-from handlers.results.wording import Title
+from handlers.results.wording import TextShape, Title
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules
 
@@ -23,7 +22,6 @@ def observed(
     kinds: int = 0, identifier: str = "", text: TextShape | None = None, page: PageShape | None = None
 ) -> Observed:
     return Observed(
-        url="https://a.example/",
         title=Title(),
         address=Address(identifier=identifier),
         text=text or TextShape(words=10),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.results.text_shape import TextShape, measure_text
+from handlers.results.wording import TextShape, measure_text
 from handlers.text.patterns import compile_patterns
 from tests.rules import shipped_rules
 
