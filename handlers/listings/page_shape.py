@@ -63,26 +63,25 @@ class PageShape:
     Attributes:
         title: The page's own title.
         text: Visible text, words divided by blanks, cut to the length that is kept.
-        text_characters: Length of the whole visible text.
-        link_density: Share of the text in links, in [0, 1].
         declared_item: The single thing that the page's markup declares, or "".
         declared_listing: The kind of listing that the markup declares, or "".
         canonical: The address that the page declares, or "".
         languages: The language and locale that it declares.
-        all_links: Number of links, with those of menus.
         measures: Lengths, counts and shares by name; the names begin with ``page_``.
     """
 
     title: str = ""
     text: str = ""
-    text_characters: int = 0
-    link_density: float = 0.0
     declared_item: str = ""
     declared_listing: str = ""
     canonical: str = ""
     languages: tuple[str, ...] = ()
-    all_links: int = 0
     measures: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def characters(self) -> float:
+        """Length of the whole visible text."""
+        return self.measures.get("page_text", 0)
 
 
 def with_page(
@@ -108,7 +107,7 @@ def with_page(
     if not read.title and page.title:
         read = read.model_copy(update={"title": page.title})
     text = result.content[:max_text]
-    is_short = result.content_kind == "snippet" and len(text) < page.text_characters
+    is_short = result.content_kind == "snippet" and len(text) < page.characters
     if page.text and (is_short or not text.strip()):
         whole = f"{text.rstrip()}\n{page.text}" if text.strip() else page.text
         read = read.model_copy(update={"content": whole, "content_kind": "full"})
@@ -175,13 +174,10 @@ def measure_page(utf8: bytes, patterns: CompiledPatterns, max_text: int = 20_000
     return PageShape(
         title=" ".join(title.text().split())[:_MAX_TITLE] if title else "",
         text=text[:max_text],
-        text_characters=len(text),
-        link_density=density,
         declared_item=declared_item,
         declared_listing=declared_listing,
         canonical=canonical or "",
         languages=tuple(filter(None, (root.get("lang"), *locales))),
-        all_links=all_links,
         measures=measures,
     )
 

@@ -41,28 +41,15 @@ class ExtractionSection(Section):
 
 
 class Dimensions(Section):
-    """A number for each of the four dimensions, under their wire names."""
+    """A number for each of the four dimensions, under their wire names; by default their thresholds."""
 
-    contextRecall: Score = Field(default=0.5, description="How much of what is asked for the batch holds.")  # noqa: N815 - the key's name comes from the source document
+    contextRecall: Score = Field(default=0.5, description="How much of the question the batch covers.")  # noqa: N815 - the key's name comes from the source document
     contextPrecision: Score = Field(default=0.5, description="How much of the batch is to the point.")  # noqa: N815
     sourceQuality: Score = Field(default=0.5, description="How good its sources are.")  # noqa: N815
     actionableInformation: Score = Field(default=0.6, description="How much of it is the thing itself (R-054).")  # noqa: N815
 
 
-class DimensionWeights(Section):
-    """Shares of the four dimensions in the overall score; they sum to 1 (R-051)."""
-
-    contextRecall: Score = Field(default=0.3, description="How much of what is asked for the batch holds.")  # noqa: N815
-    contextPrecision: Score = Field(default=0.25, description="How much of the batch is to the point.")  # noqa: N815
-    sourceQuality: Score = Field(default=0.2, description="How good its sources are.")  # noqa: N815
-    actionableInformation: Score = Field(default=0.25, description="How much of it is the thing itself (R-054).")  # noqa: N815
-
-    @model_validator(mode="after")
-    def _sum_to_one(self) -> Self:
-        total = self.contextRecall + self.contextPrecision + self.sourceQuality + self.actionableInformation
-        if abs(total - 1.0) > _ROUNDING:
-            raise ValueError(f"the weights sum to {total:g}, not to 1")
-        return self
+_WEIGHTS = Dimensions(contextRecall=0.3, contextPrecision=0.25, sourceQuality=0.2, actionableInformation=0.25)
 
 
 class RetrievalEvaluationSection(Section):
@@ -71,7 +58,7 @@ class RetrievalEvaluationSection(Section):
     dimensionThresholds: Dimensions = Field(  # noqa: N815
         default=Dimensions(), description="From which value on a dimension is passed."
     )
-    weights: DimensionWeights = Field(default=DimensionWeights(), description="Shares in the overall score.")
+    weights: Dimensions = Field(default=_WEIGHTS, description="Shares in the overall score, which sum to 1 (R-051).")
     severeFailureBelow: Score = Field(default=0.5, description="Overall score below which a failure is severe.")  # noqa: N815
     coverageThreshold: Score = Field(  # noqa: N815
         default=0.5,
@@ -84,6 +71,13 @@ class RetrievalEvaluationSection(Section):
     maxSourceCharacters: int = Field(  # noqa: N815
         default=800, ge=20, le=20_000, description="Of each one's text that a judge is shown."
     )
+
+    @model_validator(mode="after")
+    def _weights_sum_to_one(self) -> Self:
+        total = sum(self.weights.model_dump().values())
+        if abs(total - 1.0) > _ROUNDING:
+            raise ValueError(f"the weights sum to {total:g}, not to 1")
+        return self
 
 
 def distinct_results(contents: Iterable[RetrievedContent]) -> tuple[RetrievedContent, ...]:

@@ -79,16 +79,12 @@ class ResultClassifier:
             evidence=observed.evidence,
         )
 
-    def observe(self, result: RetrievedContent) -> Observed:
-        """Reads a result: its address, title, text, and page where there is one."""
-        return self._observe(*self._with_page(result))
-
-    def measures(self, observed: Observed) -> dict[str, float]:
-        """A result in numbers."""
-        return measures_of(observed, self.patterns, self._section)
+    def measures(self, result: RetrievedContent) -> dict[str, float]:
+        """All measures of a result."""
+        return measures_of(self._observe(*self._with_page(result)), self.patterns, self._section)
 
     def _decide(self, observed: Observed) -> tuple[ResultType, float, tuple[str, ...]]:
-        measures = self.measures(observed)
+        measures = measures_of(observed, self.patterns, self._section)
         forest = self._on_text if observed.page is None else self._on_page
         scores = self._scores(measures, forest)
         ordered = sorted(range(len(TYPES)), key=lambda index: (-scores[index], -index))
@@ -120,7 +116,9 @@ class ResultClassifier:
             result, self.patterns, self._reading, max_html=section.max_html_characters, max_text=section.max_characters
         )
         least = section.least_page_share * len(read.content[: section.max_characters])
-        return read, None if page is not None and not page.all_links and page.text_characters < least else page
+        return read, None if page is not None and not page.measures.get(
+            "page_all_links"
+        ) and page.characters < least else page
 
     def _observe(self, result: RetrievedContent, page: PageShape | None) -> Observed:
         section, patterns = self._section, self.patterns
@@ -195,13 +193,13 @@ def actionable_score(result_type: ResultType, observed: Observed, section: Class
 
 def _listing_score(observed: Observed, section: ClassificationSection) -> float:
     bands, page, text = section.bands, observed.page, observed.text
-    if page is not None and page.text_characters:
-        least = section.mostly_links_page
-        if page.link_density >= least:
-            return bands.listing_links * (1.0 - (page.link_density - least) / (1.0 - least))
-        return bands.listing_content + bands.listing_content_range * (1.0 - page.link_density)
-    linked = text.link_phrases >= section.min_link_phrases and text.link_share >= section.mostly_links_text
+    if page is not None and page.characters:
+        least, density = section.mostly_links_page, page.measures["page_link_density"]
+        if density >= least:
+            return bands.listing_links * (1.0 - (density - least) / (1.0 - least))
+        return bands.listing_content + bands.listing_content_range * (1.0 - density)
+    many = text["text_link_phrases"] >= section.min_link_phrases
     # Without anchors there is no excess to measure; a listing without any text is nothing but its links.
-    if linked or not text.words:
+    if not text["text_words"] or (many and text["text_link_share"] >= section.mostly_links_text):
         return bands.listing_links
-    return bands.listing_content + bands.listing_content_range * text.content_share
+    return bands.listing_content + bands.listing_content_range * text["text_content_share"]

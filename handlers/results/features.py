@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from handlers.html.refusals import Refusal
 from handlers.listings.page_shape import PageShape
 from handlers.results.address import Address
-from handlers.results.wording import Offers, TextShape, Title
+from handlers.results.wording import Offers, Title
 from handlers.text.patterns import CompiledPatterns
 from schemas.retrieval import Evidence
 from schemas.rules import Section
@@ -43,11 +43,11 @@ _REASONS = {
     "offers_counted": "it counts what it offers: {offers.counted!r}",
     "offers_placed": "the title offers things in a place: {offers.placed!r}",
     "offers_reports": "{offers.reports} phrases of a report or the first person",
-    "text_linked": "{text.link_phrases} link phrases, {text.link_share:.0%} of the words",
+    "text_linked": "{text_link_phrases} link phrases, {text_link_share:.0%} of the words",
     "text_details": "it has details: {kinds}",
     "text_own_details": "it has details of its own, or the text of its page",
-    "text_sentence_words": "sentences hold {text.content_share:.0%} of the text",
-    "text_function_words": "{text.function_words:.0%} of the words are function words",
+    "text_sentence_words": "sentences hold {text_content_share:.0%} of the text",
+    "text_function_words": "{text_function_words:.0%} of the words are function words",
     "text_account_phrases": "it has the phrases of a log-in or registration form",
     "text_item_phrases": "it has phrases that accompany one item",
     "page_link_density": "links hold {page_link_density:.0%} of the page's text",
@@ -139,6 +139,7 @@ class Observed:
 
     Attributes:
         address: Of the result, or the one that its page declares.
+        text: The measures of its text.
         kinds: The kinds of details that count as its own (C-55).
         title_plural, address_plural: The plural that a short name is, or "".
         offers: What title and text offer.
@@ -147,7 +148,7 @@ class Observed:
 
     title: Title
     address: Address
-    text: TextShape
+    text: Mapping[str, float]
     page: PageShape | None
     evidence: tuple[Evidence, ...]
     kinds: frozenset[str]
@@ -163,8 +164,8 @@ def measures_of(observed: Observed, patterns: CompiledPatterns, section: Classif
     path, own = address.path[:_PATH_CHARACTERS], _own_details(observed)
     last = path.rstrip("/").rpartition("/")[2]
     # A long text begins with its menu, and shows by itself what it is.
-    short = 1.0 - _ramp(text.words, _SHORT_WORDS, 3 * _SHORT_WORDS)
-    linked = observed.page is None and text.link_phrases >= section.min_link_phrases
+    short = 1.0 - _ramp(text["text_words"], _SHORT_WORDS, 3 * _SHORT_WORDS)
+    linked = observed.page is None and text["text_link_phrases"] >= section.min_link_phrases
     return {
         "address_readable": address.readable,
         # The front page of a restaurant with its hours and its address is no way to elsewhere (C-02).
@@ -200,18 +201,11 @@ def measures_of(observed: Observed, patterns: CompiledPatterns, section: Classif
         "offers_counted": short * bool(offers.counted),
         "offers_placed": short * bool(offers.placed),
         "offers_reports": short * min(1.0, offers.reports / _REPORTS),
-        "text_words": text.words,
-        "text_link_phrases": text.link_phrases,
-        "text_link_share": text.link_share,
-        "text_linked": min(1.0, text.link_share / section.mostly_links_text) if linked else 0.0,
-        "text_content_share": text.content_share,
-        "text_sentence_words": text.sentence_words,
-        "text_function_words": text.function_words,
-        "text_account_phrases": min(1.0, text.account_phrases / _ACCOUNT_PHRASES),
-        "text_item_phrases": text.item_phrases,
+        **text,
+        "text_linked": min(1.0, text["text_link_share"] / section.mostly_links_text) if linked else 0.0,
+        "text_account_phrases": min(1.0, text["text_account_phrases"] / _ACCOUNT_PHRASES),
         "text_details": min(1.0, len(observed.kinds) / _KINDS),
         "text_own_details": own,
-        **{f"text_{name}": share for name, share in text.style.items()},
         "text_dates": _different(observed.evidence, "date"),
         "text_prices": _different(observed.evidence, "price"),
         **(observed.page.measures if observed.page else {}),
@@ -225,7 +219,6 @@ def reasons_of(observed: Observed, measures: Mapping[str, float]) -> dict[str, s
         "address": observed.address,
         "title": observed.title,
         "offers": observed.offers,
-        "text": observed.text,
         "page": observed.page,
         "kinds": ", ".join(sorted(observed.kinds)),
         "plural": observed.title_plural or observed.address_plural,
@@ -241,18 +234,18 @@ def _plural(observed: Observed) -> float:
     # "Opening hours" and "returns" are plurals too.
     if not (observed.title_plural or observed.address_plural) or observed.address.information:
         return 0.0
-    if observed.text.words > _SHORT_WORDS:
+    if observed.text["text_words"] > _SHORT_WORDS:
         return 1.0
     occurs = len(observed.kinds) > 1 or _different(observed.evidence, "date") == 1
-    return 0.0 if occurs else 1.0 - _ramp(observed.text.function_words, *_RUNNING)
+    return 0.0 if occurs else 1.0 - _ramp(observed.text["text_function_words"], *_RUNNING)
 
 
 def _own_details(observed: Observed) -> float:
     """How far a short text states where something is and when, or is the text of a page such as "returns"."""
     text = observed.text
     placed = "place" in observed.kinds and len(observed.kinds) > 1
-    informs = observed.address.information and not observed.offers.calls and text.words >= _INFORMING_WORDS
-    return float(bool(placed or informs)) * (1.0 - _ramp(text.words, _SHORT_WORDS, 4 * _SHORT_WORDS))
+    informs = observed.address.information and not observed.offers.calls and text["text_words"] >= _INFORMING_WORDS
+    return float(bool(placed or informs)) * (1.0 - _ramp(text["text_words"], _SHORT_WORDS, 4 * _SHORT_WORDS))
 
 
 def _ramp(value: float, low: float, high: float) -> float:

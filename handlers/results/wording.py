@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import compress, islice, pairwise
 from itertools import count as count_up
 
@@ -145,41 +145,18 @@ def _placed(title: Sequence[str], patterns: CompiledPatterns) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class TextShape:
-    """How a text is built.
+def measure_text(text: str, patterns: CompiledPatterns) -> dict[str, float]:
+    """Measures of a text, by names that begin with ``text_``; never raises. Without any word all are 0.
 
-    Attributes:
-        words: Words; an ideograph counts as one.
-        link_phrases: Labels such as "Read more", and addresses.
-        link_share: Words of those labels by all words, in [0, 1].
-        content_share: Characters in sentences by all characters, in [0, 1].
-        sentence_words: Words in sentences.
-        function_words: Share of words such as "the" or "and", which running text has and lists of labels lack; two
-            ideographs count as a word.
-        account_phrases: Different phrases of log-in and registration forms.
-        item_phrases: Different phrases that accompany one item or article; a frequent one accompanies many items.
-        style: Further shares of the words by name, such as those that begin with a capital.
+    ``function_words`` is the share of words such as "the" or "and", which running text has and lists of labels lack; in
+    it two ideographs count as a word. An item phrase counts where it is rare, since a frequent one accompanies many
+    items. Labels begin with a capital, alike blocks repeat pairs of words, a menu comes before the running text.
     """
-
-    words: int = 0
-    link_phrases: int = 0
-    link_share: float = 0.0
-    content_share: float = 0.0
-    sentence_words: int = 0
-    function_words: float = 0.0
-    account_phrases: int = 0
-    item_phrases: int = 0
-    style: Mapping[str, float] = field(default_factory=dict)
-
-
-def measure_text(text: str, patterns: CompiledPatterns) -> TextShape:
-    """Measures a text; never raises. An empty text is all zeros."""
     folded = fold(text)
     words = split_words(folded)
     if not words:
-        return TextShape()
-    count = len(words)
+        text = folded = ""
+    count, tokens, paired, tail = max(1, len(words)), text.split(), words[:_PAIRED], words[len(words) // 2 :]
     # Addresses count as one word each, and their own words not at all.
     addresses = _ADDRESS.findall(folded) if "://" in folded or "www." in folded else []
     places = list(compress(count_up(), map(patterns.phrase_begins.__contains__, words)))
@@ -189,30 +166,26 @@ def measure_text(text: str, patterns: CompiledPatterns) -> TextShape:
     ideographs = 0 if text.isascii() else _ideographs(words)
     characters, sentence_words = _in_sentences(folded, bool(ideographs))
     item_phrases = Counter(patterns.item_phrases.find(words, places))
-    return TextShape(
-        words=count,
-        link_phrases=len(phrases) + len(addresses),
-        link_share=min(1.0, phrase_words / max(1, count - address_words + len(addresses))),
-        content_share=min(1.0, characters / len(text)),
-        sentence_words=sentence_words,
-        function_words=sum(map(patterns.stop_words.__contains__, words)) / count * (1.0 + ideographs / count),
-        account_phrases=len(set(patterns.account_phrases.find(words, places))),
-        item_phrases=sum(times <= _OF_ONE_ITEM for times in item_phrases.values()),
-        style=_style(text, words, patterns),
-    )
-
-
-def _style(text: str, words: Sequence[str], patterns: CompiledPatterns) -> dict[str, float]:
-    """Labels begin with a capital, alike blocks repeat pairs of words, a menu comes before the running text."""
-    tokens, paired, tail = text.split(), words[:_PAIRED], words[len(words) // 2 :]
     return {
-        "capitals": sum(map(str.istitle, tokens)) / len(tokens),
-        "numbers": sum(map(str.isdecimal, tokens)) / len(words),
-        "variety": len(set(words)) / len(words),
-        "repeated_pairs": 1.0 - len(set(pairwise(paired))) / max(1, len(paired) - 1),
-        "tail_function_words": sum(map(patterns.stop_words.__contains__, tail)) / len(tail),
-        **{name: sum(map(text.count, marks)) / len(words) for name, marks in _MARKS.items()},
+        "text_words": len(words),
+        "text_link_phrases": len(phrases) + len(addresses),
+        "text_link_share": min(1.0, phrase_words / max(1, count - address_words + len(addresses))),
+        "text_content_share": min(1.0, characters / max(1, len(text))),
+        "text_sentence_words": sentence_words,
+        "text_function_words": _share_of(words, patterns.stop_words) * (1.0 + ideographs / count),
+        "text_account_phrases": len(set(patterns.account_phrases.find(words, places))),
+        "text_item_phrases": sum(times <= _OF_ONE_ITEM for times in item_phrases.values()),
+        "text_capitals": sum(map(str.istitle, tokens)) / max(1, len(tokens)),
+        "text_numbers": sum(map(str.isdecimal, tokens)) / count,
+        "text_variety": len(set(words)) / count,
+        "text_repeated_pairs": 1.0 - len(set(pairwise(paired))) / max(1, len(paired) - 1) if words else 0.0,
+        "text_tail_function_words": _share_of(tail, patterns.stop_words),
+        **{f"text_{name}": sum(map(text.count, marks)) / count for name, marks in _MARKS.items()},
     }
+
+
+def _share_of(words: Sequence[str], some: frozenset[str]) -> float:
+    return sum(map(some.__contains__, words)) / max(1, len(words))
 
 
 def _in_sentences(text: str, has_ideographs: bool) -> tuple[int, int]:
