@@ -20,7 +20,7 @@ from handlers.html.limits import admitted
 from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
 from handlers.html.reading import PageReadingSection
 from handlers.listings.blocks import Link, NamedElements, blocks_of, by_make, name_words
-from handlers.listings.paging import PagingSection, is_numbered, next_page, page_number
+from handlers.listings.paging import PagingSection, next_page, position_of
 from handlers.text.word_match import WordText, share_met, units_of
 from schemas.rules import Section
 
@@ -86,13 +86,7 @@ def follow_listing(
 ) -> Listing:
     """Finds a listing's items and its next page. Never raises; a page without items gives an empty listing.
 
-    Args:
-        html: The listing's page.
-        url: Its address, which relative links are seen from.
-        query: Where there are more than ``max_details`` items, those whose text shares most words with it are kept.
-        max_details: How many items at most.
-        section: Word lists and limits.
-        reading: Limits within which a page is parsed at all.
+    Where there are more than ``max_details`` items, those whose text shares most words with the query are kept.
     """
     body = page_bytes(html)
     utf8 = admitted(body.utf8, reading)
@@ -106,7 +100,7 @@ def follow_listing(
     following = next_page(links, own, canonical_url(stated) if stated else None, section.paging)
     not_items = (own, canonical_url(following) if following else None)
     items = _items([link for link in links if link.address not in not_items], own, tree, section)
-    if not items and following and not is_numbered(following, section.paging):
+    if not items and following and not position_of(following, section.paging).is_numbered:
         following = None
     return Listing(_ranked(items, query, max_details, section), following)
 
@@ -219,7 +213,7 @@ def _is_no_item(link: Link, own: str, section: ListingSection) -> bool:
     text = link.text.lower()
     if text.isdecimal() or text in section.not_items or text in section.paging.next_texts:
         return True
-    if page_number(link.address, section.paging) is not None:
+    if position_of(link.address, section.paging).page is not None:
         return True
     if names and all(name in section.not_item_folders for name in names):
         return True
@@ -256,7 +250,7 @@ def _leading(found: _Group, groups: Sequence[_Group]) -> _Group:
     """The group that names the items among those in the blocks of ``found``: in the headings, or first in each block.
 
     An event's block links the event, its venue and its tickets; a product's block links its brand. The length of a text
-    does not tell which of them is the item.
+    does not decide which of them is the item.
     """
     held = blocks_of(found)
     beside = [group for group in groups if group is not found and _is_named(group) and _shares(group, found, held)]
@@ -286,13 +280,13 @@ def _one_a_block(group: list[Link], least: int) -> list[Link]:
 
 
 def _tells_apart(group: _Group) -> bool:
-    """Whether the texts of a group tell its addresses apart, which "Buy tickets" on most of them doesn't."""
+    """Whether the texts of a group differ from address to address, unlike "Buy tickets" on most of them."""
     labels = {link.address: link.label for link in group}
     return len(labels) < 2 or Counter(labels.values()).most_common(1)[0][1] <= _SHARED * len(labels)
 
 
 def _is_named(group: _Group) -> bool:
-    """Whether the texts are names: they tell apart, and have more letters than digits, unlike days and hours."""
+    """Whether the texts are names: they differ, and have more letters than digits, unlike days and hours."""
     text = "".join(link.label for link in group)
     return _tells_apart(group) and sum(map(str.isalpha, text)) > sum(map(str.isdigit, text))
 

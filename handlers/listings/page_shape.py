@@ -52,7 +52,6 @@ _MAX_HREF = 2048
 _MAX_TITLE = 500
 _MAX_TAG = 40
 _PARAGRAPH_CHARACTERS = 30
-_FULL_PARAGRAPH = 80
 _TIMES_READ = 4
 
 
@@ -90,14 +89,8 @@ def with_page(
     """The result without its HTML but with what its page adds; and the page, unless it must not be parsed.
 
     The page's title is added where the result has none. The page's text is added where the result has no text, or a
-    snippet that is shorter than it; the whole is a full text then.
-
-    Args:
-        result: A result, with or without its page.
-        patterns: Classes that content systems put on listings and on single items.
-        reading: Limits within which a page is parsed.
-        max_html: Characters of the page that are parsed.
-        max_text: Characters of the page's text that are kept.
+    snippet that is shorter than it; the whole is a full text then. ``max_html`` characters of the page are parsed, and
+    ``max_text`` of its text are kept.
     """
     read = result.model_copy(update={"html": None}) if result.html is not None else result
     utf8 = admitted((result.html or "")[:max_html].encode("utf-8", "replace"), reading)
@@ -141,14 +134,14 @@ def measure_page(utf8: bytes, patterns: CompiledPatterns, max_text: int = 20_000
     alike = _alike(links[:_MAX_LINKS], hrefs, labels, elements)
     items = blocks_of(alike) if len(alike) >= _MIN_ITEMS else frozenset()
     item_characters = sum(map(len, _texts((elements.nodes[item] for item in items), len(text))))
-    density = min(1.0, sum(map(len, labels)) / characters)
+    prose = _prose(body, items, elements, len(text))
     headings = body.css("h2,h3,h4")[:_MAX_HEADINGS]
     linked_headings = sum(_is_linked(heading) for heading in headings)
     first_heading = body.css_first("h1")
     measures = {
         "page_links": len(links),
         "page_all_links": all_links,
-        "page_link_density": density,
+        "page_link_density": min(1.0, sum(map(len, labels)) / characters),
         "page_items": len(items),
         "page_item_share": min(1.0, item_characters / characters),
         "page_item_characters": item_characters / max(1, len(items)),
@@ -167,7 +160,8 @@ def measure_page(utf8: bytes, patterns: CompiledPatterns, max_text: int = 20_000
         "page_published": any(name == "date" or "published" in name or "pubdate" in name for name, _ in metadata),
         "page_authored": any("author" in name for name, _ in metadata),
         **{f"page_{name}": counted[name] for name in _CONTROLS},
-        **_prose(body, items, elements, len(text)),
+        "page_prose": prose.total(),
+        "page_longest_prose": max(prose.values(), default=0),
     }
     root = tree.root.attributes if tree.root is not None else {}
     locales = [content[:_MAX_TAG] for name, content in metadata if name == "og:locale"]
@@ -255,24 +249,15 @@ def _is_linked(heading: LexborNode) -> bool:
     return heading.css_first("a[href]") is not None or (above is not None and above.tag == "a")
 
 
-def _prose(body: LexborNode, items: frozenset[int], elements: Elements, page: int) -> dict[str, float]:
-    """Running text outside of items and links: in all, and the most under one parent; and all full paragraphs."""
+def _prose(body: LexborNode, items: frozenset[int], elements: Elements, page: int) -> Counter[int]:
+    """Characters of running text outside of items and links, by the parent of its paragraphs."""
     by_parent: Counter[int] = Counter()
-    full = []
     paragraphs = body.css("p")[:_MAX_PARAGRAPHS]
     for paragraph, text in zip(paragraphs, _texts(paragraphs, page), strict=False):
-        if len(text) >= _FULL_PARAGRAPH:
-            full.append(len(text))
         parent = paragraph.parent
         if len(text) < _PARAGRAPH_CHARACTERS or parent is None or not items.isdisjoint(elements.of(paragraph).chain):
             continue
         unlinked = len(text) - sum(map(len, _texts(paragraph.css("a"), len(text))))
         if unlinked >= _PARAGRAPH_CHARACTERS:
             by_parent[parent.mem_id] += unlinked
-    return {
-        "page_prose": by_parent.total(),
-        "page_longest_prose": max(by_parent.values(), default=0),
-        "page_paragraphs": len(full),
-        "page_longest_paragraph": max(full, default=0),
-        "page_paragraph_share": sum(full) / max(1, page),
-    }
+    return by_parent

@@ -38,30 +38,31 @@ class PagingSection(Section):
     next_marks: tuple[str, ...] = Field(description="Words of class names, ids and rel of such a link.")
     parameters: tuple[str, ...] = Field(description="Query parameters that number pages from 1, or from 0.")
     offsets: tuple[str, ...] = Field(description="Query parameters that say how many items come before a page's.")
-    folders: tuple[str, ...] = Field(description="Path segments after which a page number stands.")
+    folders: tuple[str, ...] = Field(description="Path segments right before a page number.")
 
 
 @dataclass(frozen=True, slots=True)
-class _Position:
-    """An address as a page of a listing: what all pages of it share, and its page number or offset."""
+class Position:
+    """An address as a page of a listing: the parts that all its pages share, and its page number or offset."""
 
     stem: tuple[str, str, frozenset[tuple[str, str]]]
     page: int | None
     offset: int | None
 
+    @property
+    def is_numbered(self) -> bool:
+        """Whether the address has a page number, or the number of items before the page."""
+        return self.page is not None or self.offset is not None
+
 
 def next_page(links: Sequence[Link], own: str, stated: str | None, section: PagingSection) -> str | None:
-    """The address of the next page, or None.
+    """The address of the next page, from the links of the page with the canonical address ``own``.
 
-    Args:
-        links: The page's links in page order.
-        own: The page's canonical address.
-        stated: The canonical address of ``<link rel=next>``, if there is one.
-        section: Word lists.
+    ``stated`` is the canonical address of ``<link rel=next>``, if there is one.
     """
-    domain, here = registrable_domain(host_of(own)), _position(own, section)
+    domain, here = registrable_domain(host_of(own)), position_of(own, section)
     positions = {
-        link: _position(link.address, section)
+        link: position_of(link.address, section)
         for link in links
         if link.address != own and registrable_domain(host_of(link.address)) == domain
     }
@@ -87,18 +88,8 @@ def next_page(links: Sequence[Link], own: str, stated: str | None, section: Pagi
     return min(later)[1] if later else None
 
 
-def page_number(url: str, section: PagingSection) -> int | None:
-    """The number of the page that an address names, in its query or its path; None where it names none."""
-    return _position(url, section).page
-
-
-def is_numbered(url: str, section: PagingSection) -> bool:
-    """Whether an address names a page by its number, or by the items before it."""
-    position = _position(url, section)
-    return position.page is not None or position.offset is not None
-
-
-def _position(url: str, section: PagingSection) -> _Position:
+def position_of(url: str, section: PagingSection) -> Position:
+    """The page number and offset of an address, in its query or its path, and the parts that all pages share."""
     parts = urlsplit(url)
     numbers: dict[str, int] = {}
     rest: set[tuple[str, str]] = set()
@@ -111,7 +102,7 @@ def _position(url: str, section: PagingSection) -> _Position:
     segments = [segment for segment in parts.path.split("/") if segment]
     kept, number = _without_number(segments, section.folders)
     stem = (parts.netloc.removeprefix("www."), "/".join(kept), frozenset(rest))
-    return _Position(stem, numbers.get("page", number), numbers.get("offset"))
+    return Position(stem, numbers.get("page", number), numbers.get("offset"))
 
 
 def _without_number(segments: list[str], folders: Sequence[str]) -> tuple[list[str], int | None]:
@@ -126,7 +117,7 @@ def _without_number(segments: list[str], folders: Sequence[str]) -> tuple[list[s
     return segments, None
 
 
-def _is_before(there: _Position, here: _Position) -> bool:
+def _is_before(there: Position, here: Position) -> bool:
     """Whether an address is an earlier page of the same listing."""
     if there.stem != here.stem:
         return False
@@ -171,7 +162,7 @@ def _goes_on(link: Link, own: str, section: PagingSection) -> bool:
     """Whether a link that is marked as the next one shows the same list: "Next article" is marked so as well."""
     if len(link.text) > _LONGEST_TEXT:
         return False
-    if not any(map(str.isalpha, link.text)) or is_numbered(link.address, section):
+    if not any(map(str.isalpha, link.text)) or position_of(link.address, section).is_numbered:
         return True
     path, here = urlsplit(link.address).path.rstrip("/"), urlsplit(own).path.rstrip("/")
     return path == here or path.startswith(here + "/")

@@ -1,4 +1,4 @@
-"""The parts of a web address that tell its page: words of a listing or of navigation, or an identifier of one thing.
+"""Reads web addresses: words of a listing or of navigation, and identifiers of one thing.
 
 Words are compared whole, in path, host and query, never as parts of other words (C-03); percent-encoded and plain
 spellings are read alike (R-043).

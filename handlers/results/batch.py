@@ -126,7 +126,7 @@ def _fullness(content: RetrievedContent) -> tuple[bool, int]:
 class Verdict:
     """Statistics of a batch. All are 0 for an empty one, which needs no extraction (R-042).
 
-    ``extraction_reason`` says why listings should be followed, if there are any that can be; None where none should.
+    ``extraction_reason`` says why listings should be followed; None where they should not.
     """
 
     counts: ResultCounts
@@ -161,7 +161,7 @@ def extraction_reason(aggregators: int, total: int, actionable: float, threshold
     """
     shown = f"{actionable:.2f}"
     if float(shown) >= threshold:
-        # 0.5972 is below 0.6, and must not be told as 0.60.
+        # 0.5972 is below 0.6, and must not be shown as 0.60.
         shown = str(Decimal(str(actionable)).quantize(Decimal("0.01"), ROUND_DOWN))
     return (
         f"Retrieved content is mostly aggregator pages ({aggregators}/{total}). "

@@ -143,7 +143,7 @@ class Observed:
         kinds: The kinds of details that count as its own (C-55).
         title_plural, address_plural: The plural that a short name is, or "".
         offers: What title and text offer.
-        refusal: Why it is no content, if it is none.
+        refusal: Why it is no content; None for most.
     """
 
     title: Title
@@ -214,7 +214,7 @@ def measures_of(observed: Observed, patterns: CompiledPatterns, section: Classif
 
 def reasons_of(observed: Observed, measures: Mapping[str, float]) -> dict[str, str]:
     """The reason that each measure gives, of those that are not 0."""
-    told = {
+    fields = {
         **measures,
         "address": observed.address,
         "title": observed.title,
@@ -223,7 +223,7 @@ def reasons_of(observed: Observed, measures: Mapping[str, float]) -> dict[str, s
         "kinds": ", ".join(sorted(observed.kinds)),
         "plural": observed.title_plural or observed.address_plural,
     }
-    return {name: reason.format_map(told) for name, reason in _REASONS.items() if measures.get(name)}
+    return {name: reason.format_map(fields) for name, reason in _REASONS.items() if measures.get(name)}
 
 
 def _plural(observed: Observed) -> float:

@@ -30,7 +30,7 @@ RELEVANT = 1
 class PhaseSection(Section):
     """Labelled results from which each phase begins."""
 
-    binary: int = Field(ge=1, description="Labelled results from which a model learns good or not; none below.")
+    binary: int = Field(ge=1, description="From which a model learns good or not; with fewer there is no model.")
     pairwise: int = Field(ge=1, description="From which it learns which of two is better.")
     listwise: int = Field(ge=1, description="From which it learns the order of the whole list (NDCG).")
 
@@ -104,13 +104,9 @@ class TrainingSection(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The results of one request that were seen, as they were served.
+    """The results of one request that were seen, as they were served: ranks, rows of features, and grades from 0 to 4.
 
-    Attributes:
-        query: Normalised; groups of the same query are on the same side of the split.
-        ranks: As served, ascending.
-        features: A row for each.
-        grades: 0 to 4 for each.
+    The query is normalised; groups of the same query are on the same side of the split.
     """
 
     query: str
@@ -189,11 +185,8 @@ class Measures:
 class Difference:
     """NDCG@10 of one order minus that of another, on the same queries.
 
-    Attributes:
-        low: Lower end of the interval of 95 in 100 resamples of the queries (bootstrap, Efron 1979).
-        high: Upper end.
-        queries: Different ones.
-        least: Queries that a verdict takes: resamples of a few are all alike, and their interval is too narrow.
+    From ``low`` to ``high`` is the interval of 95 in 100 resamples of the queries (bootstrap, Efron 1979). A verdict
+    takes at least ``least`` different queries: resamples of a few are all alike, and their interval is too narrow.
     """
 
     ndcg_at_10: float
@@ -239,15 +232,7 @@ def measure(orders: Sequence[Sequence[int]], queries: Sequence[str], relevant: i
 def compare(
     one: Sequence[float], other: Sequence[float], queries: Sequence[str], seed: int, least: int = 1
 ) -> Difference:
-    """The difference of two orders by a figure for each request, with its interval.
-
-    Args:
-        one: The figures of the one order.
-        other: Those of the order to compare with.
-        queries: The query of each request.
-        seed: Of the bootstrap's draws.
-        least: Different queries that a verdict takes.
-    """
+    """The difference of two orders by a figure for each request, whose queries are given; the bootstrap has a seed."""
     differences = _by_query(np.asarray(one) - np.asarray(other), queries)
     count = len(differences)
     generator = np.random.default_rng(seed)
@@ -266,13 +251,7 @@ def _by_query(values: Sequence[float] | NDArray[np.float64], queries: Sequence[s
 def ndcg_at(grades_in_order: Sequence[float], k: int = 10, all_grades: Sequence[float] | None = None) -> float:
     """Normalised discounted cumulative gain (Järvelin & Kekäläinen 2002; gain ``2^grade - 1`` of Burges et al. 2005).
 
-    Args:
-        grades_in_order: Grade of each result, the first first.
-        k: Results that are looked at.
-        all_grades: Grades of everything that could have been shown, where results are missing.
-
-    Returns:
-        0 to 1; 0 where nothing has a grade above 0.
+    It is 0 where no grade is above 0. ``all_grades`` are those of everything that could have been shown.
 
     >>> round(ndcg_at([4, 0, 1], 10), 3)
     0.992

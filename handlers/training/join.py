@@ -65,13 +65,9 @@ class Signals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedRequest:
-    """One request with feedback, as it was answered.
+    """One request with feedback, as it was answered: a rank from 1, a row of features and the feedback for each result.
 
-    Attributes:
-        at: When it was asked, else answered; None where neither is known.
-        ranks: Of the results, from 1, ascending.
-        features: A row for each result, as wide as the served version; NaN is a missing value.
-        signals: The feedback on each result; None without any.
+    It has the time when it was asked, else answered. NaN is a missing value of a feature.
     """
 
     request_id: str
@@ -104,7 +100,7 @@ class Joined:
 
 @dataclass(slots=True)
 class FeedbackLog:
-    """Feedback as it is read, by request and address."""
+    """Feedback by request and address."""
 
     events: int = 0
     left_out: Counter[LeftOut] = field(default_factory=Counter)
@@ -133,13 +129,7 @@ class ServedLog:
     _requests: list[ServedRequest] = field(default_factory=list)
 
     def add(self, completed: RankingCompleted, identity: str, at: datetime | None = None) -> None:
-        """Adds one event. The first answer to a request is the one its reader saw; a replay's comes later.
-
-        Args:
-            completed: The answer.
-            identity: Of the event.
-            at: When it was written, where the request does not say when it was made.
-        """
+        """Adds one event that was written at a time. The first answer to a request was seen; a replay's comes later."""
         self.events += 1
         signals = self.feedback.by_request.get(completed.request_id)
         if not signals:

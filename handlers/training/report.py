@@ -67,8 +67,8 @@ Share of the gain of all splits:
 
 ## Limits
 
-- Presentation bias: what stands higher is clicked more, and what was never shown has no feedback. {by_place:.1%} of \
-the gain is of features that say where a result stood. {corrected}
+- Presentation bias: results at higher ranks are clicked more, and results that were never shown have no feedback. \
+{by_place:.1%} of the gain is of features of a result's place. {corrected}
 {mixture}- The figures above are of the shown results, as they were ordered then.
 - It is as good as its queries: other subjects, languages or sources need their own figures. Let it run in shadow first.
 

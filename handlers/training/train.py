@@ -64,12 +64,7 @@ class NotTrained(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why the data makes no model, and what to do.
-
-    Attributes:
-        labelled: Results with feedback.
-        missing: Labelled results, or good ones, that are missing; 0 for other reasons.
-    """
+    """Why the data makes no model: results with feedback, and how many of them or of good ones are missing."""
 
     reason: NotTrained
     because: str
@@ -94,13 +89,11 @@ class TrainingReport:
         labelled: Results with feedback.
         period: First and last request; None where no request has a time.
         trained: Requests and different queries that were trained on.
-        held_out: The same of those held out; ``judged`` of them tell one order from another.
-        config_versions: How many requests were answered under each configuration.
+        held_out: The same of those held out; ``judged`` of them have results of different grades.
+        config_versions: Requests by the configuration that they were answered under.
         grades: How often each grade occurs, 0 to 4, on both sides.
-        confidence: From which on the trees' order counts.
-        sure: Share of the held-out requests in which they are that sure of their first result.
+        sure: Share of the held-out requests in which the trees are as sure of their first result as ``confidence``.
         where_sure: Measures of their order where they are sure, and of the served one elsewhere.
-        rivals: The order as served, and the model in force where there is one.
     """
 
     phase: Phase
@@ -133,12 +126,7 @@ class Trained:
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """A model.
-
-    Attributes:
-        model: XGBoost's JSON.
-        importance: Share of the gain of all splits by feature, the largest first; features without any are left out.
-    """
+    """A model in XGBoost's JSON, and the share of the gain of all splits by feature, the largest first."""
 
     model: str
     importance: tuple[tuple[str, float], ...]
@@ -154,15 +142,15 @@ def train(
     skip_other_versions: bool = False,
     features_config: str | None = None,
 ) -> Trained | Refusal:
-    """Trains a model and judges it.
+    """Trains a model, and judges it beside the order as served and the model in force (``current``).
 
     Args:
         joined: The answers with the feedback on them.
-        section: How.
+        section: How the model is trained.
         seed: Of the trees' draws, and of the intervals.
         confidence: From which on the trees' order counts (``ranking.trees.confidence``).
         features: 29 or 41; where None, 41 in the listwise phase and 29 before (R-241, R-243).
-        current: The model in force, to compare with.
+        current: The model in force.
         skip_other_versions: Leave out answers with features of an unknown version, instead of refusing.
         features_config: Of the configuration in force, for the manifest.
 
@@ -241,14 +229,7 @@ def train(
 
 
 def grow(groups: Sequence[Group], names: Sequence[str], phase: Phase, section: TrainingSection, seed: int) -> Grown:
-    """Grows a model in XGBoost's JSON.
-
-    Args:
-        groups: To learn from; not all grades are the same.
-        names: Of the features; of wider rows the first columns are used.
-        phase: Whether the trees learn which results are good, which of two is better, or the whole order.
-        section: How trees are grown.
-        seed: Of the rows and features that each tree sees.
+    """Grows a model from groups that have not all the same grades; of wider rows the first columns are used.
 
     Raises:
         XgboostMissingError: It is not installed.

@@ -7,7 +7,7 @@ import pytest
 from handlers.fetch_page import FetchPageRules
 from handlers.html.links import canonical_url
 from handlers.listings.blocks import Link
-from handlers.listings.paging import is_numbered, next_page, page_number
+from handlers.listings.paging import next_page, position_of
 from tests.rules import shipped_rules
 
 SECTION = shipped_rules(FetchPageRules).listing.paging
@@ -92,7 +92,7 @@ def test_nobody_elses_page_is_the_next_one() -> None:
 
 @pytest.mark.parametrize(("url", "numbered"), [("/a?page=2", True), ("/a?skip=20", True), ("/a?skip=x", False)])
 def test_what_numbers_a_page(url: str, numbered: bool) -> None:
-    assert is_numbered(SITE + url, SECTION) is numbered
+    assert position_of(SITE + url, SECTION).is_numbered is numbered
 
 
 def test_what_the_head_states_counts_where_the_page_links_there() -> None:
@@ -114,4 +114,4 @@ def test_what_the_head_states_counts_where_the_page_links_there() -> None:
     ],
 )
 def test_numbers_in_addresses(url: str, expected: int | None) -> None:
-    assert page_number(SITE + url, SECTION) == expected
+    assert position_of(SITE + url, SECTION).page == expected
