@@ -13,7 +13,7 @@ from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.listings.page_shape import PageShape, with_page
 from handlers.results.address import read_address
-from handlers.results.features import ClassificationSection, Observed, Weight, measures_of, reasons_of
+from handlers.results.features import ClassificationSection, Observed, measures_of, reasons_of
 from handlers.results.trained import Forest, ResultTrees
 from handlers.results.wording import find_offers, measure_text, read_title
 from handlers.text.dates import origin_of
@@ -46,6 +46,7 @@ class ResultClassifier:
         self._reading = reading
         self._refusals = Refusals(refusals, self.patterns.details)
         self._on_page, self._on_text = Forest(trees.page), Forest(trees.text)
+        self._bias, self._weights = section.bias.each, [(name, its.each) for name, its in section.weights.items()]
 
     def classify(self, result: RetrievedContent) -> ClassifiedResult:
         """The result with exactly one type (R-020), a score in its band (R-030), confidence and reasons (R-041).
@@ -100,10 +101,10 @@ class ResultClassifier:
         return TYPES[winner], round(confidence, 4), tuple(carried[:_REASONS]) or ("no single measure decides it",)
 
     def _scores(self, measures: Mapping[str, float], forest: Forest) -> list[float]:
-        scores = _added(forest.scores(measures), self._section.bias, 1.0)
-        for name, weight in self._section.weights.items():
-            if value := measures[name]:
-                scores = _added(scores, weight, value)
+        scores = forest.scores(measures)
+        for weights, value in ((self._bias, 1.0), *((weights, measures[name]) for name, weights in self._weights)):
+            if value:
+                scores = [score + value * weight for score, weight in zip(scores, weights, strict=True)]
         return scores
 
     def _with_page(self, result: RetrievedContent) -> tuple[RetrievedContent, PageShape | None]:
@@ -152,15 +153,6 @@ class ResultClassifier:
             offers=find_offers(read, shown, words, patterns),
             refusal=self._refusals.why_no_content((title,), text),
         )
-
-
-def _added(scores: Sequence[float], weight: Weight, value: float) -> list[float]:
-    specific, aggregator, navigation = scores
-    return [
-        specific + value * weight.specific,
-        aggregator + value * weight.aggregator,
-        navigation + value * weight.navigation,
-    ]
 
 
 def _share(scores: Sequence[float], index: int) -> float:

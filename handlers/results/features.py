@@ -72,6 +72,11 @@ class Weight(Section):
     aggregator: float = Field(default=0.0, description="Towards AGGREGATOR.")
     navigation: float = Field(default=0.0, description="Towards NAVIGATION.")
 
+    @property
+    def each(self) -> tuple[float, float, float]:
+        """The weights in the order of the types."""
+        return self.specific, self.aggregator, self.navigation
+
 
 class ActionableBands(Section):
     """How the actionable score lies inside the band of a type (R-030); no score falls between two bands (C-05)."""
