@@ -60,7 +60,6 @@ class PageShape:
     """How a page is built.
 
     Attributes:
-        title: The page's own title.
         text: Visible text, words divided by blanks, cut to the length that is kept.
         declared_item: The single thing that the page's markup declares, or "".
         declared_listing: The kind of listing that the markup declares, or "".

@@ -93,15 +93,10 @@ def distinct_results(contents: Iterable[RetrievedContent]) -> tuple[RetrievedCon
     """
     found: dict[tuple[str, ...], RetrievedContent] = {}
     for content in contents:
-        key = _identity(content)
-        known = found.get(key)
-        found[key] = content if known is None else _merged(known, content)
+        url = content.url.strip()
+        key = (canonical_url(url) or url,) if url else ("", content.title or "", content.content)
+        found[key] = _merged(found[key], content) if key in found else content
     return tuple(found.values())
-
-
-def _identity(content: RetrievedContent) -> tuple[str, ...]:
-    url = content.url.strip()
-    return (canonical_url(url) or url,) if url else ("", content.title or "", content.content)
 
 
 def _merged(first: RetrievedContent, other: RetrievedContent) -> RetrievedContent:

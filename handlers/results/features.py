@@ -81,9 +81,7 @@ class Weight(Section):
 class ActionableBands(Section):
     """How the actionable score lies inside the band of a type (R-030); no score falls between two bands (C-05)."""
 
-    rich_kinds: int = Field(
-        ge=1, le=4, description="Kinds of detail (date, time, place, price) from which on an item is rich."
-    )
+    rich_kinds: int = Field(ge=1, le=4, description="Kinds of detail (date, time, place, price) of a rich item.")
     rich: float = Field(ge=0.9, le=1.0, description="A rich item.")
     rich_each_kind: float = Field(ge=0.0, le=0.1, description="Each kind of detail beyond that.")
     rich_identifier: float = Field(ge=0.0, le=0.1, description="An address with a slug or identifier.")
@@ -114,11 +112,7 @@ class ClassificationSection(Section):
 
     max_characters: int = Field(ge=200, description="Text of a result that is looked at.")
     max_html_characters: int = Field(ge=1000, description="HTML of a result that is parsed.")
-    least_page_share: float = Field(
-        ge=0.0,
-        le=1.0,
-        description="Share of the text that a page without links must show; below it the text is alone.",
-    )
+    least_page_share: float = Field(ge=0, le=1, description="Share of the text that a page without links must show.")
     lead_characters: int = Field(
         ge=200, description="Beginning of a full text in which details count as its own; a snippet counts whole (C-55)."
     )
@@ -130,9 +124,7 @@ class ClassificationSection(Section):
     mostly_links_page: float = Field(
         gt=0.0, lt=1.0, description="Share of linked text from which on a page is mostly links."
     )
-    least_listing_confidence: float = Field(
-        ge=0, le=1, description="Below it a result without a page is not taken for a listing."
-    )
+    least_listing_confidence: float = Field(ge=0, le=1, description="Confidence that a listing without its page needs.")
     bias: Weight = Field(description="Added to the score of each type.")
     weights: dict[str, Weight] = Field(description="What measures add to the scores beside the trees.")
     bands: ActionableBands = Field(description="How the actionable score is made.")
@@ -144,7 +136,7 @@ class Observed:
 
     Attributes:
         address: Of the result, or the one that its page declares.
-        text: The measures of its text.
+        text: Measures of the text.
         kinds: The kinds of details that count as its own (C-55).
         title_plural, address_plural: The plural that a short name is, or "".
         offers: What title and text offer.

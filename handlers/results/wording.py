@@ -46,9 +46,7 @@ class Title:
     """A title that was read once.
 
     Attributes:
-        text: As it came.
         folded: In lower case, with narrow signs.
-        words: Its words.
         first: Its part before the site's name.
         name: The words of that part.
         headline: Words of its longest part, since names of sites are short; two ideographs count as a word.
