@@ -89,7 +89,7 @@ class ResultClassifier:
         forest = self._on_text if observed.page is None else self._on_page
         scores = self._scores(measures, forest)
         ordered = sorted(range(len(TYPES)), key=lambda index: (-scores[index], -index))
-        # A page shows what it lists; a title and a snippet have to be sure: what is taken for a listing is fetched.
+        # Listings are fetched. A page shows its items, while a title and a snippet need some confidence.
         is_sure = observed.page is not None or _share(scores, _LISTING) >= self._section.least_listing_confidence
         winner = next(index for index in ordered if index != _LISTING or is_sure)
         confidence = _share(scores, winner)
@@ -117,9 +117,8 @@ class ResultClassifier:
             result, self.patterns, self._reading, max_html=section.max_html_characters, max_text=section.max_characters
         )
         least = section.least_page_share * len(read.content[: section.max_characters])
-        return read, None if page is not None and not page.measures.get(
-            "page_all_links"
-        ) and page.characters < least else page
+        is_bare = page is not None and page.characters < least and not page.measures.get("page_all_links")
+        return read, None if is_bare else page
 
     def _observe(self, result: RetrievedContent, page: PageShape | None) -> Observed:
         section, patterns = self._section, self.patterns
