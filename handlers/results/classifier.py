@@ -13,7 +13,7 @@ from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.listings.page_shape import PageShape, with_page
 from handlers.results.address import read_address
-from handlers.results.features import ClassificationSection, Observed, measures_of, reasons_of
+from handlers.results.features import REASONS, ClassificationSection, Observed, measures_of, reasons_of
 from handlers.results.trained import Forest, ResultTrees
 from handlers.results.wording import find_offers, measure_text, read_title
 from handlers.text.dates import origin_of
@@ -27,7 +27,7 @@ TYPES = (ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATI
 _ITEM, _LISTING, _NAVIGATION = range(3)
 _TITLE_CHARACTERS = 500
 _NAMED_CHARACTERS = 1000
-_REASONS = 4
+_MOST_REASONS = 4
 
 
 class ResultClassifier:
@@ -94,11 +94,13 @@ class ResultClassifier:
         winner = next(index for index in ordered if index != _LISTING or is_sure)
         confidence = _share(scores, winner)
         losses = {
-            reason: confidence - _share(self._scores({**measures, name: 0.0}, forest), winner)
-            for name, reason in reasons_of(observed, measures).items()
+            name: confidence - _share(self._scores({**measures, name: 0.0}, forest), winner)
+            for name in REASONS
+            if measures.get(name)
         }
-        carried = sorted((reason for reason, loss in losses.items() if loss > 0), key=lambda reason: -losses[reason])
-        return TYPES[winner], round(confidence, 4), tuple(carried[:_REASONS]) or ("no single measure decides it",)
+        carried = sorted((name for name, loss in losses.items() if loss > 0), key=lambda name: -losses[name])
+        because = reasons_of(carried[:_MOST_REASONS], observed, measures) or ("no single measure decides it",)
+        return TYPES[winner], round(confidence, 4), because
 
     def _scores(self, measures: Mapping[str, float], forest: Forest) -> list[float]:
         scores = forest.scores(measures)

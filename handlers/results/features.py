@@ -5,7 +5,7 @@ No measure is the name of a site, a page or a label: they are lengths, shares an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -26,7 +26,7 @@ _INFORMING_WORDS = 8
 _KINDS = 3
 _CALLS, _REPORTS, _ACCOUNT_PHRASES = 3, 2, 5
 _RUNNING = (0.15, 0.35)
-_REASONS = {
+REASONS = {
     "address_root": "the address is a site's front page",
     "address_listing": "the address ends in the listing word {address.listing!r}",
     "address_parent": "the address selects from {address.parent!r}",
@@ -209,8 +209,8 @@ def measures_of(observed: Observed, patterns: CompiledPatterns, section: Classif
     }
 
 
-def reasons_of(observed: Observed, measures: Mapping[str, float]) -> dict[str, str]:
-    """The reason that each measure gives, of those that are not 0."""
+def reasons_of(names: Sequence[str], observed: Observed, measures: Mapping[str, float]) -> tuple[str, ...]:
+    """The reasons that some measures give."""
     fields = {
         **measures,
         "address": observed.address,
@@ -220,7 +220,7 @@ def reasons_of(observed: Observed, measures: Mapping[str, float]) -> dict[str, s
         "kinds": ", ".join(sorted(observed.kinds)),
         "plural": observed.title_plural or observed.address_plural,
     }
-    return {name: reason.format_map(fields) for name, reason in _REASONS.items() if measures.get(name)}
+    return tuple(REASONS[name].format_map(fields) for name in names)
 
 
 def _plural(observed: Observed) -> float:
