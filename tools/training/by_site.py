@@ -20,7 +20,7 @@ MODES = ("page", "text")
 SHORT_SHARE = 0.5
 """Weight of each of a page's short texts."""
 FOLDS = 8
-SEEDS = {"page": (3, 4), "text": (1, 3, 4, 16)}
+SEEDS = {"page": (1, 2, 3, 4), "text": (1, 3, 4, 16)}
 RECIPES = {"page": Recipe(), "text": Recipe(rounds=80, rate=0.1, columns=0.3)}
 
 
