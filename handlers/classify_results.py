@@ -1,8 +1,7 @@
 """Is each result the thing itself, a listing of such things, or a way to elsewhere; and should the listings be fetched?
 
 In: a retrieval batch. Out: the batch with every distinct result classified; where most of it is listings and too little
-of it can be acted on, also the listings to fetch, and one ``ExtractionNeeded`` for each that the budget allows. Search
-engines like to answer with listings; taken for answers they end in "have a look at the calendar".
+of it can be acted on, also the listings to fetch, and one ``ExtractionNeeded`` for each that the budget allows.
 """
 
 from __future__ import annotations
@@ -12,9 +11,15 @@ from functools import cached_property
 from handlers.html.links import canonical_url
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection
-from handlers.results.batch import ExtractionSection, Verdict, distinct_results, judge_batch, share_details
+from handlers.results.batch import (
+    ExtractionSection,
+    RetrievalEvaluationSection,
+    distinct_results,
+    judge_batch,
+    share_details,
+)
 from handlers.results.classifier import ResultClassifier
-from handlers.results.sections import ClassificationSection, RetrievalEvaluationSection
+from handlers.results.features import ClassificationSection
 from handlers.results.trained import ResultTrees
 from handlers.text.patterns import Patterns
 from schemas.event import derive_id
@@ -58,7 +63,24 @@ def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outc
     threshold = rules.retrievalEvaluation.dimensionThresholds.actionableInformation
     verdict = judge_batch(results, threshold)
     targets = _targets(batch, results, rules.extraction) if verdict.extraction_reason is not None else []
-    needed = [_extraction(batch, verdict, target, details) for target, details in targets if details]
+    needed = [
+        ExtractionNeeded(
+            extraction_id=target.extraction_id,
+            batch_id=batch.batch_id,
+            request_id=batch.request_id,
+            query=batch.query,
+            reason=ExtractionTrigger.AGGREGATOR_DETECTED,
+            extraction_reason=verdict.extraction_reason or "",
+            target_url=target.url,
+            follow=True,
+            attempt=batch.attempt,
+            actionable_information=verdict.actionable_information,
+            hop=batch.attempt,
+            max_details=details,
+        )
+        for target, details in targets
+        if details
+    ]
     before = batch.previous_actionable_information
     limit = rules.extraction.max_text_characters
     classified = ResultsClassified(
@@ -90,33 +112,10 @@ def _targets(
     if batch.attempt > limits.hop_limit:
         return []
     listings = [result.url for result in results if result.result_type is ResultType.AGGREGATOR]
-    targets = [(url, canonical) for url in listings if (canonical := canonical_url(url))]
-    shares = share_details(len(targets), limits)
-    return [
-        (
-            ExtractionTarget(
-                url=url,
-                extraction_id=derive_id("extraction", batch.batch_id, canonical),
-                skipped=None if details else FetchFailure.OVER_BUDGET,
-            ),
-            details,
-        )
-        for (url, canonical), details in zip(targets, shares, strict=True)
-    ]
-
-
-def _extraction(batch: RetrievalBatch, verdict: Verdict, target: ExtractionTarget, details: int) -> ExtractionNeeded:
-    return ExtractionNeeded(
-        extraction_id=target.extraction_id,
-        batch_id=batch.batch_id,
-        request_id=batch.request_id,
-        query=batch.query,
-        reason=ExtractionTrigger.AGGREGATOR_DETECTED,
-        extraction_reason=verdict.extraction_reason or "",
-        target_url=target.url,
-        follow=True,
-        attempt=batch.attempt,
-        actionable_information=verdict.actionable_information,
-        hop=batch.attempt,
-        max_details=details,
-    )
+    found = [(url, canonical) for url in listings if (canonical := canonical_url(url))]
+    targets = []
+    for (url, canonical), details in zip(found, share_details(len(found), limits), strict=True):
+        extraction_id = derive_id("extraction", batch.batch_id, canonical)
+        skipped = None if details else FetchFailure.OVER_BUDGET
+        targets.append((ExtractionTarget(url=url, extraction_id=extraction_id, skipped=skipped), details))
+    return targets

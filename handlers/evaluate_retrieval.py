@@ -27,7 +27,7 @@ from handlers.prompts.model_tasks import AskingRules
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, list_schema, object_schema, read_reply
 from handlers.prompts.untrusted import Block, one_line
 from handlers.relevance.sections import RelevanceGateSection
-from handlers.results.sections import RetrievalEvaluationSection
+from handlers.results.batch import RetrievalEvaluationSection
 from handlers.retrieval.facets import QueryReader, answers, met, share_of, with_missing_weighed
 from handlers.text.patterns import Patterns
 from handlers.trust.labels import label_mark, label_of

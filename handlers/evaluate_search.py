@@ -16,7 +16,7 @@ from pydantic import Field
 
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
-from handlers.listings.page_shape import page_of, with_page
+from handlers.listings.page_shape import with_page
 from handlers.prompts.model_tasks import AskingRules
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, object_schema, read_reply
 from handlers.prompts.untrusted import Block, cleaned, one_line
@@ -178,12 +178,15 @@ def recommend(score: float, gaps: str, missing: tuple[str, ...], bands: Bands) -
 
 def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
     """The batch with distinct results, each with the longer text of its page, without those that have no content."""
-    section, patterns = rules.search_evaluation, rules.reader.patterns
-    most = section.max_text_characters
-    read = []
+    section, read = rules.search_evaluation, []
     for result in distinct_results(batch.retrieved_content):
-        page = page_of(result.html, patterns, rules.page_reading, max_html=section.max_html_characters, max_text=most)
-        found = with_page(result, page, most)
+        found, page = with_page(
+            result,
+            rules.reader.patterns,
+            rules.page_reading,
+            max_html=section.max_html_characters,
+            max_text=section.max_text_characters,
+        )
         titles = (found.title or "", page.title if page else "")
         if rules.refusals.why_no_content(titles, found.content) is None:
             read.append(found)

@@ -36,12 +36,12 @@ from handlers.ranking.config import RankingSection
 from handlers.ranking.model import ModelMismatchError, RankingModel
 from handlers.reasoning.sections import ReasoningSection
 from handlers.relevance.sections import Domains, RelevanceGateSection
-from handlers.results.batch import ExtractionSection
-from handlers.results.sections import ClassificationSection, RetrievalEvaluationSection
+from handlers.results.batch import ExtractionSection, RetrievalEvaluationSection
+from handlers.results.features import ClassificationSection
 from handlers.results.trained import ResultTrees
 from handlers.retrieval.search_rubric import SearchEvaluationSection
 from handlers.text.patterns import Patterns
-from handlers.training.config import TrainingSection
+from handlers.training.grade import TrainingSection
 from schemas.rules import Rules, Section
 from streams.fetch.settings import FetchSettings
 from streams.index.settings import IndexSettings

@@ -1,7 +1,7 @@
-"""The repeated blocks of a page: which of its links stand alike, and what element holds each of them.
+"""The links of a page, grouped by the elements around them, and the repeated block that holds each link.
 
-A listing repeats itself: its items are links whose surrounding elements have the same tags and class names. The same
-groups tell a listing from an article (``page_shape``) and give the items to follow (``listing``).
+The items of a listing are links whose surrounding elements have the same tags and class names. The same groups tell a
+listing from an article (``page_shape``) and give the items to follow (``listing``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from itertools import takewhile
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -29,65 +29,21 @@ _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _HAS_DIGIT = re.compile(r"\d")
 
 
-@dataclass(slots=True)
-class BlockLink:
-    """A link of a page.
-
-    Attributes:
-        address: What makes two links one: the canonical address, for instance.
-        label: Its text.
-        make: Tags and class names of the link and of the nearest elements around it.
-        chain: The link's element and those around it, from the inside out.
-    """
-
-    address: str
-    label: str
-    make: tuple[str, ...]
-    chain: tuple[int, ...]
-
-
-L = TypeVar("L", bound=BlockLink)
-
-
-def by_make(links: Sequence[L]) -> list[list[L]]:
-    """Groups links that stand alike."""
-    groups: dict[tuple[str, ...], list[L]] = defaultdict(list)
-    for link in links:
-        groups[link.make].append(link)
-    return list(groups.values())
-
-
-def blocks_of(group: Sequence[BlockLink]) -> frozenset[int]:
-    """For each link the largest element around it that holds no second address of the group."""
-    holds: dict[int, str | None] = {}
-    for link in group:
-        for element in link.chain:
-            if holds.setdefault(element, link.address) != link.address:
-                holds[element] = None
-    found: set[int] = set()
-    for link in group:
-        block = link.chain[0]
-        for element in link.chain:
-            if holds[element] is None:
-                break
-            block = element
-        found.add(block)
-    return frozenset(found)
-
-
 @dataclass(frozen=True, slots=True)
 class Element:
     """An element with what surrounds it.
 
     Attributes:
+        make: Tags and class names of the element and of the nearest ones around it.
+        chain: The element and those around it, from the inside out.
         in_menu: In navigation, a page header or footer, or in an element with such a class name.
         in_heading: Is a heading or inside one.
         to_item: Elements up to one that is made or named for an item; 100 from within running text.
         contained: In an article, a list item or a section: a header there is not the page's.
     """
 
-    chain: tuple[int, ...] = ()
     make: tuple[str, ...] = ()
+    chain: tuple[int, ...] = ()
     in_menu: bool = False
     in_heading: bool = False
     to_item: int = _FAR
@@ -97,6 +53,64 @@ class Element:
     def in_item(self) -> bool:
         """Whether it is close to an item's element."""
         return self.to_item <= _ITEM_DEPTH
+
+
+_OUTSIDE = Element()
+
+
+@dataclass(slots=True, eq=False)
+class Link:
+    """A link of a page.
+
+    Attributes:
+        address: Links with the same address are one. It is canonical where a page's links are followed.
+        element: The link's own element.
+        label: The longest text by which the page links its address.
+        url: Its absolute address.
+        text: Its text.
+        marks: Words of its class names, id and ``rel``.
+        shape: Its address without what differs from item to item.
+        place: Its place among the page's links.
+        in_menu: In a menu, or one that leads along a row of pages.
+        in_heading: In a heading, or with one inside.
+        titled: In a heading, or with the class name of an item's title.
+    """
+
+    address: str
+    element: Element = _OUTSIDE
+    label: str = ""
+    url: str = ""
+    text: str = ""
+    marks: frozenset[str] = frozenset()
+    shape: str = ""
+    place: int = 0
+    in_menu: bool = False
+    in_heading: bool = False
+    titled: bool = False
+
+
+def by_make(links: Iterable[Link]) -> list[list[Link]]:
+    """Groups links by their make."""
+    groups: dict[tuple[str, ...], list[Link]] = defaultdict(list)
+    for link in links:
+        groups[link.element.make].append(link)
+    return list(groups.values())
+
+
+def blocks_of(group: Sequence[Link]) -> frozenset[int]:
+    """For each link the largest element around it that holds no second address of the group."""
+    holds: dict[int, str | None] = {}
+    for link in group:
+        for element in link.element.chain:
+            if holds.setdefault(element, link.address) != link.address:
+                holds[element] = None
+    found: set[int] = set()
+    for link in group:
+        block = link.element.chain[0]
+        for element in takewhile(holds.__getitem__, link.element.chain):
+            block = element
+        found.add(block)
+    return frozenset(found)
 
 
 class Elements:
@@ -124,15 +138,15 @@ class Elements:
         # Class names with digits are states, sizes and hashes: they differ between blocks of one make.
         kept = sorted(name for name in classes.split() if not _HAS_DIGIT.search(name))[:3]
         return Element(
-            chain=(node.mem_id, *around.chain)[:_MAX_DEPTH],
             make=(f"{node.tag}.{' '.join(kept)}", *around.make)[:_MAKE_DEPTH],
+            chain=(node.mem_id, *around.chain)[:_MAX_DEPTH],
         )
 
 
 class NamedElements(Elements):
     """The elements of a page, with menus and items as tags and class names tell them.
 
-    An element that is called a menu but holds the page's content ("page-with-sidebar") is none.
+    An element with the name of a menu that holds the page's content ("page-with-sidebar") is not a menu.
     """
 
     def __init__(
@@ -151,16 +165,13 @@ class NamedElements(Elements):
         page_header = tag == "header" and self._has_page_header and not around.contained
         is_item = tag in _ITEMS or not self._item_words.isdisjoint(words)
         return Element(
-            element.chain,
             element.make,
+            element.chain,
             in_menu=around.in_menu or tag in _MENUS or named_menu or page_header,
             in_heading=around.in_heading or tag in _HEADINGS,
             to_item=_FAR if tag in _PROSE else 0 if is_item else around.to_item + 1,
             contained=around.contained or tag in _CONTAINERS,
         )
-
-
-_OUTSIDE = Element()
 
 
 def name_words(names: str) -> frozenset[str]:

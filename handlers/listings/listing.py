@@ -19,8 +19,8 @@ from handlers.html.encoding import page_bytes, parse_bytes
 from handlers.html.limits import admitted
 from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
 from handlers.html.reading import PageReadingSection
-from handlers.listings.blocks import BlockLink, NamedElements, blocks_of, by_make, name_words
-from handlers.listings.paging import PageLink, PagingSection, is_numbered, next_page, page_number
+from handlers.listings.blocks import Link, NamedElements, blocks_of, by_make, name_words
+from handlers.listings.paging import PagingSection, next_page, position_of
 from handlers.text.word_match import WordText, share_met, units_of
 from schemas.rules import Section
 
@@ -40,7 +40,7 @@ _MAX_CLIMB = 3
 _MAX_HEADING = 60
 _REST_CHARACTERS = 14
 _HAN = "\u2e80"
-_HEADINGS_AND_LINKS = "h1,h2,h3,h4,h5,h6,a[href]"
+_HEADINGS = "h1,h2,h3,h4,h5,h6"
 _SEQUELS = frozenset(("next", "prev"))
 """Values of ``rel`` that lead along a row of pages or articles."""
 _SCRIPT = re.compile(r"\.(?:aspx?|cfm|cgi|do|jsp|php\d?|pl)$")
@@ -54,7 +54,7 @@ class ListingSection(Section):
     menu_classes: tuple[str, ...] = Field(description="Words of class names and ids that mark menus and the like.")
     item_classes: tuple[str, ...] = Field(description="Words of class names that mark an item, where there is but one.")
     title_classes: tuple[str, ...] = Field(description="Words of class names of a link that is its item's title.")
-    asides: tuple[str, ...] = Field(description="How headings begin below which stands what is not listed here.")
+    asides: tuple[str, ...] = Field(description="Beginnings of headings; the links below such a heading are no items.")
     not_items: tuple[str, ...] = Field(description="Last segments of a path, or texts, of links that are no items.")
     not_item_folders: tuple[str, ...] = Field(description="Path segments below which there are lists, not items.")
     paging: PagingSection = Field(description="How the next page of a listing is found.")
@@ -78,22 +78,7 @@ class Listing:
     next_page: str | None
 
 
-@dataclass(slots=True, kw_only=True)
-class _Anchor(BlockLink):
-    """A link of the page. ``label`` is the longest text by which the page links its address."""
-
-    url: str
-    text: str
-    shape: str
-    place: int
-    in_menu: bool
-    in_heading: bool
-    in_item: bool
-    titled: bool
-    marks: frozenset[str]
-
-
-_Group = Sequence[_Anchor]
+_Group = Sequence[Link]
 
 
 def follow_listing(
@@ -101,13 +86,7 @@ def follow_listing(
 ) -> Listing:
     """Finds a listing's items and its next page. Never raises; a page without items gives an empty listing.
 
-    Args:
-        html: The listing's page.
-        url: Its address, which relative links are seen from.
-        query: Where there are more than ``max_details`` items, those whose text shares most words with it are kept.
-        max_details: How many items at most.
-        section: Word lists and limits.
-        reading: Limits within which a page is parsed at all.
+    Where there are more than ``max_details`` items, those whose text shares most words with the query are kept.
     """
     body = page_bytes(html)
     utf8 = admitted(body.utf8, reading)
@@ -115,14 +94,13 @@ def follow_listing(
         return Listing((), None)
     tree = parse_bytes(replace(body, utf8=utf8)).tree
     base = _href(tree, "base[href]", url) or url
-    anchors = _anchors(tree, base, section)
+    links = _links(tree, base, section)
     own = canonical_url(url) or ""
-    links = [PageLink(anchor.url, anchor.address, anchor.text, anchor.marks) for anchor in anchors]
     stated = _href(tree, "link[rel~=next][href]", base)
     following = next_page(links, own, canonical_url(stated) if stated else None, section.paging)
     not_items = (own, canonical_url(following) if following else None)
-    items = _items([anchor for anchor in anchors if anchor.address not in not_items], own, tree, section)
-    if not items and following and not is_numbered(following, section.paging):
+    items = _items([link for link in links if link.address not in not_items], own, tree, section)
+    if not items and following and not position_of(following, section.paging).is_numbered:
         following = None
     return Listing(_ranked(items, query, max_details, section), following)
 
@@ -132,23 +110,20 @@ def _href(tree: LexborHTMLParser, selector: str, base: str) -> str | None:
     return absolute_url(base, node.attributes.get("href") or "") if node is not None else None
 
 
-def _anchors(tree: LexborHTMLParser, base: str, section: ListingSection) -> list[_Anchor]:
+def _links(tree: LexborHTMLParser, base: str, section: ListingSection) -> list[Link]:
     """The page's links in page order."""
     nodes = tree.css("a[href]")[: section.max_anchors]
     elements = NamedElements(tree, nodes, section.menu_classes, section.item_classes)
-    anchors = [found for place, node in enumerate(nodes) if (found := _anchor(node, place, base, elements, section))]
+    links = [found for place, node in enumerate(nodes) if (found := _link(node, place, base, elements, section))]
     labels: dict[str, str] = {}
-    for anchor in anchors:
-        if len(anchor.text) > len(labels.get(anchor.address, "")):
-            labels[anchor.address] = anchor.text
-    for anchor in anchors:
-        anchor.label = labels.get(anchor.address, "")
-    return anchors
+    for link in links:
+        labels[link.address] = max(labels.get(link.address, ""), link.text, key=len)
+    for link in links:
+        link.label = labels[link.address]
+    return links
 
 
-def _anchor(
-    node: LexborNode, place: int, base: str, elements: NamedElements, section: ListingSection
-) -> _Anchor | None:
+def _link(node: LexborNode, place: int, base: str, elements: NamedElements, section: ListingSection) -> Link | None:
     attributes = node.attributes
     href = (attributes.get("href") or "").strip()
     absolute = None if href.startswith("#") else absolute_url(base, href)
@@ -157,31 +132,30 @@ def _anchor(
         return None
     element = elements.of(node)
     marks = name_words(" ".join(attributes.get(name) or "" for name in ("class", "id", "rel")))
-    in_heading = element.in_heading or node.css_first("h1,h2,h3,h4,h5,h6") is not None
-    return _Anchor(
-        address=canonical,
-        label="",
-        make=element.make,
-        chain=element.chain,
+    in_heading = element.in_heading or node.css_first(_HEADINGS) is not None
+    return Link(
+        canonical,
+        element,
         url=absolute,
         text=_text_of(node),
+        marks=marks,
         shape=_shape(canonical),
         place=place,
         in_menu=element.in_menu or not _SEQUELS.isdisjoint((attributes.get("rel") or "").lower().split()),
         in_heading=in_heading,
-        in_item=element.in_item,
         titled=in_heading or not marks.isdisjoint(section.title_classes),
-        marks=marks,
     )
 
 
 def _text_of(node: LexborNode) -> str:
-    text = " ".join(node.text(separator=" ").split())
-    if not text:
-        text = node.attributes.get("title") or node.attributes.get("aria-label") or ""
-        image = None if text else node.css_first("img[alt]")
-        text = text or (image.attributes.get("alt") or "" if image else "")
-    return " ".join(text.split())[:_TEXT_CHARACTERS]
+    """The link's text, else its title or label, else that of an image in it."""
+    image = node.css_first("img[alt]")
+    texts = (
+        node.text(separator=" "),
+        node.attributes.get("title") or node.attributes.get("aria-label"),
+        image.attributes.get("alt") if image is not None else None,
+    )
+    return next((shown[:_TEXT_CHARACTERS] for text in texts if (shown := " ".join((text or "").split()))), "")
 
 
 def _shape(canonical: str) -> str:
@@ -194,53 +168,52 @@ def _shape(canonical: str) -> str:
     return f"{parts.netloc}/{'/'.join([*kept, *last])}?{','.join(parameters)}"
 
 
-def _items(anchors: list[_Anchor], own: str, tree: LexborHTMLParser, section: ListingSection) -> list[ItemLink]:
+def _items(links: list[Link], own: str, tree: LexborHTMLParser, section: ListingSection) -> list[ItemLink]:
     """The links of the make and shape that look most like items, one for each address, in page order."""
-    likely = [anchor for anchor in anchors if not anchor.in_menu and not _is_no_item(anchor, own, section)]
+    likely = [link for link in links if not link.in_menu and not _is_no_item(link, own, section)]
     aside = _links_in_asides(tree, section.asides)
-    listed = [anchor for anchor in likely if anchor.chain[0] not in aside]
+    listed = [link for link in likely if link.element.chain[0] not in aside]
     if len(likely) - len(listed) <= _MOST_ASIDE * len(likely):
         likely = listed
     groups = [_one_a_block(group, section.min_items) for group in by_make(likely)]
     groups = [group for group in groups if _addresses(group) >= section.min_items]
     if not groups:
-        return _the_only_item(likely)
+        # A listing may have a single item: the one address outside of menus that a list or a heading links.
+        single = {link.address: link for link in likely if link.element.in_item or link.in_heading}
+        return [
+            ItemLink(link.url, link.label, "the only link in a block") for link in single.values() if len(single) < 2
+        ]
     content = tree.css_first("main,[role=main]")
     main = content.mem_id if content is not None else None
     best = _leading(max(groups, key=lambda group: _likelihood(group, own, main)), groups)
-    shape, count = Counter(anchor.shape for anchor in best).most_common(1)[0]
+    shape, count = Counter(link.shape for link in best).most_common(1)[0]
     # Addresses right below the root have a shape that any page may have: then only the make tells.
     by_shape = count >= section.min_items and 2 * count >= len(best) and not _is_any_page(shape)
-    of_make = dict.fromkeys(anchor.address for anchor in best)
-    of_shape = dict.fromkeys(anchor.address for anchor in likely if anchor.shape == shape)
+    of_make = dict.fromkeys(link.address for link in best)
+    of_shape = dict.fromkeys(link.address for link in likely if link.shape == shape)
     # One script may serve the whole site: then far more links than those of the blocks have its shape.
     chosen = list(of_shape if by_shape and len(of_shape) <= _MANY * len(of_make) else of_make)
-    domain = registrable_domain(host_of(own))
-    near = [address for address in chosen if registrable_domain(host_of(address)) == domain]
+    near = [address for address in chosen if _domain(address) == _domain(own)]
     if len(near) >= _MOSTLY_NEAR * len(chosen):
         chosen = near
-    found = {anchor.address: anchor for anchor in reversed(likely)}
+    found = {link.address: link for link in reversed(likely)}
     because = f"one of {len(chosen)} links in blocks of the same make"
     return [ItemLink(found[address].url, found[address].label, because) for address in chosen]
 
 
-def _the_only_item(likely: list[_Anchor]) -> list[ItemLink]:
-    """A listing may have a single item: the one address outside of menus that is linked from a list or a heading."""
-    single = {anchor.address: anchor for anchor in likely if anchor.in_item or anchor.in_heading}
-    if len(single) != 1:
-        return []
-    return [ItemLink(anchor.url, anchor.label, "the only link in a block") for anchor in single.values()]
+def _domain(url: str) -> str | None:
+    return registrable_domain(host_of(url))
 
 
-def _is_no_item(anchor: _Anchor, own: str, section: ListingSection) -> bool:
+def _is_no_item(link: Link, own: str, section: ListingSection) -> bool:
     """Whether a link pages, filters, shares, logs in, or leads to a root or to another list."""
-    parts, here = urlsplit(anchor.address), urlsplit(own)
+    parts, here = urlsplit(link.address), urlsplit(own)
     segments = [segment.lower() for segment in parts.path.split("/") if segment]
     names = [name.lower() for name, _ in parse_qsl(parts.query)]
-    text = anchor.text.lower()
+    text = link.text.lower()
     if text.isdecimal() or text in section.not_items or text in section.paging.next_texts:
         return True
-    if page_number(anchor.address, section.paging) is not None:
+    if position_of(link.address, section.paging).page is not None:
         return True
     if names and all(name in section.not_item_folders for name in names):
         return True
@@ -260,16 +233,15 @@ def _likelihood(group: _Group, own: str, main: int | None) -> float:
     def share(holds: Iterable[bool]) -> float:
         return sum(holds) / len(group)
 
-    labels = {anchor.address: anchor.label for anchor in group}
+    labels = {link.address: link.label for link in group}
     length = sum(min(len(label), _LONG_TEXT) for label in labels.values()) / len(labels)
-    headed = share(anchor.in_heading for anchor in group) >= _HALF
-    shape = Counter(anchor.shape for anchor in group).most_common(1)[0][1] / len(group)
-    deep = share("/" in urlsplit(anchor.address).path.strip("/") for anchor in group)
-    domain = registrable_domain(host_of(own))
-    inside = share(registrable_domain(host_of(anchor.url)) == domain for anchor in group)
+    headed = share(link.in_heading for link in group) >= _HALF
+    shape = share(link.shape == _shape_of(group) for link in group)
+    deep = share("/" in urlsplit(link.address).path.strip("/") for link in group)
+    inside = share(_domain(link.url) == _domain(own) for link in group)
     folder = own.partition("?")[0].rstrip("/") + "/"
-    below = share(anchor.address.startswith(folder) for anchor in group) if urlsplit(own).path.strip("/") else 0.0
-    central = share(main in anchor.chain for anchor in group) if main is not None else 1.0
+    below = share(link.address.startswith(folder) for link in group) if urlsplit(own).path.strip("/") else 0.0
+    central = share(main in link.element.chain for link in group) if main is not None else 1.0
     place = (0.5 + shape) * (0.5 + deep) * (0.7 + 0.3 * inside) * (0.1 + 0.9 * central) * (1 + 2 * below)
     return min(len(labels), 40) * (5 + length) * (2.0 if headed else 1.0) * place
 
@@ -278,19 +250,19 @@ def _leading(found: _Group, groups: Sequence[_Group]) -> _Group:
     """The group that names the items among those in the blocks of ``found``: in the headings, or first in each block.
 
     An event's block links the event, its venue and its tickets; a product's block links its brand. The length of a text
-    does not tell which of them is the item.
+    does not decide which of them is the item.
     """
     held = blocks_of(found)
     beside = [group for group in groups if group is not found and _is_named(group) and _shares(group, found, held)]
     return min((found, *beside) if _is_named(found) else beside or (found,), key=_rank)
 
 
-def _one_a_block(group: list[_Anchor], least: int) -> list[_Anchor]:
-    """Leaves out links that stand beside others of the same make in every block, such as a product's brand.
+def _one_a_block(group: list[Link], least: int) -> list[Link]:
+    """Leaves out links beside others of the same make in every block, such as a product's brand.
 
     It does the same with links of one shape that all say the same ("Cached", "0 comments") among others that do not.
     """
-    by_shape: dict[str, list[_Anchor]] = defaultdict(list)
+    by_shape: dict[str, list[Link]] = defaultdict(list)
     for link in group:
         by_shape[link.shape].append(link)
     echoes = {shape for shape, strand in by_shape.items() if _addresses(strand) >= _FEW and not _tells_apart(strand)}
@@ -308,19 +280,19 @@ def _one_a_block(group: list[_Anchor], least: int) -> list[_Anchor]:
 
 
 def _tells_apart(group: _Group) -> bool:
-    """Whether the texts of a group tell its addresses apart, which "Buy tickets" on most of them doesn't."""
+    """Whether the texts of a group differ from address to address, unlike "Buy tickets" on most of them."""
     labels = {link.address: link.label for link in group}
     return len(labels) < 2 or Counter(labels.values()).most_common(1)[0][1] <= _SHARED * len(labels)
 
 
 def _is_named(group: _Group) -> bool:
-    """Whether the texts are names: they tell apart, and have more letters than digits, unlike days and hours."""
+    """Whether the texts are names: they differ, and have more letters than digits, unlike days and hours."""
     text = "".join(link.label for link in group)
     return _tells_apart(group) and sum(map(str.isalpha, text)) > sum(map(str.isdigit, text))
 
 
 def _rank(group: _Group) -> tuple[bool, bool, int]:
-    """What differs from block to block before what is repeated, then headings, then what comes first on the page."""
+    """Orders texts that differ from block to block before repeated ones, then headings, then by place on the page."""
     titled = sum(link.titled for link in group)
     return not _is_of_one(group, blocks_of(group)), 2 * titled < len(group), group[0].place
 
@@ -338,7 +310,7 @@ def _shares(group: _Group, found: _Group, held: frozenset[int]) -> bool:
     if same_items or (shape == _shape_of(found) and not _is_any_page(shape)):
         return False
     blocks = blocks_of(group)
-    # Some blocks may lack what stands beside their item.
+    # Some blocks may lack what accompanies their item.
     in_same = _share(group, held) >= _SHARED or _addresses(group) > _addresses(found)
     return in_same and _is_of_one(group, blocks) and _share(found, blocks) >= _SHARED
 
@@ -353,8 +325,8 @@ def _is_any_page(shape: str) -> bool:
 
 
 def _share(group: _Group, blocks: frozenset[int]) -> float:
-    """The share of a group's links that stand in one of the blocks."""
-    return sum(not blocks.isdisjoint(link.chain) for link in group) / len(group)
+    """The share of a group's links in one of the blocks."""
+    return sum(not blocks.isdisjoint(link.element.chain) for link in group) / len(group)
 
 
 def _addresses(group: _Group) -> int:
@@ -366,13 +338,12 @@ def _links_in_asides(tree: LexborHTMLParser, phrases: tuple[str, ...]) -> frozen
 
     The page's own title names no aside. Linked headings below a plain one of the same level are the aside's entries.
     """
-    nodes = tree.css(_HEADINGS_AND_LINKS)
-    headings = [node for node in nodes if node.tag != "a"]
-    title = next((node for node in headings if node.tag == "h1"), headings[0] if headings else None)
+    headings = tree.css(_HEADINGS)
+    title = next((node.mem_id for node in headings if node.tag == "h1"), headings[0].mem_id if headings else None)
     found: set[int] = set()
     part: frozenset[int] = frozenset()
     level, is_plain, asides = "", False, 0
-    for node in nodes:
+    for node in tree.css(f"{_HEADINGS},a[href]"):
         tag = node.tag or ""
         if tag == "a":
             found.update(part & {node.mem_id})
@@ -380,7 +351,7 @@ def _links_in_asides(tree: LexborHTMLParser, phrases: tuple[str, ...]) -> frozen
         linked = node.css_first("a[href]") is not None
         if tag < level or (tag == level and not (linked and is_plain)):
             part = frozenset()
-        if asides < _MAX_ASIDES and node is not title and _names_aside(node, phrases, linked):
+        if asides < _MAX_ASIDES and node.mem_id != title and _names_aside(node, phrases, linked):
             part, level, is_plain, asides = _part_of(node, linked), tag, not linked, asides + 1
     return frozenset(found)
 
@@ -388,15 +359,14 @@ def _links_in_asides(tree: LexborHTMLParser, phrases: tuple[str, ...]) -> frozen
 def _names_aside(heading: LexborNode, phrases: tuple[str, ...], linked: bool) -> bool:
     """Whether a heading begins with one of the phrases and ends soon after; an item's linked title must be equal."""
     text = " ".join(heading.text(separator=" ").split()).lower().rstrip(" :.…»›>→")
-    if len(text) > _MAX_HEADING:
+    if not text or len(text) > _MAX_HEADING:
         return False
-    for phrase in phrases:
+    for phrase in filter(text.startswith, phrases):
         rest = text.removeprefix(phrase)
-        if not rest and text:
+        if not rest:
             return True
-        if rest == text or linked or len(rest) > _REST_CHARACTERS or len(rest.split()) > 1:
-            continue
-        if not rest[0].isalnum() or phrase[-1] >= _HAN:
+        is_short = not linked and len(rest) <= _REST_CHARACTERS and len(rest.split()) < 2
+        if is_short and (not rest[0].isalnum() or phrase[-1] >= _HAN):
             return True
     return False
 

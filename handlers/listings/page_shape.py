@@ -1,7 +1,7 @@
-"""How a page is built: repeated blocks, links, running text, controls, declared types.
+"""Measures of a page: repeated blocks, links, running text, controls, declared types.
 
-A listing repeats one block with a link in it, an article runs on, navigation has forms or little of either. Menus,
-headers and footers are left out, since every page has them; controls are counted in the whole page.
+A listing repeats one block with a link in it, an article has long running text, navigation has forms or little of
+either. Menus, headers and footers are left out, since every page has them; controls are counted in the whole page.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from handlers.html.encoding import PageBytes, page_bytes, parse_bytes
+from handlers.html.encoding import PageBytes, parse_bytes
 from handlers.html.limits import admitted
 from handlers.html.links import absolute_url
 from handlers.html.reading import PageReadingSection
-from handlers.listings.blocks import BlockLink, Elements, blocks_of, by_make
+from handlers.listings.blocks import Elements, Link, blocks_of, by_make
 from handlers.text.patterns import CompiledPatterns, split_words
 from schemas.retrieval import RetrievedContent
 
@@ -27,7 +27,7 @@ _CHROME = (
 )
 _UNSEEN = ["script", "style", "noscript", "template", "svg", "iframe", "select", "button"]
 _CONTROLS = ("form", "input", "hidden", "checkbox", "password", "select", "button", "h1", "img", "video", "table")
-"""What is counted: elements, fields of some types by their type, and all other fields as ``input``."""
+"""Elements that are counted; fields of some types are counted by their type, all others as ``input``."""
 _FIELD_TYPES = frozenset(("hidden", "checkbox", "password"))
 _AS = {"textarea": "input", "iframe": "video"}
 _TYPE = re.compile(r'"@type"\s{0,9}:\s{0,9}\[?\s{0,9}"([A-Za-z]{2,60})"')
@@ -52,7 +52,6 @@ _MAX_HREF = 2048
 _MAX_TITLE = 500
 _MAX_TAG = 40
 _PARAGRAPH_CHARACTERS = 30
-_FULL_PARAGRAPH = 80
 _TIMES_READ = 4
 
 
@@ -61,81 +60,55 @@ class PageShape:
     """How a page is built.
 
     Attributes:
-        title: The page's own title.
-        text: Visible text, words divided by blanks, as far as it is read; ``text_characters`` is the length of all.
-        link_density: Share of the text that stands in links, in [0, 1].
-        declared_item: The single thing that the page's markup says it shows, "" where it says none.
-        declared_listing: The listing that the markup says it is.
-        canonical: The page's address as it gives it itself, "" where it does not.
-        languages: Its language and locale as it declares them.
-        all_links: Links, those of menus too.
+        text: Visible text, words divided by blanks, cut to the length that is kept.
+        declared_item: The single thing that the page's markup declares, or "".
+        declared_listing: The kind of listing that the markup declares, or "".
+        canonical: The address that the page declares, or "".
+        languages: The language and locale that it declares.
         measures: Lengths, counts and shares by name; the names begin with ``page_``.
     """
 
     title: str = ""
     text: str = ""
-    text_characters: int = 0
-    link_density: float = 0.0
     declared_item: str = ""
     declared_listing: str = ""
     canonical: str = ""
     languages: tuple[str, ...] = ()
-    all_links: int = 0
     measures: Mapping[str, float] = field(default_factory=dict)
 
-
-def page_of(
-    html: str | None, patterns: CompiledPatterns, reading: PageReadingSection, *, max_html: int, max_text: int
-) -> PageShape | None:
-    """A result's page, measured; None where there is none, or it must not be parsed.
-
-    Args:
-        html: The page.
-        patterns: Classes that content systems put on listings and on single items.
-        reading: Limits within which a page is parsed.
-        max_html: Characters of it that are parsed.
-        max_text: Characters of its text that are kept.
-    """
-    kept = (html or "")[:max_html]
-    if not kept:
-        return None
-    utf8 = admitted(kept.encode("utf-8", "replace"), reading)
-    return None if isinstance(utf8, str) else measure_page(utf8, patterns, max_text)
+    @property
+    def characters(self) -> float:
+        """Length of the whole visible text."""
+        return self.measures.get("page_text", 0)
 
 
-def with_page(result: RetrievedContent, page: PageShape | None, max_characters: int) -> RetrievedContent:
-    """The result without its HTML: with the page's title where it has none, and followed by the page's text.
+def with_page(
+    result: RetrievedContent, patterns: CompiledPatterns, reading: PageReadingSection, *, max_html: int, max_text: int
+) -> tuple[RetrievedContent, PageShape | None]:
+    """The result without its HTML but with what its page adds; and the page, unless it must not be parsed.
 
-    The page's text is added where the result has no text, or a snippet that is shorter than it; the whole is a full
-    text then.
-
-    >>> page = PageShape(title="Jazz", text="Jazz at eight.", text_characters=14)
-    >>> with_page(RetrievedContent(url="https://a.example/", html="<p>"), page, 1000).content
-    'Jazz at eight.'
+    The page's title is added where the result has none. The page's text is added where the result has no text, or a
+    snippet that is shorter than it; the whole is a full text then. ``max_html`` characters of the page are parsed, and
+    ``max_text`` of its text are kept.
     """
     read = result.model_copy(update={"html": None}) if result.html is not None else result
-    if page is None:
-        return read
+    utf8 = admitted((result.html or "")[:max_html].encode("utf-8", "replace"), reading)
+    if not utf8 or isinstance(utf8, str):
+        return read, None
+    page = measure_page(utf8, patterns, max_text)
     if not read.title and page.title:
         read = read.model_copy(update={"title": page.title})
-    text = result.content[:max_characters]
-    is_short = result.content_kind == "snippet" and len(text) < page.text_characters
+    text = result.content[:max_text]
+    is_short = result.content_kind == "snippet" and len(text) < page.characters
     if page.text and (is_short or not text.strip()):
         whole = f"{text.rstrip()}\n{page.text}" if text.strip() else page.text
-        return read.model_copy(update={"content": whole, "content_kind": "full"})
-    return read
+        read = read.model_copy(update={"content": whole, "content_kind": "full"})
+    return read, page
 
 
-def measure_page(html: str | bytes, patterns: CompiledPatterns, max_text: int = 20_000) -> PageShape:
-    """Measures a page. It never raises: any text is a page.
-
-    Args:
-        html: The page, as text or as UTF-8.
-        patterns: Classes that content systems put on listings and on single items.
-        max_text: Characters of its text that are kept.
-    """
-    given = page_bytes(html) if isinstance(html, str) else PageBytes(html, "utf-8")
-    tree = parse_bytes(given).tree
+def measure_page(utf8: bytes, patterns: CompiledPatterns, max_text: int = 20_000) -> PageShape:
+    """Measures a page and keeps ``max_text`` characters of its text. Any bytes are a page: it never raises."""
+    tree = parse_bytes(PageBytes(utf8, "utf-8")).tree
     body = tree.body
     if body is None:
         return PageShape()
@@ -160,14 +133,14 @@ def measure_page(html: str | bytes, patterns: CompiledPatterns, max_text: int = 
     alike = _alike(links[:_MAX_LINKS], hrefs, labels, elements)
     items = blocks_of(alike) if len(alike) >= _MIN_ITEMS else frozenset()
     item_characters = sum(map(len, _texts((elements.nodes[item] for item in items), len(text))))
-    density = min(1.0, sum(map(len, labels)) / characters)
+    prose = _prose(body, items, elements, len(text))
     headings = body.css("h2,h3,h4")[:_MAX_HEADINGS]
     linked_headings = sum(_is_linked(heading) for heading in headings)
     first_heading = body.css_first("h1")
     measures = {
         "page_links": len(links),
         "page_all_links": all_links,
-        "page_link_density": density,
+        "page_link_density": min(1.0, sum(map(len, labels)) / characters),
         "page_items": len(items),
         "page_item_share": min(1.0, item_characters / characters),
         "page_item_characters": item_characters / max(1, len(items)),
@@ -181,25 +154,23 @@ def measure_page(html: str | bytes, patterns: CompiledPatterns, max_text: int = 
         "page_plain_headings": len(headings) - linked_headings,
         "page_articles": len(body.css("article")),
         "page_code": len(body.css("pre")),
-        "page_bytes": len(given.utf8),
+        "page_bytes": len(utf8),
         "page_heading_words": len(split_words(first_heading.text()[:_MAX_HEADINGS])) if first_heading else 0,
         "page_published": any(name == "date" or "published" in name or "pubdate" in name for name, _ in metadata),
         "page_authored": any("author" in name for name, _ in metadata),
         **{f"page_{name}": counted[name] for name in _CONTROLS},
-        **_prose(body, items, elements, len(text)),
+        "page_prose": prose.total(),
+        "page_longest_prose": max(prose.values(), default=0),
     }
     root = tree.root.attributes if tree.root is not None else {}
     locales = [content[:_MAX_TAG] for name, content in metadata if name == "og:locale"]
     return PageShape(
         title=" ".join(title.text().split())[:_MAX_TITLE] if title else "",
         text=text[:max_text],
-        text_characters=len(text),
-        link_density=density,
         declared_item=declared_item,
         declared_listing=declared_listing,
         canonical=canonical or "",
         languages=tuple(filter(None, (root.get("lang"), *locales))),
-        all_links=all_links,
         measures=measures,
     )
 
@@ -249,18 +220,15 @@ def _drop_chrome(body: LexborNode) -> None:
             above = above.parent
 
 
-def _alike(
-    links: Sequence[LexborNode], hrefs: Sequence[str], labels: Sequence[str], elements: Elements
-) -> list[BlockLink]:
+def _alike(links: Sequence[LexborNode], hrefs: Sequence[str], labels: Sequence[str], elements: Elements) -> list[Link]:
     """The links of one make that have the most label text, one for each address."""
-    found: dict[tuple[object, str], BlockLink] = {}
+    found: dict[tuple[object, str], Link] = {}
     for node, href, label in zip(links, hrefs, labels, strict=False):
         if len(href) > 1 and href[0] != "#":
             element = elements.of(node)
-            link = BlockLink(href, label, element.make, element.chain)
-            known = found.setdefault((link.make, href), link)
+            known = found.setdefault((element.make, href), Link(href, element))
             known.label = max(known.label, label, key=len)
-    groups = by_make(list(found.values()))
+    groups = by_make(found.values())
     return max(groups, key=lambda group: sum(min(_LABEL, len(link.label)) for link in group), default=[])
 
 
@@ -280,24 +248,15 @@ def _is_linked(heading: LexborNode) -> bool:
     return heading.css_first("a[href]") is not None or (above is not None and above.tag == "a")
 
 
-def _prose(body: LexborNode, items: frozenset[int], elements: Elements, page: int) -> dict[str, float]:
-    """Running text outside of items and links: in all, and the most under one parent; and all full paragraphs."""
+def _prose(body: LexborNode, items: frozenset[int], elements: Elements, page: int) -> Counter[int]:
+    """Characters of running text outside of items and links, by the parent of its paragraphs."""
     by_parent: Counter[int] = Counter()
-    full = []
     paragraphs = body.css("p")[:_MAX_PARAGRAPHS]
     for paragraph, text in zip(paragraphs, _texts(paragraphs, page), strict=False):
-        if len(text) >= _FULL_PARAGRAPH:
-            full.append(len(text))
         parent = paragraph.parent
         if len(text) < _PARAGRAPH_CHARACTERS or parent is None or not items.isdisjoint(elements.of(paragraph).chain):
             continue
         unlinked = len(text) - sum(map(len, _texts(paragraph.css("a"), len(text))))
         if unlinked >= _PARAGRAPH_CHARACTERS:
             by_parent[parent.mem_id] += unlinked
-    return {
-        "page_prose": by_parent.total(),
-        "page_longest_prose": max(by_parent.values(), default=0),
-        "page_paragraphs": len(full),
-        "page_longest_paragraph": max(full, default=0),
-        "page_paragraph_share": sum(full) / max(1, page),
-    }
+    return by_parent

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import Field
 
 from handlers.html.links import host_of, registrable_domain
+from handlers.listings.blocks import Link
 from schemas.rules import Section
 
 _ARROWS = " .…»›>→«‹<←\u00a0"
@@ -37,47 +38,38 @@ class PagingSection(Section):
     next_marks: tuple[str, ...] = Field(description="Words of class names, ids and rel of such a link.")
     parameters: tuple[str, ...] = Field(description="Query parameters that number pages from 1, or from 0.")
     offsets: tuple[str, ...] = Field(description="Query parameters that say how many items come before a page's.")
-    folders: tuple[str, ...] = Field(description="Path segments after which a page number stands.")
+    folders: tuple[str, ...] = Field(description="Path segments right before a page number.")
 
 
 @dataclass(frozen=True, slots=True)
-class PageLink:
-    """A link as paging sees it: canonical address, text, and the words of its own class, id and rel."""
-
-    url: str
-    canonical: str
-    text: str
-    marks: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Position:
-    """An address as a page of a listing: what all pages of it share, and its page number or offset."""
+class Position:
+    """An address as a page of a listing: the parts that all its pages share, and its page number or offset."""
 
     stem: tuple[str, str, frozenset[tuple[str, str]]]
     page: int | None
     offset: int | None
 
+    @property
+    def is_numbered(self) -> bool:
+        """Whether the address has a page number, or the number of items before the page."""
+        return self.page is not None or self.offset is not None
 
-def next_page(links: Sequence[PageLink], own: str, stated: str | None, section: PagingSection) -> str | None:
-    """The address of the next page, or None.
 
-    Args:
-        links: The page's links in page order.
-        own: The page's canonical address.
-        stated: The canonical address of ``<link rel=next>``, if there is one.
-        section: Word lists.
+def next_page(links: Sequence[Link], own: str, stated: str | None, section: PagingSection) -> str | None:
+    """The address of the next page, from the links of the page with the canonical address ``own``.
+
+    ``stated`` is the canonical address of ``<link rel=next>``, if there is one.
     """
-    domain, here = registrable_domain(host_of(own)), _position(own, section)
+    domain, here = registrable_domain(host_of(own)), position_of(own, section)
     positions = {
-        link: _position(link.canonical, section)
+        link: position_of(link.address, section)
         for link in links
-        if link.canonical != own and registrable_domain(host_of(link.canonical)) == domain
+        if link.address != own and registrable_domain(host_of(link.address)) == domain
     }
     ahead = [link for link, there in positions.items() if not _is_before(there, here)]
     in_row, following = _next_in_row(links, own), str((here.page or 1) + 1)
-    signs: tuple[Callable[[PageLink], bool], ...] = (
-        lambda link: link.canonical == stated,
+    signs: tuple[Callable[[Link], bool], ...] = (
+        lambda link: link.address == stated,
         lambda link: _says_next(link, own, section.next_texts),
         lambda link: link is in_row,
         lambda link: positions[link].stem == here.stem and positions[link].page == (here.page or 1) + 1,
@@ -96,18 +88,8 @@ def next_page(links: Sequence[PageLink], own: str, stated: str | None, section: 
     return min(later)[1] if later else None
 
 
-def page_number(url: str, section: PagingSection) -> int | None:
-    """The number of the page that an address names, in its query or its path; None where it names none."""
-    return _position(url, section).page
-
-
-def is_numbered(url: str, section: PagingSection) -> bool:
-    """Whether an address names a page by its number, or by the items before it."""
-    position = _position(url, section)
-    return position.page is not None or position.offset is not None
-
-
-def _position(url: str, section: PagingSection) -> _Position:
+def position_of(url: str, section: PagingSection) -> Position:
+    """The page number and offset of an address, in its query or its path, and the parts that all pages share."""
     parts = urlsplit(url)
     numbers: dict[str, int] = {}
     rest: set[tuple[str, str]] = set()
@@ -120,7 +102,7 @@ def _position(url: str, section: PagingSection) -> _Position:
     segments = [segment for segment in parts.path.split("/") if segment]
     kept, number = _without_number(segments, section.folders)
     stem = (parts.netloc.removeprefix("www."), "/".join(kept), frozenset(rest))
-    return _Position(stem, numbers.get("page", number), numbers.get("offset"))
+    return Position(stem, numbers.get("page", number), numbers.get("offset"))
 
 
 def _without_number(segments: list[str], folders: Sequence[str]) -> tuple[list[str], int | None]:
@@ -135,19 +117,19 @@ def _without_number(segments: list[str], folders: Sequence[str]) -> tuple[list[s
     return segments, None
 
 
-def _is_before(there: _Position, here: _Position) -> bool:
+def _is_before(there: Position, here: Position) -> bool:
     """Whether an address is an earlier page of the same listing."""
     if there.stem != here.stem:
         return False
     return (there.page or 0) < (here.page or 0) or (there.offset or 0) < (here.offset or 0)
 
 
-def _next_in_row(links: Sequence[PageLink], own: str) -> PageLink | None:
+def _next_in_row(links: Sequence[Link], own: str) -> Link | None:
     """The link after the page's own place in a row of numbers: after its own link, or after the number that is missing.
 
     This also reads rows whose addresses count otherwise, from 0 or by items: ``?start=20`` under the number 2.
     """
-    rows: dict[str, dict[int, PageLink]] = {}
+    rows: dict[str, dict[int, Link]] = {}
     here: int | None = None
     present: set[int] = set()
     for link in links:
@@ -155,10 +137,10 @@ def _next_in_row(links: Sequence[PageLink], own: str) -> PageLink | None:
         if len(text) > _MAX_ROW_DIGITS or not _DIGITS.fullmatch(text):
             continue
         present.add(int(text))
-        if link.canonical == own:
+        if link.address == own:
             here = int(text)
-        elif _is_beside(link.canonical, own):
-            rows.setdefault(_NUMBER.sub("#", link.canonical), {}).setdefault(int(text), link)
+        elif _is_beside(link.address, own):
+            rows.setdefault(_NUMBER.sub("#", link.address), {}).setdefault(int(text), link)
     for row in rows.values():
         missing = (number - 1 for number in sorted(row) if number - 1 not in present)
         places = missing if here is None else (here,)
@@ -176,20 +158,20 @@ def _is_beside(url: str, own: str) -> bool:
     return there.netloc == here.netloc and near and not _MONTH.search(url)
 
 
-def _goes_on(link: PageLink, own: str, section: PagingSection) -> bool:
+def _goes_on(link: Link, own: str, section: PagingSection) -> bool:
     """Whether a link that is marked as the next one shows the same list: "Next article" is marked so as well."""
     if len(link.text) > _LONGEST_TEXT:
         return False
-    if not any(map(str.isalpha, link.text)) or is_numbered(link.canonical, section):
+    if not any(map(str.isalpha, link.text)) or position_of(link.address, section).is_numbered:
         return True
-    path, here = urlsplit(link.canonical).path.rstrip("/"), urlsplit(own).path.rstrip("/")
+    path, here = urlsplit(link.address).path.rstrip("/"), urlsplit(own).path.rstrip("/")
     return path == here or path.startswith(here + "/")
 
 
-def _says_next(link: PageLink, own: str, texts: Sequence[str]) -> bool:
+def _says_next(link: Link, own: str, texts: Sequence[str]) -> bool:
     """Whether a link's text says "Next", or "Next 20", where the latter also lies beside the page."""
     bare = link.text.lower().strip(_ARROWS)
     if bare in texts or len(bare) > _LONGEST_TEXT:
         return bare in texts
     without = " ".join(_COUNTS.sub(" ", bare).split()).strip(_ARROWS)
-    return without != bare and without in texts and _is_beside(link.canonical, own)
+    return without != bare and without in texts and _is_beside(link.address, own)

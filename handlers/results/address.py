@@ -1,7 +1,7 @@
-"""What a web address says of its page: a listing, navigation, or one thing with an identifier of its own.
+"""Reads web addresses: words of a listing or of navigation, and identifiers of one thing.
 
-In: an address as text, also a malformed one. Out: the words that speak for each. Words are compared whole, in path,
-host and query, never as parts of other words (C-03); percent-encoded and plain spellings are read alike (R-043).
+Words are compared whole, in path, host and query, never as parts of other words (C-03); percent-encoded and plain
+spellings are read alike (R-043).
 """
 
 from __future__ import annotations
@@ -27,24 +27,25 @@ _NAME_WORDS = 4
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """What an address says.
+    """An address that was read once. Fields of words are "" where the address has none.
 
     Attributes:
-        readable: Whether it has a host at all.
-        root: It is the front page of its site.
-        listing: The word that names a listing, "" where none does.
+        path: Unquoted, as it is written; "" without a host.
+        root: The front page of its site.
+        listing: The word that names a listing.
         parent: The segment whose next one selects from a listing, such as ``category`` in ``/category/jazz``.
         navigation: The word that names an account, help or home page.
         information: The word that names a page about the site, such as contact or returns.
         search: The query holds a search.
         paged: The query numbers a listing's pages.
-        identifier: The slug, number or dated path that names one thing, "" where there is none.
+        identifier: The slug, number or dated path that names one thing.
         name: The words of a short last segment without numbers and facets: ``/running-shoes``.
         words: Words in the last segment, beside file type and language.
         depth: Path segments.
     """
 
     readable: bool = False
+    path: str = ""
     root: bool = False
     listing: str = ""
     parent: str = ""
@@ -62,7 +63,7 @@ def read_address(url: str, patterns: CompiledPatterns) -> Address:
     """Reads an address; never raises.
 
     A trailing slug or id cancels a listing word before it (C-02): ``/events`` is a listing, ``/events/jazz-nov-29`` is
-    one event. What follows a parent such as ``category`` is a selection from a listing, whatever it is called.
+    one event. The segment behind a parent such as ``category`` is a selection from a listing, whatever its name.
     """
     try:
         parts = urlsplit(url.strip()[:_MAX_CHARACTERS])
@@ -72,41 +73,37 @@ def read_address(url: str, patterns: CompiledPatterns) -> Address:
         return Address()
     if not host:
         return Address()
-    path = unquote(parts.path).lower()
-    segments = [words for segment in path.split("/") if (words := _words(_EXTENSION.sub("", segment)))]
-    while segments and all(word in patterns.facet_words for word in segments[0]) and len(segments) > 1:
+    facets = patterns.facet_words
+    path = unquote(parts.path)
+    segments = [words for segment in path.lower().split("/") if (words := _WORD.findall(_EXTENSION.sub("", segment)))]
+    while len(segments) > 1 and facets.issuperset(segments[0]):
         segments.pop(0)
-    names = {name.lower() for name, value in query if value.strip()}
-    common = {
-        "readable": True,
-        "search": bool(names & patterns.search_parameters),
-        "paged": bool(names & patterns.page_parameters),
-        "depth": len(segments),
-    }
-    if not segments or (len(segments) == 1 and all(word in patterns.facet_words for word in segments[0])):
-        return Address(
-            root=not names,
-            navigation=_subdomain_navigation(host, patterns),
-            **common,  # type: ignore[arg-type]
-        )
-    last = segments[-1]
+    depth = len(segments)
+    if depth == 1 and facets.issuperset(segments[0]):
+        segments = []
+    parameters = {name.lower() for name, value in query if value.strip()}
+    last = segments[-1] if segments else []
     listing = _listing(segments, patterns)
-    identifier = "" if listing else _identifier(path, last) or _number_of(segments, patterns)
+    identifier = "" if listing or not last else _identifier(path.lower(), last) or _number_of(segments, patterns)
+    named = [word for word in last if word not in facets]
+    name = [word for word in named if not any(map(str.isdigit, word))]
+    subdomain = host.partition(".")[0] if host.count(".") > 1 else ""
     return Address(
+        readable=True,
+        path=path,
+        root=not segments and not parameters,
         listing=listing,
         parent=_parent(segments, identifier, patterns),
         navigation=_named_page(segments, identifier, patterns.navigation_words)
-        or _subdomain_navigation(host, patterns),
+        or (subdomain if subdomain in patterns.navigation_words else ""),
         information=_named_page(segments, identifier, patterns.information_words),
+        search=not parameters.isdisjoint(patterns.search_parameters),
+        paged=not parameters.isdisjoint(patterns.page_parameters),
         identifier=identifier,
-        name=_name(last, patterns),
-        words=len([word for word in last if word not in patterns.facet_words]),
-        **common,  # type: ignore[arg-type]
+        name=tuple(name) if len(name) <= _NAME_WORDS else (),
+        words=len(named),
+        depth=depth,
     )
-
-
-def _words(segment: str) -> list[str]:
-    return _WORD.findall(segment)
 
 
 def _listing(segments: list[list[str]], patterns: CompiledPatterns) -> str:
@@ -114,13 +111,20 @@ def _listing(segments: list[list[str]], patterns: CompiledPatterns) -> str:
     for segment in reversed(segments):
         named = [word for word in segment if word in patterns.listing_words]
         others = [word for word in segment if word not in patterns.listing_words and word not in patterns.facet_words]
-        if named and (not others or (len(segment) <= _SLUG_WORDS and segment[-1] in patterns.listing_words)):
+        is_short = len(segment) <= _SLUG_WORDS and segment[-1] in patterns.listing_words
+        if named and (not others or is_short or _is_numbered(segment, patterns)):
             return named[0]
-        if named and _is_numbered(segment, patterns):
-            return named[0]
-        if not all(_PAGE_OR_YEAR.fullmatch(word) for word in others):
+        if not all(map(_PAGE_OR_YEAR.fullmatch, others)):
             return ""
     return ""
+
+
+def _is_numbered(segment: list[str], patterns: CompiledPatterns) -> bool:
+    """A listing word and then its number and page, or its page or year alone: ``forum-12-1``, ``events-2``."""
+    first, *numbers = segment
+    if first not in patterns.listing_words or not numbers or not all(map(str.isdecimal, numbers)):
+        return False
+    return bool(_PAGE_OR_YEAR.fullmatch(numbers[-1]))
 
 
 def _parent(segments: list[list[str]], identifier: str, patterns: CompiledPatterns) -> str:
@@ -139,16 +143,6 @@ def _named_page(segments: list[list[str]], identifier: str, names: frozenset[str
     return ""
 
 
-def _subdomain_navigation(host: str, patterns: CompiledPatterns) -> str:
-    first = host.split(".")[0]
-    return first if first in patterns.navigation_words and host.count(".") > 1 else ""
-
-
-def _name(last: list[str], patterns: CompiledPatterns) -> tuple[str, ...]:
-    named = [word for word in last if not any(map(str.isdigit, word)) and word not in patterns.facet_words]
-    return tuple(named) if len(named) <= _NAME_WORDS else ()
-
-
 def _identifier(path: str, last: list[str]) -> str:
     if dated := _DATE_IN_PATH.search(path):
         return dated.group().strip("/")
@@ -160,24 +154,14 @@ def _identifier(path: str, last: list[str]) -> str:
 def _number_of(segments: list[list[str]], patterns: CompiledPatterns) -> str:
     """The number that names one of its kind: of some length right below a name, or of any length before a word.
 
-    So ``/events/501`` and ``/events/12-cats`` are single events; a year and a page are none.
+    So ``/events/501`` and ``/events/12-cats`` are single events; a year or a page number identifies no item.
     """
     if len(segments) < 2:
         return ""
-    last = segments[-1]
-    if len(last) > 1:
-        first, *rest = last
+    first, *rest = segments[-1]
+    if rest:
         is_named = not any(word in patterns.listing_words or word in patterns.facet_words for word in rest)
-        return "-".join(last) if first.isdecimal() and is_named and not all(map(str.isdecimal, rest)) else ""
-    if not (found := _NUMBER.fullmatch(last[0])):
+        return "-".join([first, *rest]) if first.isdecimal() and is_named and not all(map(str.isdecimal, rest)) else ""
+    if not _NUMBER.fullmatch(first) or _PAGE_OR_YEAR.fullmatch(first):
         return ""
-    is_page = len(found.group()) < _SURE_DIGITS and segments[-2][-1] in patterns.page_parameters
-    return "" if is_page or _PAGE_OR_YEAR.fullmatch(found.group()) else found.group()
-
-
-def _is_numbered(segment: list[str], patterns: CompiledPatterns) -> bool:
-    """A listing word and then its number and page, or its page or year alone: ``forum-12-1``, ``events-2``."""
-    first, *numbers = segment
-    if first not in patterns.listing_words or not numbers or not all(map(str.isdecimal, numbers)):
-        return False
-    return bool(_PAGE_OR_YEAR.fullmatch(numbers[-1]))
+    return "" if len(first) < _SURE_DIGITS and segments[-2][-1] in patterns.page_parameters else first

@@ -6,12 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from handlers.html.links import canonical_url
+from schemas.event import Score
 from schemas.retrieval import ClassifiedResult, ResultCounts, ResultType, RetrievedContent
 from schemas.rules import Section
+
+_ROUNDING = 1e-9
 
 
 class ExtractionSection(Section):
@@ -36,6 +40,46 @@ class ExtractionSection(Section):
     )
 
 
+class Dimensions(Section):
+    """A number for each of the four dimensions, under their wire names; by default their thresholds."""
+
+    contextRecall: Score = Field(default=0.5, description="How much of the question the batch covers.")  # noqa: N815 - the key's name comes from the source document
+    contextPrecision: Score = Field(default=0.5, description="How much of the batch is to the point.")  # noqa: N815
+    sourceQuality: Score = Field(default=0.5, description="How good its sources are.")  # noqa: N815
+    actionableInformation: Score = Field(default=0.6, description="How much of it is the thing itself (R-054).")  # noqa: N815
+
+
+_WEIGHTS = Dimensions(contextRecall=0.3, contextPrecision=0.25, sourceQuality=0.2, actionableInformation=0.25)
+
+
+class RetrievalEvaluationSection(Section):
+    """The ``retrievalEvaluation`` section; its keys are camelCase as in the source document (R-059)."""
+
+    dimensionThresholds: Dimensions = Field(  # noqa: N815
+        default=Dimensions(), description="From which value on a dimension is passed."
+    )
+    weights: Dimensions = Field(default=_WEIGHTS, description="Shares in the overall score, which sum to 1 (R-051).")
+    severeFailureBelow: Score = Field(default=0.5, description="Overall score below which a failure is severe.")  # noqa: N815
+    coverageThreshold: Score = Field(  # noqa: N815
+        default=0.5,
+        description="Share of what the query asks for from which on a result counts as relevant, without a judge.",
+    )
+    unknownSourceQuality: Score = Field(  # noqa: N815
+        default=0.5, description="Quality of a source whose trust score is not known, without a judge."
+    )
+    maxSources: int = Field(default=20, ge=1, le=200, description="Results that a judge is shown.")  # noqa: N815
+    maxSourceCharacters: int = Field(  # noqa: N815
+        default=800, ge=20, le=20_000, description="Of each one's text that a judge is shown."
+    )
+
+    @model_validator(mode="after")
+    def _weights_sum_to_one(self) -> Self:
+        total = sum(self.weights.model_dump().values())
+        if abs(total - 1.0) > _ROUNDING:
+            raise ValueError(f"the weights sum to {total:g}, not to 1")
+        return self
+
+
 def distinct_results(contents: Iterable[RetrievedContent]) -> tuple[RetrievedContent, ...]:
     """Merges results with the same canonical address into the first of them; the order stays.
 
@@ -49,15 +93,10 @@ def distinct_results(contents: Iterable[RetrievedContent]) -> tuple[RetrievedCon
     """
     found: dict[tuple[str, ...], RetrievedContent] = {}
     for content in contents:
-        key = _identity(content)
-        known = found.get(key)
-        found[key] = content if known is None else _merged(known, content)
+        url = content.url.strip()
+        key = (canonical_url(url) or url,) if url else ("", content.title or "", content.content)
+        found[key] = _merged(found[key], content) if key in found else content
     return tuple(found.values())
-
-
-def _identity(content: RetrievedContent) -> tuple[str, ...]:
-    url = content.url.strip()
-    return (canonical_url(url) or url,) if url else ("", content.title or "", content.content)
 
 
 def _merged(first: RetrievedContent, other: RetrievedContent) -> RetrievedContent:
@@ -82,7 +121,7 @@ def _fullness(content: RetrievedContent) -> tuple[bool, int]:
 class Verdict:
     """Statistics of a batch. All are 0 for an empty one, which needs no extraction (R-042).
 
-    ``extraction_reason`` says why listings should be followed, if there are any that can be; None where none should.
+    ``extraction_reason`` says why listings should be followed; None where they should not.
     """
 
     counts: ResultCounts
@@ -117,7 +156,7 @@ def extraction_reason(aggregators: int, total: int, actionable: float, threshold
     """
     shown = f"{actionable:.2f}"
     if float(shown) >= threshold:
-        # 0.5972 is below 0.6, and must not be told as 0.60.
+        # 0.5972 is below 0.6, and must not be shown as 0.60.
         shown = str(Decimal(str(actionable)).quantize(Decimal("0.01"), ROUND_DOWN))
     return (
         f"Retrieved content is mostly aggregator pages ({aggregators}/{total}). "

@@ -11,13 +11,11 @@ from collections.abc import Mapping, Sequence
 
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
-from handlers.listings.page_shape import PageShape, page_of, with_page
+from handlers.listings.page_shape import PageShape, with_page
 from handlers.results.address import read_address
-from handlers.results.features import Observed, measures_of, reasons_of
-from handlers.results.sections import ClassificationSection
-from handlers.results.text_shape import measure_text
+from handlers.results.features import REASONS, ClassificationSection, Observed, measures_of, reasons_of
 from handlers.results.trained import Forest, ResultTrees
-from handlers.results.wording import find_offers, read_title
+from handlers.results.wording import find_offers, measure_text, read_title
 from handlers.text.dates import origin_of
 from handlers.text.evidence import find_evidence
 from handlers.text.language import find_language, languages_of, plural_of
@@ -29,7 +27,7 @@ TYPES = (ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATI
 _ITEM, _LISTING, _NAVIGATION = range(3)
 _TITLE_CHARACTERS = 500
 _NAMED_CHARACTERS = 1000
-_REASONS = 4
+_MOST_REASONS = 4
 
 
 class ResultClassifier:
@@ -48,10 +46,7 @@ class ResultClassifier:
         self._reading = reading
         self._refusals = Refusals(refusals, self.patterns.details)
         self._on_page, self._on_text = Forest(trees.page), Forest(trees.text)
-        self._weights = {
-            name: (weight.specific, weight.aggregator, weight.navigation) for name, weight in section.weights.items()
-        }
-        self._bias = (section.bias.specific, section.bias.aggregator, section.bias.navigation)
+        self._bias, self._weights = section.bias.each, [(name, its.each) for name, its in section.weights.items()]
 
     def classify(self, result: RetrievedContent) -> ClassifiedResult:
         """The result with exactly one type (R-020), a score in its band (R-030), confidence and reasons (R-041).
@@ -62,11 +57,7 @@ class ResultClassifier:
         return self.read(result)[1]
 
     def read(self, result: RetrievedContent) -> tuple[RetrievedContent, ClassifiedResult]:
-        """The result as it was read, and classified.
-
-        As it was read, a result has no HTML. It has the title of its page where it had none, and its text is followed
-        by that of its page where the page says more. Offsets of the evidence are into this text.
-        """
+        """The result as it was read (``with_page``), and classified. Offsets of the evidence are into its text."""
         read, page = self._with_page(result)
         observed = self._observe(read, page)
         if (refusal := observed.refusal) is not None:
@@ -89,60 +80,47 @@ class ResultClassifier:
             evidence=observed.evidence,
         )
 
-    def observe(self, result: RetrievedContent) -> Observed:
-        """Reads a result: its address, title, text, and page where there is one."""
-        return self._observe(*self._with_page(result))
-
-    def measures(self, observed: Observed) -> dict[str, float]:
-        """A result in numbers."""
-        return measures_of(observed, self.patterns, self._section)
+    def measures(self, result: RetrievedContent) -> dict[str, float]:
+        """All measures of a result."""
+        return measures_of(self._observe(*self._with_page(result)), self.patterns, self._section)
 
     def _decide(self, observed: Observed) -> tuple[ResultType, float, tuple[str, ...]]:
-        measures = self.measures(observed)
+        measures = measures_of(observed, self.patterns, self._section)
         forest = self._on_text if observed.page is None else self._on_page
         scores = self._scores(measures, forest)
-        winner = max(range(len(TYPES)), key=lambda index: (scores[index], index))
-        # A page shows what it lists; a title and a snippet have to be sure: what is taken for a listing is fetched.
-        is_sure = observed.page is not None or _share(scores, winner) >= self._section.least_listing_confidence
-        if winner == _LISTING and not is_sure:
-            winner = max((_ITEM, _NAVIGATION), key=lambda index: (scores[index], index))
+        ordered = sorted(range(len(TYPES)), key=lambda index: (-scores[index], -index))
+        # Listings are fetched. A page shows its items, while a title and a snippet need some confidence.
+        is_sure = observed.page is not None or _share(scores, _LISTING) >= self._section.least_listing_confidence
+        winner = next(index for index in ordered if index != _LISTING or is_sure)
         confidence = _share(scores, winner)
-        carried = []
-        for name, reason in reasons_of(observed).items():
-            if measures.get(name):
-                loss = confidence - _share(self._scores({**measures, name: 0.0}, forest), winner)
-                if loss > 0:
-                    carried.append((loss, reason))
-        carried.sort(key=lambda pair: -pair[0])
-        reasons = tuple(reason for _, reason in carried[:_REASONS])
-        return TYPES[winner], round(confidence, 4), reasons or ("no single measure decides it",)
+        losses = {
+            name: confidence - _share(self._scores({**measures, name: 0.0}, forest), winner)
+            for name in REASONS
+            if measures.get(name)
+        }
+        carried = sorted((name for name, loss in losses.items() if loss > 0), key=lambda name: -losses[name])
+        because = reasons_of(carried[:_MOST_REASONS], observed, measures) or ("no single measure decides it",)
+        return TYPES[winner], round(confidence, 4), because
 
     def _scores(self, measures: Mapping[str, float], forest: Forest) -> list[float]:
-        scores = [score + bias for score, bias in zip(forest.scores(measures), self._bias, strict=True)]
-        for name, weights in self._weights.items():
-            if value := measures[name]:
+        scores = forest.scores(measures)
+        for weights, value in ((self._bias, 1.0), *((weights, measures[name]) for name, weights in self._weights)):
+            if value:
                 scores = [score + value * weight for score, weight in zip(scores, weights, strict=True)]
         return scores
 
     def _with_page(self, result: RetrievedContent) -> tuple[RetrievedContent, PageShape | None]:
-        """The result with title and text of its page where those say more; the page, if it counts.
+        """The result read with its page; no page where it has no links and shows next to nothing of the text.
 
-        A page without links that shows next to nothing of the text, for scripts write it or it is cut off before, is
-        left aside.
+        Scripts write such a page, or it is cut off before its text.
         """
         section = self._section
-        page = page_of(
-            result.html,
-            self.patterns,
-            self._reading,
-            max_html=section.max_html_characters,
-            max_text=section.max_characters,
+        read, page = with_page(
+            result, self.patterns, self._reading, max_html=section.max_html_characters, max_text=section.max_characters
         )
-        read = with_page(result, page, section.max_characters)
-        text = read.content[: section.max_characters]
-        if page is not None and not page.all_links and page.text_characters < section.least_page_share * len(text):
-            return read, None
-        return read, page
+        least = section.least_page_share * len(read.content[: section.max_characters])
+        is_bare = page is not None and page.characters < least and not page.measures.get("page_all_links")
+        return read, None if is_bare else page
 
     def _observe(self, result: RetrievedContent, page: PageShape | None) -> Observed:
         section, patterns = self._section, self.patterns
@@ -164,7 +142,6 @@ class ResultClassifier:
         # Where the title has the words of the address, it also has the prepositions between them.
         name = () if set(address.name) <= set(read.name) else address.name
         return Observed(
-            url=url,
             title=read,
             address=address,
             # How a text is built shows in its beginning, and texts of one length can be compared.
@@ -209,13 +186,13 @@ def actionable_score(result_type: ResultType, observed: Observed, section: Class
 
 def _listing_score(observed: Observed, section: ClassificationSection) -> float:
     bands, page, text = section.bands, observed.page, observed.text
-    if page is not None and page.text_characters:
-        least = section.mostly_links_page
-        if page.link_density >= least:
-            return bands.listing_links * (1.0 - (page.link_density - least) / (1.0 - least))
-        return bands.listing_content + bands.listing_content_range * (1.0 - page.link_density)
-    linked = text.link_phrases >= section.min_link_phrases and text.link_share >= section.mostly_links_text
+    if page is not None and page.characters:
+        least, density = section.mostly_links_page, page.measures["page_link_density"]
+        if density >= least:
+            return bands.listing_links * (1.0 - (density - least) / (1.0 - least))
+        return bands.listing_content + bands.listing_content_range * (1.0 - density)
+    many = text["text_link_phrases"] >= section.min_link_phrases
     # Without anchors there is no excess to measure; a listing without any text is nothing but its links.
-    if linked or not text.words:
+    if not text["text_words"] or (many and text["text_link_share"] >= section.mostly_links_text):
         return bands.listing_links
-    return bands.listing_content + bands.listing_content_range * text.content_share
+    return bands.listing_content + bands.listing_content_range * text["text_content_share"]

@@ -28,9 +28,7 @@ class Tree(Section):
     of: int = Field(ge=0, lt=_TYPES, description="0 for SPECIFIC_CONTENT, 1 for AGGREGATOR, 2 for NAVIGATION.")
     measures: tuple[int, ...] = Field(description="The measure of each node, the root first.")
     thresholds: tuple[float, ...] = Field(description="The threshold of each node.")
-    leaves: tuple[float, ...] = Field(
-        max_length=_LEAVES, description="What is added to the type's score, from left to right."
-    )
+    leaves: tuple[float, ...] = Field(max_length=_LEAVES, description="Added to the type's score, from left to right.")
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
@@ -44,9 +42,7 @@ class Trees(Section):
     """Trees that were grown together."""
 
     measures: tuple[str, ...] = Field(default=(), description="Names of the measures, as trees number them.")
-    start: tuple[float, float, float] = Field(
-        default=(0.0, 0.0, 0.0), description="The score of each type before any tree."
-    )
+    start: tuple[float, float, float] = Field(default=(0.0, 0.0, 0.0), description="Scores of the types without trees.")
     trees: tuple[Tree, ...] = Field(default=(), description="The trees; their leaves are summed.")
 
     @model_validator(mode="after")

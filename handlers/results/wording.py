@@ -1,25 +1,29 @@
-"""The words of a title and of the beginning of a text: what they name, offer or report.
+"""The words of a title and of a text: what they name, offer or report, and how the text is built.
 
 A search engine shows little of a page. A listing says there how many things it has ("1,203 jobs"), calls on its reader
 to choose ("find and compare", "entdecke") and names their kind and a place ("hotels in Rome"). A text about one thing
-speaks in the first person, or reports what others said.
+speaks in the first person, or reports what others said. Plain text has no anchors, so the share of links is counted
+from link phrases and addresses.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, islice, pairwise
+from itertools import count as count_up
 
 from handlers.text.patterns import CompiledPatterns, split_words
-from handlers.text.sentences import sentences
+from handlers.text.scripts import HAN_RUN
+from handlers.text.sentences import sentence_ends, sentences
 from handlers.text.words import fold
 
 _PART = re.compile(r"\s[|·•—–»-]\s|[|:]")
 _NAMED_PART = re.compile(r"\s[|·•—–»-]\s|[|｜丨_]")
 _HEADLINE_WORDS = 5
-_IDEOGRAPHS = range(0x3400, 0xA000)
+_FIRST_IDEOGRAPH, _AFTER_IDEOGRAPHS = "\u3400", "\ua000"
 _NUMBER = re.compile(r"\d[\d.,]{0,12}")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _COUNT_END = re.compile(r"[.!?:;。！？]\s|\d")
@@ -27,9 +31,14 @@ _ONLY_DIGITS = str.maketrans("", "", ".,")
 _AFTER_CHARACTERS, _AFTER_WORDS = 60, 4
 _CALL_CHARACTERS = 40
 _CHARACTERS, _WORDS = 400, 80
-_MOST_NUMBERS = 12
-_LEAST_COUNTED, _LEAST_IN_TITLE = 20, 5
-"""Of fewer things a text may well tell one by one; a title has room for none of them."""
+_MAX_NUMBERS = 12
+_MIN_COUNTED, _MIN_IN_TITLE = 20, 5
+"""A text may describe fewer things one by one; a title has no room to."""
+_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]{3,200}")
+_OF_ONE_ITEM = 2
+_PAIRED = 1000
+_MARKS = {"commas": (",", "，", "、"), "stops": (". ", "。"), "questions": ("?", "？"), "exclamations": ("!", "！")}
+_SENTENCE_WORDS = range(5, 120)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +46,11 @@ class Title:
     """A title that was read once.
 
     Attributes:
-        text: As it came.
         folded: In lower case, with narrow signs.
-        words: Its words.
         first: Its part before the site's name.
         name: The words of that part.
-        headline: Words of its longest part.
-        listing, navigation: What reads as a title of a listing or of navigation, "" where nothing does.
+        headline: Words of its longest part, since names of sites are short; two ideographs count as a word.
+        listing, navigation: The words that are typical of the title of a listing or of navigation, or "".
     """
 
     text: str = ""
@@ -57,50 +64,30 @@ class Title:
 
 
 def read_title(title: str, patterns: CompiledPatterns) -> Title:
-    """Reads a title; an empty one has nothing of all this."""
+    """Reads a title, which may be empty."""
     folded = fold(" ".join(title.split()))
-    first = first_part(folded)
-    # What stands behind a headline is the name of a site or of a section.
+    first = _PART.split(folded, maxsplit=1)[0].strip()
+    # The part behind a headline is the name of a site or of a section.
     named = first if len(first.split()) >= _HEADLINE_WORDS else folded
+    parts = map(split_words, _NAMED_PART.split(folded))
     return Title(
         text=title,
         folded=folded,
         words=tuple(split_words(folded)),
         first=first,
         name=tuple(split_words(first)),
-        headline=headline_words(folded),
+        headline=max(len(words) - _ideographs(words) / 2 for words in parts),
         listing=_first_match(patterns.listing_titles, named),
         navigation=_first_match(patterns.navigation_titles, named),
     )
 
 
-def first_part(title: str) -> str:
-    """The part of a title before the site's name.
-
-    >>> first_part("running shoes | the shoe shop")
-    'running shoes'
-    """
-    return _PART.split(title, maxsplit=1)[0].strip()
-
-
-def headline_words(title: str) -> float:
-    """Words of the longest part of a title, since names of sites are short; two ideographs count as a word.
-
-    >>> headline_words("sitting pretty: five porches that will transform your home | the house")
-    9.0
-    >>> headline_words("running shoes | the shoe shop")
-    3.0
-    """
-    found = 0.0
-    for part in _NAMED_PART.split(title):
-        words = split_words(part)
-        ideographs = sum(ord(word[0]) in _IDEOGRAPHS for word in words)
-        found = max(found, len(words) - ideographs / 2)
-    return found
-
-
 def _first_match(expressions: tuple[re.Pattern[str], ...], title: str) -> str:
     return next((match.group().strip() for expression in expressions if (match := expression.search(title))), "")
+
+
+def _ideographs(words: Sequence[str]) -> int:
+    return sum(_FIRST_IDEOGRAPH <= word < _AFTER_IDEOGRAPHS for word in words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +96,8 @@ class Offers:
 
     Attributes:
         calls: Sentences that call on the reader to choose ("Compare …"), and different phrases such as "wide range".
-        counted: A number with the kind of things that it counts; "" where none is there.
-        placed: The kind of things that the title has in or near a place; "" where none is there.
+        counted: A number with the kind of things that it counts, or "".
+        placed: The kind of things that the title has in or near a place, or "".
         reports: Different phrases in the first person, or of a report.
     """
 
@@ -130,22 +117,21 @@ def find_offers(title: Title, text: str, words: Sequence[str], patterns: Compile
     )
     return Offers(
         calls=calls + len({phrase for found in both for phrase in patterns.offer_phrases.find(found)}),
-        counted=_counted(title.folded, _LEAST_IN_TITLE, patterns) or _counted(text, _LEAST_COUNTED, patterns),
+        counted=_counted(title.folded, _MIN_IN_TITLE, patterns) or _counted(text, _MIN_COUNTED, patterns),
         placed=_placed(title.words, patterns),
         reports=len({phrase for found in both for phrase in patterns.report_phrases.find(found)}),
     )
 
 
 def _counted(text: str, least: int, patterns: CompiledPatterns) -> str:
-    for place, number in enumerate(_NUMBER.finditer(text)):
-        if place == _MOST_NUMBERS:
-            break
-        after = text[number.end() : number.end() + _AFTER_CHARACTERS]
+    for number in islice(_NUMBER.finditer(text), _MAX_NUMBERS):
         if int(number.group().translate(_ONLY_DIGITS)) < least or _YEAR.fullmatch(number.group()):
             continue
+        after = text[number.end() : number.end() + _AFTER_CHARACTERS]
         words = split_words(_COUNT_END.split(after, maxsplit=1)[0])[:_AFTER_WORDS]
         if found := patterns.offer_nouns.find(words):
-            return f"{number.group()} {_joined(found[0])}"
+            joint = "" if found[0][0] > "\u2fff" else " "
+            return f"{number.group()} {joint.join(found[0])}"
     return ""
 
 
@@ -157,5 +143,57 @@ def _placed(title: Sequence[str], patterns: CompiledPatterns) -> str:
     return ""
 
 
-def _joined(words: Sequence[str]) -> str:
-    return ("" if words[0] > "\u2fff" else " ").join(words)
+def measure_text(text: str, patterns: CompiledPatterns) -> dict[str, float]:
+    """Measures of a text, by names that begin with ``text_``; never raises. Without any word all are 0.
+
+    ``function_words`` is the share of words such as "the" or "and", which running text has and lists of labels lack; in
+    it two ideographs count as a word. An item phrase counts where it is rare, since a frequent one accompanies many
+    items. Labels begin with a capital, alike blocks repeat pairs of words, a menu comes before the running text.
+    """
+    folded = fold(text)
+    words = split_words(folded)
+    if not words:
+        text = folded = ""
+    count, tokens, paired, tail = max(1, len(words)), text.split(), words[:_PAIRED], words[len(words) // 2 :]
+    # Addresses count as one word each, and their own words not at all.
+    addresses = _ADDRESS.findall(folded) if "://" in folded or "www." in folded else []
+    places = list(compress(count_up(), map(patterns.phrase_begins.__contains__, words)))
+    phrases = patterns.link_phrases.find(words, places)
+    phrase_words = sum(map(len, phrases)) + len(addresses)
+    address_words = sum(len(split_words(address)) for address in addresses)
+    ideographs = 0 if text.isascii() else _ideographs(words)
+    characters, sentence_words = _in_sentences(folded, bool(ideographs))
+    item_phrases = Counter(patterns.item_phrases.find(words, places))
+    return {
+        "text_words": len(words),
+        "text_link_phrases": len(phrases) + len(addresses),
+        "text_link_share": min(1.0, phrase_words / max(1, count - address_words + len(addresses))),
+        "text_content_share": min(1.0, characters / max(1, len(text))),
+        "text_sentence_words": sentence_words,
+        "text_function_words": _share_of(words, patterns.stop_words) * (1.0 + ideographs / count),
+        "text_account_phrases": len(set(patterns.account_phrases.find(words, places))),
+        "text_item_phrases": sum(times <= _OF_ONE_ITEM for times in item_phrases.values()),
+        "text_capitals": sum(map(str.istitle, tokens)) / max(1, len(tokens)),
+        "text_numbers": sum(map(str.isdecimal, tokens)) / count,
+        "text_variety": len(set(words)) / count,
+        "text_repeated_pairs": 1.0 - len(set(pairwise(paired))) / max(1, len(paired) - 1) if words else 0.0,
+        "text_tail_function_words": _share_of(tail, patterns.stop_words),
+        **{f"text_{name}": sum(map(text.count, marks)) / count for name, marks in _MARKS.items()},
+    }
+
+
+def _share_of(words: Sequence[str], some: frozenset[str]) -> float:
+    return sum(map(some.__contains__, words)) / max(1, len(words))
+
+
+def _in_sentences(text: str, has_ideographs: bool) -> tuple[int, int]:
+    """Characters and words of a folded text in sentences. Labels run together are too short or too long for one."""
+    # Counting blanks is cheaper than finding words; ideographs have none between them, so each is made one.
+    blanks = HAN_RUN.sub(lambda run: " " * len(run[0]), text) if has_ideographs else text
+    characters = total = 0
+    for begin, end in pairwise((0, *sentence_ends(text, is_folded=True))):
+        words = blanks.count(" ", begin, end)
+        if words in _SENTENCE_WORDS and text[end - 1] != "\n":
+            characters += end - begin
+            total += words
+    return characters, total

@@ -1,4 +1,4 @@
-"""Grades of served results, the queries that are held out, and the measures of an order on them.
+"""The section ``training`` of ``config/ranking.yaml``, grades of served results, and measures of an order on them.
 
 Measures are means over queries: a query that was asked forty times is one query, and its requests are averaged first.
 """
@@ -9,28 +9,104 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import pairwise
 from math import log2
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
-from handlers.training.config import GradeSection
+from handlers.ranking.model import Phase
 from handlers.training.join import ServedRequest, Signals
+from schemas.ranking import MAX_GRADE
+from schemas.rules import Section
 
 _DRAWS = 1000
 RELEVANT = 1
 """Grade from which a result is relevant, unless a caller says otherwise."""
 
 
+class PhaseSection(Section):
+    """Labelled results from which each phase begins."""
+
+    binary: int = Field(ge=1, description="From which a model learns good or not; with fewer there is no model.")
+    pairwise: int = Field(ge=1, description="From which it learns which of two is better.")
+    listwise: int = Field(ge=1, description="From which it learns the order of the whole list (NDCG).")
+
+    @model_validator(mode="after")
+    def _ascends(self) -> Self:
+        if not self.binary < self.pairwise < self.listwise:
+            raise ValueError("binary, pairwise and listwise have to ascend")
+        return self
+
+    def phase_of(self, labelled: int) -> Phase | None:
+        """The phase of so many labelled results; None where they are too few for any."""
+        begins = ((self.listwise, Phase.LISTWISE), (self.pairwise, Phase.PAIRWISE), (self.binary, Phase.BINARY))
+        return next((phase for least, phase in begins if labelled >= least), None)
+
+
+class DwellGrade(Section):
+    """The grade of a length of stay."""
+
+    seconds: float = Field(ge=0, description="Of looking at the result, from which on the grade holds.")
+    grade: int = Field(ge=0, le=MAX_GRADE, description="0 (useless) to 4 (exactly this).")
+
+
+class GradeSection(Section):
+    """How feedback becomes grades; a given grade takes precedence."""
+
+    click: int = Field(ge=0, le=MAX_GRADE, description="Grade of a result that was opened, and nothing else known.")
+    dwell: tuple[DwellGrade, ...] = Field(description="Grades by length of stay, ascending; shorter is a click.")
+    relevant: int = Field(ge=1, le=MAX_GRADE, description="Grade from which a result counts as good.")
+    passed_over: int = Field(
+        ge=0,
+        le=100,
+        description="Results below the last one with feedback that count as seen, with grade 0 (Joachims 2002).",
+    )
+
+    @model_validator(mode="after")
+    def _ascends(self) -> Self:
+        bands = [(band.seconds, band.grade) for band in self.dwell]
+        if any(b[0] <= a[0] or b[1] < a[1] for a, b in pairwise(bands)):
+            raise ValueError("dwell has to ascend, in seconds and in grades")
+        return self
+
+
+class GrowthSection(Section):
+    """How trees are grown; XGBoost's own names in brackets."""
+
+    trees: int = Field(ge=1, le=5000, description="Of a model (num_boost_round).")
+    depth: int = Field(ge=1, le=12, description="Questions from a tree's root to its leaf (max_depth).")
+    rate: float = Field(gt=0, le=1, description="Share of each step that is taken (learning_rate).")
+    rows: float = Field(gt=0, le=1, description="Share of the results that a tree sees (subsample).")
+    columns: float = Field(gt=0, le=1, description="Share of the features that a tree sees (colsample_bytree).")
+    leaf_weight: float = Field(ge=0, description="Curvature that a leaf needs (min_child_weight).")
+    penalty: float = Field(ge=0, description="On large leaves (lambda).")
+
+
+class TrainingSection(Section):
+    """The ``training`` section."""
+
+    phases: PhaseSection = Field(description="What the trees learn as data grows.")
+    least_good: int = Field(ge=1, description="Labelled results that have to be good (grades.relevant) for a model.")
+    grades: GradeSection = Field(description="How feedback becomes grades.")
+    held_out: float = Field(gt=0, lt=1, description="Share of the queries that the model is judged by and never sees.")
+    least_judged: int = Field(ge=1, description="Different held-out queries that a verdict takes.")
+    position_bias: float = Field(
+        ge=0,
+        le=2,
+        description="How fast attention falls with the rank: a click at rank r counts r to this power in the binary "
+        "phase, and the other phases let XGBoost estimate it (lambdarank_unbiased). 0 corrects nothing.",
+    )
+    growth: GrowthSection = Field(description="How trees are grown.")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The results of one request that were seen, as they were served.
+    """The results of one request that were seen, as they were served: ranks, rows of features, and grades from 0 to 4.
 
-    Attributes:
-        query: Normalised; groups of the same query are on the same side of the split.
-        ranks: As served, ascending.
-        features: A row for each.
-        grades: 0 to 4 for each.
+    The query is normalised; groups of the same query are on the same side of the split.
     """
 
     query: str
@@ -39,8 +115,7 @@ class Group:
     grades: NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(NamedTuple):
     """The groups to train on, and those held out to judge by."""
 
     trained: tuple[Group, ...]
@@ -49,11 +124,9 @@ class Split:
 
 def split_groups(requests: Iterable[ServedRequest], section: GradeSection, held_out: float) -> Split:
     """Grades every request and splits them by query; ``held_out`` is the share of the queries to hold out."""
-    sides: tuple[list[Group], list[Group]] = ([], [])
-    for request in requests:
-        group = group_of(request, section)
-        sides[is_held_out(group.query, held_out)].append(group)
-    return Split(tuple(sides[0]), tuple(sides[1]))
+    groups = [group_of(request, section) for request in requests]
+    held = tuple(group for group in groups if is_held_out(group.query, held_out))
+    return Split(tuple(group for group in groups if not is_held_out(group.query, held_out)), held)
 
 
 def group_of(request: ServedRequest, section: GradeSection) -> Group:
@@ -112,11 +185,8 @@ class Measures:
 class Difference:
     """NDCG@10 of one order minus that of another, on the same queries.
 
-    Attributes:
-        low: Lower end of the interval of 95 in 100 resamples of the queries (bootstrap, Efron 1979).
-        high: Upper end.
-        queries: Different ones.
-        least: Queries that a verdict takes: resamples of a few are all alike, and their interval is too narrow.
+    From ``low`` to ``high`` is the interval of 95 in 100 resamples of the queries (bootstrap, Efron 1979). A verdict
+    takes at least ``least`` different queries: resamples of a few are all alike, and their interval is too narrow.
     """
 
     ndcg_at_10: float
@@ -146,13 +216,7 @@ def ordered_grades(group: Group, scores: Sequence[float] | NDArray[np.floating])
 
 
 def measure(orders: Sequence[Sequence[int]], queries: Sequence[str], relevant: int) -> Measures:
-    """Means over queries.
-
-    Args:
-        orders: For each request the grades of its results in order; at least one request.
-        queries: The query of each.
-        relevant: Grade from which a result is good.
-    """
+    """Means over queries, of the grades of each request's results in order; ``relevant`` is the least good grade."""
 
     def mean(values: Sequence[float]) -> float:
         return float(_by_query(values, queries).mean())
@@ -168,15 +232,7 @@ def measure(orders: Sequence[Sequence[int]], queries: Sequence[str], relevant: i
 def compare(
     one: Sequence[float], other: Sequence[float], queries: Sequence[str], seed: int, least: int = 1
 ) -> Difference:
-    """The difference of two orders on the same queries, with its interval.
-
-    Args:
-        one: A figure for each request.
-        other: The same of the order to compare with.
-        queries: The query of each request.
-        seed: Of the bootstrap's draws.
-        least: Different queries that a verdict takes.
-    """
+    """The difference of two orders by a figure for each request, whose queries are given; the bootstrap has a seed."""
     differences = _by_query(np.asarray(one) - np.asarray(other), queries)
     count = len(differences)
     generator = np.random.default_rng(seed)
@@ -195,13 +251,7 @@ def _by_query(values: Sequence[float] | NDArray[np.float64], queries: Sequence[s
 def ndcg_at(grades_in_order: Sequence[float], k: int = 10, all_grades: Sequence[float] | None = None) -> float:
     """Normalised discounted cumulative gain (Järvelin & Kekäläinen 2002; gain ``2^grade - 1`` of Burges et al. 2005).
 
-    Args:
-        grades_in_order: Grade of each result, the first first.
-        k: Results that are looked at.
-        all_grades: Grades of everything that could have been shown, where results are missing.
-
-    Returns:
-        0 to 1; 0 where nothing has a grade above 0.
+    It is 0 where no grade is above 0. ``all_grades`` are those of everything that could have been shown.
 
     >>> round(ndcg_at([4, 0, 1], 10), 3)
     0.992

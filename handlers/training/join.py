@@ -65,13 +65,9 @@ class Signals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedRequest:
-    """One request with feedback, as it was answered.
+    """One request with feedback, as it was answered: a rank from 1, a row of features and the feedback for each result.
 
-    Attributes:
-        at: When it was asked, else answered; None where neither is known.
-        ranks: Of the results, from 1, ascending.
-        features: A row for each result, as wide as the served version; NaN is a missing value.
-        signals: The feedback on each result; None without any.
+    It has the time when it was asked, else answered. NaN is a missing value of a feature.
     """
 
     request_id: str
@@ -103,45 +99,27 @@ class Joined:
 
 
 @dataclass(slots=True)
-class FeedbackLog:
-    """Feedback as it is read, by request and address."""
-
-    events: int = 0
-    left_out: Counter[LeftOut] = field(default_factory=Counter)
-    by_request: dict[str, dict[str, Signals]] = field(default_factory=dict)
-    _seen: set[str] = field(default_factory=set)
-
-    def add(self, feedback: RankingFeedback, identity: str) -> None:
-        """Adds one event, unless its identity was read already."""
-        if identity in self._seen:
-            self.left_out[LeftOut.DUPLICATE_FEEDBACK] += 1
-            return
-        self._seen.add(identity)
-        self.events += 1
-        self.by_request.setdefault(feedback.request_id, {}).setdefault(feedback.url, Signals()).add(feedback)
-
-
-@dataclass(slots=True)
 class ServedLog:
-    """Answers as they are read; those without feedback are not kept."""
+    """Feedback and then answers as they are read; answers without feedback are not kept."""
 
-    feedback: FeedbackLog
-    events: int = 0
-    left_out: Counter[LeftOut] = field(default_factory=Counter)
+    _left_out: Counter[LeftOut] = field(default_factory=Counter)
+    _signals: dict[str, dict[str, Signals]] = field(default_factory=dict)
+    _seen: set[str] = field(default_factory=set)
     _other_versions: Counter[str] = field(default_factory=Counter)
     _answered: dict[str, str] = field(default_factory=dict)
     _requests: list[ServedRequest] = field(default_factory=list)
 
-    def add(self, completed: RankingCompleted, identity: str, at: datetime | None = None) -> None:
-        """Adds one event. The first answer to a request is the one its reader saw; a replay's comes later.
+    def add_feedback(self, feedback: RankingFeedback, identity: str) -> None:
+        """Adds one event, unless its identity was read already."""
+        if identity in self._seen:
+            self._left_out[LeftOut.DUPLICATE_FEEDBACK] += 1
+            return
+        self._seen.add(identity)
+        self._signals.setdefault(feedback.request_id, {}).setdefault(feedback.url, Signals()).add(feedback)
 
-        Args:
-            completed: The answer.
-            identity: Of the event.
-            at: When it was written, where the request does not say when it was made.
-        """
-        self.events += 1
-        signals = self.feedback.by_request.get(completed.request_id)
+    def add_answer(self, completed: RankingCompleted, identity: str, at: datetime | None = None) -> None:
+        """Adds one event that was written at a time. The first answer to a request was seen; a replay's comes later."""
+        signals = self._signals.get(completed.request_id)
         if not signals:
             return
         first = self._answered.get(completed.request_id)
@@ -149,28 +127,27 @@ class ServedLog:
             self._answered[completed.request_id] = identity
             self._take(completed, signals, at)
         else:
-            self.left_out[LeftOut.DUPLICATE_ANSWER if first == identity else LeftOut.LATER_ANSWER] += 1
+            self._left_out[LeftOut.DUPLICATE_ANSWER if first == identity else LeftOut.LATER_ANSWER] += 1
 
     def joined(self) -> Joined:
         """Everything so far, by query and request: the order of reading has no influence."""
-        left_out = self.feedback.left_out + self.left_out
-        others = (its for request, its in self.feedback.by_request.items() if request not in self._answered)
-        if unanswered := sum(signals.events for its in others for signals in its.values()):
-            left_out[LeftOut.UNKNOWN_REQUEST] = unanswered
+        others = (its for request, its in self._signals.items() if request not in self._answered)
+        unanswered = sum(signals.events for its in others for signals in its.values())
+        left_out = self._left_out + Counter({LeftOut.UNKNOWN_REQUEST: unanswered})
         requests = tuple(sorted(self._requests, key=lambda request: (request.query, request.request_id)))
         return Joined(requests, dict(sorted(left_out.items())), dict(sorted(self._other_versions.items())))
 
     def _take(self, completed: RankingCompleted, signals: Mapping[str, Signals], at: datetime | None) -> None:
         shown = {result.url for result in completed.results}
-        self.left_out[LeftOut.NOT_SHOWN] += sum(its.events for url, its in signals.items() if url not in shown)
+        self._left_out[LeftOut.NOT_SHOWN] += sum(its.events for url, its in signals.items() if url not in shown)
         version = completed.features_version
         served = [result for result in completed.results if result.features is not None] if version else []
-        self.left_out[LeftOut.WITHOUT_FEATURES] += len(completed.results) - len(served)
+        self._left_out[LeftOut.WITHOUT_FEATURES] += len(completed.results) - len(served)
         if version is None or not served:
             return
         names = FEATURES_OF.get(version)
         if names is None or any(len(result.features or ()) != len(names) for result in served):
-            self.left_out[LeftOut.OTHER_VERSION] += 1
+            self._left_out[LeftOut.OTHER_VERSION] += 1
             self._other_versions[version] += 1
             return
         served.sort(key=lambda result: result.rank)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from handlers.ranking.model import OBJECTIVES, TOTAL_FEATURES_PHASE_C
-from handlers.training.config import TrainingSection
-from handlers.training.grade import Measures
+from handlers.training.grade import Measures, TrainingSection
 from handlers.training.train import Trained, TrainingReport
 
 MEASURE_NAMES = ("NDCG@10", "precision@5", "MAP", "MRR")
@@ -68,8 +67,8 @@ Share of the gain of all splits:
 
 ## Limits
 
-- Presentation bias: what stands higher is clicked more, and what was never shown has no feedback. {by_place:.1%} of \
-the gain is of features that say where a result stood. {corrected}
+- Presentation bias: results at higher ranks are clicked more, and results that were never shown have no feedback. \
+{by_place:.1%} of the gain is of features of a result's place. {corrected}
 {mixture}- The figures above are of the shown results, as they were ordered then.
 - It is as good as its queries: other subjects, languages or sources need their own figures. Let it run in shadow first.
 
@@ -106,7 +105,7 @@ def _data(report: TrainingReport) -> list[tuple[str, str]]:
     return [
         ("requests with feedback", f"{report.requests:,}"),
         ("results with feedback", f"{report.labelled:,}"),
-        ("results graded, those left alone included", f"{report.graded:,}"),
+        ("results graded, those left alone included", f"{sum(report.grades):,}"),
         ("period", period),
         ("configurations that they were answered under", f"{len(report.config_versions):,}"),
         ("trained on", told_of(report.trained)),

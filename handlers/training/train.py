@@ -29,11 +29,11 @@ from handlers.ranking.model import (
     RankingModel,
     confidence_of,
 )
-from handlers.training.config import TrainingSection
 from handlers.training.grade import (
     Difference,
     Group,
     Measures,
+    TrainingSection,
     compare,
     grade_of,
     judged,
@@ -43,6 +43,7 @@ from handlers.training.grade import (
     split_groups,
 )
 from handlers.training.join import Joined, LeftOut
+from schemas.ranking import MAX_GRADE
 
 _VERSIONS = {TOTAL_FEATURES_PHASE_A: VERSION_PHASE_A, TOTAL_FEATURES_PHASE_C: VERSION_PHASE_C}
 
@@ -63,12 +64,7 @@ class NotTrained(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why the data makes no model, and what to do.
-
-    Attributes:
-        labelled: Results with feedback.
-        missing: Labelled results, or good ones, that are missing; 0 where something else is.
-    """
+    """Why the data makes no model: results with feedback, and how many of them or of good ones are missing."""
 
     reason: NotTrained
     because: str
@@ -91,23 +87,19 @@ class TrainingReport:
 
     Attributes:
         labelled: Results with feedback.
-        graded: Results that were seen, graded or left alone, on both sides.
         period: First and last request; None where no request has a time.
         trained: Requests and different queries that were trained on.
-        held_out: The same of those held out; ``judged`` of them tell one order from another.
-        config_versions: How many requests were answered under each configuration.
-        grades: How often each grade occurs, 0 to 4.
-        confidence: From which on the trees' order counts.
-        sure: Share of the held-out requests in which they are that sure of their first result.
+        held_out: The same of those held out; ``judged`` of them have results of different grades.
+        config_versions: Requests by the configuration that they were answered under.
+        grades: How often each grade occurs, 0 to 4, on both sides.
+        sure: Share of the held-out requests in which the trees are as sure of their first result as ``confidence``.
         where_sure: Measures of their order where they are sure, and of the served one elsewhere.
-        rivals: The order as served, and the model in force where there is one.
     """
 
     phase: Phase
     features: int
     seed: int
     labelled: int
-    graded: int
     requests: int
     period: tuple[datetime, datetime] | None
     trained: tuple[int, int]
@@ -134,12 +126,7 @@ class Trained:
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """A model.
-
-    Attributes:
-        model: XGBoost's JSON.
-        importance: Share of the gain of all splits by feature, the largest first; features without any are left out.
-    """
+    """A model in XGBoost's JSON, and the share of the gain of all splits by feature, the largest first."""
 
     model: str
     importance: tuple[tuple[str, float], ...]
@@ -155,15 +142,15 @@ def train(
     skip_other_versions: bool = False,
     features_config: str | None = None,
 ) -> Trained | Refusal:
-    """Trains a model and judges it.
+    """Trains a model, and judges it beside the order as served and the model in force (``current``).
 
     Args:
-        joined: What was served and what was done with it.
-        section: How.
+        joined: The answers with the feedback on them.
+        section: How the model is trained.
         seed: Of the trees' draws, and of the intervals.
         confidence: From which on the trees' order counts (``ranking.trees.confidence``).
         features: 29 or 41; where None, 41 in the listwise phase and 29 before (R-241, R-243).
-        current: The model in force, to compare with.
+        current: The model in force.
         skip_other_versions: Leave out answers with features of an unknown version, instead of refusing.
         features_config: Of the configuration in force, for the manifest.
 
@@ -181,21 +168,21 @@ def train(
     if features is None:
         listwise = section.phases.phase_of(joined.labelled) is Phase.LISTWISE
         features = TOTAL_FEATURES_PHASE_C if listwise else TOTAL_FEATURES_PHASE_A
-    joined = _wide_enough(joined, features)
-    phase = _phase(joined, section)
-    if isinstance(phase, Refusal):
-        return phase
+    wide = tuple(request for request in joined.requests if request.features.shape[1] >= features)
+    if narrow := len(joined.requests) - len(wide):
+        joined = replace(joined, requests=wide, left_out={**joined.left_out, LeftOut.TOO_FEW_FEATURES: narrow})
     relevant = section.grades.relevant
+    phase = section.phases.phase_of(joined.labelled)
     split = split_groups(joined.requests, section.grades, section.held_out)
     to_judge = judged(split.held_out, relevant)
-    if refusal := _unfit(joined, split.trained, to_judge, phase, section):
-        return refusal
-    names = FEATURES_OF[_VERSIONS[features]]
-    grown = grow(split.trained, names, phase, section, seed)
-    period = _period(joined)
-    model = RankingModel(
-        manifest=_manifest(grown.model, phase, features, joined, period, features_config), model=grown.model
-    )
+    reason, because, missing = _why_not(joined, phase, split.trained, to_judge, section)
+    if phase is None or reason is not None:
+        return Refusal(reason or NotTrained.TOO_FEW_LABELS, because, joined.labelled, missing)
+    grown = grow(split.trained, FEATURES_OF[_VERSIONS[features]], phase, section, seed)
+    times = [request.at for request in joined.requests if request.at is not None]
+    period = (min(times), max(times)) if times else None
+    manifest = _manifest(grown.model, phase, _VERSIONS[features], joined, period, features_config)
+    model = RankingModel(manifest=manifest, model=grown.model)
     queries = [group.query for group in to_judge]
     scored = [model.score(group.features.astype(np.float64)) for group in to_judge]
     own = [ordered_grades(group, scores) for group, scores in zip(to_judge, scored, strict=True)]
@@ -215,20 +202,19 @@ def train(
         )
         for name, theirs in orders.items()
     ]
-    everything = (*split.trained, *split.held_out)
+    everything = np.concatenate([group.grades for group in (*split.trained, *split.held_out)])
     report = TrainingReport(
         phase=phase,
         features=features,
         seed=seed,
         labelled=joined.labelled,
-        graded=sum(len(group.grades) for group in everything),
         requests=len(joined.requests),
         period=period,
         trained=_counted(split.trained),
         held_out=_counted(split.held_out),
         judged=_counted(to_judge),
         config_versions=Counter(request.config_version for request in joined.requests),
-        grades=tuple(sum(int((group.grades == grade).sum()) for group in everything) for grade in range(5)),
+        grades=tuple(np.bincount(everything, minlength=MAX_GRADE + 1).tolist()),
         left_out=joined.left_out,
         measures=measure(own, queries, relevant),
         confidence=confidence,
@@ -243,14 +229,7 @@ def train(
 
 
 def grow(groups: Sequence[Group], names: Sequence[str], phase: Phase, section: TrainingSection, seed: int) -> Grown:
-    """Grows a model in XGBoost's JSON.
-
-    Args:
-        groups: To learn from; not all grades are the same.
-        names: Of the features; of wider rows the first columns are used.
-        phase: Whether the trees learn which results are good, which of two is better, or the whole order.
-        section: How trees are grown.
-        seed: Of the rows and features that each tree sees.
+    """Grows a model from groups that have not all the same grades; of wider rows the first columns are used.
 
     Raises:
         XgboostMissingError: It is not installed.
@@ -299,72 +278,53 @@ def _weights(groups: Sequence[Group], section: TrainingSection) -> NDArray[np.fl
     return np.where(good, ranks**section.position_bias, 1.0).astype(np.float32)
 
 
-def _wide_enough(joined: Joined, features: int) -> Joined:
-    requests = tuple(request for request in joined.requests if request.features.shape[1] >= features)
-    if not (narrow := len(joined.requests) - len(requests)):
-        return joined
-    return replace(joined, requests=requests, left_out={**joined.left_out, LeftOut.TOO_FEW_FEATURES: narrow})
-
-
-def _phase(joined: Joined, section: TrainingSection) -> Phase | Refusal:
-    """The phase by the feedback; a refusal where feedback or good results are missing."""
-    labelled, needed = joined.labelled, section.phases.binary
-    phase = section.phases.phase_of(labelled)
-    if phase is None:
-        missing = needed - labelled
-        because = f"{labelled:,} results have feedback, and it takes {needed:,}: {missing:,} are missing"
-        return Refusal(NotTrained.TOO_FEW_LABELS, because, labelled, missing)
-    relevant, needed = section.grades.relevant, section.least_good
+def _why_not(
+    joined: Joined, phase: Phase | None, trained: Sequence[Group], to_judge: Sequence[Group], section: TrainingSection
+) -> tuple[NotTrained | None, str, int]:
+    """Why the feedback makes no model, with the number of results that are missing; None where it makes one."""
+    labelled, relevant = joined.labelled, section.grades.relevant
     good = sum(grade_of(signals, section.grades) >= relevant for signals in joined.signals)
-    if missing := max(0, needed - good):
-        because = (
-            f"{labelled:,} results have feedback, but only {good:,} of them are good (grade {relevant} or more), and "
-            f"it takes {needed:,}: {missing:,} are missing"
-        )
-        return Refusal(NotTrained.TOO_FEW_GOOD, because, labelled, missing)
-    return phase
-
-
-def _unfit(
-    joined: Joined, trained: Sequence[Group], to_judge: Sequence[Group], phase: Phase, section: TrainingSection
-) -> Refusal | None:
-    """Why enough feedback makes no model all the same."""
-    reason, because = NotTrained.TOO_FEW_QUERIES, ""
+    # Which results are good is learned across requests, which of two is better within one.
     grades = [group.grades for group in trained]
-    if phase is Phase.BINARY:
-        grades = [(np.concatenate(grades) >= section.grades.relevant).astype(np.int64)] if grades else []
+    lists = [np.concatenate(grades) >= relevant] if phase is Phase.BINARY and trained else grades
+    have = f"{labelled:,} results have feedback"
+    if (missing := section.phases.binary - labelled) > 0:
+        because = f"{have}, and it takes {section.phases.binary:,}: {missing:,} are missing"
+        return NotTrained.TOO_FEW_LABELS, because, missing
+    if (missing := section.least_good - good) > 0:
+        because = (
+            f"{have}, but only {good:,} of them are good (grade {relevant} or more), and it takes "
+            f"{section.least_good:,}: {missing:,} are missing"
+        )
+        return NotTrained.TOO_FEW_GOOD, because, missing
     if not trained:
         because = "all queries are among those held out; feedback on more different queries is needed"
-    elif not any(np.ptp(each) > 0 for each in grades):
-        reason = NotTrained.NOTHING_TO_LEARN
+        return NotTrained.TOO_FEW_QUERIES, because, 0
+    if not any(len(np.unique(each)) > 1 for each in lists):
         because = "no result is better than another by its feedback: good and poor ones are needed, also in one request"
-    elif not to_judge:
+        return NotTrained.NOTHING_TO_LEARN, because, 0
+    if not to_judge:
         because = (
             f"none of the queries held out (about {section.held_out:.0%} of all, by a hash of their text) has results "
             "with different grades, so no model could be judged; feedback on more different queries is needed"
         )
-    return Refusal(reason, because, joined.labelled) if because else None
+        return NotTrained.TOO_FEW_QUERIES, because, 0
+    return None, "", 0
 
 
 def _counted(groups: Sequence[Group]) -> tuple[int, int]:
     return len(groups), len({group.query for group in groups})
 
 
-def _period(joined: Joined) -> tuple[datetime, datetime] | None:
-    times = [request.at for request in joined.requests if request.at is not None]
-    return (min(times), max(times)) if times else None
-
-
 def _manifest(
     model: str,
     phase: Phase,
-    features: int,
+    version: str,
     joined: Joined,
     period: tuple[datetime, datetime] | None,
     features_config: str | None,
 ) -> Manifest:
     digest = hashlib.sha256(model.encode()).hexdigest()
-    version = _VERSIONS[features]
     when = f", {period[0]:%Y-%m-%d} to {period[1]:%Y-%m-%d}" if period else ""
     return Manifest(
         name="feedback",

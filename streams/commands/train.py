@@ -154,7 +154,7 @@ def _as_json(made: Trained, options: TrainOptions, reading: Reading, why: str | 
         "features_version": manifest.features_version,
         "seed": report.seed,
         "labelled": report.labelled,
-        "graded": report.graded,
+        "graded": sum(report.grades),
         "requests": report.requests,
         "period": [moment.isoformat() for moment in report.period] if report.period else None,
         "queries": {"trained": report.trained[1], "held_out": report.held_out[1], "judged": report.judged[1]},

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from handlers.results.sections import Dimensions
+from handlers.results.batch import Dimensions
 from schemas.dead import DeadLetter
 from schemas.extraction import ExtractionCompleted
 from schemas.pages import ScoredPage

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from handlers.training.join import FeedbackLog, Joined, ServedLog
+from handlers.training.join import Joined, ServedLog
 from schemas.event import Event, Provenance
 from schemas.outcome import Dead, DeadReason
 from schemas.ranking import RankingCompleted, RankingFeedback
@@ -52,19 +52,15 @@ class Reading:
         unreadable: Places of what is no such event, with the reason.
     """
 
-    feedback: FeedbackLog = field(default_factory=FeedbackLog)
-    served: ServedLog = field(init=False)
+    served: ServedLog = field(default_factory=ServedLog)
     unreadable: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.served = ServedLog(self.feedback)
 
     def add(self, found: Found) -> None:
         """Takes in one thing."""
         if isinstance(found.event, RankingFeedback):
-            self.feedback.add(found.event, found.identity)
+            self.served.add_feedback(found.event, found.identity)
         elif isinstance(found.event, RankingCompleted):
-            self.served.add(found.event, found.identity, found.at)
+            self.served.add_answer(found.event, found.identity, found.at)
         elif isinstance(found.event, Dead):
             self.unreadable.append(f"{found.place}: {found.event.detail}")
 

@@ -16,7 +16,7 @@ from handlers.fetch_page import FetchPageRules
 from handlers.html.encoding import parse_page
 from handlers.html.links import absolute_url, canonical_url
 from handlers.listings.listing import Listing, follow_listing
-from handlers.listings.paging import page_number
+from handlers.listings.paging import position_of
 from tests.rules import shipped_rules
 from tools import labelled
 from tools.accuracy.goals import Goal
@@ -108,7 +108,7 @@ def _annotated(case: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _leads_back(case: dict[str, Any], expected: set[str], rules: FetchPageRules) -> bool:
     """Whether what is annotated as next is an earlier page of the listing, by its number or by what it is called."""
-    own = page_number(canonical_url(case["url"]) or "", rules.listing.paging)
-    numbers = [page_number(url, rules.listing.paging) or 1 for url in expected]
+    own = position_of(canonical_url(case["url"]) or "", rules.listing.paging).page
+    numbers = [position_of(url, rules.listing.paging).page or 1 for url in expected]
     selector = case["selectors"]["NEXT"].lower()
     return (own is not None and max(numbers) < own) or _NEWER in selector

@@ -17,7 +17,7 @@ import numpy as np
 
 from handlers.classify_results import ClassifyResultsRules
 from handlers.results.classifier import TYPES
-from handlers.results.sections import ClassificationSection, Weight
+from handlers.results.features import ClassificationSection
 from tests.rules import TREES, shipped_rules
 from tools.training.boosting import Floats
 from tools.training.by_site import MODES, cross_validate, section
@@ -79,14 +79,10 @@ def write(cases: Sequence[Case]) -> None:
 
 def _weighed(cases: Sequence[Case], mode: str, section: ClassificationSection) -> Floats:
     """What the weights of measures add to the scores of the trees."""
-    found = np.tile(_row(section.bias), (len(cases), 1))
+    found = np.tile(np.array(section.bias.each), (len(cases), 1))
     for name, weight in section.weights.items():
-        found += np.outer([case.measures[mode].get(name, 0.0) for case in cases], _row(weight))
+        found += np.outer([case.measures[mode].get(name, 0.0) for case in cases], np.array(weight.each))
     return found
-
-
-def _row(weight: Weight) -> Floats:
-    return np.array([weight.specific, weight.aggregator, weight.navigation])
 
 
 if __name__ == "__main__":

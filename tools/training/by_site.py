@@ -20,11 +20,8 @@ MODES = ("page", "text")
 SHORT_SHARE = 0.5
 """Weight of each of a page's short texts."""
 FOLDS = 8
-SEEDS = {"page": (1, 2), "text": (3, 4)}
-RECIPES = {
-    "page": Recipe(rounds=60, depth=3, rate=0.13, columns=0.3),
-    "text": Recipe(rounds=80, depth=3, rate=0.1, columns=0.3),
-}
+SEEDS = {"page": (1, 2, 3, 4), "text": (1, 3, 4, 16)}
+RECIPES = {"page": Recipe(), "text": Recipe(rounds=80, rate=0.1, columns=0.3)}
 
 
 def section(cases: Sequence[Case], about: str = "") -> dict[str, Any]:

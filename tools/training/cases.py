@@ -135,5 +135,4 @@ def _case(
 
 
 def _measures(result: RetrievedContent, rules: ClassifyResultsRules) -> dict[str, float]:
-    observed = rules.classifier.observe(result)
-    return {name: float(value) for name, value in rules.classifier.measures(observed).items()}
+    return {name: float(value) for name, value in rules.classifier.measures(result).items()}

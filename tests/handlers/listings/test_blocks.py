@@ -6,7 +6,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from handlers.fetch_page import FetchPageRules
-from handlers.listings.blocks import BlockLink, Element, NamedElements, blocks_of, by_make, name_words
+from handlers.listings.blocks import Element, Link, NamedElements, blocks_of, by_make, name_words
 from tests.rules import shipped_rules
 
 SECTION = shipped_rules(FetchPageRules).listing
@@ -58,13 +58,13 @@ def test_a_link_in_running_text_is_no_item() -> None:
 
 
 def test_a_block_holds_one_address_of_its_group() -> None:
-    links = [BlockLink(f"/{n // 2}", "", (), (100 + n, 10 + n // 2, n // 4, 99)) for n in range(8)]
+    links = [Link(f"/{n // 2}", Element(chain=(100 + n, 10 + n // 2, n // 4, 99))) for n in range(8)]
     assert blocks_of(links) == {10, 11, 12, 13}
     assert blocks_of(links[:2]) == {99}
 
 
 def test_groups_are_by_make() -> None:
-    links = [BlockLink(f"/{n}", "", (f"a.{n % 2}",), (n,)) for n in range(4)]
+    links = [Link(f"/{n}", Element((f"a.{n % 2}",), (n,))) for n in range(4)]
     assert by_make(links) == [links[::2], links[1::2]]
 
 

@@ -6,19 +6,20 @@ import pytest
 
 from handlers.fetch_page import FetchPageRules
 from handlers.html.links import canonical_url
-from handlers.listings.paging import PageLink, is_numbered, next_page, page_number
+from handlers.listings.blocks import Link
+from handlers.listings.paging import next_page, position_of
 from tests.rules import shipped_rules
 
 SECTION = shipped_rules(FetchPageRules).listing.paging
 SITE = "https://shop.example"
 
 
-def link(path: str, text: str, *marks: str) -> PageLink:
+def link(path: str, text: str, *marks: str) -> Link:
     url = SITE + path
-    return PageLink(url, canonical_url(url) or url, text, frozenset(marks))
+    return Link(canonical_url(url) or url, url=url, text=text, marks=frozenset(marks))
 
 
-def found(own: str, *links: PageLink, stated: str | None = None) -> str | None:
+def found(own: str, *links: Link, stated: str | None = None) -> str | None:
     url = next_page(links, SITE + own, SITE + stated if stated else None, SECTION)
     return url.removeprefix(SITE) if url else None
 
@@ -51,11 +52,11 @@ def found(own: str, *links: PageLink, stated: str | None = None) -> str | None:
         ("/2026", [link("/2027", "The year 2027")], None),
     ],
 )
-def test_which_link_it_is(own: str, links: list[PageLink], expected: str | None) -> None:
+def test_which_link_it_is(own: str, links: list[Link], expected: str | None) -> None:
     assert found(own, *links) == expected
 
 
-def row(address: str, *numbers: int) -> list[PageLink]:
+def row(address: str, *numbers: int) -> list[Link]:
     return [link(address.format(number, number - 1, 20 * (number - 1)), str(number)) for number in numbers]
 
 
@@ -77,13 +78,13 @@ def row(address: str, *numbers: int) -> list[PageLink]:
         ("/years", row("/years/{0}", 2024, 2026), None),
     ],
 )
-def test_a_row_of_numbers(own: str, links: list[PageLink], expected: str | None) -> None:
+def test_a_row_of_numbers(own: str, links: list[Link], expected: str | None) -> None:
     assert found(own, *links) == expected
 
 
 def test_nobody_elses_page_is_the_next_one() -> None:
     def at(address: str) -> str | None:
-        return next_page([PageLink(address, address, "Next", frozenset(("next",)))], SITE + "/list", None, SECTION)
+        return next_page([Link(address, url=address, text="Next")], SITE + "/list", None, SECTION)
 
     assert at("https://other.example/list?page=2") is None
     assert at("https://www.shop.example/list?page=2") == "https://www.shop.example/list?page=2"
@@ -91,7 +92,7 @@ def test_nobody_elses_page_is_the_next_one() -> None:
 
 @pytest.mark.parametrize(("url", "numbered"), [("/a?page=2", True), ("/a?skip=20", True), ("/a?skip=x", False)])
 def test_what_numbers_a_page(url: str, numbered: bool) -> None:
-    assert is_numbered(SITE + url, SECTION) is numbered
+    assert position_of(SITE + url, SECTION).is_numbered is numbered
 
 
 def test_what_the_head_states_counts_where_the_page_links_there() -> None:
@@ -113,4 +114,4 @@ def test_what_the_head_states_counts_where_the_page_links_there() -> None:
     ],
 )
 def test_numbers_in_addresses(url: str, expected: int | None) -> None:
-    assert page_number(SITE + url, SECTION) == expected
+    assert position_of(SITE + url, SECTION).page == expected

@@ -77,6 +77,10 @@ def test_a_word_of_a_short_segment_names_navigation() -> None:
     assert read("https://example.com/login-page").navigation == "login"
 
 
+def test_a_slug_with_a_word_of_navigation_is_one_thing() -> None:
+    assert not read("https://example.com/blog/how-to-build-a-sitemap").navigation
+
+
 def test_navigation_above_a_slug_says_nothing() -> None:
     assert not read("https://example.com/home/how-to-paint-a-door").navigation
 
@@ -102,7 +106,14 @@ def test_front_pages(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["https://example.com/account/login", "https://login.example.com/", "http://a.b/sign-up"]
+    "url",
+    [
+        "https://example.com/account/login",
+        "https://login.example.com/",
+        "http://a.b/sign-up",
+        "https://example.com/de/sitemap",
+        "https://example.com/sitemap.xml",
+    ],
 )
 def test_navigation(url: str) -> None:
     assert read(url).navigation

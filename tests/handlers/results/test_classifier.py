@@ -9,7 +9,6 @@ from handlers.listings.page_shape import PageShape
 from handlers.results.address import Address
 from handlers.results.classifier import actionable_score
 from handlers.results.features import Observed
-from handlers.results.text_shape import TextShape
 from handlers.results.wording import Title
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules
@@ -19,14 +18,25 @@ SECTION, CLASSIFIER = RULES.classification, RULES.classifier
 KINDS = ("date", "time", "place", "price")
 
 
+def text(content_share: float = 0.5, phrases: int = 0, link_share: float = 0.0, words: int = 10) -> dict[str, float]:
+    return {
+        "text_words": words,
+        "text_content_share": content_share,
+        "text_link_phrases": phrases,
+        "text_link_share": link_share,
+    }
+
+
+TEXT = text()
+
+
 def observed(
-    kinds: int = 0, identifier: str = "", text: TextShape | None = None, page: PageShape | None = None
+    kinds: int = 0, identifier: str = "", text: dict[str, float] = TEXT, page: PageShape | None = None
 ) -> Observed:
     return Observed(
-        url="https://a.example/",
         title=Title(),
         address=Address(identifier=identifier),
-        text=text or TextShape(words=10),
+        text=text,
         page=page,
         evidence=(),
         kinds=frozenset(KINDS[:kinds]),
@@ -34,11 +44,7 @@ def observed(
 
 
 def page(density: float, characters: int = 1000) -> PageShape:
-    return PageShape(text_characters=characters, link_density=density)
-
-
-def text(content_share: float = 0.5, phrases: int = 0, link_share: float = 0.0, words: int = 10) -> TextShape:
-    return TextShape(words=words, content_share=content_share, link_phrases=phrases, link_share=link_share)
+    return PageShape(measures={"page_text": characters, "page_link_density": density})
 
 
 @pytest.mark.parametrize(

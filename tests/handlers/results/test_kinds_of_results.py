@@ -147,10 +147,10 @@ def test_small_pages(kind: ResultType, path: str, title: str, main: str) -> None
 def test_a_page_that_scripts_write_leaves_it_to_the_text() -> None:
     shell = f"<title>App</title><body><div id=root></div><script>{'x=1;' * 2000}</script></body>"
     text = RetrievedContent(url=f"{SITE}/a/harbour-dredging-begins", content=SENTENCE * 30, content_kind="full")
-    observed = CLASSIFIER.observe(text.model_copy(update={"html": shell}))
-    assert observed.page is None
-    assert observed.title.text == "App"
-    assert CLASSIFIER.classify(text.model_copy(update={"html": shell})).result_type is ITEM
+    result = text.model_copy(update={"html": shell})
+    assert CLASSIFIER.measures(result) == CLASSIFIER.measures(text.model_copy(update={"title": "App"}))
+    read, classified = CLASSIFIER.read(result)
+    assert (read.title, classified.result_type) == ("App", ITEM)
 
 
 @pytest.mark.parametrize(

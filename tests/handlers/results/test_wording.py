@@ -1,11 +1,11 @@
-"""What a title and the beginning of a text offer, and what they report."""
+"""What titles and texts offer and report, and how texts are built."""
 
 from __future__ import annotations
 
 import pytest
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.results.wording import Offers, find_offers, read_title
+from handlers.results.wording import Offers, find_offers, measure_text, read_title
 from handlers.text.patterns import split_words
 from handlers.text.words import fold
 from tests.rules import shipped_rules
@@ -72,3 +72,34 @@ def test_calls_begin_a_sentence(text: str, calls: int) -> None:
 def test_reports() -> None:
     assert offers("How to fix a tap", "I have tried it, and my tap works.").reports == 3
     assert offers("Hotels in Rome", "Compare prices.").reports == 0
+
+
+def measure(text: str) -> dict[str, float]:
+    return {name.removeprefix("text_"): value for name, value in measure_text(text, PATTERNS).items()}
+
+
+def test_link_phrases_and_addresses_are_counted() -> None:
+    shape = measure("Jazz night read more. Blues night, View Event. See https://example.com/a-long/path-of-words")
+    assert shape["link_phrases"] == 3
+    assert 0.3 < shape["link_share"] < 0.7
+
+
+def test_sentences_are_content_and_labels_are_none() -> None:
+    assert measure("The band played for two hours, and nobody left the hall early.")["content_share"] == 1.0
+    assert measure("Home\nAbout\nContact\nPrices\n")["content_share"] == 0.0
+    assert measure("乐队演奏了两个小时，没有人提前离开大厅，所有人都很高兴。")["content_share"] == 1.0
+
+
+def test_running_text_has_function_words() -> None:
+    assert measure("the band that played in the hall was as good as it gets")["function_words"] > 0.4
+    assert measure("Shoes Boots Sandals Slippers Sneakers")["function_words"] == 0.0
+
+
+def test_phrases_of_forms_and_of_single_items() -> None:
+    assert measure("Username Password Remember me Forgot your password?")["account_phrases"] == 3
+    assert measure("Posted by Ann. 4 min read. Leave a comment")["item_phrases"] == 3
+
+
+def test_texts_without_words() -> None:
+    assert measure("") == measure("   ") == measure("12 34 !?")
+    assert not any(measure("").values())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from handlers.ranking.model import VERSION_PHASE_A, VERSION_PHASE_C, Feature
-from handlers.training.join import FeedbackLog, Joined, ServedLog
+from handlers.training.join import Joined, ServedLog
 from schemas.ranking import RankingCompleted, RankingFeedback
 
 SIGNAL = Feature.KEYWORD_OVERLAP
@@ -89,13 +89,12 @@ def world(
 
 def joined(pairs: Iterator[tuple[RankingCompleted, list[RankingFeedback]]]) -> Joined:
     """What training sees of a world."""
-    feedback = FeedbackLog()
-    served = ServedLog(feedback)
+    served = ServedLog()
     answers = []
     for answer, given in pairs:
         answers.append(answer)
         for number, one in enumerate(given):
-            feedback.add(one, f"{answer.request_id}/{number}")
+            served.add_feedback(one, f"{answer.request_id}/{number}")
     for answer in answers:
-        served.add(answer, answer.request_id)
+        served.add_answer(answer, answer.request_id)
     return served.joined()

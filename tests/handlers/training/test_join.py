@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from handlers.ranking.model import VERSION_PHASE_A
-from handlers.training.join import FeedbackLog, LeftOut, ServedLog
+from handlers.training.join import LeftOut, ServedLog
 from schemas.ranking import RankingFeedback
 from tests.handlers.training.feedback import address, completed, row
 
@@ -19,15 +19,15 @@ def given(request_id: str = "r", place: int = 0, **what: object) -> RankingFeedb
 
 def log(*feedback: RankingFeedback) -> ServedLog:
     """Feedback that was read, each event once, and where answers go."""
-    read = FeedbackLog()
+    read = ServedLog()
     for number, one in enumerate(feedback):
-        read.add(one, str(number))
-    return ServedLog(read)
+        read.add_feedback(one, str(number))
+    return read
 
 
 def test_features_are_those_that_were_served_and_belong_to_their_result() -> None:
     served = log(given(place=1, clicked=True))
-    served.add(completed("r", [row(0.25), [None, *row(0.5)[1:]], row(0.75)], requested_at=AT), "a")
+    served.add_answer(completed("r", [row(0.25), [None, *row(0.5)[1:]], row(0.75)], requested_at=AT), "a")
 
     [request] = served.joined().requests
     assert request.features.shape == (3, 41)
@@ -40,7 +40,7 @@ def test_features_are_those_that_were_served_and_belong_to_their_result() -> Non
 
 def test_a_number_too_large_for_trees_is_the_largest_they_know() -> None:
     served = log(given(clicked=True))
-    served.add(completed("r", [[1e300, -1e300, *row()[2:]]]), "a")
+    served.add_answer(completed("r", [[1e300, -1e300, *row()[2:]]]), "a")
     assert np.isfinite(served.joined().requests[0].features).all()
 
 
@@ -51,7 +51,7 @@ def test_clicks_and_stays_add_up_and_the_last_grade_wins() -> None:
         given(dwell_ms=6_500, grade=1),
         given(clicked=False, grade=3),
     )
-    served.add(completed("r", [row()]), "a")
+    served.add_answer(completed("r", [row()]), "a")
 
     [signals] = served.joined().requests[0].signals
     assert signals is not None
@@ -64,21 +64,20 @@ def test_of_grades_with_a_time_the_latest_wins_however_they_come() -> None:
         given(grade=1, given_at="2026-11-21T09:00:00"),
         given(clicked=True, given_at="2026-11-21T11:00:00Z"),
     )
-    served.add(completed("r", [row()]), "a")
+    served.add_answer(completed("r", [row()]), "a")
     [signals] = served.joined().requests[0].signals
     assert signals is not None
     assert signals.grade == 4
 
 
 def test_an_event_that_comes_twice_counts_once() -> None:
-    read = FeedbackLog()
-    read.add(given(dwell_ms=1000), "same")
-    read.add(given(dwell_ms=1000), "same")
-    read.add(given(dwell_ms=1000), "another")
-    served = ServedLog(read)
+    served = ServedLog()
+    served.add_feedback(given(dwell_ms=1000), "same")
+    served.add_feedback(given(dwell_ms=1000), "same")
+    served.add_feedback(given(dwell_ms=1000), "another")
     answer = completed("r", [row()])
-    served.add(answer, "a")
-    served.add(answer, "a")
+    served.add_answer(answer, "a")
+    served.add_answer(answer, "a")
 
     joined = served.joined()
     [signals] = joined.requests[0].signals
@@ -91,8 +90,8 @@ def test_an_event_that_comes_twice_counts_once() -> None:
 
 def test_the_first_answer_is_what_was_seen_and_a_later_one_is_left_out() -> None:
     served = log(given(clicked=True))
-    served.add(completed("r", [row(0.25)]), "live")
-    served.add(completed("r", [row(0.75)]), "replayed")
+    served.add_answer(completed("r", [row(0.25)]), "live")
+    served.add_answer(completed("r", [row(0.75)]), "replayed")
     joined = served.joined()
     assert [request.features[0, 19] for request in joined.requests] == [0.25]
     assert joined.left_out[LeftOut.LATER_ANSWER] == 1
@@ -102,8 +101,8 @@ def test_feedback_that_goes_with_nothing_is_counted_and_left_out() -> None:
     served = log(
         given(clicked=True), given(place=7, clicked=True), given(place=7, dwell_ms=1), given("never answered", grade=1)
     )
-    served.add(completed("r", [row(), row()]), "a")
-    served.add(completed("nobody cared", [row()]), "b")
+    served.add_answer(completed("r", [row(), row()]), "a")
+    served.add_answer(completed("nobody cared", [row()]), "b")
     joined = served.joined()
     assert [request.request_id for request in joined.requests] == ["r"]
     assert joined.left_out[LeftOut.NOT_SHOWN] == 2
@@ -113,7 +112,7 @@ def test_feedback_that_goes_with_nothing_is_counted_and_left_out() -> None:
 
 def test_a_request_whose_feedback_is_all_about_something_else_is_no_data() -> None:
     served = log(given(place=7, clicked=True))
-    served.add(completed("r", [row()]), "a")
+    served.add_answer(completed("r", [row()]), "a")
     assert served.joined().requests == ()
 
 
@@ -121,8 +120,8 @@ def test_results_that_were_served_without_features_are_left_out() -> None:
     served = log(given(clicked=True), given("old", clicked=True))
     mixed = completed("r", [row(), row()])
     bare = mixed.results[1].model_copy(update={"features": None})
-    served.add(mixed.model_copy(update={"results": (mixed.results[0], bare)}), "a")
-    served.add(completed("old", [None, None], version=None), "b")
+    served.add_answer(mixed.model_copy(update={"results": (mixed.results[0], bare)}), "a")
+    served.add_answer(completed("old", [None, None], version=None), "b")
     joined = served.joined()
     assert [(request.request_id, len(request.ranks)) for request in joined.requests] == [("r", 1)]
     assert joined.left_out[LeftOut.WITHOUT_FEATURES] == 3
@@ -133,7 +132,7 @@ def test_results_that_were_served_without_features_are_left_out() -> None:
 )
 def test_features_of_another_version_are_never_taken_for_ours(version: str, columns: int) -> None:
     served = log(given(clicked=True))
-    served.add(completed("r", [row(columns=columns)], version=version), "a")
+    served.add_answer(completed("r", [row(columns=columns)], version=version), "a")
     joined = served.joined()
     assert joined.requests == ()
     assert joined.other_versions == {version: 1}
@@ -146,6 +145,6 @@ def test_the_order_of_reading_decides_nothing() -> None:
     for order in ([0, 1, 2], [2, 0, 1]):
         served = log(*(feedback[number] for number in order))
         for number in order:
-            served.add(answers[number], str(number))
+            served.add_answer(answers[number], str(number))
         both.append([(r.request_id, r.features.tolist()) for r in served.joined().requests])
     assert both[0] == both[1]
