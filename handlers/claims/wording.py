@@ -100,19 +100,19 @@ class LanguageWords(Section):
 
     def parts_of(self, text: str) -> list[str]:
         """A text, cut where a pronoun or the like with a capital begins a sentence: "score 1.0 She resigned"."""
-        words = zip(self.token.finditer(text), self.words(text), strict=True)
-        opens = (found.start() for found, word in words if word.text[0].isupper() and word.kinds & _STARTS)
-        return [text[start:end] for start, end in pairwise([0, *filter(None, opens), len(text)])]
+        starts = [word.start for word in self.words(text) if word.text[0].isupper() and word.kinds & _STARTS]
+        return [text[start:end] for start, end in pairwise([0, *filter(None, starts), len(text)])]
 
     def words(self, text: str) -> list[_Word]:
         """The words of a text in order, with the marks between its clauses. A word of a title is in no list."""
-        found = self.token.findall(text)
-        capital = [word[0].isupper() and not self.capital_nouns for word in found]
+        found = [(match[0], match.start()) for match in self.token.finditer(text)]
+        capital = [word[0].isupper() and not self.capital_nouns for word, _ in found]
         words = []
-        for place, word in enumerate(found):
+        for place, (word, start) in enumerate(found):
             in_title = place > 0 and capital[place] and (capital[place - 1] or any(capital[place + 1 : place + 3]))
-            kinds = frozenset[str]() if in_title else self.lists_by_word.get(plain(word), frozenset())
-            words.append(_Word(word, kinds))
+            words.append(
+                _Word(word, frozenset() if in_title else self.lists_by_word.get(plain(word), frozenset()), start)
+            )
         return words
 
 
@@ -221,10 +221,11 @@ def features_of(claim: str, source: str, section: ClaimWording) -> Features | No
 
 
 class _Word(NamedTuple):
-    """A word or phrase as written, and the lists that have it."""
+    """A word or phrase as written, the lists that have it, and where it begins."""
 
     text: str
     kinds: frozenset[str]
+    start: int
 
     @property
     def is_function_word(self) -> bool:
@@ -260,11 +261,9 @@ class Sentence:
             tagged = sum(len(word) > 1 and tag in _NAME_TAGS for word, tag in rjieba.tag(self.text))
             return tagged + sum(word.text.isascii() and word.text.isalpha() for word in self.words)
         capital = [False, *(word.may_be_name for word in self.words), False]
-        count = 0
-        for place, (before, is_capital, after) in enumerate(zip(capital, capital[1:], capital[2:], strict=False)):
-            inside = place > 0 and (not self.own.capital_nouns or "places" in self.words[place - 1].kinds)
-            count += is_capital and not before and (inside or after)
-        return count
+        inside = [False, *(not self.own.capital_nouns or "places" in word.kinds for word in self.words)]
+        beside = zip(capital, capital[1:], capital[2:], inside, strict=False)
+        return sum(is_name and not before and (after or is_inside) for before, is_name, after, is_inside in beside)
 
     def count(self, kind: str) -> int:
         """Words of a list."""
