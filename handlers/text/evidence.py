@@ -5,10 +5,9 @@ A page that answers a question has such details; a page that only leads to answe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from handlers.text.dates import UNKNOWN, Origin, read_day
-from handlers.text.numbers import Number, find_numbers
 from handlers.text.patterns import DetailPatterns
 from handlers.text.places import find_addresses, labelled_places
 from handlers.text.prices import read_price
@@ -35,42 +34,39 @@ def find_evidence(
     """
     if not text:
         return ()
-    reading = read_text(text)
-    numbers = find_numbers(reading.folded, text, patterns.leads)
-    found = [*_moments_and_prices(reading, numbers, patterns, origin), *_free_admissions(reading, patterns)]
+    reading = read_text(text, patterns)
+    found = [*_moments_and_prices(reading, origin), *_free_admissions(reading)]
     known = _joined(found)
-    addresses = [_behind(address, known, text) for address in find_addresses(reading, numbers, patterns)]
-    places = [*addresses, *labelled_places(reading, patterns)]
+    addresses = [_behind(address, known, text) for address in find_addresses(reading)]
+    places = [*addresses, *labelled_places(reading)]
     return _as_evidence(text, [*_outside(known, addresses), *_joined(places)], limit)
 
 
-def _moments_and_prices(
-    reading: Reading, numbers: Iterable[Number], patterns: DetailPatterns, origin: Origin
-) -> list[Detail]:
+def _moments_and_prices(reading: Reading, origin: Origin) -> list[Detail]:
     floor, last_date = 0, 0
     found: list[Detail] = []
-    for number in numbers:
-        start, end, has_lead = number
-        if start < floor or (start > floor + 1 and reading.is_inside_number(start, has_lead=has_lead)):
+    for number in reading.numbers():
+        if not reading.is_free(number, floor):
             continue
+        start, end, has_lead = number
         may_be_hour = end - start < 3 or not reading.folded[start].isdecimal()
         detail = (
-            read_day(reading, number, floor, last_date, patterns, origin)
-            or read_price(reading, start, floor, patterns, has_lead=has_lead)
-            or (read_time(reading, start, end, floor, patterns, has_lead=has_lead) if may_be_hour else None)
+            read_day(reading, number, floor, last_date, origin)
+            or read_price(reading, start, floor, has_lead=has_lead)
+            or (read_time(reading, start, end, floor, has_lead=has_lead) if may_be_hour else None)
         )
         if detail:
             if found and detail.kind == found[-1].kind == "time":
-                found[-1], detail = join_range(reading, found[-1], detail, patterns)
+                found[-1], detail = join_range(reading, found[-1], detail)
             found.append(detail)
             floor = detail.end
             last_date = floor if detail.kind == "date" else last_date
     return found
 
 
-def _free_admissions(reading: Reading, patterns: DetailPatterns) -> Iterator[Detail]:
+def _free_admissions(reading: Reading) -> Iterator[Detail]:
     folded = reading.folded
-    for match in patterns.free_of_charge.finditer(folded):
+    for match in reading.patterns.free_of_charge.finditer(folded):
         start, end = match.span()
         begins_inside = bool(start) and folded[start - 1].isalpha() and not is_ideographic(folded[start])
         if not begins_inside and not (folded[end : end + 1].isalpha() and not is_ideographic(folded[end])):

@@ -15,10 +15,9 @@ from typing import Annotated, Any, get_type_hints
 import regex
 from pydantic import AfterValidator, Field
 
-from handlers.text.numbers import NUMERALS
 from handlers.text.scripts import HAN, has_han, simplified
 from handlers.text.times import DayPart
-from handlers.text.words import Kind, Words, alternatives
+from handlers.text.words import NUMERALS, Kind, Words, alternatives
 from schemas.rules import Section
 
 _PLACEHOLDERS = ("%month%", "%number%", "%street%")
