@@ -18,8 +18,7 @@ from handlers.indexing.config import (
     source_at,
     source_rules_of,
 )
-from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts, render
+from handlers.prompts.template import ModelTasks, Prompts, render
 from handlers.prompts.untrusted import Block
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.sections import RetrievalEvaluationSection

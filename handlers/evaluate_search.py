@@ -14,8 +14,7 @@ from functools import cached_property
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.listings.page_shape import page_of, with_page
-from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts, render
+from handlers.prompts.template import ModelTasks, Prompts, render
 from handlers.prompts.untrusted import Block, cleaned
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.batch import distinct_results

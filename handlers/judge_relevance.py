@@ -13,8 +13,7 @@ from functools import cached_property
 from handlers.html.reading import PageReadingSection
 from handlers.html.snippet import SourcePage, begin, extract_snippet
 from handlers.offline.judges import UNDECIDED
-from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts, render
+from handlers.prompts.template import ModelTasks, Prompts, render
 from handlers.prompts.untrusted import cleaned
 from handlers.relevance.progress import go_on, settled
 from handlers.relevance.sections import RelevanceGateSection

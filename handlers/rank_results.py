@@ -21,8 +21,7 @@ from handlers.indexing.config import (
     source_at,
     source_rules_of,
 )
-from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts
+from handlers.prompts.template import ModelTasks, Prompts
 from handlers.ranking.candidates import Candidate, merge_hits, take_given
 from handlers.ranking.config import RankingSection
 from handlers.ranking.filters import BadFilter, fits, read_filters, search_for

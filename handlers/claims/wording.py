@@ -164,6 +164,20 @@ class ClaimWording(Section):
         return next((known for known in spaced if any(word.lower().endswith(known.endings) for word in words)), None)
 
 
+class ClaimsSection(Section):
+    """The ``claims`` section."""
+
+    claim_characters: int = Field(ge=1, le=20_000, description="Of a claim that are judged.")
+    source_characters: int = Field(ge=0, le=20_000, description="Of its source that are shown.")
+    tool_rounds: int = Field(ge=0, le=3, description="Replies of one try that may be calls of tools.")
+    searches: int = Field(ge=0, le=5, description="Searches for one claim at most, all tries together.")
+    recorded: bool = Field(
+        default=True,
+        description="Whether each judged claim is recorded as an utterance, so that later claims find it in a search.",
+    )
+    wording: ClaimWording = Field(description="What the offline judge looks at.")
+
+
 class Features(NamedTuple):
     """How often each feature occurs, and the gaps. Doubtful: a word may be a name, or a figure hold anywhere."""
 

@@ -1,4 +1,4 @@
-"""Renders a prompt's template and its values as messages.
+"""Renders a prompt's template and its values as messages; which model is asked, and how.
 
 A template has two parts, ``# system`` and ``# user``, with places such as ``{{query}}``. Trusted values are inserted
 unchanged. Untrusted values (a page's title, a claim, a tool's answer) are inserted as blocks (``untrusted``).
@@ -46,6 +46,18 @@ class Template(Section):
 
 Prompts = dict[str, Template]
 """The ``prompts`` section: every file ``handlers/prompts/<task>.md`` under its stem."""
+
+
+class ModelTask(Section):
+    """How one task is put to a model. The key is the handler's name."""
+
+    model: str = Field(default="", max_length=200, description="The model; empty: that of llm.model.")
+    max_tokens: int = Field(default=512, ge=1, le=100_000, description="Longest reply, in tokens.")
+    temperature: float = Field(default=0.0, ge=0, le=2, description="0 for the likeliest reply.")
+
+
+ModelTasks = dict[str, ModelTask]
+"""The ``model_tasks`` section of ``config/models.yaml``: every task under the name of its handler."""
 
 
 def render(

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from handlers.prompts.model_tasks import ModelTask
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, list_schema, object_schema, read_reply
-from handlers.prompts.template import Template, render
+from handlers.prompts.template import ModelTask, Template, render
 from handlers.prompts.untrusted import Block, cleaned
 from handlers.ranking.candidates import Candidate, excerpt
 from handlers.ranking.config import Bm25Section, ModelRankingSection

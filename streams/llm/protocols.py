@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from handlers.claims.judgment import parse_score
+from handlers.decontextualize_claim import parse_score
 from handlers.judge_relevance import read_word
 from handlers.ranking.judge import read_ranking_reply
 from handlers.reasoning.replies import read_findings, read_sentences, read_verdicts

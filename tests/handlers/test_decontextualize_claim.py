@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from handlers.claims.judgment import ABSTENTIONS
 from handlers.decontextualize_claim import (
+    ABSTENTIONS,
     MOST_ASKS,
     DecontextualizeClaimRules,
     decontextualize_claim,
