@@ -132,7 +132,7 @@ def _ideographs(run: str, ignored: Set[str], same: Sequence[tuple[str, tuple[str
         start, end = part.span()
         for at in range(start, end):
             pairs = {run[i : i + 2] for i in (at - 1, at) if start <= i < end - 1} or {run[at]}
-            near = [said for key, said in same if whole.find(key) in range(at - len(key) + 1, at + 1)]
+            near = [said for key, said in same if whole.find(key) in range(max(0, at - len(key) + 1), at + 1)]
             yield Unit(frozenset(pairs), tuple(chain.from_iterable(near)), _IDEOGRAPH)
 
 
