@@ -6,21 +6,20 @@ An address may begin before its number (``Hauptstraße 5``) or with it (``123 N 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from handlers.text.scripts import is_ideographic
-from handlers.text.words import Detail, Reading
+from handlers.text.words import Detail, Number, Reading
 
-_REACH = 48
-_BOX_MARKS = 3
+_REACH, _BOX_MARKS = 48, 3
 _AFTER_COLON = re.compile(r"\s{0,3}([^\s,，;；|·•。、:：][^\n\r,，;；|·•。、:：]{0,79})")
 # Behind a word, not behind an abbreviation such as "St."; what follows begins anew.
 _SENTENCE_END = re.compile(r"(?<=[^\W\d_]{4})[.!?](?=\s+[^\W\d_a-zà-ÿ])")
 _HOUSE = re.compile(r"\d{1,4}(?:\s?[-/]\s?\d{1,4})?(?:\s?[a-z](?![^\W_]))?(?![:%,.]*+\d)")
 _LONG_NUMBER = re.compile(r"[\d -]{1,20}\d|\d")
-# What may stand between a street word and its house number: a day (Straße des 17. Juni), up to four words, then a comma
-# or a sign for number.
+# Between a street word and its house number: a day (Straße des 17. Juni), up to four words, then a comma or a sign for
+# number.
 _NAME = re.compile(
     r"(?:[ .]{1,2}|(?<=[./]))(?:\d{1,2}\.? )?(?![a-zß-ÿ]{4})"
     r"(?:[^\W\d_][\w'’-]{0,24}[ .]{1,2}){0,4}[^\W\d_][\w'’-]{0,24}"
@@ -30,18 +29,16 @@ _NAME_BEFORE = re.compile(r"(?:[^\W\d_][\w.'’-]{0,30}[ \xa0]){0,2}[^\W\d_][\w.
 _AFTER_HOUSE = frozenset(" \xa0,-–|#") | frozenset("abcdefghABCDEFGH号號丁番巷弄")
 _NO_HOUSE = frozenset(":/$€£")
 _STREET_SIGNS = frozenset(",.°º")
-_IDEOGRAPHS = 16
-_HOUSE_DIGITS = 6
-_POSTAL_DIGITS = 5
-_LONGEST_SHORT_WORD = 5
+_IDEOGRAPHS, _LONGEST_SHORT_WORD = 16, 5
+_HOUSE_DIGITS, _POSTAL_DIGITS = 6, 5
 _POSTAL_CODE = re.compile(r"\d{5}(?:-\d{4})?(?!\d)")
 
 
-def find_addresses(reading: Reading) -> Iterator[Detail]:
+def find_addresses(reading: Reading, numbers: Iterable[Number]) -> Iterator[Detail]:
     """The addresses that some number of a text belongs to, in order. The value of each is its words."""
     text = reading.text
     floor = 0
-    for start, number_end, _ in reading.numbers():
+    for start, number_end, _ in numbers:
         before = text[start - 1] if start else " "
         if start < floor or before in _NO_HOUSE or (before in ".," and text[start - 2 : start - 1].isdecimal()):
             continue
@@ -51,7 +48,7 @@ def find_addresses(reading: Reading) -> Iterator[Detail]:
         else:
             end = start - before.isspace() if start else 0
             detail = _after_street(reading, start, floor) or _box(reading, start, floor)
-            # A name has a capital, or a sign stands between it and the number.
+            # A name has a capital, or a sign is between it and the number.
             if not detail and (text[end - 1 : end] in _STREET_SIGNS or text[text.rfind(" ", floor, end) + 1].isupper()):
                 detail = _after_word(reading, start, floor)
             if not detail and number_end - start == _POSTAL_DIGITS:
@@ -62,7 +59,7 @@ def find_addresses(reading: Reading) -> Iterator[Detail]:
 
 
 def labelled_places(reading: Reading) -> Iterator[Detail]:
-    """What stands after a word such as "Venue" and its colon, up to a comma, a sentence's end, or the next label."""
+    """The text after a word such as "Venue" and its colon, up to a comma, a sentence's end, or the next label."""
     colon = reading.folded.find(":")
     while colon >= 0:
         end = reading.skip_blanks_back(colon)

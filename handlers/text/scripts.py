@@ -105,7 +105,7 @@ def simplified(text: str) -> str:
 
 
 def find_language(declared: str, text: str, small_words: Mapping[str, Set[str]]) -> str | None:
-    """The BCP 47 primary subtag, lower-case; None where nothing says it.
+    """The BCP 47 primary subtag, lower-case; None if nothing shows it.
 
     A declaration that the script or the small words contradict (templates often say ``en``) is not believed.
 
@@ -121,28 +121,34 @@ def find_language(declared: str, text: str, small_words: Mapping[str, Set[str]])
     stated = match.group().lower() if match else None
     if written is not None and (stated is None or stated in small_words):
         return written
-    if stated is None:
-        return _by_small_words(sample, _FEW, small_words)
-    if _is_contradicted(small_words.get(stated), sample):
-        return _by_small_words(sample, len(sample.split()) // _MANY_ONE_IN, small_words) or stated
-    return stated
+    words = sample.lower().split()
+    least = _FEW
+    if stated is not None:
+        if not _is_contradicted(small_words.get(stated), sample):
+            return stated
+        least = len(words) // _MANY_ONE_IN
+    counts = _counts(words, small_words)
+    best = max(counts, key=lambda language: counts[language], default="")
+    return best if best and counts[best] >= least else stated
 
 
 def languages_of(words: Sequence[str], patterns: CompiledPatterns) -> frozenset[str]:
-    """Stems of the packs whose stop words are the most frequent; all that have endings where the text has none of any.
+    """Stems of the packs whose stop words are the most frequent at the beginning of a text, in lower case.
 
-    Args:
-        words: Lower-case words of title and text, the first of which count.
-        patterns: All packs.
+    They are all packs with endings of plurals if the text has no stop word.
     """
-    begin = words[:_LANGUAGE_WORDS]
-    counts = {stem: sum(map(known.__contains__, begin)) for stem, known in patterns.stop_words_of.items()}
+    counts = _counts(words[:_LANGUAGE_WORDS], patterns.stop_words_of)
     most = max(counts.values(), default=0)
     return frozenset(stem for stem, count in counts.items() if count == most) if most else frozenset(patterns.plurals)
 
 
+def _counts(words: Sequence[str], known: Mapping[str, Set[str]]) -> dict[str, int]:
+    """How many of the words each language knows."""
+    return {language: sum(map(of_language.__contains__, words)) for language, of_language in known.items()}
+
+
 def plural_of(name: Sequence[str], languages: frozenset[str], patterns: CompiledPatterns) -> str:
-    """The last word of a short name, where it has the ending of a plural in one of the languages.
+    """The last word of a short name, if it has the ending of a plural in one of the languages; "" if not.
 
     A name that begins with an article or the like is the name of one thing: "The Beatles". What follows a preposition
     is no part of it: "vets in Kent" are vets, "dosage for adults" is one dosage.
@@ -168,10 +174,3 @@ def _by_script(sample: str) -> str | None:
         if letters and len(script.findall(sample)) / letters > (_LEAST_KANA if language == "ja" else _LEAST_SHARE):
             return language
     return None
-
-
-def _by_small_words(sample: str, least: int, small_words: Mapping[str, Set[str]]) -> str | None:
-    words = sample.lower().split()
-    counts = {language: sum(word in small for word in words) for language, small in small_words.items()}
-    best = max(counts, key=lambda language: counts[language], default="")
-    return best if best and counts[best] >= least else None
