@@ -126,9 +126,11 @@ class Reading:
         return [(*match.span(), self._is_led(match.start())) for match in number.finditer(self.folded)]
 
     def _is_led(self, start: int) -> bool:
-        end = self.skip_blanks_back(start)
+        leads, end = self.patterns.leads, self.skip_blanks_back(start)
+        if leads.before(self.folded, self.text, end):
+            return True
         further = self.skip_back(end, 4 - (start - end), _LEAD_MARKS)
-        return any(self.before(self.patterns.leads, place) for place in (end, further))
+        return further < end and bool(leads.before(self.folded, self.text, further))
 
     def skip_blanks(self, start: int, most: int = 2) -> int:
         """The place of the next character that is no blank, at most a few on."""
