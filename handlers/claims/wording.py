@@ -38,11 +38,10 @@ _AMOUNT = re.compile(r"(?<![0-9A-Za-z.,])[0-9]|[一二兩两三四五六七八�
 _NAME_TAGS = ("nr", "ns", "nt")
 _MOST_CHARACTERS, _SOURCE_SAMPLE = 20_000, 600
 _LEAST_HAN, _LEAST_CONTENT, _LEAST_MIXED = 4, 2, 2
-_REACH = 4
-"""Words after a noun that may say which one is meant, or after a pronoun that show its use."""
-_SUBJECT = 3
-"""Words at the beginning of a sentence that may be its subject."""
+_REACH, _SUBJECT = 4, 3
+"""Words after a noun that may say which one is meant, or after a pronoun that show its use; words of a subject."""
 _STARTS = frozenset({"pronouns", "possessives", "pointing", "connectives", "articles"})
+_VERBS = frozenset({"verbs", "past"})
 _CONTENT = frozenset({"roles", "expletives", "past"})
 """Lists whose words name or describe something; the words of all other lists are function words."""
 Feature = Literal["start", "gap", "resolved_pronoun", "definite", "comparison", "connective", "shortness", "names"]
@@ -110,9 +109,12 @@ class LanguageWords(Section):
         words = []
         for place, (word, start) in enumerate(found):
             in_title = place > 0 and capital[place] and (capital[place - 1] or any(capital[place + 1 : place + 3]))
-            words.append(
-                _Word(word, frozenset() if in_title else self.lists_by_word.get(plain(word), frozenset()), start)
-            )
+            kinds = frozenset[str]() if in_title else self.lists_by_word.get(plain(word), frozenset())
+            is_function_word = not kinds <= _CONTENT
+            may_be_name = word[0].isupper() and not is_function_word
+            is_verb = not kinds.isdisjoint(_VERBS)
+            ends_as_past = len(word) > 4 and word[0].islower() and word.endswith(self.past_endings)
+            words.append(_Word(word, kinds, start, is_function_word, may_be_name, is_verb, ends_as_past))
         return words
 
 
@@ -203,7 +205,7 @@ def features_of(claim: str, source: str, section: ClaimWording) -> Features | No
     found = section.sentences_of(claim, _normalized(source))
     if found is None:
         return None
-    gaps: Counter[str] = Counter(fragment=sum(sentence.content() for sentence in found) < _LEAST_CONTENT)
+    gaps: Counter[str] = Counter(fragment=sum(sentence.content for sentence in found) < _LEAST_CONTENT)
     counts: dict[Feature, float] = defaultdict(float)
     is_doubtful = False
     for sentence in found:
@@ -212,18 +214,18 @@ def features_of(claim: str, source: str, section: ClaimWording) -> Features | No
         opened, resolved = sentence.pronouns()
         gaps.update(
             pronoun=opened,
-            pointing=sentence.count("pointing"),
+            pointing=sentence.counts["pointing"],
             role=sentence.has_open_role(),
             unplaced=unplaced is True,
-            speaker=0 if sentence.names or sentence.is_question else sentence.count("speakers"),
-            relative_time=0 if sentence.has_year else sentence.count("relative_times"),
+            speaker=0 if sentence.names or sentence.is_question else sentence.counts["speakers"],
+            relative_time=0 if sentence.has_year else sentence.counts["relative_times"],
         )
         counts["resolved_pronoun"] += resolved
         counts["definite"] += sum(
             "articles" in word.kinds and not sentence.is_specified(place)
             for place, word in enumerate(sentence.words, 1)
         )
-        counts["comparison"] += sentence.count("comparisons")
+        counts["comparison"] += sentence.counts["comparisons"]
         counts["connective"] += "connectives" in sentence.words[0].kinds
         counts["names"] += sentence.names + sentence.amounts
     counts["names"] = min(counts["names"], section.most_names)
@@ -235,33 +237,28 @@ def features_of(claim: str, source: str, section: ClaimWording) -> Features | No
 
 
 class _Word(NamedTuple):
-    """A word or phrase as written, the lists that have it, and where it begins."""
+    """A word or phrase as written, the lists that have it, where it begins, and what the lists say of it."""
 
     text: str
     kinds: frozenset[str]
     start: int
-
-    @property
-    def is_function_word(self) -> bool:
-        return not self.kinds <= _CONTENT
-
-    @property
-    def may_be_name(self) -> bool:
-        return self.text[0].isupper() and not self.is_function_word
-
-    @property
-    def is_verb(self) -> bool:
-        return not self.kinds.isdisjoint(("verbs", "past"))
+    is_function_word: bool
+    may_be_name: bool
+    is_verb: bool
+    ends_as_past: bool
 
 
 class Sentence:
     """A sentence of a claim: its words and what they say."""
 
     def __init__(self, text: str, language: LanguageWords) -> None:
-        """Finds the words."""
         self.own = language
         self.text = text.capitalize() if text.isupper() else text
         self.words = language.words(self.text)
+        self.counts = Counter(kind for word in self.words for kind in word.kinds)
+        content = [word.text for word in self.words if word.text[0].isalpha() and not word.is_function_word]
+        # Two ideographs are about one word.
+        self.content = len(content) if language.spaced else sum(map(len, content)) // 2
         self.is_question = text.rstrip("\"'”’)」 ").endswith(("?", "？"))
         self.has_year = bool(_YEAR.search(text))
         self.amounts = len(_AMOUNT.findall(_YEAR.sub(" ", text)))
@@ -278,15 +275,6 @@ class Sentence:
         inside = [False, *(not self.own.capital_nouns or "places" in word.kinds for word in self.words)]
         beside = zip(capital, capital[1:], capital[2:], inside, strict=False)
         return sum(is_name and not before and (after or is_inside) for before, is_name, after, is_inside in beside)
-
-    def count(self, kind: str) -> int:
-        """Words of a list."""
-        return sum(kind in word.kinds for word in self.words)
-
-    def content(self) -> int:
-        """Words that name or describe something; two ideographs are about one."""
-        found = [word.text for word in self.words if word.text[0].isalpha() and not word.is_function_word]
-        return len(found) if self.own.spaced else sum(map(len, found)) // 2
 
     def pronouns(self) -> tuple[int, int]:
         """Pronouns that no noun of an earlier clause resolves, and those that one may resolve."""
@@ -324,7 +312,7 @@ class Sentence:
         for word in self.words[start : start + _REACH]:
             if word.text[0].isdigit() or "postmodifiers" in word.kinds:
                 return True
-            if word.is_verb or (before and self._ends_as_past(word)):
+            if word.is_verb or (before and word.ends_as_past):
                 return False
             if word.may_be_name and (not self.own.capital_nouns or before[:1].isupper()):
                 return True
@@ -335,19 +323,16 @@ class Sentence:
         """Whether the sentence reports an event or a figure without a name or a year; None if it may have a name."""
         if self.names or self.is_question or self.has_year:
             return False
-        has_present = self.count("verbs") > 0
+        has_present = self.counts["verbs"] > 0
         reports = any(
             ("past" in word.kinds and "verbs" not in before.kinds)
-            or (not has_present and not before.is_function_word and self._ends_as_past(word))
+            or (not has_present and not before.is_function_word and word.ends_as_past)
             for before, word in pairwise(self.words)
         )
         if not reports:
             return None if self.amounts else False
         first = self.words[0]
         return None if self.own.spaced and first.may_be_name and "roles" not in first.kinds else True
-
-    def _ends_as_past(self, word: _Word) -> bool:
-        return len(word.text) > 4 and word.text[0].islower() and word.text.endswith(self.own.past_endings)
 
 
 def plain(word: str) -> str:
