@@ -79,11 +79,11 @@ class LanguageWords(Section):
     @cached_property
     def lists_by_word(self) -> Mapping[str, frozenset[str]]:
         """The names of the lists that have a word. Marks begin clauses."""
-        found = {mark: frozenset({"clause_starts"}) for mark in _CLAUSE_MARKS}
+        found = {mark: {"clause_starts"} for mark in _CLAUSE_MARKS}
         for name, words in self:
             for word in words if isinstance(words, tuple) and not name.endswith("endings") else ():
-                found[word] = found.get(word, frozenset()) | {name}
-        return found
+                found.setdefault(word, set()).add(name)
+        return {word: frozenset(names) for word, names in found.items()}
 
     @cached_property
     def token(self) -> re.Pattern[str]:

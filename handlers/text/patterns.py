@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, get_type_hints
 
 import regex
@@ -31,26 +32,32 @@ _WORD = re.compile(r"[^\W\d_]+")
 _WORD_OR_HAN = regex.compile(rf"[{HAN}]|[^\W\d_{HAN}]+")
 
 
-def spelled_out(words: Iterable[str]) -> tuple[str, ...]:
+@lru_cache(maxsize=1024)
+def spelled_out(words: tuple[str, ...]) -> tuple[str, ...]:
     """The words that a list stands for.
 
     ``(s)`` may be left out, and of ``(y|ies)`` one is chosen. A traditional Chinese word is also meant in simplified
     characters.
 
-    >>> spelled_out(["event(s)", "find (jobs|cars)", "價格"])
+    >>> spelled_out(("event(s)", "find (jobs|cars)", "價格"))
     ('event', 'events', 'find jobs', 'find cars', '價格', '价格')
     """
     spelled: list[str] = []
     for word in words:
-        pieces = _CHOICE.split(word)
         # Every other piece is a choice.
-        pieces[1::2] = [piece if "|" in piece else f"|{piece}" for piece in pieces[1::2]]
-        spelled += map("".join, itertools.product(*(piece.split("|") for piece in pieces)))
-    return tuple(dict.fromkeys(form for word in spelled for form in (word, simplified(word))))
+        first, *pieces = _CHOICE.split(word) if "(" in word else (word,)
+        forms = [first]
+        for choice, following in zip(pieces[::2], pieces[1::2], strict=True):
+            some = choice.split("|") if "|" in choice else ("", choice)
+            forms = [f"{form}{one}{following}" for form in forms for one in some]
+        spelled += forms
+        if not word.isascii():
+            spelled += map(simplified, forms)
+    return tuple(dict.fromkeys(spelled))
 
 
 def _keys_spelled_out(meanings: dict[str, Any]) -> dict[str, Any]:
-    return {form: meaning for word, meaning in meanings.items() for form in spelled_out([word])}
+    return {form: meaning for word, meaning in meanings.items() for form in spelled_out((word,))}
 
 
 def _in_both_scripts(expression: str) -> str:
