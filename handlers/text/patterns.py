@@ -26,7 +26,7 @@ _LEADS = ("eras", "time_cues", "time_prepositions", "minute_words", "price_label
 _CUED = "(?P<cued>)"
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 _CHOICE = re.compile(r"\(([^()]*)\)")
-_CLASS_OR_HAN = regex.compile(rf"\[(?:\\.|[^\]\\])*+\]|[{HAN}]")
+_CLASS_OR_HAN = regex.compile(rf"\[[^\[\]]*+\]|[{HAN}]")
 _ASCII_WORD = re.compile("[a-z]+")
 _WORD = re.compile(r"[^\W\d_]+")
 _WORD_OR_HAN = regex.compile(rf"[{HAN}]|[^\W\d_{HAN}]+")
@@ -67,9 +67,8 @@ def _in_both_scripts(expression: str) -> str:
 
 def _with_simplified(found: regex.Match[str]) -> str:
     text = str(found[0])
-    signs = text.removeprefix("[").removesuffix("]")
-    more = "".join(sign for sign in simplified(signs) if sign not in signs)
-    return f"[{signs}{more}]" if more else text
+    signs = "".join(sign if simplified(sign) == sign else sign + simplified(sign) for sign in text)
+    return f"[{signs}]" if len(text) == 1 < len(signs) else signs
 
 
 def _compilable(expression: str) -> str:

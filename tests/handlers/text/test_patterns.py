@@ -62,7 +62,7 @@ def test_a_word_is_spelled_out(word: str, forms: list[str]) -> None:
 
 def test_an_expression_has_both_chinese_scripts() -> None:
     pack = PatternPack(times=("[點時](?P<minute>\\d)分鐘",), scales={"萬(元)": 10000})
-    assert pack.times == ("[點時点时](?P<minute>\\d)分[鐘钟]",)
+    assert pack.times == ("[點点時时](?P<minute>\\d)分[鐘钟]",)
     assert pack.scales == {"萬": 10000, "万": 10000, "萬元": 10000, "万元": 10000}
 
 
