@@ -316,7 +316,7 @@ def instant_at(text: str, start: int) -> Moment | None:
 
 
 def calendar_day(year: int, month: int, day: int) -> date | None:
-    """A day of the calendar; None where it has no such day."""
+    """A day of the calendar; None if it has no such day."""
     try:
         return date(year, month, day)
     except ValueError:

@@ -50,9 +50,7 @@ def spelled_out(words: tuple[str, ...]) -> tuple[str, ...]:
         for choice, following in zip(pieces[::2], pieces[1::2], strict=True):
             some = choice.split("|") if "|" in choice else ("", choice)
             forms = [f"{form}{one}{following}" for form in forms for one in some]
-        spelled += forms
-        if not word.isascii():
-            spelled += map(simplified, forms)
+        spelled += forms if word.isascii() else (script for form in forms for script in (form, simplified(form)))
     return tuple(dict.fromkeys(spelled))
 
 
@@ -67,7 +65,7 @@ def _in_both_scripts(expression: str) -> str:
 
 def _with_simplified(found: regex.Match[str]) -> str:
     text = str(found[0])
-    signs = "".join(sign if simplified(sign) == sign else sign + simplified(sign) for sign in text)
+    signs = "".join(sign if simplified(sign) in text else sign + simplified(sign) for sign in text)
     return f"[{signs}]" if len(text) == 1 < len(signs) else signs
 
 
@@ -83,7 +81,7 @@ def _compilable(expression: str) -> str:
 
 
 def _with_own_groups(expression: str) -> str:
-    """The expression with a number after each group's name: a name may stand in several of its branches."""
+    """The expression with a number after each group's name: several branches may have the same name."""
     count = itertools.count()
     return _GROUP.sub(lambda group: f"(?P<{group[1]}_{next(count)}>", expression)
 
@@ -188,7 +186,7 @@ Patterns = dict[str, PatternPack]
 
 
 class Phrases:
-    """Phrases to be found in a list of words; what stands between words, such as a hyphen, makes no difference."""
+    """Phrases to be found in a list of words; signs between words, such as a hyphen, make no difference."""
 
     def __init__(self, phrases: Iterable[str]) -> None:
         """Sorts the phrases by their first word, the longest first."""
@@ -204,7 +202,7 @@ class Phrases:
 
         Args:
             words: The text's words.
-            places: Where to look, if it is known where one of ``firsts`` stands.
+            places: Where to look, if the places of ``firsts`` are known.
 
         >>> Phrases(["read more", "view event"]).find(split_words("jazz: read more, view-event"))
         [('read', 'more'), ('view', 'event')]
@@ -334,7 +332,7 @@ _OF_PAGES = ("link_phrases", "account_phrases", "item_phrases")
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a lower-case text; an ideograph is a word of its own, numbers are none."""
+    """The words of a lower-case text; an ideograph is a word of its own, a number is no word."""
     if text.isascii():
         return _ASCII_WORD.findall(text)
     return (_WORD_OR_HAN if has_han(text) else _WORD).findall(text)
@@ -346,7 +344,7 @@ def joined_words(patterns: Patterns, name: str) -> frozenset[str]:
 
 
 def compile_details(packs: Sequence[PatternPack]) -> DetailPatterns:
-    """Joins what the packs say of details, and compiles it."""
+    """Joins and compiles the fields of all packs that describe details."""
     named = {name: number for pack in packs for number, names in enumerate(pack.months, 1) for name in names}
     short = {name: number for pack in packs for number, names in enumerate(pack.short_months, 1) for name in names}
     months = short | named
@@ -419,12 +417,12 @@ def _joined(kind: type, packs: Sequence[PatternPack]) -> dict[str, Any]:
 
 
 def _all_of(packs: Sequence[PatternPack], name: str) -> list[str]:
-    """What all packs have in one field, each once, in order."""
+    """The entries of one field in all packs, each once, in order."""
     return list(dict.fromkeys(word for pack in packs for word in getattr(pack, name)))
 
 
 def _meanings_of(packs: Sequence[PatternPack], name: str) -> dict[str, Any]:
-    """What each word means, of a field that has the words by their meaning."""
+    """The meaning of each word, from a field that lists the words by their meaning."""
     return {word: meaning for pack in packs for meaning, words in getattr(pack, name).items() for word in words}
 
 

@@ -1,4 +1,4 @@
-"""Prices in a text (R-035, C-06). An amount alone is no price, and a word that is no currency in prose is none."""
+"""Prices in a text (R-035, C-06). An amount alone is no price, and neither is an amount with an ambiguous word."""
 
 from __future__ import annotations
 

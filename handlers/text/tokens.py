@@ -125,7 +125,7 @@ def forms_of(token: str) -> tuple[str, ...]:
     forms = _numbers_of(token)
     if len(token) < _SHORTEST_VERB:
         return forms
-    # German ends in -e and -en what is one word: entkalke, entkalken.
+    # A German word may end in -e or -en: entkalke, entkalken.
     german = (token[:-1],) if token.endswith("en") else (f"{token}n",) if token.endswith("e") else ()
     return tuple(dict.fromkeys((*forms, *_verb_forms(token), *(german if len(token) >= _SHORTEST_GERMAN else ()))))
 
