@@ -23,8 +23,8 @@ from handlers.indexing.config import (
     source_at,
     source_rules_of,
 )
-from handlers.prompts.model_tasks import AskingRules
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, list_schema, object_schema, read_reply
+from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import Block, one_line
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.batch import RetrievalEvaluationSection

@@ -17,8 +17,8 @@ from pydantic import Field
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.listings.page_shape import with_page
-from handlers.prompts.model_tasks import AskingRules
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, object_schema, read_reply
+from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import Block, cleaned, one_line
 from handlers.relevance.sections import RelevanceGateSection
 from handlers.results.batch import distinct_results

@@ -21,7 +21,7 @@ from handlers.indexing.config import (
     source_at,
     source_rules_of,
 )
-from handlers.prompts.model_tasks import AskingRules
+from handlers.prompts.template import AskingRules
 from handlers.ranking.candidates import Candidate, merge_hits, take_given
 from handlers.ranking.config import RankingSection
 from handlers.ranking.filters import BadFilter, fits, read_filters, search_for

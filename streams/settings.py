@@ -17,7 +17,8 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariableError
 
-from handlers.claims.sections import ClaimsSection, ModelSection, ThresholdSection, ToolsSection
+from handlers.claims.wording import ClaimsSection
+from handlers.decontextualize_claim import ModelSection, ThresholdSection, ToolsSection
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection
 from handlers.indexing.config import (
@@ -30,8 +31,7 @@ from handlers.indexing.config import (
     TrustPointsSection,
 )
 from handlers.listings.listing import ListingSection
-from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts
+from handlers.prompts.template import ModelTasks, Prompts
 from handlers.ranking.config import RankingSection
 from handlers.ranking.model import ModelMismatchError, RankingModel
 from handlers.reasoning.sections import ReasoningSection

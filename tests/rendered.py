@@ -1,6 +1,7 @@
-"""Reads rendered prompts and contexts: what is trusted in them, what is untrusted, and what is wrong.
+"""Reads rendered prompts and contexts by their structure: what is trusted in them, what is untrusted, what is wrong.
 
-It is written without the renderer: how a block, a label and an invisible character look is stated here a second time.
+It uses no bound and no expression of the renderer. A block is two lines with one name and code around one line of JSON.
+A label is two of our words with a value behind them, with any number of other signs between them.
 """
 
 from __future__ import annotations
@@ -10,14 +11,12 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
-LABEL_LINE = re.compile(r"\[TRUST_TIER: (HIGH|MEDIUM|LOW)\](?: (?:來源：|Source: )[^\[\]:：<>\n]{1,60})?")
-_BEGIN = re.compile(r"<<((?!end of )[a-z_]+(?: \d+)?) ([a-v]{16})>>")
-_ANY_LABEL = re.compile(
-    r"\b(?:trust|cts)\W{0,3}_[\W_]{0,3}(?:tier|label|score|level)\W{0,3}[:=(\[{]"
-    r"|\b(?-i:TRUST|CTS)[\W_]{1,6}(?-i:TIER|LABEL|SCORE|LEVEL)\W{0,3}[:=(\[{]",
-    re.IGNORECASE,
-)
+LABEL_LINE = re.compile(r"\[TRUST_TIER: (HIGH|MEDIUM|LOW)\](?: (?:來源：|Source: )[^\[\]:：<>\n]+)?")
+_WORD = re.compile(r"[^\W_]+")
+_OF_LABELS = ({"trust", "cts"}, {"tier", "label", "score", "level"})
+_BEFORE_VALUES = frozenset(":=([{")
 _SQUARE = ("SQUARE BRACKET", "LENTICULAR BRACKET", "TORTOISE SHELL BRACKET")
 _VISIBLE_FORMATS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
 
@@ -41,15 +40,15 @@ def blocks_of(prompt: str) -> tuple[str, list[Untrusted]]:
     trusted: list[str] = []
     blocks: list[Untrusted] = []
     for line in lines:
-        begin = _BEGIN.fullmatch(line)
-        if begin is None:
+        if not (line.startswith("<<") and line.endswith(">>")) or line.startswith("<<end of "):
             trusted.append(line)
             continue
         body, end = next(lines), next(lines, "")
-        if end != f"<<end of {begin[1]} {begin[2]}>>":
-            raise BrokenPromptError(f"{begin[1]} has more than one line: {end[:80]!r}")
-        blocks.append(Untrusted(begin[1], trusted[-1] if trusted else "", _texts_of(body)))
-        trusted.append(f"({begin[1]})")
+        name, _, _ = line[2:-2].rpartition(" ")
+        if end != f"<<end of {line[2:]}":
+            raise BrokenPromptError(f"{name} has more than one line: {end[:80]!r}")
+        blocks.append(Untrusted(name, trusted[-1] if trusted else "", _texts_of(body)))
+        trusted.append(f"({name})")
     return "\n".join(trusted), blocks
 
 
@@ -77,8 +76,19 @@ def label_forms(text: str) -> Iterator[str]:
             yield f"a square bracket: {sign}"
         elif _is_invisible(sign):
             yield f"an invisible character: U+{ord(sign):04X}"
-    if label := _ANY_LABEL.search(text):
-        yield f"a label: {label[0]}"
+    yield from (f"a label: {label}" for label in _labels(text))
+
+
+def _labels(text: str) -> Iterator[str]:
+    """Two of our words, in capitals or joined by an underscore, before the sign of a value; no part of another name."""
+    words = [*_WORD.finditer(text)]
+    ends = [*(word.start() for word in words[2:]), len(text)][: max(0, len(words) - 1)]
+    for (first, second), end in zip(pairwise(words), ends, strict=True):
+        is_ours = all(word[0].casefold() in ours for word, ours in zip((first, second), _OF_LABELS, strict=True))
+        joined = "_" in text[first.end() : second.start()] or (first[0].isupper() and second[0].isupper())
+        is_whole = text[: first.start()][-1:] != "_" and text[second.end() : second.end() + 1] != "_"
+        if is_ours and joined and is_whole and not _BEFORE_VALUES.isdisjoint(text[second.end() : end]):
+            yield text[first.start() : end]
 
 
 def _is_invisible(sign: str) -> bool:

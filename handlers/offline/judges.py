@@ -10,8 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from handlers.claims.sections import ClaimWording
-from handlers.claims.wording import features_of, score_of
+from handlers.claims.wording import ClaimWording, features_of, score_of
 from handlers.html.main_text import count_words
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.config import Bm25Section

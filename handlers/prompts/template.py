@@ -1,4 +1,4 @@
-"""Renders a prompt's template and its values as messages.
+"""Renders a prompt's template and its values as messages; which model is asked, and how.
 
 A template has two parts, ``# system`` and ``# user``, with places such as ``{{query}}``. Trusted values are inserted
 unchanged. Untrusted values (a page's title, a claim, a tool's answer) are inserted as blocks (``untrusted``).
@@ -15,8 +15,8 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from handlers.prompts.untrusted import Block, cleaned, digest, in_blocks, nonce_over
-from schemas.needs import Message
-from schemas.rules import Section
+from schemas.needs import AskModel, Message
+from schemas.rules import Rules, Section
 
 _PLACE = re.compile(r"\{\{([a-z_]{1,40})\}\}")
 _PART = re.compile(r"^# (system|user)[ \t]*$", re.MULTILINE)
@@ -46,6 +46,18 @@ class Template(Section):
 
 Prompts = dict[str, Template]
 """The ``prompts`` section: every file ``handlers/prompts/<task>.md`` under its stem."""
+
+
+class ModelTask(Section):
+    """How one task is put to a model. The key is the handler's name."""
+
+    model: str = Field(default="", max_length=200, description="The model; empty: that of llm.model.")
+    max_tokens: int = Field(default=512, ge=1, le=100_000, description="Longest reply, in tokens.")
+    temperature: float = Field(default=0.0, ge=0, le=2, description="0 for the likeliest reply.")
+
+
+ModelTasks = dict[str, ModelTask]
+"""The ``model_tasks`` section of ``config/models.yaml``: every task under the name of its handler."""
 
 
 def render(
@@ -93,3 +105,23 @@ def quoted(template: Template, name: str, text: str) -> str:
     """An untrusted text in a block of its own, as for the answer of a tool in a later message."""
     block = Block(name, cleaned(text))
     return in_blocks([block], nonce_over([template.system, template.user, asdict(block)]))
+
+
+class AskingRules(Rules):
+    """Rules of a handler that asks a model."""
+
+    model_tasks: ModelTasks
+    prompts: Prompts
+
+    def ask(
+        self,
+        task: str,
+        trusted: Mapping[str, str],
+        untrusted: Mapping[str, str | Sequence[Block]],
+        facts: Mapping[str, Any],
+        schema: Mapping[str, Any] | None = None,
+    ) -> AskModel:
+        """The question of a task: its prompt with these values, and the facts for the offline judge."""
+        template, asked = self.prompts[task], self.model_tasks[task]
+        messages = render(template, trusted, untrusted)
+        return AskModel(task, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=schema)

@@ -35,10 +35,10 @@ _ROUND = {
 _ANY_SQUARE = re.compile(f"[{re.escape(''.join(_ROUND))}]")
 # Names that our labels and fields have, before a value; not a part of a longer identifier such as min_trust_level.
 _LABEL_NAME = re.compile(
-    r"(?<!\w)(trust|cts)([\W_]{1,6})(tier|label|score|level)(?=\W{0,12}(?:[:=(\[{：＝（【︰]|high|medium|low|\d))",
+    r"(?<!\w)(trust|cts)([\W_]{1,30})(tier|label|score|level)(?=\W{0,30}(?:[:=(\[{：＝（【︰]|high|medium|low|\d))",
     re.IGNORECASE,
 )
-# A nonce has no digits, so that a prompt shows no number where there is none.
+# A nonce consists of letters, so that a prompt has no digits of its own.
 _LETTERS = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv")
 
 

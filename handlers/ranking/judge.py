@@ -10,8 +10,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from handlers.prompts.model_tasks import AskingRules
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, list_schema, object_schema, read_reply
+from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import Block, cleaned, one_line
 from handlers.ranking.candidates import Candidate, excerpt
 from handlers.ranking.config import RankingSection

@@ -15,8 +15,7 @@ from functools import cached_property
 from typing import Literal, TypeVar
 
 from handlers.offline.judges import writer as offline_writer
-from handlers.prompts.model_tasks import ModelTasks
-from handlers.prompts.template import Prompts
+from handlers.prompts.template import ModelTasks, Prompts
 from handlers.prompts.untrusted import sanitize
 from handlers.reasoning.context import Finding, Language, Role, Source, language_of, one_line, role_messages, seen_by
 from handlers.reasoning.replies import SCHEMAS, CitedText, plain, read_findings, read_sentences, read_verdicts

@@ -1,7 +1,7 @@
 """The one reader of dates (R-031, R-032, C-06): days as people write them, and moments as machines state them.
 
-Days that no calendar has, version numbers and phone numbers are no dates. There is no clock here, so "yesterday" is not
-read.
+A day that no calendar has, a version number and a phone number are no dates. "Yesterday" is not read, for lack of a
+clock.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
-from handlers.text.numbers import Number, find_numbers, small_number
 from handlers.text.scripts import has_han
-from handlers.text.words import Detail, Reading, read_text
+from handlers.text.words import Detail, Number, Reading, read_text, small_number
 
 if TYPE_CHECKING:
     from handlers.text.patterns import DetailPatterns
@@ -24,7 +23,7 @@ Moment = date | datetime
 Order = Literal["day", "month"]
 
 LIST_REACH = 6
-"""How far the next day of a list stands from the one before it."""
+"""The most characters between one day of a list and the next."""
 
 _HOST = re.compile(r"^(?:[a-z][a-z0-9+.-]{0,20}:)?//(?:[^/?#@]{0,200}@)?([^/?#:\\]{1,253})", re.IGNORECASE)
 _TAG = re.compile(r"^\s{0,4}([a-z]{2,3})(?:[-_][a-z]{4})?(?:[-_]([a-z]{2})(?![a-z]))?", re.IGNORECASE)
@@ -40,22 +39,21 @@ _YEARS = range(1800, 2101)
 _LEAP_YEAR = 2024
 _LABEL_REACH = 24
 _DAYS_BEYOND_MONTHS = 13
-_MAX_TAG = 40
-_MAX_DAYS = 20
-_MAX_CHARACTERS = 300
+_MAX_TAG, _MAX_DAYS, _MAX_CHARACTERS = 40, 20, 300
 _TOO_MANY_DIGITS = 5
-_REPUBLIC = 1911
-_BUDDHIST = 543
+_REPUBLIC, _BUDDHIST = 1911, 543
 _BUDDHIST_YEARS = range(2400, 2700)
 _LATEST_ZONE = timedelta(hours=14)
+_OPEN = ""
+"""The value of a day whose day and month can't be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What is known of where a text comes from.
+    """What is known of a text's origin.
 
     Attributes:
-        order: What comes first in 03/04/2024; None where that is open.
+        order: What comes first in 03/04/2024; None if that is open.
         is_chinese: Whether 113/05/03 may count the years of the Republic of China without Chinese words beside it.
     """
 
@@ -65,7 +63,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A date in a text; its value is None where day and month can't be told apart."""
+    """A date in a text; its value is None if day and month can't be told apart."""
 
     start: int
     end: int
@@ -76,14 +74,14 @@ UNKNOWN = Origin()
 
 
 def origin_of(url: str, declared: Iterable[str], language: str | None, patterns: DetailPatterns) -> Origin:
-    """Where a text comes from: its country decides the order of day and month, then its language.
+    """The origin of a text: its country decides the order of day and month, then its language.
 
     Args:
         url: The page's address; its last label may be a country's.
         declared: Language tags and locales of the page: ``en-GB``, ``en_US``. One of another language than the text's
             is a template's and not believed.
-        language: The language of the text; None where it is not known.
-        patterns: Which countries and languages write the month first.
+        language: The language of the text; None if it is not known.
+        patterns: The countries and languages that write the month first.
     """
     tags = [match for tag in declared if (match := _TAG.match(tag[:_MAX_TAG]))]
     languages = {match[1].lower() for match in tags} | {language}
@@ -116,7 +114,7 @@ class MomentReader:
         self.patterns = patterns
 
     def read(self, text: str, origin: Origin = UNKNOWN) -> Moment | None:
-        """The first date that a text holds; None where it has none, or where day and month can't be told apart."""
+        """The first date of a text; None without one, or if its day and month can't be told apart."""
         text = text[:_MAX_CHARACTERS]
         if _DIGIT.search(text) is None:
             return None
@@ -135,42 +133,37 @@ def written_days(
     text: str, patterns: DetailPatterns, origin: Origin = UNKNOWN, limit: int = _MAX_DAYS
 ) -> Iterator[Detail]:
     """The days of a text in order, at most ``limit`` (``find_evidence`` reads other details beside them)."""
-    reading = read_text(text)
-    floor = last_date = 0
-    for number in find_numbers(reading.folded, text, patterns.leads):
-        start, _, has_lead = number
-        if start < floor or (start > floor + 1 and reading.is_inside_number(start, has_lead=has_lead)):
-            continue
-        if day := read_day(reading, number, floor, last_date, patterns, origin):
+    reading = read_text(text, patterns)
+    floor = 0
+    for number in reading.numbers():
+        if reading.is_free(number, floor) and (day := read_day(reading, number, floor, floor, origin)):
             yield day
-            floor = last_date = day.end
+            floor = day.end
             limit -= 1
             if not limit:
                 return
 
 
-def read_day(
-    reading: Reading, number: Number, floor: int, last_date: int, patterns: DetailPatterns, origin: Origin = UNKNOWN
-) -> Detail | None:
+def read_day(reading: Reading, number: Number, floor: int, last_date: int, origin: Origin = UNKNOWN) -> Detail | None:
     """The day that a number begins, or that has its month's name before the number.
 
-    The value is ``2024-11-29``, ``--11-29`` without a year, and null where day and month can't be told apart.
+    The value is ``2024-11-29``, ``--11-29`` without a year, and null if day and month can't be told apart.
 
     Args:
         reading: The text.
-        number: Where the number begins and ends, and whether a word before it says what it is.
-        floor: Where the detail before it ends: nothing before belongs to this one.
-        last_date: Where the last day ended; days go on in lists without another cue.
-        patterns: How dates are written.
-        origin: Where the text comes from.
+        number: Its place.
+        floor: The end of the detail before it: nothing before belongs to this one.
+        last_date: The end of the last day; days go on in lists without another cue.
+        origin: The origin of the text.
     """
+    patterns = reading.patterns
     start, end, has_lead = number
-    if has_lead and (day := _date_after_month(reading, start, floor, patterns)):
+    if has_lead and (day := _date_after_month(reading, start, floor)):
         return day
     if end - start >= _TOO_MANY_DIGITS or not (found := patterns.dates.match(reading.folded, start)):
         return None
     end, groups = found
-    if "cued" in groups and not _has_cue(reading, start, end, last_date, groups, patterns):
+    if "cued" in groups and not _has_cue(reading, start, end, last_date, groups):
         return None
     if "republic" in groups and not (origin.is_chinese or has_han(reading.folded)):
         return None
@@ -180,72 +173,64 @@ def read_day(
         return None
     first = start
     before = reading.skip_blanks_back(start)
-    if "year" in groups and (era := patterns.eras.before(reading.folded, reading.text, before)):
+    if "year" in groups and (era := reading.before(patterns.eras, before)):
         first = before - len(era)
         groups["year"] = f"{small_number(groups['year'][-3:]) + patterns.eras[era]:04d}"
-    found_day, value = _value(reading, start, groups, patterns, origin)
-    return Detail("date", first, end, value) if found_day else None
+    value = _value(reading, start, groups, origin)
+    return None if value is None else Detail("date", first, end, value or None)
 
 
-def _date_after_month(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
-    """The day whose month's name stands before the number at ``start``: Nov 29."""
-    gap = start
-    while gap > floor and start - gap < 3 and reading.folded[gap - 1] in " .,-/":
-        gap -= 1
-    name = patterns.months.before(reading.folded, reading.text, gap)
+def _date_after_month(reading: Reading, start: int, floor: int) -> Detail | None:
+    """The day whose month's name is before the number at ``start``: Nov 29."""
+    patterns = reading.patterns
+    gap = reading.skip_back(start, 3, " .,-/", floor)
+    name = reading.before(patterns.months, gap)
     first = gap - len(name)
     if not name or first < floor or not (found := patterns.days.match(reading.folded, start)):
         return None
     end, groups = found
     if name in patterns.short_months and "year" not in groups:
         return None
-    found_day, value = _date(_year(groups), patterns.months[name], small_number(groups["day"]))
-    if not found_day or not reading.stands_alone(start, end, start):
+    value = _date(_year(groups), patterns.months[name], small_number(groups["day"]))
+    if value is None or not reading.stands_alone(start, end, start):
         return None
     return Detail("date", first, end, value)
 
 
-def _value(
-    reading: Reading, start: int, groups: dict[str, str], patterns: DetailPatterns, origin: Origin
-) -> tuple[bool, str | None]:
+def _value(reading: Reading, start: int, groups: dict[str, str], origin: Origin) -> str | None:
+    """The value of a day; ``_OPEN`` if day and month can't be told apart, None if it is no day."""
     year = _year(groups)
     if "first" in groups:
         # 1.2.34 is a version far more often than a day; as 01.02.34, or with nothing around it, it is a day.
         is_short = len(groups.get("year", "")) == 2 and min(len(groups["first"]), len(groups["second"])) < 2
         is_alone = not reading.folded.strip().strip("0123456789.")
         if groups["mark"] == "." and is_short and not (origin.order == "day" and is_alone):
-            return False, None
+            return None
         return _numeric_date(groups, year, origin.order)
-    if name := groups.get("month_name"):
-        month = _month(reading, start, name, groups, patterns)
-    else:
-        month = small_number(groups["month"])
+    name = groups.get("month_name")
+    month = _month(reading, start, name, groups) if name else small_number(groups["month"])
     return _date(year, month, small_number(groups["day"]))
 
 
-def _month(reading: Reading, start: int, name: str, groups: dict[str, str], patterns: DetailPatterns) -> int:
+def _month(reading: Reading, start: int, name: str, groups: dict[str, str]) -> int:
+    patterns = reading.patterns
     if name in patterns.short_months and not groups.get("year"):
         return 0
     if name in patterns.months:
         return patterns.months[name]
-    # A name that is a word too, such as May, is written with a capital, or what stands around it says what it is.
-    place = reading.folded.index(name, start)
-    written = patterns.months.after(reading.folded, reading.text, place)
+    # A name that is a word too, such as May, has a capital, or the words around it say what it is.
+    written = reading.after(patterns.months, reading.folded.index(name, start))
     if written or "sure" in groups or groups.get("year"):
         return patterns.months[written or name.capitalize()]
     return 0
 
 
-def _has_cue(
-    reading: Reading, start: int, end: int, last_date: int, groups: dict[str, str], patterns: DetailPatterns
-) -> bool:
-    folded, text = reading.folded, reading.text
-    if patterns.all_currencies.after(folded, text, reading.skip_blanks(end)):
+def _has_cue(reading: Reading, start: int, end: int, last_date: int, groups: dict[str, str]) -> bool:
+    folded, patterns = reading.folded, reading.patterns
+    if reading.after(patterns.all_currencies, reading.skip_blanks(end)):
         return False
-    cue_end = reading.skip_blanks_back(start)
-    while cue_end and folded[cue_end - 1] in ".,":
-        cue_end -= 1
-    if patterns.date_cues.before(folded, text, cue_end) or 0 < last_date <= start <= last_date + LIST_REACH:
+    cue_end = reading.skip_back(reading.skip_blanks_back(start), start, ".,")
+    if reading.before(patterns.date_cues, cue_end) or 0 < last_date <= start <= last_date + LIST_REACH:
         return True
     # Alone on its line, 29/2 is a day and 2/15 may be a page.
     line = folded[max(0, start - 2) : start].strip(" \t"), folded[end : end + 2].strip(" \t")
@@ -267,24 +252,23 @@ def _year(groups: dict[str, str]) -> int | None:
     return year + _REPUBLIC if len(text) == len("113") else year
 
 
-def _numeric_date(groups: dict[str, str], year: int | None, order: Order | None) -> tuple[bool, str | None]:
+def _numeric_date(groups: dict[str, str], year: int | None, order: Order | None) -> str | None:
     """A day of two numbers. Points are the sign of those who write the day first; any other sign says nothing."""
     first, second = int(groups["first"]), int(groups["second"])
-    day_first, as_day_first = _date(year, second, first)
-    month_first, as_month_first = _date(year, first, second)
-    if not (day_first and month_first) or as_day_first == as_month_first:
-        return (True, as_day_first) if day_first else (month_first, as_month_first)
+    day_first, month_first = _date(year, second, first), _date(year, first, second)
+    if day_first is None or month_first is None or day_first == month_first:
+        return day_first or month_first
     if groups["mark"] == ".":
-        return True, None if order == "month" else as_day_first
-    return True, as_day_first if order == "day" else as_month_first if order == "month" else None
+        return _OPEN if order == "month" else day_first
+    return _OPEN if order is None else day_first if order == "day" else month_first
 
 
-def _date(year: int | None, month: int, day: int) -> tuple[bool, str | None]:
+def _date(year: int | None, month: int, day: int) -> str | None:
     if year is not None and year not in _YEARS:
-        return False, None
+        return None
     if not 1 <= month <= 12 or not 1 <= day <= monthrange(year or _LEAP_YEAR, month)[1]:
-        return False, None
-    return True, f"{year:04d}-{month:02d}-{day:02d}" if year else f"--{month:02d}-{day:02d}"
+        return None
+    return f"{year:04d}-{month:02d}-{day:02d}" if year else f"--{month:02d}-{day:02d}"
 
 
 def iso_text(moment: Moment) -> str:
@@ -332,7 +316,7 @@ def instant_at(text: str, start: int) -> Moment | None:
 
 
 def calendar_day(year: int, month: int, day: int) -> date | None:
-    """A day of the calendar; None where it has no such day."""
+    """A day of the calendar; None if it has no such day."""
     try:
         return date(year, month, day)
     except ValueError:

@@ -5,16 +5,15 @@ A page that answers a question has such details; a page that only leads to answe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from handlers.text.dates import UNKNOWN, Origin, read_day
-from handlers.text.numbers import Number, find_numbers
 from handlers.text.patterns import DetailPatterns
 from handlers.text.places import find_addresses, labelled_places
 from handlers.text.prices import read_price
 from handlers.text.scripts import is_ideographic
 from handlers.text.times import join_range, read_time
-from handlers.text.words import Detail, Kind, Reading, read_text
+from handlers.text.words import Detail, Kind, Number, Reading, read_text
 from schemas.retrieval import Evidence
 
 
@@ -27,50 +26,44 @@ def find_evidence(
     times, ``25 $`` or ``199.50 DKK`` for prices (``0`` for free admission), and the words themselves for places. Days
     that no calendar has, version numbers, IP addresses and phone numbers are no dates (C-06).
 
-    Args:
-        text: Any text; never raises.
-        patterns: How details are written.
-        limit: How many details of each kind are kept at most.
-        origin: Where the text comes from, which decides what comes first in 03/04/2024.
+    At most ``limit`` details of each kind are kept. The origin of the text decides what comes first in 03/04/2024.
     """
     if not text:
         return ()
-    reading = read_text(text)
-    numbers = find_numbers(reading.folded, text, patterns.leads)
-    found = [*_moments_and_prices(reading, numbers, patterns, origin), *_free_admissions(reading, patterns)]
+    reading = read_text(text, patterns)
+    numbers = reading.numbers()
+    found = [*_moments_and_prices(reading, numbers, origin), *_free_admissions(reading)]
     known = _joined(found)
-    addresses = [_behind(address, known, text) for address in find_addresses(reading, numbers, patterns)]
-    places = [*addresses, *labelled_places(reading, patterns)]
+    addresses = [_behind(address, known, text) for address in find_addresses(reading, numbers)]
+    places = [*addresses, *labelled_places(reading)]
     return _as_evidence(text, [*_outside(known, addresses), *_joined(places)], limit)
 
 
-def _moments_and_prices(
-    reading: Reading, numbers: Iterable[Number], patterns: DetailPatterns, origin: Origin
-) -> list[Detail]:
+def _moments_and_prices(reading: Reading, numbers: Sequence[Number], origin: Origin) -> list[Detail]:
     floor, last_date = 0, 0
     found: list[Detail] = []
     for number in numbers:
-        start, end, has_lead = number
-        if start < floor or (start > floor + 1 and reading.is_inside_number(start, has_lead=has_lead)):
+        if not reading.is_free(number, floor):
             continue
+        start, end, has_lead = number
         may_be_hour = end - start < 3 or not reading.folded[start].isdecimal()
         detail = (
-            read_day(reading, number, floor, last_date, patterns, origin)
-            or read_price(reading, start, floor, patterns, has_lead=has_lead)
-            or (read_time(reading, start, end, floor, patterns, has_lead=has_lead) if may_be_hour else None)
+            read_day(reading, number, floor, last_date, origin)
+            or read_price(reading, start, floor, has_lead=has_lead)
+            or (read_time(reading, start, end, floor, has_lead=has_lead) if may_be_hour else None)
         )
         if detail:
             if found and detail.kind == found[-1].kind == "time":
-                found[-1], detail = join_range(reading, found[-1], detail, patterns)
+                found[-1], detail = join_range(reading, found[-1], detail)
             found.append(detail)
             floor = detail.end
             last_date = floor if detail.kind == "date" else last_date
     return found
 
 
-def _free_admissions(reading: Reading, patterns: DetailPatterns) -> Iterator[Detail]:
+def _free_admissions(reading: Reading) -> Iterator[Detail]:
     folded = reading.folded
-    for match in patterns.free_of_charge.finditer(folded):
+    for match in reading.patterns.free_of_charge.finditer(folded):
         start, end = match.span()
         begins_inside = bool(start) and folded[start - 1].isalpha() and not is_ideographic(folded[start])
         if not begins_inside and not (folded[end : end + 1].isalpha() and not is_ideographic(folded[end])):
@@ -89,7 +82,7 @@ def _joined(details: list[Detail]) -> list[Detail]:
 
 
 def _behind(address: Detail, details: list[Detail], text: str) -> Detail:
-    """An address in ideographs without the day and time before it: where it begins there, no blank says."""
+    """An address without the day and time before it: in ideographs, no blank shows its beginning."""
     if not any(map(is_ideographic, text[address.start : address.end])):
         return address
     inside = [detail.end for detail in details if detail.start < address.end and address.start < detail.end]
@@ -116,8 +109,6 @@ def _as_evidence(text: str, details: list[Detail], limit: int) -> tuple[Evidence
     for detail in sorted(details, key=lambda detail: (detail.start, detail.end)):
         counts[detail.kind] = counts.get(detail.kind, 0) + 1
         if counts[detail.kind] <= limit:
-            written = text[detail.start : detail.end]
-            found.append(
-                Evidence(kind=detail.kind, text=written, start=detail.start, end=detail.end, value=detail.value)
-            )
+            start, end = detail.start, detail.end
+            found.append(Evidence(kind=detail.kind, text=text[start:end], start=start, end=end, value=detail.value))
     return tuple(found)

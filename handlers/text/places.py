@@ -8,24 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
-from handlers.text.numbers import Number
 from handlers.text.scripts import is_ideographic
-from handlers.text.words import Detail, Reading
+from handlers.text.words import Detail, Number, Reading
 
-if TYPE_CHECKING:
-    from handlers.text.patterns import DetailPatterns
-
-_REACH = 48
-_BOX_MARKS = 3
+_REACH, _BOX_MARKS = 48, 3
 _AFTER_COLON = re.compile(r"\s{0,3}([^\s,，;；|·•。、:：][^\n\r,，;；|·•。、:：]{0,79})")
 # Behind a word, not behind an abbreviation such as "St."; what follows begins anew.
 _SENTENCE_END = re.compile(r"(?<=[^\W\d_]{4})[.!?](?=\s+[^\W\d_a-zà-ÿ])")
 _HOUSE = re.compile(r"\d{1,4}(?:\s?[-/]\s?\d{1,4})?(?:\s?[a-z](?![^\W_]))?(?![:%,.]*+\d)")
 _LONG_NUMBER = re.compile(r"[\d -]{1,20}\d|\d")
-# What may stand between a street word and its house number: a day (Straße des 17. Juni), up to four words, then a comma
-# or a sign for number.
+# Between a street word and its house number: a day (Straße des 17. Juni), up to four words, then a comma or a sign for
+# number.
 _NAME = re.compile(
     r"(?:[ .]{1,2}|(?<=[./]))(?:\d{1,2}\.? )?(?![a-zß-ÿ]{4})"
     r"(?:[^\W\d_][\w'’-]{0,24}[ .]{1,2}){0,4}[^\W\d_][\w'’-]{0,24}"
@@ -35,14 +29,12 @@ _NAME_BEFORE = re.compile(r"(?:[^\W\d_][\w.'’-]{0,30}[ \xa0]){0,2}[^\W\d_][\w.
 _AFTER_HOUSE = frozenset(" \xa0,-–|#") | frozenset("abcdefghABCDEFGH号號丁番巷弄")
 _NO_HOUSE = frozenset(":/$€£")
 _STREET_SIGNS = frozenset(",.°º")
-_IDEOGRAPHS = 16
-_HOUSE_DIGITS = 6
-_POSTAL_DIGITS = 5
-_LONGEST_SHORT_WORD = 5
+_IDEOGRAPHS, _LONGEST_SHORT_WORD = 16, 5
+_HOUSE_DIGITS, _POSTAL_DIGITS = 6, 5
 _POSTAL_CODE = re.compile(r"\d{5}(?:-\d{4})?(?!\d)")
 
 
-def find_addresses(reading: Reading, numbers: Iterable[Number], patterns: DetailPatterns) -> Iterator[Detail]:
+def find_addresses(reading: Reading, numbers: Iterable[Number]) -> Iterator[Detail]:
     """The addresses that some number of a text belongs to, in order. The value of each is its words."""
     text = reading.text
     floor = 0
@@ -51,42 +43,42 @@ def find_addresses(reading: Reading, numbers: Iterable[Number], patterns: Detail
         if start < floor or before in _NO_HOUSE or (before in ".," and text[start - 2 : start - 1].isdecimal()):
             continue
         may_go_on = text[number_end : number_end + 1] in _AFTER_HOUSE or is_ideographic(before)
-        if may_go_on and number_end - start <= _HOUSE_DIGITS and (found := patterns.places.match(text, start)):
+        if may_go_on and number_end - start <= _HOUSE_DIGITS and (found := reading.patterns.places.match(text, start)):
             detail: Detail | None = _detail(reading, _first(reading, start, floor), found[0])
         else:
             end = start - before.isspace() if start else 0
-            detail = _after_street(reading, start, floor, patterns) or _box(reading, start, floor, patterns)
-            # A name has a capital, or a sign stands between it and the number.
+            detail = _after_street(reading, start, floor) or _box(reading, start, floor)
+            # A name has a capital, or a sign is between it and the number.
             if not detail and (text[end - 1 : end] in _STREET_SIGNS or text[text.rfind(" ", floor, end) + 1].isupper()):
-                detail = _after_word(reading, start, floor, patterns)
+                detail = _after_word(reading, start, floor)
             if not detail and number_end - start == _POSTAL_DIGITS:
-                detail = _town(reading, start, floor, patterns)
+                detail = _town(reading, start, floor)
         if detail:
             floor = detail.end
             yield detail
 
 
-def labelled_places(reading: Reading, patterns: DetailPatterns) -> Iterator[Detail]:
-    """What stands after a word such as "Venue" and its colon, up to a comma, a sentence's end, or the next label."""
+def labelled_places(reading: Reading) -> Iterator[Detail]:
+    """The text after a word such as "Venue" and its colon, up to a comma, a sentence's end, or the next label."""
     colon = reading.folded.find(":")
     while colon >= 0:
         end = reading.skip_blanks_back(colon)
-        label = patterns.place_labels.before(reading.folded, reading.text, end)
+        label = reading.before(reading.patterns.place_labels, end)
         if label and (place := _AFTER_COLON.match(reading.text, colon + 1)):
-            value = _up_to_next_label(reading, *place.span(1), patterns)
-            if any(map(str.isalnum, value)) and not _is_open(reading, place.start(1), len(value), patterns):
+            value = _up_to_next_label(reading, *place.span(1))
+            if any(map(str.isalnum, value)) and not _is_open(reading, place.start(1), len(value)):
                 yield Detail("place", end - len(label), place.start(1) + len(value), " ".join(value.split()))
         colon = reading.folded.find(":", colon + 1)
 
 
-def _is_open(reading: Reading, start: int, length: int, patterns: DetailPatterns) -> bool:
+def _is_open(reading: Reading, start: int, length: int) -> bool:
     """Whether a value says that no place is named, or not here: "TBA" alone, "see below" also before other words."""
-    words = patterns.no_places.after(reading.folded, reading.text, start)
+    words = reading.after(reading.patterns.no_places, start)
     rest = reading.text[start + len(words) : start + length]
     return bool(words) and (" " in words or not any(map(str.isalnum, rest)))
 
 
-def _up_to_next_label(reading: Reading, start: int, end: int, patterns: DetailPatterns) -> str:
+def _up_to_next_label(reading: Reading, start: int, end: int) -> str:
     """A label's value without the sentence or the label behind it; "" where there is a label only, as in a form."""
     value = reading.text[start:end].rstrip()
     if sentence := _SENTENCE_END.search(value):
@@ -94,9 +86,7 @@ def _up_to_next_label(reading: Reading, start: int, end: int, patterns: DetailPa
     if reading.folded[end : end + 1] != ":":
         return value
     stop = start + len(value)
-    known = (
-        words.before(reading.folded, reading.text, stop) for words in (patterns.price_labels, patterns.place_labels)
-    )
+    known = (reading.before(words, stop) for words in (reading.patterns.price_labels, reading.patterns.place_labels))
     label = max(known, key=len)
     return value[: -len(label) if label else max(0, value.rfind(" "))].rstrip()
 
@@ -111,9 +101,9 @@ def _first(reading: Reading, start: int, floor: int) -> int:
     return end - len(lead)
 
 
-def _after_street(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+def _after_street(reading: Reading, start: int, floor: int) -> Detail | None:
     end = reading.skip_blanks_back(start, 1)
-    if end == start or not reading.folded.endswith(patterns.street_endings, max(0, end - 16), end):
+    if end == start or not reading.folded.endswith(reading.patterns.street_endings, max(0, end - 16), end):
         return None
     house = _HOUSE.match(reading.folded, start)
     name = _NAME_BEFORE.search(reading.text, max(floor, end - _REACH), end)
@@ -129,9 +119,9 @@ def _after_street(reading: Reading, start: int, floor: int, patterns: DetailPatt
     return _detail(reading, name.end() - sum(map(len, words[kept:])), house.end())
 
 
-def _after_word(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+def _after_word(reading: Reading, start: int, floor: int) -> Detail | None:
     """A street with a word such as "rua" before its name and the number behind it."""
-    for word in patterns.street_words.finditer(reading.text, max(floor, start - _REACH), start):
+    for word in reading.patterns.street_words.finditer(reading.text, max(floor, start - _REACH), start):
         if word.start() and reading.text[word.start() - 1].isalpha():
             continue
         if _NAME.fullmatch(reading.text, word.end(), start) and (house := _HOUSE.match(reading.folded, start)):
@@ -139,19 +129,17 @@ def _after_word(reading: Reading, start: int, floor: int, patterns: DetailPatter
     return None
 
 
-def _box(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
-    end = start
-    while end > floor and start - end < _BOX_MARKS and reading.folded[end - 1] in " #:.\n":
-        end -= 1
-    word = patterns.box_words.before(reading.folded, reading.text, end)
+def _box(reading: Reading, start: int, floor: int) -> Detail | None:
+    end = reading.skip_back(start, _BOX_MARKS, " #:.\n", floor)
+    word = reading.before(reading.patterns.box_words, end)
     if not word or end - len(word) < floor or not (number := _LONG_NUMBER.match(reading.folded, start)):
         return None
     return _detail(reading, end - len(word), number.end())
 
 
-def _town(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> Detail | None:
+def _town(reading: Reading, start: int, floor: int) -> Detail | None:
     code = _POSTAL_CODE.match(reading.folded, start)
-    if not code or not (town := patterns.towns.search(reading.text, max(floor, start - _REACH), start)):
+    if not code or not (town := reading.patterns.towns.search(reading.text, max(floor, start - _REACH), start)):
         return None
     return _detail(reading, town.start(), code.end())
 

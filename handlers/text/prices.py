@@ -1,16 +1,16 @@
-"""Prices in a text (R-035, C-06). An amount alone is no price, and what reads as a word is no currency."""
+"""Prices in a text (R-035, C-06). An amount alone is no price, and neither is an amount with an ambiguous word."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from handlers.text.numbers import AMOUNT, decimal_amount
 from handlers.text.words import Detail, Reading
 
-if TYPE_CHECKING:
-    from handlers.text.patterns import DetailPatterns
-
+# Grouped by thousands, the Indian way, or plain. Groups have a fixed length: one never runs into the number after it.
+AMOUNT = re.compile(
+    r"\d{1,3}(?:(?:[.,’' ]\d{3}){1,5}(?!\d)(?:[.,]\d{1,2}(?!\d)|\.\d{3}(?!\d))?|(?:,\d\d){1,3},\d{3}(?:\.\d\d?)?(?!\d))"
+    r"|\d{1,24}(?:[.,]\d{1,20})?"
+)
 _ROUND = re.compile(r",-{1,2}|\.-{1,2}|,—|\.?/-")
 _CENTS = re.compile(r"\d\d(?![\d.,])")
 _EXACT = re.compile(r"[.,]\d\d")
@@ -18,32 +18,26 @@ _SCALE_LETTERS = {"k": 1e3, "m": 1e6, "b": 1e9}
 _LABEL_REACH = 3
 
 
-def read_price(reading: Reading, start: int, floor: int, patterns: DetailPatterns, *, has_lead: bool) -> Detail | None:
+def read_price(reading: Reading, start: int, floor: int, *, has_lead: bool) -> Detail | None:
     """The price whose amount begins at ``start``, with the currency beside it or behind a word for prices.
 
-    The value is the amount as a plain decimal number and the currency, as ``25 $`` or ``199.50 DKK``.
-
-    Args:
-        reading: The text.
-        start: Where a number begins.
-        floor: Where the detail before it ends: nothing before belongs to this one.
-        patterns: How prices are written.
-        has_lead: Whether a word may stand before the amount.
+    The value is the amount as a plain decimal number and the currency, as ``25 $`` or ``199.50 DKK``. Nothing before
+    ``floor`` belongs to it.
     """
-    folded = reading.folded
+    folded, patterns = reading.folded, reading.patterns
     if not (match := AMOUNT.match(folded, start)):
         return None
     written, end = match.group(), match.end()
     if folded[start - 1 : start] == "." and not folded[start - 2 : start - 1].isdecimal():
         # A decimal mark with nothing before it: $.75.
         written, start = f"0.{written}", start - 1
-    first, sign = _before(reading, start, floor, patterns) if has_lead else (start, "")
-    after, scale, name = _after(reading, end, patterns)
-    name = name if not sign or _says_more(sign, name, patterns) else ""
+    first, sign = _before(reading, start, floor) if has_lead else (start, "")
+    after, scale, name = _after(reading, end)
+    name = name if _says_more(reading, sign, name) else ""
     word = name or sign
     if word in patterns.doubtful_currencies and scale == 1 and not _EXACT.search(written):
         return None
-    if not word and not (has_lead and _has_label(reading, start, floor, patterns)):
+    if not word and not (has_lead and _has_label(reading, start, floor)):
         return None
     if not _is_whole(reading, first, start, end, floor, sign):
         return None
@@ -58,72 +52,89 @@ def read_price(reading: Reading, start: int, floor: int, patterns: DetailPattern
     return Detail("price", first, after, f"{amount} {code}".rstrip())
 
 
-def _before(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> tuple[int, str]:
-    """The currency before an amount and where it begins, with a code before the sign as in ``NZD $5``."""
+def decimal_amount(text: str) -> str:
+    """A plain decimal number, with the decimals as written: 25.00 is not 25.
+
+    The last mark is the decimal one if it differs from the marks before it, if other than three digits follow, or if
+    nothing but a zero is before it.
+
+    >>> [decimal_amount(text) for text in ("1.299,00", "1,299", "2'299.5", "123,456.789", "0.750", "1 200")]
+    ['1299.00', '1299', '2299.5', '123456.789', '0.750', '1200']
+    """
+    digits = re.sub(r"[’' ]", "", text)
+    mark = max(",.", key=digits.rfind)
+    head, _, tail = digits.rpartition(mark) if mark in digits else (digits, "", "")
+    other = "," if mark == "." else "."
+    if mark in head or (len(tail) == 3 and other not in head and head != "0"):
+        head, tail = head + tail, ""
+    whole = int(re.sub(r"[.,]", "", head))
+    return f"{whole}.{''.join(str(int(digit)) for digit in tail)}" if tail else str(whole)
+
+
+def _before(reading: Reading, start: int, floor: int) -> tuple[int, str]:
+    """The currency before an amount and its beginning, with a code before the sign as in ``NZD $5``."""
+    currencies = reading.patterns.currencies
     end = reading.skip_blanks_back(start)
-    sign = patterns.currencies.before(reading.folded, reading.text, end)
+    sign = reading.before(currencies, end)
     first = end - len(sign)
     if not sign or first < floor:
         return start, ""
     code_end = reading.skip_blanks_back(first, 1)
-    code = patterns.currencies.before(reading.folded, reading.text, code_end)
-    if code and code_end - len(code) >= floor and _says_more(sign, code, patterns):
+    code = reading.before(currencies, code_end)
+    if code and code_end - len(code) >= floor and _says_more(reading, sign, code):
         return code_end - len(code), code
     return first, sign
 
 
-def _after(reading: Reading, end: int, patterns: DetailPatterns) -> tuple[int, float, str]:
-    """Where an amount ends with its scale and currency, the scale, and the currency; the scale may stand last."""
-    folded, text = reading.folded, reading.text
-    if rounded := _ROUND.match(folded, end):
+def _after(reading: Reading, end: int) -> tuple[int, float, str]:
+    """The end of an amount with its scale and currency, the scale, and the currency; the scale may come last."""
+    currencies = reading.patterns.all_currencies
+    if rounded := _ROUND.match(reading.folded, end):
         end = rounded.end()
-    end, scale = _scales(reading, end, patterns)
+    end, scale = _scales(reading, end)
     place = reading.skip_blanks(end)
-    if not (name := patterns.all_currencies.after(folded, text, place)):
+    if not (name := reading.after(currencies, place)):
         return end, scale, ""
     end = place + len(name)
-    more = patterns.all_currencies.after(folded, text, end)
-    if more and _says_more(name, more, patterns):
+    more = reading.after(currencies, end)
+    if more and _says_more(reading, name, more):
         name, end = more, end + len(more)
     if scale == 1:
-        end, scale = _scales(reading, end, patterns)
+        end, scale = _scales(reading, end)
     return end, scale, name
 
 
-def _scales(reading: Reading, end: int, patterns: DetailPatterns) -> tuple[int, float]:
-    folded, text = reading.folded, reading.text
+def _scales(reading: Reading, end: int) -> tuple[int, float]:
+    folded, patterns = reading.folded, reading.patterns
     scale = 1.0
     for _ in range(2):
         place = reading.skip_blanks(end)
-        if word := patterns.scales.after(folded, text, place):
+        if word := reading.after(patterns.scales, place):
             scale, end = scale * patterns.scales[word], place + len(word)
             continue
         letter = _SCALE_LETTERS.get(folded[place : place + 1])
-        if letter and not patterns.all_currencies.after(folded, text, place):
-            # A letter close by, as in $5m, or with the currency behind it, as in 30 MUSD.
+        if letter and not reading.after(patterns.all_currencies, place):
+            # A letter without a blank, as in $5m, or with the currency behind it, as in 30 MUSD.
             is_end = place == end and not folded[place + 1 : place + 2].isalnum()
-            if is_end or patterns.all_currencies.after(folded, text, place + 1):
+            if is_end or reading.after(patterns.all_currencies, place + 1):
                 return place + 1, scale * letter
         break
     return end, scale
 
 
-def _says_more(sign: str, name: str, patterns: DetailPatterns) -> bool:
+def _says_more(reading: Reading, sign: str, name: str) -> bool:
     """Whether a currency beside a sign that several share names one of them."""
-    if not name or not sign:
-        return bool(name)
-    return not _is_code(patterns.all_currencies[sign]) and _is_code(patterns.all_currencies[name])
+    codes = reading.patterns.all_currencies
+    return bool(name) and (not sign or (_is_code(codes[name]) and not _is_code(codes[sign])))
 
 
 def _is_code(code: str) -> bool:
     return len(code) == 3 and code.isascii() and code.isalpha()
 
 
-def _has_label(reading: Reading, start: int, floor: int, patterns: DetailPatterns) -> bool:
-    end = start
-    while end > floor and start - end < _LABEL_REACH and reading.folded[end - 1] in " :":
-        end -= 1
-    return ":" in reading.folded[end:start] and bool(patterns.price_labels.before(reading.folded, reading.text, end))
+def _has_label(reading: Reading, start: int, floor: int) -> bool:
+    end = reading.skip_back(start, _LABEL_REACH, " :", floor)
+    return ":" in reading.folded[end:start] and bool(reading.before(reading.patterns.price_labels, end))
 
 
 def _is_whole(reading: Reading, first: int, start: int, end: int, floor: int, sign: str) -> bool:

@@ -1,7 +1,7 @@
 """Words of a text, as BM25 counts them: in any language, without case, width and variant characters.
 
-Where no spaces divide words they are cut: Chinese by a dictionary, what the dictionary does not know, and other
-scripts, into pairs of characters. Linear in the length of the text.
+A dictionary divides Chinese. What it does not know, and other scripts without spaces, are divided into pairs of
+characters. Linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Set
+from itertools import groupby
 
 import regex
 
@@ -16,11 +17,8 @@ from handlers.text.scripts import CJK, HAN, HANGUL, KANA, has_cjk
 
 MAX_CHARACTERS = 100_000
 """Of a text that is read."""
-_MAX_TOKEN = 64
-_PIECE = 500
-_SHORTEST_NOUN = 3
-_SHORTEST_VERB = 4
-_SHORTEST_GERMAN = 6
+_MAX_TOKEN, _PIECE = 64, 500
+_SHORTEST_NOUN, _SHORTEST_VERB, _SHORTEST_GERMAN = 3, 4, 6
 _VERB_ENDINGS = ("ing", "ed", "e")
 _VOWELS, _NEVER_DOUBLED = "aeiou", "aeiouwxy"
 
@@ -66,10 +64,10 @@ def divide(folded: str) -> list[str]:
 
 
 def keywords_of(folded: str, stop_words: Set[str]) -> tuple[str, ...]:
-    """The tokens of a folded query that say something of its subject, each once; all of them where none does.
+    """The tokens of a folded query that say something of its subject, each once; all tokens if no one does.
 
-    Where no spaces divide words, a stop word would leave its halves in the pairs beside it: it is taken out before.
-    Particles of Japanese are taken out by their form, one or two characters of hiragana beside another script.
+    In a script without spaces, stop words are removed before the rest is divided into pairs. So are particles of
+    Japanese: one or two characters of hiragana beside another script.
 
     >>> keywords_of("when was the dam closed", frozenset({"when", "was", "the"}))
     ('dam', 'closed')
@@ -79,7 +77,7 @@ def keywords_of(folded: str, stop_words: Set[str]) -> tuple[str, ...]:
     text = folded
     if is_undivided(folded):
         found = (word for word in stop_words if len(word) > 1 and word in folded and is_undivided(word))
-        # The longest first: it may hold a shorter one.
+        # The longest first: a shorter one may be part of it.
         for word in sorted(found, key=lambda word: (-len(word), word)):
             text = text.replace(word, " ")
         text = _PARTICLE.sub(" ", text)
@@ -119,9 +117,7 @@ def fold(text: str) -> str:
 
 
 def forms_of(token: str) -> tuple[str, ...]:
-    """A token and its inflections, by the endings of English nouns (Harman 1991, the S stemmer) and verbs.
-
-    The query's words are looked up in all of them; documents keep theirs as they are.
+    """A token of a query and its inflections, by the endings of English nouns (Harman 1991, the S stemmer) and verbs.
 
     >>> forms_of("cities"), forms_of("dog"), forms_of("glass")
     (('cities', 'city', 'citie'), ('dog', 'dogs'), ('glass', 'glasses'))
@@ -131,7 +127,7 @@ def forms_of(token: str) -> tuple[str, ...]:
     forms = _numbers_of(token)
     if len(token) < _SHORTEST_VERB:
         return forms
-    # German ends in -e and -en what is one word: entkalke, entkalken.
+    # A German word may end in -e or -en: entkalke, entkalken.
     german = (token[:-1],) if token.endswith("en") else (f"{token}n",) if token.endswith("e") else ()
     return tuple(dict.fromkeys((*forms, *_verb_forms(token), *(german if len(token) >= _SHORTEST_GERMAN else ()))))
 
@@ -191,34 +187,24 @@ def _divided(folded: str, *, overlapping: bool) -> list[str]:
 
 
 def _han_words(text: str, *, overlapping: bool) -> list[str]:
-    """Dictionary words; characters between them in pairs, for names and traditional words that it doesn't know.
+    """Dictionary words, and the characters between them in pairs.
 
-    The dictionary alone decides: guessing words from their characters (HMM) cuts the same name differently from one
-    sentence to the next.
+    Words are not guessed from their characters (HMM): that divides the same name differently in each sentence.
     """
     import rjieba  # its dictionary takes a third of a second to load, and most queries need none
 
     words: Iterable[str] = rjieba.cut_for_search(text, False) if overlapping else rjieba.cut(text, False)
     tokens: list[str] = []
-    unknown = ""
-    for word in words:
-        if len(word) == 1 and word != " ":
-            unknown += word
-            continue
-        if unknown:
-            tokens += _pairs(unknown, overlapping=overlapping)
-            unknown = ""
-        if word != " ":
-            tokens.append(word)
-    return tokens + _pairs(unknown, overlapping=overlapping) if unknown else tokens
+    for is_unknown, group in groupby(words, lambda word: len(word) == 1 and word != " "):
+        run = [word for word in group if word != " "]
+        tokens += _pairs("".join(run), overlapping=overlapping) if is_unknown else run
+    return tokens
 
 
 def _pairs(run: str, *, overlapping: bool) -> list[str]:
     if len(run) < 3:
         return [run]
-    if overlapping:
-        return [run[at : at + 2] for at in range(len(run) - 1)]
-    return [run[at : at + 2] for at in range(0, len(run), 2)]
+    return [run[at : at + 2] for at in (range(len(run) - 1) if overlapping else range(0, len(run), 2))]
 
 
 class PhraseIndex:

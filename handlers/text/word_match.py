@@ -1,6 +1,6 @@
-"""Whether a text says what a query's words say: words, their inflections, and words that mean the same.
+"""Whether a text has the words of a query, their inflections, or other words with the same meaning.
 
-It compares words and understands none, so no sentence on a page can talk to it.
+Words are only compared, so no sentence on a page can give an instruction.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import chain
 from typing import NamedTuple
 
 import regex
@@ -16,19 +17,16 @@ import regex
 from handlers.text.scripts import CJK, has_cjk, is_ideographic
 
 _TERM = regex.compile(rf"([{CJK}]+)|(\d{{1,30}})|([^\W\d_{CJK}][+#]{{1,3}}|[^\W\d_{CJK}]{{1,60}})")
-"""Ideographs, numbers and words; a letter with signs behind it is one too: C++, C#."""
+"""Ideographs, numbers and words; C++ and C# are words."""
 _GROUPED = re.compile(r"(?<=\d)[,.\u00a0\u202f](?=\d{3}(?!\d))")
 _ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
-_LEAST_STEM = 4
-_LEAST_PREFIX = 5
-_LONGEST_ENDING = 2
-_LEAST_PLURAL = 3
-_IDEOGRAPH = 0.5
-_PLAIN = 0.25
+_LEAST_STEM, _LEAST_PREFIX, _LEAST_PLURAL, _LONGEST_ENDING = 4, 5, 3, 2
+_IDEOGRAPH, _PLAIN = 0.5, 0.25
+"""Weights."""
 
 
 class Unit(NamedTuple):
-    """A word or an ideograph of the query: what of a text meets it, and what it weighs."""
+    """A word or an ideograph of the query: its forms, the other words that meet it, and its weight."""
 
     forms: frozenset[str]
     others: tuple[str, ...]
@@ -36,16 +34,14 @@ class Unit(NamedTuple):
 
 
 class WordText:
-    """A text to look words up in: stems of its words, and its ideographs as they stand."""
+    """A text to look words up in: the stems of its words, and its ideographs as written."""
 
     def __init__(self, text: str) -> None:
-        """Reads the text once, for any number of units."""
         self._folded = fold_words(text)
-        stems = [stem_of(word) for word in _words(self._folded)]
-        self._stems = stems
-        self._known = frozenset(stems)
+        self._stems = _stems(self._folded)
+        self._known = frozenset(self._stems)
         self._sorted = sorted(self._known)
-        self._joined = f" {' '.join(stems)} "
+        self._joined = f" {' '.join(self._stems)} "
 
     def has(self, unit: Unit) -> bool:
         """Whether one of the unit's forms occurs, in the same or a longer inflection."""
@@ -57,10 +53,10 @@ class WordText:
         return any(self._stems.count(form) > enough for unit in units for form in unit.forms)
 
     def phrase(self, phrase: str) -> bool:
-        """Whether words occur one after another, or ideographs as they stand."""
-        if has_cjk(phrase):
-            return phrase in self._folded
-        return f" {' '.join(stem_of(word) for word in _words(fold_words(phrase)))} " in self._joined
+        """Whether words occur one after another, or ideographs as written."""
+        return (
+            phrase in self._folded if has_cjk(phrase) else f" {' '.join(_stems(fold_words(phrase)))} " in self._joined
+        )
 
     def _has(self, form: str) -> bool:
         if form in self._known:
@@ -93,13 +89,13 @@ def units_of(
 ) -> tuple[Unit, ...]:
     """The units of a query, in its order.
 
-    A letter alone says little beside words, and everything where the query has no word.
+    A single letter is a unit only if the query has no word.
 
     Args:
         query: Any text.
         ignored: Words that say nothing of its subject.
-        plain_words: Words that say little.
-        same_words: By a word or phrase of a query, the others that meet it.
+        plain_words: Words that say little of it.
+        same_words: By a word or phrase of a query, the other words that meet it.
 
     >>> [unit.weight for unit in units_of("find bicycle brakes", frozenset(), {"find"}, {})]
     [0.25, 1.0, 1.0]
@@ -127,34 +123,28 @@ def _units(
 
 
 def _ideographs(run: str, ignored: Set[str], same: Sequence[tuple[str, tuple[str, ...]]]) -> Iterator[Unit]:
-    """Each ideograph is met where a pair that it is part of occurs; one that stands alone by itself."""
+    """A text meets an ideograph if it has a pair of which it is part; a single one is met by itself."""
     whole = run
-    # The longest first, so that no part of a word is taken out of it.
+    # The longest first: a shorter one may be part of it.
     for word in sorted(ignored, key=lambda word: (-len(word), word)):
         run = run.replace(word, " " * len(word))
     for part in re.finditer(r"\S+", run):
         start, end = part.span()
         for at in range(start, end):
             pairs = {run[i : i + 2] for i in (at - 1, at) if start <= i < end - 1} or {run[at]}
-            others = tuple(other for key, said in same for other in said if _covers(key, whole, at))
-            yield Unit(frozenset(pairs), others, _IDEOGRAPH)
+            near = [said for key, said in same if whole.find(key) in range(max(0, at - len(key) + 1), at + 1)]
+            yield Unit(frozenset(pairs), tuple(chain.from_iterable(near)), _IDEOGRAPH)
 
 
-def _covers(key: str, run: str, at: int) -> bool:
-    place = run.find(key)
-    return 0 <= place <= at < place + len(key)
-
-
-def _words(folded: str) -> Iterator[str]:
-    for ideographs, number, word in _TERM.findall(folded):
-        if not ideographs:
-            yield number or word
+def _stems(folded: str) -> list[str]:
+    """The stems of words and the numbers, in order."""
+    return [stem_of(number or word) for ideographs, number, word in _TERM.findall(folded) if not ideographs]
 
 
 def fold_words(text: str) -> str:
     """Small letters without marks above or below, and numbers without marks inside: 10,000 is 10000.
 
-    Marks are taken off after composing, so that syllables of Korean and Japanese stay whole.
+    The text is composed first, so that syllables of Korean and Japanese stay whole.
 
     >>> fold_words("Café, 10,000")
     'cafe, 10000'
@@ -176,6 +166,6 @@ def stem_of(word: str) -> str:
 
 
 def share_met(units: Sequence[Unit], text: WordText) -> float:
-    """The weighted share of units that a text has; 0 where there are none."""
+    """The weighted share of units that a text has; 0 without units."""
     total = sum(unit.weight for unit in units)
     return sum(unit.weight for unit in units if text.has(unit)) / total if total else 0.0

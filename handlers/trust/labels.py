@@ -1,8 +1,8 @@
 """The index tier and the trust label of a score.
 
-Both are classes of the score between configured thresholds, compared with ``>=`` (C-37); the two sets of thresholds may
-differ (C-34). The tier of the source bounds both: markup alone cannot make an unknown source trusted (C-36). A page
-without a score has the index tier and label of its source (C-41). Standard library only (R-178).
+Both are classes of the score between configured thresholds (C-34, C-37). The tier of the source bounds both: markup
+alone cannot make an unknown source trusted (C-36). A page without a score has the index tier and label of its source
+(C-41). Standard library only (R-178).
 """
 
 from __future__ import annotations
@@ -20,11 +20,7 @@ TIERS: tuple[Tier, ...] = ("A", "B", "C")
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """The lowest scores of the upper two of three classes, and the best class that a source tier can reach.
-
-    Attributes:
-        best: For source tiers 1 to 3, the best class: 0 is the upper one, 2 the lowest.
-    """
+    """The lowest scores of the upper two of three classes (0 to 2), and the best class of source tiers 1 to 3."""
 
     upper: int
     middle: int

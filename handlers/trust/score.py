@@ -15,11 +15,8 @@ _NOT_OBSERVED = "not observed"
 class Observations:
     """What was observed on a page. None means that it was not looked for; it gives no points (C-31).
 
-    Attributes:
-        headings_count: Headings; None where only ``has_headings`` is known.
-        has_headings: Whether there are enough headings, if they were not counted.
-        schema_is_article: Whether ``schema_type`` is of the article family (C-43).
-        not_counted: By component: what was seen and gives no points, and why.
+    ``has_headings`` decides if headings were not counted. ``not_counted`` says of a component what gives no points and
+    why.
     """
 
     has_doi: bool = False
@@ -56,7 +53,7 @@ class ScorePoints:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One line of the breakdown: what was looked at, its points, and what was seen."""
+    """One line of the breakdown, with the reason of its points."""
 
     name: str
     points: int
@@ -72,14 +69,7 @@ class TrustScore:
 
 
 def score_trust(base_score: int, base_because: str, seen: Observations, points: ScorePoints) -> TrustScore:
-    """Adds up the content trust score (R-170 to R-173).
-
-    Args:
-        base_score: Points of the source's tier.
-        base_because: Why the source is in that tier.
-        seen: What was observed on the page.
-        points: What each observation is worth; the configured sum is at most 100.
-    """
+    """Adds up the content trust score (R-170 to R-173); the base is that of the source's tier."""
     cites = seen.has_doi or seen.citation_count >= points.min_citations
     citations = f"{'cites a DOI, ' if seen.has_doi else ''}{_count(seen.citation_count, 'citation')}"
     links = seen.external_links_count

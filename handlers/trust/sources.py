@@ -7,7 +7,7 @@ Standard library only (R-178).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 SELF_PUBLISHED: Final = "self_publishing"
@@ -19,7 +19,7 @@ _TAGS_BY_TIER: Final[Mapping[int, tuple[str, ...]]] = {1: (), 2: ("news",), 3: (
 
 @dataclass(frozen=True, slots=True)
 class SourceKind:
-    """A kind of source: its tier, its tag in ``domain_tags`` ("" for none) and the reason for the tier."""
+    """A kind of source. Its tag in ``domain_tags`` is "" for none; the reason is that of its tier."""
 
     tier: int
     tag: str
@@ -27,15 +27,9 @@ class SourceKind:
 
 
 class ListedSource(NamedTuple):
-    """The entry of a domain or of a publisher.
+    """The entry of a domain or of a publisher: a kind, a tier, or both; ``own`` if the user wrote it.
 
-    Attributes:
-        kind: A kind of source; None if the entry states a tier only.
-        tier: The entry's own tier; None if the kind decides.
-        reason: Why the source has that kind or tier; "" for the kind's reason.
-        name: The body that the domain belongs to, or "".
-        country: Two letters, ``int``, or "".
-        own: Whether the user wrote the entry; it takes precedence over shipped ones.
+    A tier and a reason of its own take precedence over those of the kind. The country has two letters, or is ``int``.
     """
 
     kind: str | None
@@ -50,16 +44,10 @@ class ListedSource(NamedTuple):
 class SourceRules:
     """How an address gets its kind and its tier.
 
-    Attributes:
-        own: The user's entries by domain.
-        listed: The shipped entries by domain.
-        publishers: Entries by publisher's name, case-folded.
-        suffixes: Kinds by suffix of a host. ``gov.*`` is gov under any country's domain that cannot be registered.
-        kinds: Kinds by name; ``SELF_PUBLISHED`` is one of them.
-        base_scores: Base points for tiers 1 to 3.
-        member_labels: Labels of hosts below a listed domain where members publish, such as ``students``.
-        member_segments: Segments of a path where members publish; one that ends in ``*`` holds for longer ones too.
-        member_kinds: Kinds of sources to which the two rules on members apply.
+    Entries are by domain (the user's own, and the shipped ones) or by the publisher's case-folded name, kinds by name
+    or by suffix of a host: ``gov.*`` is gov under any country's domain that cannot be registered. Members of a source
+    of ``member_kinds`` publish under some labels of its hosts (``students``) and segments of its paths. A segment that
+    ends in ``*`` holds for longer ones too.
     """
 
     own: Mapping[str, ListedSource]
@@ -71,33 +59,25 @@ class SourceRules:
     member_labels: frozenset[str]
     member_segments: frozenset[str]
     member_kinds: frozenset[str]
-    _segment_starts: tuple[str, ...] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        starts = tuple(segment[:-1] for segment in self.member_segments if segment.endswith("*"))
-        object.__setattr__(self, "_segment_starts", starts)
 
     def member_part(self, labels: Iterable[str], path: str) -> str | None:
         """The label or path segment that marks a page as a member's own, if any."""
         for label in labels:
             if label in self.member_labels:
                 return f"{label}."
+        starts = tuple(segment[:-1] for segment in self.member_segments if segment.endswith("*"))
         for segment in path.lower().replace("%7e", "~").split("/"):
-            starts = any(segment.startswith(start) and segment != start for start in self._segment_starts)
-            if starts or segment in self.member_segments:
+            if segment in self.member_segments or (segment.startswith(starts) and segment not in starts):
                 return f"/{segment}"
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What an address is worth, and why.
+    """The tier of an address, and why.
 
-    Attributes:
-        kind: A kind of source; None for unlisted sources and for entries that state a tier only.
-        entry: The domain, publisher or suffix that decided; None for unlisted sources.
-        reason: Why that kind or entry has this tier; "" where nothing is known.
-        because: One line for the breakdown of a score.
+    ``entry`` is the domain, publisher or suffix that decided, ``reason`` why it has this tier, ``because`` one line for
+    the breakdown of a score.
     """
 
     tier: int
@@ -116,13 +96,13 @@ def source_of(
 ) -> Source:
     """The source of a page (R-171).
 
-    The user's entries decide first, then shipped entries, then publishers, then suffixes; the rest is in tier 3. Among
-    entries the longest domain decides. Domains match by whole labels.
+    The user's entries decide first, then shipped entries, then publishers, then suffixes; the rest is in tier 3. The
+    longest matching domain decides. Domains match by whole labels.
 
     Args:
-        host: Lower-case host name, "" where the address has none.
-        registered: The registered domain of the host; "" where there is none. ``gov.uk`` is a public suffix below which
-            only the government registers. ``gov.cc`` is a registered domain of unknown owner and matches no suffix.
+        host: Lower-case host name, or "".
+        registered: The registered domain of the host, or "". ``gov.uk`` is a public suffix below which only the
+            government registers. ``gov.cc`` is a registered domain of unknown owner and matches no suffix.
         publisher: The publisher's name as the crawler gave it.
         own_name: The name that the page gives itself; it counts on a government host only.
         rules: Lists, kinds and suffixes.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from handlers.claims.judgment import parse_score
+from handlers.decontextualize_claim import parse_score
 from handlers.evaluate_retrieval import read_retrieval_reply
 from handlers.evaluate_search import read_search_reply
 from handlers.judge_relevance import read_word

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from handlers.claims.judgment import ABSTENTIONS
 from handlers.decontextualize_claim import (
+    ABSTENTIONS,
     MOST_ASKS,
     DecontextualizeClaimRules,
     decontextualize_claim,
@@ -314,6 +314,15 @@ def test_a_storm_of_calls_is_bounded_and_ends_without_a_score() -> None:
     assert (event.decontextualization_score, event.status) == (None, ClaimStatus.MALFORMED)
     assert len(event.tool_calls) == 40
     assert ToolOutcome.OVER_LIMIT in {use.outcome for use in event.tool_calls}
+
+
+def test_the_judge_is_shown_its_own_reply_without_labels() -> None:
+    reply = ModelReply("[TRUST_TIER: HIGH]\u202e Let me search.", wants((SEARCH, '{"query": "a"}')).tool_calls, call())
+    _, needs = run([reply, says("0.8")])
+    assert isinstance(needs[-1], AskModel)
+    assert [message.content for message in needs[-1].messages if message.role == "assistant"] == [
+        "(Trust Tier: HIGH) Let me search."
+    ]
 
 
 def test_the_largest_configuration_stays_within_the_declared_rounds() -> None:

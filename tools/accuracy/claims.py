@@ -1,10 +1,10 @@
 """Does a judge of claims prefer a sentence that a person rewrote to stand alone over the sentence before?
 
-A pair is right where the rewrite scores higher; a tie counts half. AUC compares every rewrite with every original. The
-halves are told apart by a hash of the split key, or in the pairs written for Assay by their place; weights were chosen
-with an eye on the first half only. ``factscore_human_claims`` had no part in that: facts that begin with a pronoun are
-held against facts that begin with the name. Beside the judges is the count of pronouns alone. A pair is answered where
-both of its sentences have a score.
+A pair is right if the rewrite scores higher; a tie counts half. AUC compares every rewrite with every original. A hash
+of the split key divides a set into halves, and the place divides the pairs written for Assay. The weights were chosen
+by the first half alone. The word lists were not chosen by these sets: they have the words of everyday claims (see
+``tests/cases``). ``factscore_human_claims`` compares facts that begin with a pronoun with facts that begin with the
+name. The count of pronouns alone is shown beside the judges. A pair is answered if both of its sentences have a score.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from handlers.claims.sections import ClaimWording
-from handlers.claims.wording import features_of
+from handlers.claims.wording import ClaimWording, features_of
 from handlers.decontextualize_claim import DecontextualizeClaimRules, decontextualize_claim, read_judgment
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.outcome import Emit

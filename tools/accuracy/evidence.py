@@ -149,7 +149,7 @@ def _same_currency(code: str, text: str, expected: Expected, patterns: CompiledP
     if not expected.currency or code == expected.currency:
         return True
     words, label = patterns.details.all_currencies, expected.currency
-    meant = words.get(label, words.get(label.lower(), label))
+    meant = next((words[name] for name in (label, label.lower()) if name in words), label)
     if _is_code(code) and _is_code(meant):
         return code == meant
     return not expected.currency_text or expected.currency_text.casefold() in _joined(

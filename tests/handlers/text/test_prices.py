@@ -7,6 +7,7 @@ import pytest
 from handlers.classify_results import ClassifyResultsRules
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import compile_patterns
+from handlers.text.prices import AMOUNT, decimal_amount
 from tests.rules import shipped_rules
 
 PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
@@ -121,3 +122,31 @@ def test_free_admission_counts_as_a_word_of_its_own() -> None:
     assert prices("free entry; Free Admission!") == ["0", "0"]
     assert prices("carefree entry, free entryway") == []
     assert prices("全场免费入场吧") == ["0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1.234.567", "1234567"),
+        ("1,234.5", "1234.5"),
+        ("0.125", "0.125"),
+        ("12.5", "12.5"),
+        ("1.11000000000000009770", "1.11000000000000009770"),
+        ("1,25,000.50", "125000.50"),
+        ("170 000", "170000"),
+        ("007", "7"),
+        ("٣.٥", "3.5"),
+    ],
+)
+def test_amounts(text: str, value: str) -> None:
+    assert decimal_amount(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("1 200 300", "1 200 300"), ("12 34", "12"), ("1,2345", "1,2345"), ("1 200 3000", "1 200"), ("1234 500", "1234")],
+)
+def test_groups_have_three_digits(text: str, found: str) -> None:
+    match = AMOUNT.match(text)
+    assert match
+    assert match.group() == found

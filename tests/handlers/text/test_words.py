@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handlers.text.patterns import compile_details
 from handlers.text.scripts import is_ideographic
-from handlers.text.words import Words, fold, read_text
+from handlers.text.words import Words, fold, read_text, small_number
 
+NO_PATTERNS = compile_details([])
 WORDS = Words({"kr": 1, "kr.": 2, "$": 3, "us$": 4, "May": 5, "元": 6, "р": 7, "x": 8})
 
 
@@ -63,7 +65,6 @@ def test_the_longest_word_that_begins(text: str, found: str) -> None:
 
 def test_meanings() -> None:
     assert WORDS["kr."] == 2
-    assert WORDS.get("krone", 9) == 9
     assert "us$" in WORDS
     assert is_ideographic("元")
     assert not is_ideographic("ø")
@@ -71,12 +72,12 @@ def test_meanings() -> None:
 
 @given(st.text(max_size=200))
 def test_offsets_hold(text: str) -> None:
-    reading = read_text(text)
+    reading = read_text(text, NO_PATTERNS)
     assert len(reading.folded) == len(text) == len(fold(text))
 
 
 def test_wide_signs_are_narrow_but_for_the_comma() -> None:
-    assert read_text("８：３０，ＰＭ\u3000￥５–６").folded == "8:30，pm ¥5-6"
+    assert read_text("８：３０，ＰＭ\u3000￥５–６", NO_PATTERNS).folded == "8:30，pm ¥5-6"
 
 
 @pytest.mark.parametrize(
@@ -96,9 +97,28 @@ def test_wide_signs_are_narrow_but_for_the_comma() -> None:
 )
 def test_standing_alone(text: str, part: str, floor: int, is_alone: bool) -> None:
     start = text.index(part)
-    assert read_text(text).stands_alone(start, start + len(part), floor) is is_alone
+    assert read_text(text, NO_PATTERNS).stands_alone(start, start + len(part), floor) is is_alone
 
 
 def test_blanks_are_skipped_both_ways() -> None:
-    reading = read_text("a  \n b")
+    reading = read_text("a  \n b", NO_PATTERNS)
     assert (reading.skip_blanks(1), reading.skip_blanks_back(5, 9)) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("一", 1),
+        ("十二", 12),
+        ("二十", 20),
+        ("廿九", 29),
+        ("卅一", 31),
+        ("零五", 5),
+        ("07", 7),
+        ("٣", 3),
+        ("x", 0),
+        ("", 0),
+    ],
+)
+def test_small_numbers(text: str, value: int) -> None:
+    assert small_number(text) == value
