@@ -137,7 +137,8 @@ def _find_encoding(body: bytes, content_type: str | None) -> str:
         return _detect(body[:_SAMPLE_BYTES])
     # A declaration that can be read as ASCII can't be in UTF-16. And pages are saved and sent on as UTF-8 under their
     # old declaration: text in another encoding is never valid UTF-8 by chance, but for a few characters.
-    return "utf-8" if declared.startswith("utf-16") or _is_utf8_beyond_ascii(body) else declared
+    is_utf8 = declared == "utf-8" or declared.startswith("utf-16") or _is_utf8_beyond_ascii(body)
+    return "utf-8" if is_utf8 else declared
 
 
 def _text_codec(name: str | None) -> str | None:

@@ -52,9 +52,9 @@ class Others:
     def holds(self, element: int, index: int = -1) -> bool:
         """Whether a block element, or the text ``index`` in it, is in a part of others."""
         return (
-            any(index in section for section in self._sections)
-            or self._is_inside(element)
-            or bool(index > self._begin and self._said_by_line(index) & OTHERS)
+            self._is_inside(element)
+            or (index > self._begin and bool(self._said_by_line(index) & OTHERS))
+            or (bool(self._sections) and any(index in section for section in self._sections))
         )
 
     def holds_node(self, element: int, node: LexborNode) -> bool:
@@ -86,6 +86,8 @@ class Others:
         return found
 
     def _is_inside(self, element: int) -> bool:
+        if (found := self._known.get(element)) is not None:
+            return found
         passed = []
         while (found := self._known.get(element)) is None:
             passed.append(element)
