@@ -169,9 +169,9 @@ def _without_repair(body: bytes, tags: int, steps: int) -> bytes | None:
     repeated = steps // _STEPS_TO_REPEAT // max(tags, 1)
     found = _REPEATED.findall(body)
     # An attribute takes two bytes or more.
-    if max(map(len, found), default=0) > 2 * repeated:
-        if any(_attributes(tag) > repeated for tag in found if tag[1] in b"aA"):
-            return None
+    long = [tag for tag in found if len(tag) > 2 * repeated]
+    if any(_attributes(tag) > repeated for tag in long if tag[1] in b"aA"):
+        return None
     others = [tag for tag in found if tag[1] not in b"aA"]
     if sum(tag[1:5].lower() in _ROOTS for tag in others) > _FEW_ROOTS:
         further = next(islice(_ROOT.finditer(body), _FEW_ROOTS, None)).start()
