@@ -11,7 +11,12 @@ from functools import cached_property
 
 from handlers.claims.judgment import (
     TASK,
+    ClaimsSection,
+    ModelSection,
+    ProcessingView,
     Setting,
+    ThresholdSection,
+    ToolsSection,
     Verdict,
     band_of,
     converse,
@@ -19,7 +24,6 @@ from handlers.claims.judgment import (
     quality_of,
     utterance_id_of,
 )
-from handlers.claims.sections import ClaimsSection, ModelSection, ProcessingView, ThresholdSection, ToolsSection
 from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
 from schemas.claims import ClaimEvaluated, ClaimStatus, ExtractedClaim, UtteranceRecorded

@@ -6,7 +6,7 @@ changes nothing; another text under the same id replaces the first.
 
 from __future__ import annotations
 
-from handlers.claims.sections import ClaimsSection
+from handlers.claims.judgment import ClaimsSection
 from handlers.indexing.points import ARTICLE, point_id
 from schemas.claims import UtteranceIndexed, UtteranceRecorded
 from schemas.documents import IndexChange

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariableError
 
-from handlers.claims.sections import ClaimsSection, ModelSection, ThresholdSection, ToolsSection
+from handlers.claims.judgment import ClaimsSection, ModelSection, ThresholdSection, ToolsSection
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection
 from handlers.indexing.config import (

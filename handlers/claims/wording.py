@@ -2,7 +2,7 @@
 
 A *gap* (an open pronoun, "this", "yesterday", an office without a name, an event without a person or a place) keeps the
 score below ``gap_ceiling``, whatever else the claim says. The other features only order claims. A claim in a language
-without word lists has no score: none of its features would be found.
+without word lists has no score, since none of its features would be found.
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ import math
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence, Set
-from functools import cached_property, lru_cache
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from handlers.claims.sections import ClaimWording, Feature, LanguageWords
+from pydantic import Field
+
 from handlers.prompts.untrusted import cleaned
+from handlers.text.patterns import WordList
 from handlers.text.sentences import sentences
 from handlers.text.words import alternatives
+from schemas.rules import Section
 
 _HAN = "\u3400-\u9fff\uf900-\ufaff"
 _HAN_SIGN = re.compile(f"[{_HAN}]")
@@ -33,25 +36,136 @@ _BREAKS = re.compile(r"[<>{}|\[\]]{1,20}|-{2,20}")
 _YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?![\d.,]\d)|(?<!\d)\d{1,4}年")
 _AMOUNT = re.compile(r"(?<![0-9A-Za-z.,])[0-9]|[一二兩两三四五六七八九十百千萬万億亿數数][人名位件起次間间家成倍元]")
 _NAME_TAGS = ("nr", "ns", "nt")
-_MOST_CHARACTERS = 20_000
-_SOURCE_SAMPLE = 600
-_LEAST_HAN = 4
-_LEAST_CONTENT = 2
-_LEAST_MIXED = 2
+_MOST_CHARACTERS, _SOURCE_SAMPLE = 20_000, 600
+_LEAST_HAN, _LEAST_CONTENT, _LEAST_MIXED = 4, 2, 2
 _REACH = 4
 """Words after a noun that may say which one is meant, or after a pronoun that show its use."""
 _SUBJECT = 3
 """Words at the beginning of a sentence that may be its subject."""
 _STARTS = frozenset({"pronouns", "possessives", "pointing", "connectives", "articles"})
 _CONTENT = frozenset({"roles", "expletives", "past"})
-"""Lists whose words name or describe something; those of the other lists are function words."""
+"""Lists whose words name or describe something; the words of all other lists are function words."""
+Feature = Literal["start", "gap", "resolved_pronoun", "definite", "comparison", "connective", "shortness", "names"]
+"""What a score is made of; ``start`` is that of a claim without any other. The configuration explains each."""
+
+
+class LanguageWords(Section):
+    """Words and phrases of a language, in small letters."""
+
+    spaced: bool = Field(default=True, description="Whether blanks divide words; if not, words are found anywhere.")
+    capital_nouns: bool = Field(default=False, description="Whether every noun has a capital, not only names.")
+    letters: str = Field(default="", description="Letters that only this one of the languages has.")
+    endings: WordList = Field(default=(), description="Endings that show the language if no word does.")
+    function_words: WordList = Field(description="Words that name nothing and are in no other list.")
+    pronouns: WordList = Field(description="Of the third person.")
+    possessives: WordList = Field(default=(), description="Pronouns that may refer to a noun of their clause.")
+    subject_pronouns: WordList = Field(default=(), description="Words that are pronouns before a verb.")
+    dummies: WordList = Field(default=(), description="Pronouns that refer to nothing before an expletive.")
+    expletives: WordList = Field(default=(), description="Words such as 'forbidden' in 'it is forbidden'.")
+    speakers: WordList = Field(description="Pronouns of the first and second person.")
+    pointing: WordList = Field(description="Words that refer to something outside of the claim.")
+    relative_times: WordList = Field(description="Times that count from an unknown day.")
+    comparisons: WordList = Field(description="Words that compare with something else, or replace it.")
+    connectives: WordList = Field(description="Words that continue a text, at the start of a sentence.")
+    exceptions: WordList = Field(default=(), description="Phrases in which such words refer to nothing.")
+    articles: WordList = Field(default=(), description="Definite articles.")
+    postmodifiers: WordList = Field(default=(), description="Words after a noun that begin to say which one.")
+    places: WordList = Field(default=(), description="Prepositions before names, where nouns have capitals.")
+    clause_starts: WordList = Field(default=(), description="Words that begin a clause.")
+    verbs: WordList = Field(default=(), description="Frequent verbs in the present tense.")
+    past: WordList = Field(default=(), description="Verbs that report an event.")
+    past_endings: WordList = Field(default=(), description="Endings of such verbs.")
+    roles: WordList = Field(default=(), description="Offices, bodies, works and quantities: of whom, or where?")
+
+    @cached_property
+    def lists_by_word(self) -> Mapping[str, frozenset[str]]:
+        """The names of the lists that have a word. Marks begin clauses."""
+        found = {mark: frozenset({"clause_starts"}) for mark in _CLAUSE_MARKS}
+        for name, words in self:
+            for word in words if isinstance(words, tuple) and not name.endswith("endings") else ():
+                found[word] = found.get(word, frozenset()) | {name}
+        return found
+
+    @cached_property
+    def token(self) -> re.Pattern[str]:
+        """An expression for words, listed phrases and the marks between clauses."""
+        known = alternatives(word for word in self.lists_by_word if not self.spaced or " " in word)
+        if self.spaced:
+            return re.compile(rf"(?i:(?<!\w)(?:{known})(?!\w))|{_WORD_FORM}|[{_CLAUSE_MARKS}]")
+        return re.compile(rf"{known}|[a-zA-Z0-9.]{{1,40}}|(?:(?!{known})[{_HAN}]){{1,60}}|[^\W_]")
+
+    def shows(self, word: str) -> bool:
+        """Whether a word is of the language."""
+        return plain(word) in self.lists_by_word or not set(self.letters).isdisjoint(word.lower())
+
+    def parts_of(self, text: str) -> list[str]:
+        """A text, cut where a pronoun or the like with a capital begins a sentence: "score 1.0 She resigned"."""
+        starts = [word.start for word in self.words(text) if word.text[0].isupper() and word.kinds & _STARTS]
+        return [text[start:end] for start, end in pairwise([0, *filter(None, starts), len(text)])]
+
+    def words(self, text: str) -> list[_Word]:
+        """The words of a text in order, with the marks between its clauses. A word of a title is in no list."""
+        found = [(match[0], match.start()) for match in self.token.finditer(text)]
+        capital = [word[0].isupper() and not self.capital_nouns for word, _ in found]
+        words = []
+        for place, (word, start) in enumerate(found):
+            in_title = place > 0 and capital[place] and (capital[place - 1] or any(capital[place + 1 : place + 3]))
+            words.append(
+                _Word(word, frozenset() if in_title else self.lists_by_word.get(plain(word), frozenset()), start)
+            )
+        return words
+
+
+class ClaimWording(Section):
+    """Word lists and weights of the offline judge of claims."""
+
+    languages: dict[str, LanguageWords] = Field(min_length=1, description="Words by language.")
+    foreign_words: WordList = Field(description="Function words of languages without lists.")
+    enough_words: int = Field(ge=2, description="Words from which on a claim is not short.")
+    most_names: int = Field(ge=0, description="Names and numbers that count at most.")
+    gap_ceiling: float = Field(gt=0, le=1, description="What a score is scaled to where a claim has a gap.")
+    weights: dict[Feature, float] = Field(min_length=8, description="What each adds to the logit of the score.")
+
+    def sentences_of(self, claim: str, source: str) -> list[Sentence] | None:
+        """The sentences of a claim; None if one is in a language without lists, or in an unknown one."""
+        unspaced = next((language for language in self.languages.values() if not language.spaced), None)
+        usual = self._language_of(claim) or self._language_of(source[:_SOURCE_SAMPLE])
+        found = []
+        for text in filter(_WORD.search, sentences(claim)):
+            rest = _HAN_SIGN.sub(" ", text)
+            language = self._language_of(rest)
+            enough = min(_LEAST_HAN, max(1.0, sum(map(str.isalpha, text)) / 3))
+            if unspaced and language is not False and len(_HAN_SIGN.findall(text)) >= enough:
+                found.append(Sentence(_LATIN.sub(" ", text) if language else text, unspaced))
+            elif not (language := usual if language is None else language):
+                return None
+            if language:
+                found += [Sentence(part, language) for part in language.parts_of(rest)]
+        return found
+
+    def _language_of(self, text: str) -> LanguageWords | Literal[False] | None:
+        """The language of most words; None if no word shows one, False if it has no lists."""
+        if 2 * len(_FOREIGN_SCRIPT.findall(text)) > sum(map(str.isalpha, text)):
+            return False
+        words = _WORD.findall(text)
+        spaced = [language for language in self.languages.values() if language.spaced]
+        shown = [sum(map(language.shows, words)) for language in spaced]
+        # A name may begin with a foreign word: "La Paz".
+        pairs = pairwise([*_ANY_LETTERS.findall(text), ""])
+        others = sum(word.lower() in self.foreign_words and not following[:1].isupper() for word, following in pairs)
+        most = max(shown, default=0)
+        if others and others >= most:
+            return False
+        if most:
+            main = spaced[shown.index(most)]
+            rest = [word for word in words if not main.shows(word)]
+            # Two languages in one sentence: the words of one would hide what the other refers to.
+            return False if any(sum(map(other.shows, rest)) >= _LEAST_MIXED for other in spaced) else main
+        return next((known for known in spaced if any(word.lower().endswith(known.endings) for word in words)), None)
 
 
 class Features(NamedTuple):
-    """What the wording of a claim shows: how often each feature occurs, and what is missing or refers to elsewhere.
-
-    It is doubtful if the first word may be a name, or if a figure may hold everywhere.
-    """
+    """How often each feature occurs, and the gaps. Doubtful: a word may be a name, or a figure hold anywhere."""
 
     counts: Mapping[Feature, float]
     gaps: Sequence[str]
@@ -72,24 +186,24 @@ def score_of(features: Features, section: ClaimWording) -> float | None:
 def features_of(claim: str, source: str, section: ClaimWording) -> Features | None:
     """The features of a claim; None without word lists for its language (R-143)."""
     claim = _normalized(claim)
-    found = _sentences_of(claim, _normalized(source), section)
+    found = section.sentences_of(claim, _normalized(source))
     if found is None:
         return None
-    gaps: Counter[str] = Counter()
+    gaps: Counter[str] = Counter(fragment=sum(sentence.content() for sentence in found) < _LEAST_CONTENT)
     counts: dict[Feature, float] = defaultdict(float)
     is_doubtful = False
     for sentence in found:
         unplaced = sentence.is_unplaced()
         is_doubtful = is_doubtful or unplaced is None
         opened, resolved = sentence.pronouns()
-        gaps["pronoun"] += opened
-        gaps["pointing"] += sentence.count("pointing")
-        gaps["role"] += sentence.has_open_role()
-        gaps["unplaced"] += unplaced is True
-        if not sentence.names and not sentence.is_question:
-            gaps["speaker"] += sentence.count("speakers")
-        if not sentence.has_year:
-            gaps["relative_time"] += sentence.count("relative_times")
+        gaps.update(
+            pronoun=opened,
+            pointing=sentence.count("pointing"),
+            role=sentence.has_open_role(),
+            unplaced=unplaced is True,
+            speaker=0 if sentence.names or sentence.is_question else sentence.count("speakers"),
+            relative_time=0 if sentence.has_year else sentence.count("relative_times"),
+        )
         counts["resolved_pronoun"] += resolved
         counts["definite"] += sum(
             "articles" in word.kinds and not sentence.is_specified(place)
@@ -98,17 +212,20 @@ def features_of(claim: str, source: str, section: ClaimWording) -> Features | No
         counts["comparison"] += sentence.count("comparisons")
         counts["connective"] += "connectives" in sentence.words[0].kinds
         counts["names"] += sentence.names + sentence.amounts
-    gaps["fragment"] = sum(sentence.content() for sentence in found) < _LEAST_CONTENT
     counts["names"] = min(counts["names"], section.most_names)
-    shortness = max(0.0, 1 - math.log(max(_length(claim), 1)) / math.log(section.enough_words))
-    return Features({**counts, "shortness": shortness}, tuple(gaps.elements()), is_doubtful)
+    # Two different ideographs are about one word.
+    words = {plain(word) for word in _WORD.findall(_HAN_SIGN.sub(" ", claim))}
+    length = len(words) + len(set(_HAN_SIGN.findall(claim))) / 2
+    counts["shortness"] = max(0.0, 1 - math.log(max(length, 1)) / math.log(section.enough_words))
+    return Features(counts, tuple(gaps.elements()), is_doubtful)
 
 
 class _Word(NamedTuple):
-    """A word or phrase as written, and the lists that have it."""
+    """A word or phrase as written, the lists that have it, and where it begins."""
 
     text: str
     kinds: frozenset[str]
+    start: int
 
     @property
     def is_function_word(self) -> bool:
@@ -123,91 +240,6 @@ class _Word(NamedTuple):
         return not self.kinds.isdisjoint(("verbs", "past"))
 
 
-@lru_cache(maxsize=16)
-def _lists_by_word(language: LanguageWords) -> Mapping[str, frozenset[str]]:
-    """The names of the lists that have a word. Marks begin clauses."""
-    found = {mark: frozenset({"clause_starts"}) for mark in _CLAUSE_MARKS}
-    for name, words in language:
-        for word in words if isinstance(words, tuple) and not name.endswith("endings") else ():
-            found[word] = found.get(word, frozenset()) | {name}
-    return found
-
-
-@lru_cache(maxsize=16)
-def _token_of(language: LanguageWords) -> re.Pattern[str]:
-    """An expression for words, listed phrases and the marks between clauses."""
-    known = alternatives(word for word in _lists_by_word(language) if not language.spaced or " " in word)
-    if language.spaced:
-        return re.compile(rf"(?i:(?<!\w)(?:{known})(?!\w))|{_WORD_FORM}|[{_CLAUSE_MARKS}]")
-    return re.compile(rf"{known}|[a-zA-Z0-9.]{{1,40}}|(?:(?!{known})[{_HAN}]){{1,60}}|[^\W_]")
-
-
-def _sentences_of(claim: str, source: str, section: ClaimWording) -> list[Sentence] | None:
-    """The sentences of a claim; None if one is in a language without lists, or in an unknown one."""
-    languages = tuple(section.languages.values())
-    foreign = frozenset(section.foreign_words)
-    unspaced = next((language for language in languages if not language.spaced), None)
-    usual = _language_of(claim, languages, foreign) or _language_of(source[:_SOURCE_SAMPLE], languages, foreign)
-    found = []
-    for text in filter(_WORD.search, sentences(claim)):
-        rest = _HAN_SIGN.sub(" ", text)
-        language = _language_of(rest, languages, foreign)
-        enough = min(_LEAST_HAN, max(1.0, sum(map(str.isalpha, text)) / 3))
-        if unspaced and language is not False and len(_HAN_SIGN.findall(text)) >= enough:
-            found.append(Sentence(_LATIN.sub(" ", text) if language else text, unspaced))
-        elif not (language := usual if language is None else language):
-            return None
-        if language:
-            found += [Sentence(part, language) for part in _parts(rest, language)]
-    return found
-
-
-def _language_of(
-    text: str, languages: Sequence[LanguageWords], foreign: Set[str]
-) -> LanguageWords | Literal[False] | None:
-    """The language of most words; None if no word shows one, False if it has no lists."""
-    if 2 * len(_FOREIGN_SCRIPT.findall(text)) > sum(map(str.isalpha, text)):
-        return False
-    words = _WORD.findall(text)
-    shown = [language.spaced * sum(_shows(word, language) for word in words) for language in languages]
-    # A name may begin with a foreign word: "La Paz".
-    pairs = pairwise([*_ANY_LETTERS.findall(text), ""])
-    others = sum(word.lower() in foreign and not following[:1].isupper() for word, following in pairs)
-    if others and others >= max(shown):
-        return False
-    if max(shown):
-        main = languages[shown.index(max(shown))]
-        rest = [word for word in words if not _shows(word, main)]
-        # Two languages in one sentence: the words of one would hide what the other refers to.
-        is_mixed = any(sum(_shows(word, other) for word in rest) >= _LEAST_MIXED for other in languages if other.spaced)
-        return False if is_mixed else main
-    return next((known for known in languages if any(word.lower().endswith(known.endings) for word in words)), None)
-
-
-def _shows(word: str, language: LanguageWords) -> int:
-    return (plain(word) in _lists_by_word(language)) + (not set(language.letters).isdisjoint(word.lower()))
-
-
-def _parts(text: str, language: LanguageWords) -> list[str]:
-    """A text, cut where a pronoun or the like with a capital begins a sentence: "score 1.0 She resigned"."""
-    places = [match.start() for match in _token_of(language).finditer(text)]
-    words = zip(places[1:], _words(text, language)[1:], strict=True)
-    starts = [place for place, word in words if word.text[0].isupper() and not word.kinds.isdisjoint(_STARTS)]
-    return [text[start:end] for start, end in pairwise([0, *starts, len(text)])]
-
-
-def _words(text: str, language: LanguageWords) -> list[_Word]:
-    """The words of a text in order, with the marks between its clauses; words of titles are in no list."""
-    found = _token_of(language).findall(text)
-    lists = _lists_by_word(language)
-    capital = [word[0].isupper() and not language.capital_nouns for word in found]
-    words = []
-    for place, word in enumerate(found):
-        in_title = place > 0 and capital[place] and (capital[place - 1] or any(capital[place + 1 : place + 3]))
-        words.append(_Word(word, frozenset() if in_title else lists.get(plain(word), frozenset())))
-    return words
-
-
 class Sentence:
     """A sentence of a claim: its words and what they say."""
 
@@ -215,7 +247,7 @@ class Sentence:
         """Finds the words."""
         self.own = language
         self.text = text.capitalize() if text.isupper() else text
-        self.words = _words(self.text, language)
+        self.words = language.words(self.text)
         self.is_question = text.rstrip("\"'”’)」 ").endswith(("?", "？"))
         self.has_year = bool(_YEAR.search(text))
         self.amounts = len(_AMOUNT.findall(_YEAR.sub(" ", text)))
@@ -229,15 +261,18 @@ class Sentence:
             tagged = sum(len(word) > 1 and tag in _NAME_TAGS for word, tag in rjieba.tag(self.text))
             return tagged + sum(word.text.isascii() and word.text.isalpha() for word in self.words)
         capital = [False, *(word.may_be_name for word in self.words), False]
-        count = 0
-        for place, (before, is_capital, after) in enumerate(zip(capital, capital[1:], capital[2:], strict=False)):
-            inside = place > 0 and (not self.own.capital_nouns or "places" in self.words[place - 1].kinds)
-            count += is_capital and not before and (inside or after)
-        return count
+        inside = [False, *(not self.own.capital_nouns or "places" in word.kinds for word in self.words)]
+        beside = zip(capital, capital[1:], capital[2:], inside, strict=False)
+        return sum(is_name and not before and (after or is_inside) for before, is_name, after, is_inside in beside)
 
     def count(self, kind: str) -> int:
         """Words of a list."""
         return sum(kind in word.kinds for word in self.words)
+
+    def content(self) -> int:
+        """Words that name or describe something; two ideographs are about one."""
+        found = [word.text for word in self.words if word.text[0].isalpha() and not word.is_function_word]
+        return len(found) if self.own.spaced else sum(map(len, found)) // 2
 
     def pronouns(self) -> tuple[int, int]:
         """Pronouns that no noun of an earlier clause resolves, and those that one may resolve."""
@@ -248,7 +283,9 @@ class Sentence:
             if self._is_pronoun(place):
                 may_refer = (nouns if "possessives" in word.kinds else nouns_before) > 0
                 opened, resolved = opened + (not may_refer), resolved + may_refer
-            nouns += self._is_noun(place)
+            is_name = place == 0 or not self.own.capital_nouns or word.text[0].isupper()
+            is_content = word.text[0].isalpha() and len(word.text) > 1 and not word.is_function_word
+            nouns += is_name and is_content and not word.is_verb
         return opened, resolved
 
     def _is_pronoun(self, place: int) -> bool:
@@ -257,11 +294,6 @@ class Sentence:
         if word.kinds.isdisjoint(("pronouns", "possessives")) and not is_subject:
             return False
         return "dummies" not in word.kinds or not any("expletives" in other.kinds for other in following)
-
-    def _is_noun(self, place: int) -> bool:
-        word = self.words[place]
-        is_word = word.text[0].isalpha() and len(word.text) > 1 and not word.is_function_word and not word.is_verb
-        return is_word and (place == 0 or not self.own.capital_nouns or word.text[0].isupper())
 
     def has_open_role(self) -> bool:
         """Whether the subject is an office, a body or a quantity, and no name says which one."""
@@ -289,37 +321,24 @@ class Sentence:
         """Whether the sentence reports an event or a figure without a name or a year; None if it may have a name."""
         if self.names or self.is_question or self.has_year:
             return False
-        if not self._reports():
-            return None if self.amounts else False
-        first = self.words[0]
-        return None if self.own.spaced and first.may_be_name and "roles" not in first.kinds else True
-
-    def _reports(self) -> bool:
         has_present = self.count("verbs") > 0
-        return any(
+        reports = any(
             ("past" in word.kinds and "verbs" not in before.kinds)
             or (not has_present and not before.is_function_word and self._ends_as_past(word))
             for before, word in pairwise(self.words)
         )
+        if not reports:
+            return None if self.amounts else False
+        first = self.words[0]
+        return None if self.own.spaced and first.may_be_name and "roles" not in first.kinds else True
 
     def _ends_as_past(self, word: _Word) -> bool:
         return len(word.text) > 4 and word.text[0].islower() and word.text.endswith(self.own.past_endings)
-
-    def content(self) -> int:
-        """Words that name or describe something; two ideographs are about one."""
-        found = [word.text for word in self.words if word.text[0].isalpha() and not word.is_function_word]
-        return len(found) if self.own.spaced else sum(map(len, found)) // 2
 
 
 def plain(word: str) -> str:
     """A word in small letters without a possessive ending."""
     return word.lower().replace("’", "'").removesuffix("'s")
-
-
-def _length(text: str) -> float:
-    """Different words; two different ideographs are about one."""
-    words = {plain(word) for word in _WORD.findall(_HAN_SIGN.sub(" ", text))}
-    return len(words) + len(set(_HAN_SIGN.findall(text))) / 2
 
 
 def _normalized(text: str) -> str:

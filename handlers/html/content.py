@@ -33,8 +33,8 @@ from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
 from handlers.html.walk import has_data_table, walk_page
 from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
-from handlers.text.language import find_language
 from handlers.text.patterns import DetailPatterns
+from handlers.text.scripts import find_language
 from schemas.pages import CrawledPage, CrawlerMetadata
 
 _HOST = re.compile(r"(?:https?:)?//(?:[^/?#@\\]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)

@@ -9,8 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from handlers.claims.sections import ClaimWording
-from handlers.claims.wording import features_of, score_of
+from handlers.claims.wording import ClaimWording, features_of, score_of
 from handlers.text.word_match import WordText, share_met, units_of
 
 _LONGEST_QUERY = 2000

@@ -20,8 +20,8 @@ from handlers.results.trained import Forest, ResultTrees
 from handlers.results.wording import find_offers, read_title
 from handlers.text.dates import origin_of
 from handlers.text.evidence import find_evidence
-from handlers.text.language import find_language, languages_of, plural_of
 from handlers.text.patterns import Patterns, compile_patterns, split_words
+from handlers.text.scripts import find_language, languages_of, plural_of
 from handlers.text.words import fold
 from schemas.retrieval import ClassifiedResult, ResultType, RetrievedContent
 

@@ -1,23 +1,23 @@
 """The pattern packs of ``config/patterns``, joined and compiled once for a set of rules.
 
-A pack is a file, one for a language or a domain (R-037). Expressions for details begin with a number: what stands
-before a number is a list of words, since looking at numbers only is much faster than looking everywhere.
+A pack is a file, one for a language or a domain (R-037). An expression for details begins with a number. Words before a
+number are in lists: a search that looks at numbers only is much faster than one that looks everywhere.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import regex
 from pydantic import AfterValidator, Field
 
 from handlers.text.numbers import NUMERALS
-from handlers.text.scripts import HAN, has_han
-from handlers.text.times import Half
+from handlers.text.scripts import HAN, has_han, simplified
+from handlers.text.times import DayPart
 from handlers.text.words import Kind, Words, alternatives
 from schemas.rules import Section
 
@@ -25,9 +25,45 @@ _PLACEHOLDERS = ("%month%", "%number%", "%street%")
 _LEADS = ("eras", "time_cues", "time_prepositions", "minute_words", "price_labels")
 _CUED = "(?P<cued>)"
 _GROUP = re.compile(r"\(\?P<(\w+)>")
+_CHOICE = re.compile(r"\(([^()]*)\)")
+_CLASS_OR_HAN = regex.compile(rf"\[(?:\\.|[^\]\\])*+\]|[{HAN}]")
 _ASCII_WORD = re.compile("[a-z]+")
 _WORD = re.compile(r"[^\W\d_]+")
 _WORD_OR_HAN = regex.compile(rf"[{HAN}]|[^\W\d_{HAN}]+")
+
+
+def spelled_out(words: Iterable[str]) -> tuple[str, ...]:
+    """The words that a list stands for.
+
+    ``(s)`` may be left out, and of ``(y|ies)`` one is chosen. A traditional Chinese word is also meant in simplified
+    characters.
+
+    >>> spelled_out(["event(s)", "find (jobs|cars)", "價格"])
+    ('event', 'events', 'find jobs', 'find cars', '價格', '价格')
+    """
+    spelled: list[str] = []
+    for word in words:
+        pieces = _CHOICE.split(word)
+        # Every other piece is a choice.
+        pieces[1::2] = [piece if "|" in piece else f"|{piece}" for piece in pieces[1::2]]
+        spelled += map("".join, itertools.product(*(piece.split("|") for piece in pieces)))
+    return tuple(dict.fromkeys(form for word in spelled for form in (word, simplified(word))))
+
+
+def _keys_spelled_out(meanings: dict[str, Any]) -> dict[str, Any]:
+    return {form: meaning for word, meaning in meanings.items() for form in spelled_out([word])}
+
+
+def _in_both_scripts(expression: str) -> str:
+    """The expression with the simplified character beside each traditional one."""
+    return str(_CLASS_OR_HAN.sub(_with_simplified, expression))
+
+
+def _with_simplified(found: regex.Match[str]) -> str:
+    text = str(found[0])
+    signs = text.removeprefix("[").removesuffix("]")
+    more = "".join(sign for sign in simplified(signs) if sign not in signs)
+    return f"[{signs}{more}]" if more else text
 
 
 def _compilable(expression: str) -> str:
@@ -47,9 +83,11 @@ def _with_own_groups(expression: str) -> str:
     return _GROUP.sub(lambda group: f"(?P<{group[1]}_{next(count)}>", expression)
 
 
-Expression = Annotated[str, AfterValidator(_compilable)]
-"""A regular expression; it must run in linear time, since pages are other people's text."""
-WordList = tuple[str, ...]
+Expression = Annotated[str, AfterValidator(_in_both_scripts), AfterValidator(_compilable)]
+"""A regular expression. It must run in linear time, since others write the pages."""
+WordList = Annotated[tuple[str, ...], AfterValidator(spelled_out)]
+Counts = Annotated[dict[str, int], AfterValidator(_keys_spelled_out)]
+Factors = Annotated[dict[str, float], AfterValidator(_keys_spelled_out)]
 Months = Annotated[tuple[WordList, ...], Field(max_length=12)]
 
 
@@ -66,7 +104,7 @@ class PatternPack(Section):
 
     months: Months = _words("Names of the twelve months, January first.")
     short_months: Months = _words("Short names of the months that are words too; they count beside a year only.")
-    eras: dict[str, int] = _meanings("Words before a year that is counted from elsewhere: what to add to it.")
+    eras: Counts = _meanings("Words before a year that is counted from elsewhere: what to add to it.")
     dates: tuple[Expression, ...] = _words(
         "Dates in folded text, from their first number on. Groups: year, month, day, month_name, or first, mark and "
         "second where the order of day and month is open; an empty group cued asks for a date cue before. Group "
@@ -86,17 +124,19 @@ class PatternPack(Section):
     )
     time_cues: WordList = _words("Words before an hour that make it a time: kl.")
     time_prepositions: WordList = _words("Words that may stand before a time, and before much else: at, um.")
-    halves: dict[Half, WordList] = _meanings("Words before or after a time for a part of the day.")
-    halves_before: dict[Half, WordList] = _meanings("The same for words that stand before a time only: evening at 8.")
-    halves_after: dict[Half, WordList] = _meanings("The same for words that follow a time only: p.m.")
+    day_parts: dict[DayPart, WordList] = _meanings("Words before or after a time for a part of the day.")
+    day_parts_before: dict[DayPart, WordList] = _meanings(
+        "The same for words that stand before a time only: evening at 8."
+    )
+    day_parts_after: dict[DayPart, WordList] = _meanings("The same for words that follow a time only: p.m.")
     range_words: WordList = _words("What stands between two times of a range: to, bis.")
-    minute_words: dict[str, int] = _meanings("Words before an hour that add minutes to it: half past, halb.")
+    minute_words: Counts = _meanings("Words before an hour that add minutes to it: half past, halb.")
     currencies: dict[str, WordList] = _meanings(
         "Spellings before or after an amount, by the ISO 4217 code (one too), or by the sign that several share."
     )
     currency_names: dict[str, WordList] = _meanings("Names of currencies, which follow an amount.")
     doubtful_currencies: WordList = _words("Those of them that need decimals or a scale, for they are words as well.")
-    scales: dict[str, float] = _meanings("Words between amount and currency that multiply it.")
+    scales: Factors = _meanings("Words between amount and currency that multiply it.")
     price_labels: WordList = _words("Words before the colon of a price.")
     free_of_charge: WordList = _words("Phrases that say admission costs nothing.")
     places: tuple[Expression, ...] = _words("Street addresses in text as it stands, from their first number on.")
@@ -203,7 +243,7 @@ class DetailPatterns:
     """How all packs write details. Attributes are named as the fields of a pack.
 
     ``leads`` are all words that say what the number behind them is; ``all_currencies`` joins signs and names, and
-    ``halves_ahead`` the words for a part of the day before a time.
+    ``day_parts_ahead`` the words for a part of the day before a time.
     """
 
     leads: Words[None]
@@ -222,9 +262,9 @@ class DetailPatterns:
     times: Shapes
     time_cues: Words[None]
     time_prepositions: Words[None]
-    halves: Words[Half]
-    halves_ahead: Words[Half]
-    halves_after: Words[Half]
+    day_parts: Words[DayPart]
+    day_parts_ahead: Words[DayPart]
+    day_parts_after: Words[DayPart]
     range_words: frozenset[str]
     minute_words: Words[int]
     currencies: Words[str]
@@ -277,19 +317,15 @@ class CompiledPatterns:
     stop_words: frozenset[str]
 
 
-_SETS_OF_DETAILS = (
-    *("month_first_regions", "open_regions", "worldwide_domains", "day_first_languages", "range_words"),
-    "doubtful_currencies",
-)
-_WORDS_OF_DETAILS = (
-    *("date_cues", "time_cues", "time_prepositions", "price_labels", "box_words", "place_labels", "no_places"),
-)
-_SETS = (
-    *("listing_words", "listing_parents", "navigation_words", "information_words", "facet_words"),
-    *("page_parameters", "search_parameters", "listing_marks", "item_marks", "stop_words"),
-)
-_PHRASES = ("offer_nouns", "offer_calls", "offer_phrases", "report_phrases")
-_PHRASES_OF_PAGES = ("link_phrases", "account_phrases", "item_phrases")
+_JOINED: Mapping[Any, Callable[[list[str]], Any]] = {
+    frozenset[str]: frozenset,
+    tuple[str, ...]: tuple,
+    tuple[re.Pattern[str], ...]: lambda expressions: tuple(map(re.compile, expressions)),
+    Words[None]: lambda words: Words(dict.fromkeys(words)),
+    Phrases: Phrases,
+}
+"""How the lists of all packs are joined, by the type of the compiled attribute."""
+_OF_PAGES = ("link_phrases", "account_phrases", "item_phrases")
 
 
 def split_words(text: str) -> list[str]:
@@ -311,10 +347,8 @@ def compile_details(packs: Sequence[PatternPack]) -> DetailPatterns:
     months = short | named
     codes = {code: code for pack in packs for code in pack.currencies if len(code) == 3 and code.isalpha()}
     currencies = codes | _meanings_of(packs, "currencies")
-    halves = _meanings_of(packs, "halves")
-    halves_ahead = halves | _meanings_of(packs, "halves_before")
-    plain: dict[str, Any] = {name: frozenset(_all_of(packs, name)) for name in _SETS_OF_DETAILS}
-    words: dict[str, Any] = {name: Words(dict.fromkeys(_all_of(packs, name))) for name in _WORDS_OF_DETAILS}
+    day_parts = _meanings_of(packs, "day_parts")
+    day_parts_ahead = day_parts | _meanings_of(packs, "day_parts_before")
     fillings = {
         "%month%": alternatives(name.lower() for name in months),
         "%number%": f"[{NUMERALS}]{{1,3}}",
@@ -327,55 +361,56 @@ def compile_details(packs: Sequence[PatternPack]) -> DetailPatterns:
     def values(name: str) -> dict[str, Any]:
         return {word: value for pack in packs for word, value in getattr(pack, name).items()}
 
-    leads = [*months, *currencies, *halves_ahead, *(word for name in _LEADS for word in _all_of(packs, name))]
+    leads = [*months, *currencies, *day_parts_ahead, *(word for name in _LEADS for word in _all_of(packs, name))]
     opening = [form for word in _all_of(packs, "street_words") for form in (word, word.capitalize(), word.upper())]
-    return DetailPatterns(
-        leads=Words(dict.fromkeys(leads)),
-        months=Words(months),
-        short_months=frozenset(short.keys() - named.keys()),
-        eras=Words(values("eras")),
-        dates=shapes("dates"),
-        days=shapes("days"),
-        region_of_domains=values("region_of_domains"),
-        not_dates=re.compile(rf"(?<!\w)(?:{alternatives(_all_of(packs, 'not_dates'))})[.:#\s]{{0,3}}$"),
-        times=shapes("times"),
-        halves=Words(halves),
-        halves_ahead=Words(halves_ahead),
-        halves_after=Words(_meanings_of(packs, "halves_after")),
-        minute_words=Words(values("minute_words")),
-        currencies=Words(currencies),
-        all_currencies=Words(currencies | _meanings_of(packs, "currency_names")),
-        scales=Words(values("scales")),
-        free_of_charge=re.compile(alternatives(_all_of(packs, "free_of_charge"))),
-        places=shapes("places"),
-        street_endings=tuple(_all_of(packs, "street_endings")),
-        street_words=re.compile(alternatives(opening)),
-        towns=re.compile("|".join(f"(?:{expression})$" for expression in _all_of(packs, "towns")) or r"(?!)"),
-        small_words={language: frozenset(found) for language, found in values("small_words").items()},
-        **plain,
-        **words,
-    )
+    compiled = _joined(DetailPatterns, packs) | {
+        "leads": Words(dict.fromkeys(leads)),
+        **{name: Words(values(name)) for name in ("eras", "minute_words", "scales")},
+        "region_of_domains": values("region_of_domains"),
+        "months": Words(months),
+        "short_months": frozenset(short.keys() - named.keys()),
+        "dates": shapes("dates"),
+        "days": shapes("days"),
+        "not_dates": re.compile(rf"(?<!\w)(?:{alternatives(_all_of(packs, 'not_dates'))})[.:#\s]{{0,3}}$"),
+        "times": shapes("times"),
+        "day_parts": Words(day_parts),
+        "day_parts_ahead": Words(day_parts_ahead),
+        "day_parts_after": Words(_meanings_of(packs, "day_parts_after")),
+        "currencies": Words(currencies),
+        "all_currencies": Words(currencies | _meanings_of(packs, "currency_names")),
+        "free_of_charge": re.compile(alternatives(_all_of(packs, "free_of_charge"))),
+        "places": shapes("places"),
+        "street_words": re.compile(alternatives(opening)),
+        "towns": re.compile("|".join(f"(?:{expression})$" for expression in _all_of(packs, "towns")) or r"(?!)"),
+        "small_words": {language: frozenset(words) for language, words in values("small_words").items()},
+    }
+    return DetailPatterns(**compiled)
 
 
 def compile_patterns(patterns: Patterns) -> CompiledPatterns:
     """Joins the packs and compiles them; done once for a set of rules, never at import."""
     packs = tuple(patterns.values())
-    plain: dict[str, Any] = {name: joined_words(patterns, name) for name in _SETS}
-    phrases: dict[str, Any] = {name: Phrases(_all_of(packs, name)) for name in (*_PHRASES, *_PHRASES_OF_PAGES)}
+    joined = _joined(CompiledPatterns, packs)
     return CompiledPatterns(
         details=compile_details(packs),
         plurals={stem: tuple(map(re.compile, pack.plurals)) for stem, pack in patterns.items() if pack.plurals},
         stop_words_of={stem: frozenset(pack.stop_words) for stem, pack in patterns.items() if pack.stop_words},
-        listing_titles=tuple(map(re.compile, _all_of(packs, "listing_titles"))),
-        navigation_titles=tuple(map(re.compile, _all_of(packs, "navigation_titles"))),
         offer_nouns_before={
             word: Phrases(noun for pack in packs if word in pack.place_words for noun in pack.offer_nouns)
             for word in joined_words(patterns, "place_words")
         },
-        phrase_begins=frozenset().union(*(phrases[name].firsts for name in _PHRASES_OF_PAGES)),
-        **plain,
-        **phrases,
+        phrase_begins=frozenset().union(*(joined[name].firsts for name in _OF_PAGES)),
+        **joined,
     )
+
+
+def _joined(kind: type, packs: Sequence[PatternPack]) -> dict[str, Any]:
+    """The attributes of a compiled kind that are joined by their type alone."""
+    return {
+        name: _JOINED[hint](_all_of(packs, name))
+        for name, hint in get_type_hints(kind).items()
+        if hint in _JOINED and name in PatternPack.model_fields
+    }
 
 
 def _all_of(packs: Sequence[PatternPack], name: str) -> list[str]:

@@ -1,11 +1,19 @@
-r"""Scripts that put no blanks between words, by their Unicode properties: the one definition for all handlers.
+r"""What script and what language a text is in: by its characters, its declaration and its most frequent words.
 
 The names in capitals are insides of a character class for expressions of the ``regex`` library, which knows ``\p``.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence, Set
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
 import regex
+
+if TYPE_CHECKING:
+    from handlers.text.patterns import CompiledPatterns
 
 HAN = r"\p{Han}"
 KANA = r"\p{InHiragana}\p{InKatakana}"
@@ -15,6 +23,44 @@ CJK = HAN + KANA + HANGUL
 HAN_RUN = regex.compile(f"[{HAN}]+")
 _KANA_OR_HANGUL = regex.compile(f"[{KANA}{HANGUL}]")
 CJK_SIGN = regex.compile(f"[{CJK}]")
+_PAIRS = (
+    "萬万傷伤億亿優优兩两冊册則则創创動动協协參参員员問问嗎吗國国園园圓圆團团報报場场塊块學学實实專专尋寻導导層层島岛"
+    "師师幣币幾几庫库廳厅從从應应懶懒損损擊击據据時时晝昼曆历會会條条業业極极樂乐樓楼標标樣样歐欧歡欢沒没漲涨災灾"
+    "為为無无熱热營营獲获現现產产畫画當当發发眾众確确碼码禍祸稱称筆笔節节篩筛籤签約约紹绍結结絡络統统網网線线編编"
+    "縣县總总聞闻聯联職职臺台與与薦荐藥药號号虧亏術术裡里見见規规覽览觀观訂订計计訊讯記记設设許许註注評评該该詳详"
+    "認认誰谁課课調调請请論论講讲譜谱議议讀读讓让貨货販贩責责買买貸贷費费賃赁資资購购車车較较載载輯辑辭辞辦办農农"
+    "這这連连週周進进過过選选醫医錄录錢钱鎊镑鐘钟長长門门開开間间關关閱阅陰阴隊队隨随雙双韓韩頁页項项順顺預预頻频"
+    "題题類类飯饭館馆麼么點点個个們们來来價价後后於于賣卖額额檢检廣广將将對对難难電电話话書书聽听語语鄉乡鎮镇灣湾"
+    "際际藝艺體体處处種种經经給给說说贊赞讚赞還还邊边運运達达適适遊游鐵铁銀银銷销雲云風风飛飞驗验龍龙"
+)
+"""Traditional characters, each with its simplified one: those of our word lists and some more."""
+_SIMPLIFIED = str.maketrans(_PAIRS[::2], _PAIRS[1::2])
+
+_SAMPLE = 1500
+_SHORT_SAMPLE = 600
+_MIN_WORDS = 60
+_ONE_IN = 25
+_MANY_ONE_IN = 10
+_FEW = 3
+_LATIN_BYTES = bytes(range(0xC6)) + b"\xe2"
+_SCRIPTS = {
+    language: regex.compile(rf"[{properties}]")
+    for language, properties in {
+        "ja": r"\p{InHiragana}\p{InKatakana}",
+        "ko": r"\p{Hangul}",
+        "zh": r"\p{Han}",
+        "ru": r"\p{Cyrillic}",
+        "ar": r"\p{Arabic}",
+        "he": r"\p{Hebrew}",
+        "el": r"\p{Greek}",
+        "th": r"\p{Thai}",
+        "hi": r"\p{Devanagari}",
+    }.items()
+}
+_LEAST_SHARE, _LEAST_KANA = 0.3, 0.1
+_TAG = re.compile(r"[a-zA-Z]{2,3}(?=$|[-_])")
+_NAME_WORDS = 4
+_LANGUAGE_WORDS = 120
 
 
 def has_han(text: str) -> bool:
@@ -47,3 +93,85 @@ def is_ideographic(character: str) -> bool:
     (True, True, True, False)
     """
     return character > "\u10ff" and CJK_SIGN.match(character) is not None
+
+
+def simplified(text: str) -> str:
+    """Chinese words in simplified characters.
+
+    >>> simplified("價格 price")
+    '价格 price'
+    """
+    return text if text.isascii() else text.translate(_SIMPLIFIED)
+
+
+def find_language(declared: str, text: str, small_words: Mapping[str, Set[str]]) -> str | None:
+    """The BCP 47 primary subtag, lower-case; None where nothing says it.
+
+    A declaration that the script or the small words contradict (templates often say ``en``) is not believed.
+
+    >>> find_language("zh-Hant-TW", "", {})
+    'zh'
+    >>> find_language("en", "中央氣象署今天發布豪雨特報，提醒民眾注意", {"en": {"the"}})
+    'zh'
+    """
+    sample = text[:_SAMPLE]
+    # Latin letters with their marks, and the signs that go with them, begin with C2 to C5 or E2 in UTF-8.
+    written = _by_script(sample) if sample.encode("utf-8", "replace").translate(None, _LATIN_BYTES) else None
+    match = _TAG.match(declared)
+    stated = match.group().lower() if match else None
+    if written is not None and (stated is None or stated in small_words):
+        return written
+    if stated is None:
+        return _by_small_words(sample, _FEW, small_words)
+    if _is_contradicted(small_words.get(stated), sample):
+        return _by_small_words(sample, len(sample.split()) // _MANY_ONE_IN, small_words) or stated
+    return stated
+
+
+def languages_of(words: Sequence[str], patterns: CompiledPatterns) -> frozenset[str]:
+    """Stems of the packs whose stop words are the most frequent; all that have endings where the text has none of any.
+
+    Args:
+        words: Lower-case words of title and text, the first of which count.
+        patterns: All packs.
+    """
+    begin = words[:_LANGUAGE_WORDS]
+    counts = {stem: sum(map(known.__contains__, begin)) for stem, known in patterns.stop_words_of.items()}
+    most = max(counts.values(), default=0)
+    return frozenset(stem for stem, count in counts.items() if count == most) if most else frozenset(patterns.plurals)
+
+
+def plural_of(name: Sequence[str], languages: frozenset[str], patterns: CompiledPatterns) -> str:
+    """The last word of a short name, where it has the ending of a plural in one of the languages.
+
+    A name that begins with an article or the like is the name of one thing: "The Beatles". What follows a preposition
+    is no part of it: "vets in Kent" are vets, "dosage for adults" is one dosage.
+    """
+    if not name or name[0] in patterns.stop_words:
+        return ""
+    head = list(takewhile(lambda word: word not in patterns.stop_words, name))
+    if len(head) > _NAME_WORDS:
+        return ""
+    endings = (ending for stem in languages for ending in patterns.plurals.get(stem, ()))
+    return head[-1] if any(ending.search(head[-1]) for ending in endings) else ""
+
+
+def _is_contradicted(own: Set[str] | None, sample: str) -> bool:
+    """Whether a text long enough to tell has next to none of the small words of its declared language."""
+    words = sample[:_SHORT_SAMPLE].lower().split()
+    return own is not None and len(words) >= _MIN_WORDS and sum(word in own for word in words) * _ONE_IN < len(words)
+
+
+def _by_script(sample: str) -> str | None:
+    letters = sum(sign.isalpha() for sign in sample)
+    for language, script in _SCRIPTS.items():
+        if letters and len(script.findall(sample)) / letters > (_LEAST_KANA if language == "ja" else _LEAST_SHARE):
+            return language
+    return None
+
+
+def _by_small_words(sample: str, least: int, small_words: Mapping[str, Set[str]]) -> str | None:
+    words = sample.lower().split()
+    counts = {language: sum(word in small for word in words) for language, small in small_words.items()}
+    best = max(counts, key=lambda language: counts[language], default="")
+    return best if best and counts[best] >= least else None

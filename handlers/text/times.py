@@ -13,7 +13,7 @@ from handlers.text.words import Detail, Reading
 if TYPE_CHECKING:
     from handlers.text.patterns import DetailPatterns
 
-Half = Literal["am", "pm", "noon", "night"]
+DayPart = Literal["am", "pm", "noon", "night"]
 
 _BARE_HOUR = re.compile(r"\d{1,2}(?![:.,%/]*+\d)")
 _GOES_ON = re.compile(r"[:.,/]?\d|\s?[点點时時]")
@@ -84,13 +84,13 @@ def _later(time: Detail, hour: int) -> Detail:
 
 def _has_half(reading: Reading, time: Detail, patterns: DetailPatterns) -> bool:
     folded, text = reading.folded, reading.text
-    ends = (patterns.halves.before(folded, text, time.end), patterns.halves_after.before(folded, text, time.end))
-    return any(ends) or bool(patterns.halves_ahead.after(folded, text, time.start))
+    ends = (patterns.day_parts.before(folded, text, time.end), patterns.day_parts_after.before(folded, text, time.end))
+    return any(ends) or bool(patterns.day_parts_ahead.after(folded, text, time.start))
 
 
-def _half_after(reading: Reading, end: int, patterns: DetailPatterns) -> tuple[int, Half | None]:
+def _half_after(reading: Reading, end: int, patterns: DetailPatterns) -> tuple[int, DayPart | None]:
     place = reading.skip_blanks(end, 1)
-    for words in (patterns.halves_after, patterns.halves):
+    for words in (patterns.day_parts_after, patterns.day_parts):
         word = words.after(reading.folded, reading.text, place)
         # A single letter, as in 8:45p, stands close by; in ideographs the part of the day always comes first.
         if word and (len(word) > 1 or place == end) and not is_ideographic(word[0]):
@@ -111,7 +111,7 @@ class _Lead:
     """
 
     start: int
-    half: Half | None = None
+    half: DayPart | None = None
     has_cue: bool = False
     has_preposition: bool = False
     is_joined: bool = False
@@ -125,10 +125,12 @@ def _lead(reading: Reading, start: int, floor: int, patterns: DetailPatterns) ->
     first = end - len(word) if cue else start
     if word:
         end = reading.skip_blanks_back(end - len(word))
-    half = patterns.halves_ahead.before(reading.folded, reading.text, end)
+    half = patterns.day_parts_ahead.before(reading.folded, reading.text, end)
     if not half or end - len(half) < floor:
         return _Lead(first, None, bool(cue), bool(preposition))
-    return _Lead(end - len(half), patterns.halves_ahead[half], bool(cue), bool(preposition), bool(word) or end == start)
+    return _Lead(
+        end - len(half), patterns.day_parts_ahead[half], bool(cue), bool(preposition), bool(word) or end == start
+    )
 
 
 def _around_the_hour(reading: Reading, start: int, first: int, minutes: int, patterns: DetailPatterns) -> Detail | None:
@@ -142,7 +144,7 @@ def _around_the_hour(reading: Reading, start: int, first: int, minutes: int, pat
     return Detail("time", first, after, f"{total // 60:02d}:{total % 60:02d}")
 
 
-def _value(hour_text: str, groups: dict[str, str], half: Half | None) -> str | None:
+def _value(hour_text: str, groups: dict[str, str], half: DayPart | None) -> str | None:
     minute = small_number(groups.get("minute", "")) + 5 * small_number(groups.get("fives", ""))
     minute += 15 * small_number(groups.get("quarters", "")) + 30 * ("half_hour" in groups)
     number = small_number(hour_text)
@@ -152,7 +154,7 @@ def _value(hour_text: str, groups: dict[str, str], half: Half | None) -> str | N
     return f"{hour:02d}:{minute:02d}"
 
 
-def _hour(hour: int, half: Half | None) -> int | None:
+def _hour(hour: int, half: DayPart | None) -> int | None:
     """The hour of the day; None where there is none, as 19 in the morning."""
     if hour > 24 or (half == "am" and hour > 12):
         return None

@@ -16,8 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from handlers.claims.sections import ClaimWording
-from handlers.claims.wording import features_of
+from handlers.claims.wording import ClaimWording, features_of
 from handlers.decontextualize_claim import DecontextualizeClaimRules, decontextualize_claim, read_judgment
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.outcome import Emit

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handlers.claims.judgment import exclusion_of, quality_of
-from handlers.claims.sections import Feature
-from handlers.claims.wording import features_of, score_of
+from handlers.claims.wording import Feature, features_of, score_of
 from handlers.decontextualize_claim import DecontextualizeClaimRules
 from handlers.offline.judges import judge_claim as answer
 from tests.rules import shipped_rules

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from handlers.text.patterns import PatternPack, Shapes, compile_details
+from handlers.classify_results import ClassifyResultsRules
+from handlers.text.patterns import PatternPack, Shapes, compile_details, compile_patterns, spelled_out, split_words
 from handlers.text.words import alternatives
+from tests.rules import shipped_rules
 
 
 def test_a_bad_expression_is_refused() -> None:
@@ -41,3 +43,51 @@ def test_alternatives_prefer_the_longest() -> None:
         "free",
         "frei",
     ]
+
+
+@pytest.mark.parametrize(
+    ("word", "forms"),
+    [
+        ("price", ["price"]),
+        ("event(s)", ["event", "events"]),
+        ("categor(y|ies)", ["category", "categories"]),
+        ("find (a job|jobs) (now)", ["find a job ", "find a job now", "find jobs ", "find jobs now"]),
+        ("票價", ["票價", "票价"]),
+        ("(免費|自由)入場", ["免費入場", "免费入场", "自由入場", "自由入场"]),
+    ],
+)
+def test_a_word_is_spelled_out(word: str, forms: list[str]) -> None:
+    assert list(spelled_out([word])) == forms
+
+
+def test_an_expression_has_both_chinese_scripts() -> None:
+    pack = PatternPack(times=("[點時](?P<minute>\\d)分鐘",), scales={"萬(元)": 10000})
+    assert pack.times == ("[點時点时](?P<minute>\\d)分[鐘钟]",)
+    assert pack.scales == {"萬": 10000, "万": 10000, "萬元": 10000, "万元": 10000}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "phrase"),
+    [
+        ("link_phrases", "閱讀全文", "閱 讀 全 文"),
+        ("link_phrases", "阅读全文", "阅 读 全 文"),
+        ("account_phrases", "Passwort bestätigen", "passwort bestätigen"),
+        ("account_phrases", "Forgotten your password?", "forgotten your password"),
+        ("offer_phrases", "Tickets sichern", "tickets sichern"),
+        ("offer_phrases", "Réservez en ligne", "réservez en ligne"),
+        ("offer_phrases", "Todos os eventos", "todos os eventos"),
+        ("offer_phrases", "Køb billetter nu", "køb billetter"),
+        ("report_phrases", "I don't know", "i don t"),
+        ("offer_nouns", "2 recepten", "recepten"),
+    ],
+)
+def test_shipped_phrases(name: str, text: str, phrase: str) -> None:
+    patterns = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
+    assert [*getattr(patterns, name).find(split_words(text.lower()))] == [tuple(phrase.split())]
+
+
+def test_each_word_is_in_one_pack_only() -> None:
+    packs = shipped_rules(ClassifyResultsRules).patterns
+    for name in ("listing_words", "link_phrases", "offer_phrases"):
+        words = [word for pack in packs.values() for word in getattr(pack, name)]
+        assert len(words) == len(set(words)), name

@@ -1,10 +1,85 @@
-"""Scripts without blanks between words."""
+"""Scripts without blanks between words, the language of a text, and plurals by language."""
 
 from __future__ import annotations
 
 import pytest
 
-from handlers.text.scripts import has_cjk, has_han, is_ideographic
+from handlers.classify_results import ClassifyResultsRules
+from handlers.text.patterns import compile_patterns, split_words
+from handlers.text.scripts import find_language, has_cjk, has_han, is_ideographic, languages_of, plural_of, simplified
+from tests.rules import shipped_rules
+
+PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
+SMALL_WORDS = PATTERNS.details.small_words
+
+
+@pytest.mark.parametrize(
+    ("declared", "text", "language"),
+    [
+        ("en-GB", "", "en"),
+        ("zh_TW", "", "zh"),
+        ("", "これは日本語の文章です", "ja"),
+        ("", "이것은 한국어 문장입니다", "ko"),
+        ("", "Это русский текст", "ru"),
+        ("uk", "Це український текст", "uk"),
+        ("", "The rain that fell on the hills was heavy and is over", "en"),
+        ("", "Der Regen ist vorbei und die Sonne scheint auf das Land", "de"),
+        ("", "", None),
+        ("nonsense value", "", None),
+    ],
+)
+def test_find_language(declared: str, text: str, language: str | None) -> None:
+    assert find_language(declared, text, SMALL_WORDS) == language
+
+
+GERMAN = "Der Regen hat die Dürre beendet, und die Bauern sind froh über das Wasser, das nun im Boden ist. " * 8
+
+
+def test_small_words_tell_more_than_a_template() -> None:
+    assert find_language("en", GERMAN, SMALL_WORDS) == "de"
+    assert find_language("de", GERMAN, SMALL_WORDS) == "de"
+    assert find_language("sv", GERMAN, SMALL_WORDS) == "sv"
+    assert find_language("en", GERMAN[:60], SMALL_WORDS) == "en"
+    assert find_language("en", "1 2 3 " * 200, SMALL_WORDS) == "en"
+
+
+TEXTS = {
+    "en": "the tickets are sold at the door, and there is a bar in the hall",
+    "de": "der eintritt ist frei, und die türen sind ab sieben für alle auf",
+    "da": "billetter er til salg ved døren, og der er en bar i den store sal",
+    "zh": "门票在门口有售，大厅里有酒吧",
+}
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_the_text_says_which_language_it_is(language: str) -> None:
+    assert languages_of(split_words(TEXTS[language]), PATTERNS) == {language}
+
+
+def test_without_a_word_of_any_language_every_ending_counts() -> None:
+    assert languages_of(["sneakers"], PATTERNS) == frozenset(PATTERNS.plurals)
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "plural"),
+    [
+        ("running shoes", "en", "shoes"),
+        ("wallets", "en", "wallets"),
+        ("hamlet", "en", ""),
+        ("the beatles", "en", ""),
+        ("händels messias", "da", ""),
+        ("jazz classics", "de", ""),
+        ("how we make all of our shoes", "en", ""),
+        ("vets in county durham", "en", "vets"),
+        ("dosage for adults", "en", ""),
+        ("five long words for many shoes", "en", "words"),
+        ("five long words that name shoes", "en", "words"),
+        ("one two three four five shoes", "en", ""),
+        ("", "en", ""),
+    ],
+)
+def test_plurals_are_a_languages_own(name: str, language: str, plural: str) -> None:
+    assert plural_of(name.split(), frozenset((language,)), PATTERNS) == plural
 
 
 @pytest.mark.parametrize("character", ["一", "鿿", "㐀", "豈", "\U00020000", "々", "ー", "か", "カ", "가", "〇"])
@@ -14,7 +89,7 @@ def test_characters_of_chinese_japanese_and_korean(character: str) -> None:
 
 
 @pytest.mark.parametrize("character", ["a", "é", "я", "ا", "ก", "。", "，", "１", "\U0001f600", "—"])
-def test_other_letters_and_signs_are_none_of_them(character: str) -> None:
+def test_other_letters_and_signs(character: str) -> None:
     assert not is_ideographic(character)
     assert not has_cjk(character)
 
@@ -22,3 +97,8 @@ def test_other_letters_and_signs_are_none_of_them(character: str) -> None:
 def test_kana_and_hangul_are_not_chinese() -> None:
     assert has_han("東京")
     assert not has_han("とうきょう 서울")
+
+
+def test_simplified_characters() -> None:
+    assert simplified("營業時間、票價與臺北車站") == "营业时间、票价与台北车站"
+    assert simplified("东京とりんご") == "东京とりんご"
