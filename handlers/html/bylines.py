@@ -47,6 +47,8 @@ _BLANKS = re.compile(r"[^\S\n]+")
 _EDGE = " \t\n.,:;·∙•-–—|\"'“”„()[]<>*"
 _DOMAIN = re.compile(r"^(?:www\.)?[\w-]{1,60}(?:\.[\w-]{1,60}){0,3}\.[a-z]{2,6}$", re.IGNORECASE)
 _SURNAME_FIRST = re.compile(r"^([^\W\d_][\w'’-]{1,40}), ([^\W\d_][\w'’-]{0,40}\.?(?: [^\W\d_]\.){0,3})$")
+_BEFORE_DAY = re.compile(r"^(\S+ .+?) [a-zà-ÿ]{1,3}$")
+"""A full name and a small word that leads on to a day: Sam Reed on, Juan García el."""
 _BEGINS_NAME = regex.compile(rf"(?=[^\W\d_])(?:[{HAN}]|[^a-z])")
 
 
@@ -75,16 +77,22 @@ class NameWords:
     def __init__(self, reading: PageReadingSection, months: Collection[str]) -> None:
         """Compiles the words; ``months`` are the names of months in lower case."""
         words, stops = alternatives(reading.byline_words), alternatives(reading.byline_stop_words)
+        labels = alternatives((*reading.byline_words, *reading.byline_labels))
         places = alternatives(reading.byline_place_words)
-        word = rf"(?:{words})(?:\s{{0,3}}[:：]\s{{0,3}}|\s{{1,3}})"
-        self._introduction = re.compile(rf"^\W{{0,5}}(?:{word}){{1,3}}", re.IGNORECASE)
+        colon = r"\s{0,3}[:：]\s{0,3}"
+        # Text: Jan Maier; Words and pictures: Sam Reed
+        label = rf"(?:{labels})(?:\s(?:{_AND}|&)\s[^\W\d_]{{1,20}})?{colon}"
+        word = rf"(?:{words})(?:{colon}|\s{{1,3}})"
+        self._introduction = re.compile(rf"^\W{{0,5}}(?:{label}|{word}){{1,3}}", re.IGNORECASE)
         self._inside = re.compile(rf"(?:^|[\s|·•–—,-]){word}(?=(?-i:[^\W\d_a-z]))", re.IGNORECASE)
         self._stop = re.compile(rf"(?:^|[\s|·•–—,;(])(?:{stops})(?:[\s:：/]|$)", re.IGNORECASE)
         self._tail = re.compile(
             rf"{_SPACE_BEFORE}(?:\(|\s[-–—|@]|\s(?:{places})\s|(?:(?<=\s)(?:{alternatives(months)})\.?\s)?(?<!\w)\d|https?:).{{0,200}}$",
             re.IGNORECASE,
         )
-        self._beginnings = frozenset(word.split()[0].lower() for word in reading.byline_words)
+        self._beginnings = frozenset(
+            word.split()[0].lower() for word in (*reading.byline_words, *reading.byline_labels)
+        )
         self._occasions = frozenset(reading.byline_occasions)
         no_names = (reading.no_names, reading.byline_words, reading.byline_stop_words, months)
         self._no_names = frozenset(name.casefold() for names in no_names for name in names)
@@ -113,11 +121,12 @@ class NameWords:
         head = text[:_MAX_LINE_CHARACTERS]
         if len(text) > _MAX_LINE_CHARACTERS or self._beginnings.isdisjoint(_LETTERS.findall(head.lower())):
             return ()
-        match = self._introduction.match(head) or self._inside.search(head[:_MAX_BEFORE])
-        if match is None or not _BEGINS_NAME.match(head, match.end()):
-            return ()
-        before = _BARS.split(head[: match.start() + 1])[-1].casefold().split() if match.start() else ()
-        return () if before and self._occasions.isdisjoint(before) else self._split(head[match.end() :])
+        introduction = self._introduction.match(head)
+        for match in [introduction] if introduction else self._inside.finditer(head[:_MAX_BEFORE]):
+            before = _BARS.split(head[: match.start() + 1])[-1].casefold().split() if match.start() else ()
+            if _BEGINS_NAME.match(head, match.end()) and not (before and self._occasions.isdisjoint(before)):
+                return self._split(head[match.end() :])
+        return ()
 
     def reporters(self, text: str) -> tuple[str, ...]:
         """Names of reporters at the beginning of a Chinese or Japanese line: 記者王小明／台北報導, 文／王小明."""
@@ -146,7 +155,8 @@ class NameWords:
     def _split(self, text: str) -> tuple[str, ...]:
         if match := self._stop.search(text):
             text = text[: match.start()]
-        pieces = [self._tail.sub("", part.strip(_EDGE)) for part in _SPLIT.split(self._in_order(text))[:_MAX_NAMES]]
+        parts = [part.strip(_EDGE) for part in _SPLIT.split(self._in_order(text))[:_MAX_NAMES]]
+        pieces = [_BEFORE_DAY.sub(r"\1", self._tail.sub("", part)) for part in parts]
         parts = [part for place, piece in enumerate(pieces) if (part := self._person(piece, is_first=place == 0))]
         names = [part for part in parts if self._is_name(part)]
         if any(" " in name for name in names):

@@ -41,6 +41,7 @@ _MOST_DAYS = 2
 _LABEL_REACH = 6
 _APART_WORDS = 4
 _TOUCHING_NAMED = 8
+_TOUCHING_LABELLED = 3
 
 _DIGIT = re.compile(r"\d")
 _CLOCK = re.compile(
@@ -170,7 +171,7 @@ def _named(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
 def _visible(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     """Lines beside the heading that have nothing but dates and names, and the dateline of the story."""
     blocks = list(_head_lines(page))
-    read = (words.read(_with_label(page.outline, block, words), page.origin) for block in blocks)
+    read = (words.read(_with_label(page.outline, block, words), page.origin, is_near=True) for block in blocks)
     lines = [line for line in read if line is not None]
     # Lines of many days are a schedule or a chronology, and those beside an ISBN are of the book.
     is_of_page = len({line.published for line in lines if not line.labelled}) <= _MOST_DAYS
@@ -298,13 +299,14 @@ class DateWords:
             return None
         return days[0].value if _DATELINE_AFTER.match(head, days[0].end) else None
 
-    def read(self, line: str, origin: Origin, *, named: bool = False) -> LineDates | None:
+    def read(self, line: str, origin: Origin, *, named: bool = False, is_near: bool = False) -> LineDates | None:
         """The dates of a line; None if it has none, or more words than a line of dates has.
 
         Args:
             line: A line of the page.
             origin: Where the page comes from.
-            named: Whether the markup calls it a date; then more words may stand beside the date.
+            named: Whether the markup calls it a date; then more words may be beside the date.
+            is_near: Whether it is beside the heading; then a few words may be beside a date that the line labels.
         """
         if len(line) > _MAX_CHARACTERS or _DIGIT.search(line) is None:
             return None
@@ -312,7 +314,8 @@ class DateWords:
         starts, ends = [day.start for day in days], [day.end for day in days]
         pieces = [line[start:end] for start, end in zip([0, *ends], [*starts, len(line)], strict=True)]
         is_range = any(_RANGE.search(line, start, end) for start, end in zip(starts, ends, strict=True))
-        if not days or is_range or not self._is_bare(pieces, _TOUCHING_NAMED if named else 0):
+        few = _TOUCHING_LABELLED if is_near and self._opens_with_label(pieces[0]) else 0
+        if not days or is_range or not self._is_bare(pieces, _TOUCHING_NAMED if named else few):
             return None
         published: list[Moment | None] = []
         updated: list[Moment | None] = []
@@ -341,6 +344,11 @@ class DateWords:
                 if self._size(part) > most and not self._names.line_names(part.strip()):
                     return False
         return True
+
+    def _opens_with_label(self, text: str) -> bool:
+        """Whether a line begins with a label: "Posted in News on", "First published by"."""
+        label = self._labels.search(text)
+        return label is not None and not self._size(text[: label.start()])
 
     def _size(self, segment: str) -> int:
         """Words of a segment without labels and what goes with dates; ideographs count as a third of a word."""

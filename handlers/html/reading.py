@@ -74,6 +74,7 @@ class PageReadingSection(Section):
     reference_headings: Words = Field(description="Headings of a references section, lower case.")
     wire_services: Words = Field(description="Names under which news agencies sign the beginning of a report.")
     byline_words: Words = Field(description="Words before an author's name at the beginning of a line.")
+    byline_labels: Words = Field(description="Further words before an author's name if a colon follows.")
     byline_words_zh: Words = Field(description="Chinese words before an author's name if a sign or a blank follows.")
     reporter_words_zh: Words = Field(description="Chinese words that a reporter's name follows at once.")
     report_words_zh: Words = Field(description="Chinese words that follow a reporter's name and place.")

@@ -273,3 +273,27 @@ def test_reporters(text: str, names: list[str]) -> None:
 @given(st.text(alphabet="記者王小明、／ 報導文作者：（）〔〕台北1日電", max_size=300))
 def test_any_chinese_credit_is_read(text: str) -> None:
     assert all(2 <= len(name) <= 8 for name in NAMES.reporters(text))
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("Words: Sam Reed", ("Sam Reed",)),
+        ("Words and pictures: Sam Reed", ("Sam Reed",)),
+        ("Reporter: Sam Reed", ("Sam Reed",)),
+        ("Text und Fotos: Jan Maier", ("Jan Maier",)),
+        ("Tekst: Søren Ågård", ("Søren Ågård",)),
+        ("Skrevet af Søren Ågård den 4. november 2026", ("Søren Ågård",)),
+        ("Texte : Émilie Dubois", ("Émilie Dubois",)),
+        ("Автор: Иван Петров", ("Иван Петров",)),
+        ("Posted by Sam Reed on 4 November 2026", ("Sam Reed",)),
+        ("Por Juan García el 4 de noviembre de 2026", ("Juan García",)),
+        ("Di Marco Rossi il 4 novembre 2026", ("Marco Rossi",)),
+        ("Medically reviewed by Ann Lee, MD — Written by Sam Reed", ("Sam Reed",)),
+        ("Story time", ()),
+        ("Director: Sam Reed", ()),
+        ("Comments by Sam Reed", ()),
+    ],
+)
+def test_a_line_that_credits(line: str, names: tuple[str, ...]) -> None:
+    assert NAMES.line_names(line) == names

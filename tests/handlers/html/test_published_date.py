@@ -61,6 +61,25 @@ def test_find_date(html: str, iso: str, seen_in: str) -> None:
     assert (found.value.isoformat() if found else "", found.seen_in if found else "") == (iso, seen_in)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Posted by Sam Reed on 3 May 2024",
+        "By Sam Reed on 3 May 2024",
+        "Posted in News on 3 May 2024",
+        "Posted on May 3, 2024 in Local, Harbour",
+        "Posted May 3, 2024 by admin in News",
+        "Veröffentlicht von Jan Maier am 3. Mai 2024",
+        "Door Jan de Vries op 3 mei 2024",
+        "Pubblicato il 3 maggio 2024 da Marco Rossi",
+        "发布日期：2024-05-03 浏览次数：120",
+    ],
+)
+def test_names_and_a_few_words_beside_a_date_that_is_labelled_or_credited(line: str) -> None:
+    assert date_of(f"<h1>Rain</h1><p>{line}</p>{STORY}") == "2024-05-03"
+    assert date_of(f"<h1>Rain</h1><p>Meeting on 3 May 2024</p>{STORY}") is None
+
+
 STORY = "<p>" + "Words that go on and tell what happened there. " * 8 + "</p>"
 
 
