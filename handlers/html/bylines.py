@@ -76,28 +76,28 @@ class NameWords:
 
     def __init__(self, reading: PageReadingSection, months: Collection[str]) -> None:
         """Compiles the words; ``months`` are the names of months in lower case."""
-        words, stops = alternatives(reading.byline_words), alternatives(reading.byline_stop_words)
-        labels = alternatives((*reading.byline_words, *reading.byline_labels))
+        dates = (*reading.published_words, *reading.updated_words)
+        labels = (*reading.byline_words, *reading.byline_labels)
+        self._occasions = frozenset((*reading.byline_occasions, *reading.byline_labels, *reading.published_words))
+        stops = alternatives((*reading.byline_stop_words, *dates))
         places = alternatives(reading.byline_place_words)
         colon = r"\s{0,3}[:：]\s{0,3}"
         # Text: Jan Maier; Words and pictures: Sam Reed
-        label = rf"(?:{labels})(?:\s(?:{_AND}|&)\s[^\W\d_]{{1,20}})?{colon}"
-        word = rf"(?:{words})(?:{colon}|\s{{1,3}})"
-        self._introduction = re.compile(rf"^\W{{0,5}}(?:{label}|{word}){{1,3}}", re.IGNORECASE)
+        label = rf"(?:{alternatives(labels)})(?:\s(?:{_AND}|&)\s[^\W\d_]{{1,20}})?{colon}"
+        word = rf"(?:{alternatives(reading.byline_words)})(?:{colon}|\s{{1,3}})"
+        occasion = rf"(?:(?:{alternatives(self._occasions)})\s{{1,3}})?"
+        self._introduction = re.compile(rf"^\W{{0,5}}(?:{label}|{occasion}{word}){{1,3}}", re.IGNORECASE)
         self._inside = re.compile(rf"(?:^|[\s|·•–—,-]){word}(?=(?-i:[^\W\d_a-z]))", re.IGNORECASE)
         self._stop = re.compile(rf"(?:^|[\s|·•–—,;(])(?:{stops})(?:[\s:：/]|$)", re.IGNORECASE)
         self._tail = re.compile(
             rf"{_SPACE_BEFORE}(?:\(|\s[-–—|@]|\s(?:{places})\s|(?:(?<=\s)(?:{alternatives(months)})\.?\s)?(?<!\w)\d|https?:).{{0,200}}$",
             re.IGNORECASE,
         )
-        self._beginnings = frozenset(
-            word.split()[0].lower() for word in (*reading.byline_words, *reading.byline_labels)
-        )
-        self._occasions = frozenset(reading.byline_occasions)
-        no_names = (reading.no_names, reading.byline_words, reading.byline_stop_words, months)
-        self._no_names = frozenset(name.casefold() for names in no_names for name in names)
+        self._beginnings = frozenset(word.split()[0].lower() for word in labels)
         self._roles = frozenset(reading.role_words)
-        not_given = (*self._no_names, *self._roles, *reading.wire_services, *reading.name_credentials)
+        no_names = (reading.no_names, reading.byline_words, reading.byline_stop_words, dates, self._roles, months)
+        self._no_names = frozenset(name.casefold() for names in no_names for name in names)
+        not_given = (*self._no_names, *reading.wire_services, *reading.name_credentials)
         self._not_given = frozenset(word.casefold().rstrip(".") for word in not_given)
         self._organizations = tuple(reading.organization_endings)
         self._particles = frozenset(reading.name_particles)
@@ -234,7 +234,7 @@ class BylineWords:
         self.meta = tuple(reading.author_names)
         self.publishers = tuple(reading.publisher_names)
         self.agencies = frozenset(name.casefold() for name in reading.wire_services)
-        self.author_path = _path(reading.author_paths)
+        self.author_path = _path((*reading.author_paths, *reading.byline_hints))
         self.user_path = _path(reading.user_paths)
 
 

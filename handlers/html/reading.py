@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from handlers.text.patterns import WordList as Words
 from schemas.rules import Section
-
-Words = tuple[str, ...]
 
 
 class PageReadingSection(Section):
-    """The ``page_reading`` section. Word lists are compared without case; the first entries of a list weigh most."""
+    """The ``page_reading`` section. Words are compared without case; the first entries of a list have precedence."""
 
     max_tags: int = Field(ge=1000, description="Tags of a page; one with more is refused.")
     max_depth: int = Field(ge=10, description="Elements inside each other; a deeper page is refused.")
