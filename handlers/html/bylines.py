@@ -389,7 +389,7 @@ def _linked(
 
 def _is_own(outline: Outline, near: Near, others: Others, element: int, index: int) -> bool:
     """Whether a text is neither boilerplate nor of others."""
-    return not others.holds(element, index) and (near.is_head(index) or not outline.is_boilerplate(element))
+    return not others.holds(element, index) and (near.is_head(index) or not outline.regions.hides(element))
 
 
 def _path(segments: tuple[str, ...]) -> re.Pattern[str]:

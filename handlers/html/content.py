@@ -182,7 +182,7 @@ class PageReader:
             block
             for block in page.blocks(body.first)
             if (block.start < beyond or block.tag in HEADING_NAMES)
-            and not page.is_boilerplate(block.element)
+            and not page.regions.hides(block.element)
             and (block.tag in HEADING_NAMES or not others.holds(block.element, block.start))
         ]
         references = find_references(lines, page.texts, page.links, self._citations)

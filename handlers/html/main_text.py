@@ -47,10 +47,10 @@ class MainText:
 def main_text(outline: Outline, max_characters: int) -> MainText:
     """The main text of a page, one block a line; "" where the page has none."""
     running = _running_text(outline)
-    outline.hide_boilerplate([(element, length) for _, element, length in running])
-    seen = [found for found in running if not outline.is_beside(found[1])]
+    outline.regions.believe([(element, length) for _, element, length in running])
+    seen = [found for found in running if not outline.regions.is_beside(found[1])]
     if not seen:
-        seen = [found for found in _running_text(outline, strict=False) if not outline.is_boilerplate(found[1])]
+        seen = [found for found in _running_text(outline, strict=False) if not outline.regions.hides(found[1])]
     first, end = _span(outline, seen)
     kept = [block for block in outline.blocks(first, end) if _keep(outline, block)]
     # A heading at the end, or one that another follows, stands over nothing.
@@ -158,7 +158,7 @@ def _is_body(outline: Outline, element: int) -> bool:
 def _keep(outline: Outline, block: Block) -> bool:
     if block.tag not in HEADING_NAMES and block.linked > _MOSTLY_LINKS * len(block.text):
         return False
-    return block.tag != "figcaption" and not outline.is_beside(block.element)
+    return block.tag != "figcaption" and not outline.regions.is_beside(block.element)
 
 
 def _leads_to_links(block: Block, after: Block | None) -> bool:

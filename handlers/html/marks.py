@@ -107,7 +107,7 @@ def stated_marks(outline: Outline, is_others: Callable[[int, LexborNode], bool] 
             place = outline.place(node)
             if place >= 0 and is_others(place >> 1, node):
                 continue
-            hidden = place >= 0 and outline.is_boilerplate(place >> 1)
+            hidden = place >= 0 and outline.regions.hides(place >> 1)
             value = _value(attributes)
             text = short_text(node)
             if "itemprop:author" in names and not value:
@@ -132,7 +132,7 @@ def times(outline: Outline, near: Near, is_others: Callable[[int, int], bool] = 
             element = outline.place(node) >> 1
             if is_others(element, index):
                 continue
-            hidden = outline.is_boilerplate(element) and not near.is_head(index)
+            hidden = outline.regions.hides(element) and not near.is_head(index)
             name = "time:changed" if any(word in names for word in _CHANGED) else "time"
             found.append(Mark(name, value, short_text(node), near.distance(index), hidden, element, index))
     return sorted(found, key=lambda mark: (mark.boilerplate, mark.distance))
@@ -202,10 +202,10 @@ def _collect(outline: Outline, place: range, near: Near, seen: set[int], found: 
             if around in seen:
                 break
             seen.add(around)
-            nodes.append((outline.elements[around], outline.hint(around)))
+            nodes.append((outline.elements[around], outline.regions.hint(around)))
         for node, hint in nodes:
             if hint & (BYLINE | DATE):
-                hidden = outline.is_boilerplate(element) and not near.is_head(index)
+                hidden = outline.regions.hides(element) and not near.is_head(index)
                 value, distance = _value(node.attributes), near.distance(index)
                 if hint & BYLINE:
                     found.append(Mark("hint:byline", value, _apart(node), distance, hidden, element, index))

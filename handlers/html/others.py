@@ -70,7 +70,7 @@ class Others:
 
     def dates_event(self, element: int, index: int = -1) -> bool:
         """Whether a date there is not the story's: in a part of others, or in what calls itself an event."""
-        hint = self._outline.hint
+        hint = self._outline.regions.hint
         return (
             self.holds(element, index)
             or bool(self._said_by_line(index) & EVENT)
@@ -92,7 +92,7 @@ class Others:
         while (found := self._known.get(element)) is None:
             passed.append(element)
             # A credit that counts comments is the story's own.
-            if element not in self._own and self._outline.hint(element) & (OTHERS | BESIDE) == OTHERS:
+            if element not in self._own and self._outline.regions.hint(element) & (OTHERS | BESIDE) == OTHERS:
                 found = True
                 break
             element = self._outline.outer[element]
@@ -122,7 +122,7 @@ def is_event(outline: Outline, data: StructuredData, near: Near, url: str, words
     begin = near.heading if near.heading >= 0 else near.first
     if begin >= len(outline.texts):
         return False
-    if any(outline.hint(element) & EVENT for element in outline.around(outline.element_of(begin))):
+    if any(outline.regions.hint(element) & EVENT for element in outline.around(outline.element_of(begin))):
         return True
     lines = (block.text for block in outline.blocks(begin + 1, begin + _HEAD_TEXTS))
     return any(_is_labelled(line, words.event_labels) for line in lines)

@@ -149,10 +149,10 @@ class Outline:
     _holders: dict[int, tuple[int, int, bool]] = field(default_factory=dict)
     _lines: list[Block] | None = None
     _firsts: list[int] = field(default_factory=list)
-    _regions: Regions = field(init=False)
+    regions: Regions = field(init=False)
 
     def __post_init__(self) -> None:
-        self._regions = Regions(self.tags, self.outer, self.elements, self.hints)
+        self.regions = Regions(self.tags, self.outer, self.elements, self.hints)
 
     def place(self, node: LexborNode | None) -> int:
         """Where a node is: twice the index of the block element around it, plus one inside a link; -2 for nowhere.
@@ -275,26 +275,6 @@ class Outline:
         blocks = self.blocks()
         place = bisect_right(self._firsts, index) - 1
         return blocks[place] if place >= 0 and index < blocks[place].end else None
-
-    def hint(self, element: int) -> int:
-        """What the class names and the id of a block element say (``handlers.html.hints``)."""
-        return self._regions.hint(element)
-
-    def hide_boilerplate(self, running: list[tuple[int, int]]) -> None:
-        """Decides which elements that call themselves navigation, comments and the like are believed.
-
-        Args:
-            running: Block elements with running text and its length; an element may come often.
-        """
-        self._regions.believe(running)
-
-    def is_boilerplate(self, element: int) -> bool:
-        """Whether an element is inside of what is hidden."""
-        return self._regions.hides(element)
-
-    def is_beside(self, element: int) -> bool:
-        """Whether an element is no part of the text: boilerplate, a credit, a caption or the like."""
-        return self._regions.is_beside(element)
 
 
 def _lines_of(outline: Outline) -> list[Block]:

@@ -221,7 +221,7 @@ def _head_lines(page: DatedPage) -> Iterator[Block]:
             block
             for block in outline.blocks(place.start, place.stop)[:_MAX_LINES]
             if len(block.text) <= _MAX_CHARACTERS
-            and (near.is_head(block.start) or not outline.is_boilerplate(block.element))
+            and (near.is_head(block.start) or not outline.regions.hides(block.element))
             and block.start <= end
             and not page.others.dates_event(block.element, block.start)
         ]

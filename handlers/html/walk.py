@@ -214,7 +214,7 @@ def has_data_table(outline: Outline, reading: PageReadingSection) -> bool:
     layout: set[int] = set()
     for row in outline.rows[:_MAX_ROWS]:
         table = _table_of(row)
-        if table is None or outline.is_boilerplate(outline.place(table) >> 1):
+        if table is None or outline.regions.hides(outline.place(table) >> 1):
             continue
         if table.mem_id not in tables:
             tables[table.mem_id] = _Table(has_header=_has_caption(table))
