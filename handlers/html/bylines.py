@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import regex
 
-from handlers.html.marks import Near, stated_marks
-from handlers.html.others import Others
+from handlers.html.marks import Near, Others, stated_marks
 from handlers.html.outline import A, Mark, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
@@ -352,7 +351,7 @@ def _shown(
             yield reader.credited((text,), seen_in)
     for place in near.places:
         for block in outline.blocks(place.start, place.stop)[:_MAX_LINES]:
-            if _is_own(outline, near, others, block.element, block.start):
+            if others.leave(block.element, block.start):
                 yield reader.ranked(words.names.line_names(block.text), "text")
     for text in _linked(outline, near, others, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
         yield reader.credited((text,), "member's link")
@@ -383,13 +382,8 @@ def _linked(
                 node = node.parent
             if node is None or node.tag_id != A or not path.search(node.attributes.get("href") or ""):
                 continue
-            if _is_own(outline, near, others, outline.element_of(index), index):
+            if others.leave(outline.element_of(index), index):
                 yield short_text(node)
-
-
-def _is_own(outline: Outline, near: Near, others: Others, element: int, index: int) -> bool:
-    """Whether a text is neither boilerplate nor of others."""
-    return not others.holds(element, index) and (near.is_head(index) or not outline.regions.hides(element))
 
 
 def _path(segments: tuple[str, ...]) -> re.Pattern[str]:

@@ -25,8 +25,7 @@ from handlers.html.citations import (
 from handlers.html.hints import Hints
 from handlers.html.links import host_of, registrable_domain
 from handlers.html.main_text import MainText, count_words, leading_sentences, main_text
-from handlers.html.marks import look_near
-from handlers.html.others import Others, OthersWords, is_event
+from handlers.html.marks import Others, OthersWords, is_event, look_near
 from handlers.html.outline import HEADING_NAMES, A, Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection

@@ -15,8 +15,7 @@ from datetime import UTC, date, datetime, timedelta
 import regex
 
 from handlers.html.bylines import NameWords
-from handlers.html.marks import Near, stated_marks, times
-from handlers.html.others import Others
+from handlers.html.marks import Near, Others, stated_marks, times
 from handlers.html.outline import Block, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData

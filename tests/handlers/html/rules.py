@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from handlers.html.encoding import parse_page
 from handlers.html.hints import Hints
-from handlers.html.marks import Near
-from handlers.html.others import Others, OthersWords
+from handlers.html.marks import Near, Others, OthersWords
 from handlers.html.outline import Outline
 from handlers.html.walk import walk_page
 from handlers.score_page import ScorePageRules

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from handlers.html.bylines import NameWords
-from handlers.html.marks import look_near
-from handlers.html.others import OthersWords, is_event
+from handlers.html.marks import OthersWords, is_event, look_near
 from handlers.html.published_date import DatedPage, DateWords, FoundDate, find_date
 from handlers.html.structured_data import StructuredData
 from handlers.text.dates import MomentReader, Origin
