@@ -1,7 +1,7 @@
-"""Who wrote a page: names from structured data, metadata, markup and the first lines of the text (R-190, R-191, C-43).
+"""Authors of a page, from structured data, metadata, markup and the first lines of the text (R-190, R-191, C-43).
 
-Persons come before organisations. The site itself or another organisation is the author only if a page states it as
-such and shows no person.
+Persons come before organisations. An organisation, such as the site itself, is the author only if the page states it
+and shows no person.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ _BEGINS_NAME = regex.compile(rf"(?=[^\W\d_])(?:[{HAN}]|[^a-z])")
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """Who wrote it.
+    """The authors of a page.
 
     Attributes:
-        names: In the order given.
-        has_author: Whether an author or an agency is stated in metadata or structured data.
-        has_byline: Whether one is shown on the page.
+        names: In the order given, without agencies.
+        has_author: Whether metadata or structured data state an author or an agency.
+        has_byline: Whether the page shows one.
         seen_in: Where the names were seen.
-        agencies: News agencies that are credited; they are not in ``names``.
+        agencies: News agencies that are credited.
     """
 
     names: tuple[str, ...] = ()
@@ -246,17 +246,7 @@ def find_credit(
     site: str,
     host: str = "",
 ) -> Credit:
-    """The author credit of a page.
-
-    Args:
-        outline: The page.
-        data: Its structured data.
-        near: Where its byline is looked for.
-        others: Parts that are not the author's.
-        words: The configured names and words.
-        site: The site's name.
-        host: The site's host name.
-    """
+    """The author credit of a page; ``site`` and ``host`` are the names of the site."""
     publishers = (text[:_MAX_MARK_CHARACTERS] for name in words.publishers for text in outline.meta.get(name, ())[:2])
     reader = _CreditReader(
         words, {_squashed(site), _squashed(data.publisher)}, " ".join(map(_squashed, (host, *publishers)))
@@ -285,7 +275,7 @@ class _Named:
 
 
 class _CreditReader:
-    """Tells persons from the site itself and from other organisations; collects agencies as they are met."""
+    """Separates persons from the site itself, other organisations and agencies, which it collects."""
 
     def __init__(self, words: BylineWords, own: set[str], own_texts: str) -> None:
         self._words = words
@@ -294,7 +284,7 @@ class _CreditReader:
         self.agencies: list[str] = []
 
     def credited(self, texts: Iterable[str], seen_in: str) -> _Named:
-        """What the texts of one place name."""
+        """The names in the texts of one place."""
         names: list[str] = []
         for text in texts:
             head = text[:_MAX_MARK_CHARACTERS]
@@ -351,7 +341,7 @@ def _shown(
             yield reader.credited((text,), seen_in)
     for place in near.places:
         for block in outline.blocks(place.start, place.stop)[:_MAX_LINES]:
-            if others.leave(block.element, block.start):
+            if others.is_own(block.element, block.start):
                 yield reader.ranked(words.names.line_names(block.text), "text")
     for text in _linked(outline, near, others, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
         yield reader.credited((text,), "member's link")
@@ -360,7 +350,7 @@ def _shown(
 def _marked(
     outline: Outline, marks: list[Mark], near: Near, others: Others, words: BylineWords
 ) -> Iterator[tuple[str, str]]:
-    """Texts that the markup calls an author, with where they were seen, the plainest first."""
+    """Texts that the markup marks as an author, with where they were seen, the most reliable first."""
     for kind in ("itemprop:author", "rel:author"):
         for mark in [mark for mark in marks if mark.name == kind][:_MAX_MARKS]:
             yield (mark.value if kind == "itemprop:author" else "") or mark.text, kind
@@ -382,7 +372,7 @@ def _linked(
                 node = node.parent
             if node is None or node.tag_id != A or not path.search(node.attributes.get("href") or ""):
                 continue
-            if others.leave(outline.element_of(index), index):
+            if others.is_own(outline.element_of(index), index):
                 yield short_text(node)
 
 

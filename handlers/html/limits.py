@@ -1,8 +1,8 @@
 """Pages that the HTML parser reads in bounded time and memory; any other page is refused with the reason.
 
-The parser takes quadratic time where it compares the attributes of a tag, looks through the open elements at each tag,
-looks names up, opens unclosed formatting again in each block, or moves text out of a table. ``admitted`` counts upper
-bounds of these on the bytes, whatever the parser makes of them: scripts, comments and values count like markup.
+The parser takes quadratic time to compare the attributes of a tag, to search the open elements at each tag, to look
+names up, to open unclosed formatting again in each block, and to move text out of a table. ``admitted`` counts upper
+bounds of these steps on the bytes: scripts, comments and values count like markup.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from handlers.html.reading import PageReadingSection
 _VALUE = rb"(?:[ \t\n\r\f]*+=[ \t\n\r\f]*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^ \t\n\r\f>\"'][^ \t\n\r\f>]*+)?+)?+"
 _NAMES = re.compile(rb"([^ \t\n\r\f/>][^ \t\n\r\f/>=]*+)" + _VALUE)
 _ATTRIBUTES = rb"(?:[ \t\n\r\f/]++|[^ \t\n\r\f/>][^ \t\n\r\f/>=]*+" + _VALUE + rb")*+"
-"""What may follow the name of a tag, as the parser reads it."""
+"""The attributes after the name of a tag, as the parser reads them."""
 _REST_OF_TAG = re.compile(_ATTRIBUTES)
 _START_OF_TAG = re.compile(rb"</?[a-zA-Z][^ \t\n\r\f/>]*+")
 _TOKEN = re.compile(
@@ -34,7 +34,7 @@ _TABLE = re.compile(rb"(</?)(?=[tc])(?:table|tbody|thead|tfoot|tr|td|th|caption|
 _BETWEEN_TEXTS = re.compile(
     rb"<(?=[!tcsif])(?:!|t[rdh][\s/>]|tbody|thead|tfoot|template|col|s[ct]|in|form)", re.IGNORECASE
 )
-"""Tags that may stand between pieces of text which the parser moves out of a table, and joins."""
+"""Tags between pieces of text that the parser moves out of a table and joins."""
 _VOID = frozenset(
     b"area base basefont bgsound body br col embed frame head hr html img input link meta param source track "
     b"wbr".split()
@@ -56,15 +56,12 @@ _MOST_ATTRIBUTES = 1_000_000
 
 
 def admitted(body: bytes, limits: PageReadingSection) -> bytes | str:
-    """What of a page is parsed, or why it is not parsed.
+    """The page as it is parsed, or why it is not parsed.
 
-    Formatting, tables and roots are parsed as elements without a meaning where their repair could take too long.
-
-    Args:
-        body: The page as bytes in an encoding that keeps ASCII.
-        limits: Tags, depth, names and steps of the parser that are allowed.
+    Formatting, tables and roots are replaced by elements without a meaning if their repair could take too long. The
+    bytes are in an encoding that keeps ASCII.
     """
-    # Taking the brackets out counts them faster than counting does.
+    # Removing the brackets is faster than counting them.
     tags = len(body) - len(body.replace(b"<", b""))
     if tags > limits.max_tags:
         return f"it has more than {limits.max_tags} tags"
@@ -161,7 +158,7 @@ def _too_many_attributes(body: bytes, limits: PageReadingSection) -> str | None:
 
 
 def _without_repair(body: bytes, tags: int, steps: int) -> bytes | None:
-    """The page with other names for the tags whose repair could take too long; None where that is no help.
+    """The page with other names for the tags whose repair could take too long; None if links are the cause.
 
     The parser repeats unclosed formatting and the last link in each block, adds the attributes of each further root to
     the first one, and moves text that is between the parts of a table.

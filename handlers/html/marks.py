@@ -1,8 +1,7 @@
 """Places that hold an author or a date by their markup, and parts of a page that others than its author wrote.
 
-Class names are read only around the heading and the beginning of the main text, where bylines and datelines are; further
-away they belong to other stories. Dates, names, figures and citations of reviews, comments and answers are not the
-page's. The day of an event is not a day of publication.
+Class names are read only around the heading and the beginning of the main text: elsewhere they belong to other stories.
+Dates, names, figures and citations of reviews and comments are not the page's. The day of an event is no publication.
 """
 
 from __future__ import annotations
@@ -50,11 +49,10 @@ class Near:
 
     Attributes:
         first: Index of the text with which the main text begins.
-        heading: Index of the text with which the page's heading begins; -1 where there is none.
-        body: Index of the first long text below the heading; what is between the two is the story's own, whatever
-            the elements around it are called.
-        places: Stretches of texts around the two.
-        named: What calls itself a byline or a date there, the nearest first, boilerplate last.
+        heading: Index of the text with which the page's heading begins; -1 if there is none.
+        body: Index of the first long text below the heading. All texts between the two are the story's own.
+        places: Ranges of texts around the two.
+        named: Elements there with the class name of a byline or a date: the nearest first, boilerplate last.
     """
 
     first: int
@@ -64,7 +62,7 @@ class Near:
     named: tuple[Mark, ...]
 
     def is_head(self, index: int) -> bool:
-        """Whether a text stands between the heading and the story."""
+        """Whether a text is between the heading and the story."""
         return 0 <= self.heading < index < self.body
 
     def distance(self, index: int) -> int:
@@ -74,13 +72,13 @@ class Near:
 
 
 def look_near(outline: Outline, content_first: int) -> Near:
-    """Finds the page's heading and what stands around it and the beginning of the main text."""
+    """Finds the page's heading, and the bylines and dates around it and the beginning of the main text."""
     heading = _heading(outline, content_first)
     places = _places(len(outline.texts), content_first, heading)
     body = heading + _TEXTS_IN_HEAD if heading >= 0 else -1
     length = 0
     for index in range(heading + 1, min(body, len(outline.texts))):
-        # One that is not too long may be the story in a nutshell, with the byline below.
+        # A shorter one may be the summary of the story, with the byline below it.
         length += len(outline.texts[index])
         if length >= _LONG_TEXT:
             body = index
@@ -99,12 +97,7 @@ def _no_others(_element: int, _at: object) -> bool:
 
 
 def stated_marks(outline: Outline, is_others: Callable[[int, LexborNode], bool] = _no_others) -> list[Mark]:
-    """Microdata and rel=author anywhere on the page, in page order.
-
-    Args:
-        outline: The page.
-        is_others: Whether a block element, or an element in it, is in a part that others wrote.
-    """
+    """Microdata and rel=author anywhere on the page, in page order, except in parts that others wrote."""
     found: list[Mark] = []
     for node in outline.stated[:_MAX_STATED]:
         attributes = node.attributes
@@ -114,7 +107,7 @@ def stated_marks(outline: Outline, is_others: Callable[[int, LexborNode], bool] 
         if "author" in (attributes.get("rel") or "").lower().split():
             names.append("rel:author")
         if names and not _is_others(node):
-            # What was taken out with its paragraph or footer has no place any more; an author stated there is meant.
+            # An element that the walk removed with its footer has no place. An author that is stated there counts.
             place = outline.place(node)
             if place >= 0 and is_others(place >> 1, node):
                 continue
@@ -128,13 +121,7 @@ def stated_marks(outline: Outline, is_others: Callable[[int, LexborNode], bool] 
 
 
 def times(outline: Outline, near: Near, is_others: Callable[[int, int], bool] = _no_others) -> list[Mark]:
-    """Elements ``time``, and those that call themselves one of a change, the nearest to the main text first.
-
-    Args:
-        outline: The page.
-        near: Where its heading and its main text are.
-        is_others: Whether a block element, or a text in it, is in a part that others wrote.
-    """
+    """Elements ``time`` (``time:changed`` if their names say so), the nearest to the main text first."""
     found = []
     for index, node in outline.times[:_MAX_STATED]:
         attributes = node.attributes
@@ -150,7 +137,7 @@ def times(outline: Outline, near: Near, is_others: Callable[[int, int], bool] = 
 
 
 def _heading(outline: Outline, first: int) -> int:
-    """Where the heading begins that the title repeats, else the first of the highest level."""
+    """The first text of the heading that the title repeats, or of the first h1; -1 if there is none."""
     titles = [title.casefold() for title in (outline.title, *outline.meta.get("og:title", ())[:1]) if title]
     repeated = (
         text
@@ -161,14 +148,14 @@ def _heading(outline: Outline, first: int) -> int:
     word = text.partition(" ")[0]
     if not word:
         return -1
-    # Menus and crumbs may repeat it: the one that is near the text is meant.
+    # Menus and breadcrumbs may repeat it. The nearest to the text is the heading.
     near = range(max(0, first - _TEXTS_TO_HEADING), min(first + _TEXTS_TO_HEADING, len(outline.texts)))
     found = _find(outline.texts, near, text, word, first)
     return found if found >= 0 else _find(outline.texts, range(len(outline.texts)), text, word, first)
 
 
 def _find(texts: list[str], places: range, text: str, word: str, first: int) -> int:
-    """Where a heading stands as a whole, next to the main text, else where a large part of it does; -1 for nowhere."""
+    """The text nearest to the main text that is the heading, else the first that is a large part of it; else -1."""
     begins = -1
     whole: list[int] = []
     for index in places:
@@ -201,7 +188,7 @@ def _collect(outline: Outline, place: range, near: Near, seen: set[int], found: 
             continue
         element = outline.element_of(index)
         if begins:
-            # These began before, and are too large for what is looked for.
+            # These began before the range and are too large for a byline.
             seen.update(outline.around(element))
         nodes: list[tuple[LexborNode, int]] = []
         node = outline.nodes[index].parent
@@ -226,7 +213,7 @@ def _collect(outline: Outline, place: range, near: Near, seen: set[int], found: 
 
 
 def _name_in(author: LexborNode) -> str:
-    """The name among the properties of an author; "" where there is none near its beginning."""
+    """The name among the properties of an author; "" if there is none near its beginning."""
     for node in islice(author.traverse(include_text=False), _MAX_NODES):
         attributes = node.attributes
         if "name" in (attributes.get("itemprop") or "").lower().split():
@@ -235,7 +222,7 @@ def _name_in(author: LexborNode) -> str:
 
 
 def _is_others(node: LexborNode) -> bool:
-    """Whether microdata is of a comment, an answer, a review or a picture, not of the page's own thing."""
+    """Whether microdata belongs to a comment, an answer, a review or a picture."""
     above = node.parent
     for _ in range(_MAX_ABOVE):
         if above is None:
@@ -248,7 +235,7 @@ def _is_others(node: LexborNode) -> bool:
 
 
 def _apart(node: LexborNode) -> str:
-    """The beginning of an element's text, a line for each text in it: names stand in elements of their own."""
+    """The beginning of an element's text, one line for each text in it: names are in elements of their own."""
     texts = islice(node.traverse(include_text=True, skip_empty=True), _MAX_NODES)
     lines = (" ".join((part.text_content or "")[:MARK_CHARACTERS].split()) for part in texts if part.tag_id == TEXT)
     return "\n".join(line for line in lines if line)[:MARK_CHARACTERS]
@@ -269,7 +256,7 @@ class OthersWords:
 
 
 class Others:
-    """Which parts of one page are others'."""
+    """The parts of one page that others than its author wrote."""
 
     def __init__(self, outline: Outline, near: Near, words: OthersWords) -> None:
         self._outline = outline
@@ -278,7 +265,7 @@ class Others:
         begin = near.heading if near.heading >= 0 else near.first
         self._begin = begin
         self._nodes: set[int] | None = None
-        # An element that holds the heading too is the page's own, whatever it is called.
+        # An element around the heading is the page's own, whatever its name is.
         self._own = frozenset(outline.around(outline.element_of(begin))) if begin < len(outline.texts) else frozenset()
         self._known: dict[int, bool] = {-1: False}
         self._sections = _sections(outline, begin, words)
@@ -291,20 +278,20 @@ class Others:
             or (bool(self._sections) and any(index in section for section in self._sections))
         )
 
-    def leave(self, element: int, index: int) -> bool:
+    def is_own(self, element: int, index: int) -> bool:
         """Whether a text is the author's: not in a part of others, and not hidden unless it is below the heading."""
         is_shown = self._near.is_head(index) or not self._outline.regions.hides(element)
         return is_shown and not self.holds(element, index)
 
     def holds_node(self, element: int, node: LexborNode) -> bool:
-        """Whether an element within a block element is in a part of others."""
+        """Whether an inline element, which is in a block element, is in a part of others."""
         if self._nodes is None:
             parents = (self._outline.nodes[index].parent for section in self._sections for index in section)
             self._nodes = {above.mem_id for parent in parents for above in _line_elements(parent)}
         return node.mem_id in self._nodes or self.holds(element)
 
     def is_of_thing(self, line: str) -> bool:
-        """Whether a line is of the data of a book or the like, whose day of publication stands beside it."""
+        """Whether a line is of the data of a book or the like, which has a day of publication of its own."""
         return _is_labelled(line, self._words.thing_labels)
 
     def dates_event(self, element: int, index: int = -1) -> bool:
@@ -317,7 +304,7 @@ class Others:
         )
 
     def _said_by_line(self, index: int) -> int:
-        """What the elements say that hold nothing but the line of a text: a paragraph, those within it."""
+        """The hints of the elements that hold only the line of a text."""
         outline = self._outline
         found = 0
         for node in _line_elements(outline.nodes[index].parent if 0 <= index < len(outline.nodes) else None):
@@ -340,7 +327,7 @@ class Others:
 
 
 def _line_elements(node: LexborNode | None) -> Iterator[LexborNode]:
-    """An element within a line and those around it, up to the one that holds the line."""
+    """An inline element and those around it, up to the block element."""
     for _ in range(_MAX_INSIDE):
         if node is None:
             break

@@ -75,12 +75,12 @@ class DatedPage:
     Attributes:
         outline: The page.
         data: Its structured data.
-        url: Its address, which often holds the day of the site's own time zone.
-        near: Where visible dates are looked for.
+        url: Its address, which often holds the day in the site's own time zone.
+        near: Where visible dates are searched.
         others: Parts that are not the author's.
-        is_event: Whether it announces an event, whose day visible dates are.
+        is_event: Whether it announces an event; then visible dates are those of the event.
         origin: Where it comes from, which decides the order of day and month.
-        fetched_at: When it was fetched; it can't have been published after it.
+        fetched_at: When it was fetched. It can't have been published later.
     """
 
     outline: Outline
@@ -98,10 +98,7 @@ _Changes = list[tuple[Moment | None, str]]
 
 
 def find_date(page: DatedPage, words: DateWords) -> FoundDate | None:
-    """The publication date of a page; its date of change if it states no other.
-
-    What states a date comes before what merely shows one.
-    """
+    """The publication date of a page, else its date of change. Stated dates have precedence over visible ones."""
     in_url = None if page.is_event or page.data.is_thing else _in_url(page.url)
     changes: _Changes = []
     for value, seen_in in _published(page, words, in_url, changes):
@@ -114,7 +111,7 @@ def find_date(page: DatedPage, words: DateWords) -> FoundDate | None:
 
 
 def _published(page: DatedPage, words: DateWords, in_url: date | None, changes: _Changes) -> _Found:
-    """Dates of publication, the plainest first; dates of changes are added to ``changes``."""
+    """Dates of publication, the most reliable first; dates of changes are added to ``changes``."""
     yield from _stated(page, words)
     if not (page.is_event or page.data.is_thing):
         yield from _times(page, words, changes)
@@ -172,7 +169,7 @@ def _visible(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     blocks = list(_head_lines(page))
     read = (words.read(_with_label(page.outline, block, words), page.origin, is_near=True) for block in blocks)
     lines = [line for line in read if line is not None]
-    # Lines of many days are a schedule or a chronology, and those beside an ISBN are of the book.
+    # Lines of many days are a schedule or a chronology. Days beside an ISBN are those of the book.
     is_of_page = len({line.published for line in lines if not line.labelled}) <= _MOST_DAYS
     if is_of_page and not any(page.others.is_of_thing(block.text) for block in blocks):
         yield from ((line.published, "visible date") for line in lines)
@@ -220,7 +217,7 @@ def _head_lines(page: DatedPage) -> Iterator[Block]:
             block
             for block in outline.blocks(place.start, place.stop)[:_MAX_LINES]
             if len(block.text) <= _MAX_CHARACTERS
-            and (near.is_head(block.start) or not outline.regions.hides(block.element))
+            and page.others.is_own(block.element, block.start)
             and block.start <= end
             and not page.others.dates_event(block.element, block.start)
         ]
@@ -277,7 +274,7 @@ class DateWords:
         self._fillers = _any_of(reading.date_line_words)
 
     def may_be_labelled(self, line: str) -> bool:
-        """Whether a line has a number and a label; a cheap check."""
+        """Whether a line has a number and a label. This check is fast."""
         if len(line) > _MAX_CHARACTERS or _DIGIT.search(line) is None:
             return False
         lower = line.lower()
@@ -288,7 +285,7 @@ class DateWords:
         return len(text) > _MAX_CHARACTERS or self._size(text) > _TOUCHING_NAMED
 
     def is_label(self, text: str) -> bool:
-        """Whether a text is nothing but a label of a date."""
+        """Whether a text is only a label of a date."""
         return len(text) <= _MAX_CHARACTERS and self._labels.search(text) is not None and not self._size(text)
 
     def dateline(self, head: str, origin: Origin) -> Moment | None:
@@ -320,7 +317,7 @@ class DateWords:
         updated: list[Moment | None] = []
         for day, before in zip(days, pieces, strict=False):
             is_updated = _last(self._updated, before) > _last(self._published, before)
-            # With its clock time and zone, if machines wrote them.
+            # With its time and zone, if the line has them in a format of machines.
             value = day.value and (instant_at(line, day.start) or day.value)
             (updated if is_updated else published).append(value)
         labelled = any(self._labels.search(piece) for piece in pieces)
