@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -190,30 +190,19 @@ def _note(found: Outline, node: LexborNode, effect: int | None) -> None:
         found.title = " ".join(node.text().split())
 
 
-@dataclass(slots=True)
-class _Table:
-    wide_rows: int = 0
-    has_header: bool = False
-
-
 def has_data_table(outline: Outline, reading: PageReadingSection) -> bool:
     """Whether one of the tables outside of boilerplate has a header and enough rows of enough cells."""
-    tables: dict[int, _Table] = {}
-    layout: set[int] = set()
+    tables: dict[int, tuple[LexborNode, list[list[str]]]] = {}
     for row in outline.rows[:_MAX_ROWS]:
         table = _table_of(row)
-        if table is None or outline.regions.hides(outline.place(table) >> 1):
-            continue
-        if table.mem_id not in tables:
-            tables[table.mem_id] = _Table(has_header=_has_caption(table))
-            layout.update(_tables_around(table))
-        seen = tables[table.mem_id]
-        cells = [cell.tag for cell in row.iter() if cell.tag in ("td", "th")]
-        seen.wide_rows += len(cells) >= reading.min_table_columns
-        seen.has_header |= "th" in cells
+        if table is not None and not outline.regions.hides(outline.place(table) >> 1):
+            cells = [cell.tag for cell in row.iter() if cell.tag in ("td", "th")]
+            tables.setdefault(table.mem_id, (table, []))[1].append(cells)
+    layout = {around for table, _ in tables.values() for around in _tables_around(table)}
     return any(
-        table.has_header and table.wide_rows >= reading.min_table_rows
-        for identity, table in tables.items()
+        (_has_caption(table) or any("th" in cells for cells in rows))
+        and sum(len(cells) >= reading.min_table_columns for cells in rows) >= reading.min_table_rows
+        for identity, (table, rows) in tables.items()
         if identity not in layout
     )
 
@@ -230,13 +219,11 @@ def _has_caption(table: LexborNode) -> bool:
     return first is not None and first.tag == "caption"
 
 
-def _tables_around(table: LexborNode) -> list[int]:
-    found = []
+def _tables_around(table: LexborNode) -> Iterator[int]:
     node = table.parent
     for _ in range(_MAX_CLIMB):
         if node is None:
             break
         if node.tag == "table":
-            found.append(node.mem_id)
+            yield node.mem_id
         node = node.parent
-    return found
