@@ -7,13 +7,13 @@ and shows no person.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import regex
 
-from handlers.html.marks import Near, Others, stated_marks
-from handlers.html.outline import A, Mark, Outline
+from handlers.html.marks import Story, stated_marks
+from handlers.html.outline import A, Mark
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.html.walk import short_text
@@ -237,24 +237,17 @@ class BylineWords:
         self.user_path = _path(reading.user_paths)
 
 
-def find_credit(
-    outline: Outline,
-    data: StructuredData,
-    near: Near,
-    others: Others,
-    words: BylineWords,
-    site: str,
-    host: str = "",
-) -> Credit:
+def find_credit(story: Story, data: StructuredData, words: BylineWords, site: str, host: str = "") -> Credit:
     """The author credit of a page; ``site`` and ``host`` are the names of the site."""
-    publishers = (text[:_MAX_MARK_CHARACTERS] for name in words.publishers for text in outline.meta.get(name, ())[:2])
+    meta = story.outline.meta
+    publishers = (text[:_MAX_MARK_CHARACTERS] for name in words.publishers for text in meta.get(name, ())[:2])
     reader = _CreditReader(
         words, {_squashed(site), _squashed(data.publisher)}, " ".join(map(_squashed, (host, *publishers)))
     )
-    stated = _best(_stated(outline, data, words, reader))
+    stated = _best(_stated(meta, data, words, reader))
     stated_agencies = len(reader.agencies)
-    marks = [mark for mark in stated_marks(outline, others.holds_node) if not mark.boilerplate]
-    shown = _best(_shown(outline, marks, near, others, words, reader))
+    marks = [mark for mark in stated_marks(story) if not mark.boilerplate]
+    shown = _best(_shown(story, marks, words, reader))
     best = stated if stated.rank >= shown.rank else shown
     return Credit(
         names=best.names[:_MAX_NAMES],
@@ -323,46 +316,47 @@ def _best(found: Iterable[_Named]) -> _Named:
     return best
 
 
-def _stated(outline: Outline, data: StructuredData, words: BylineWords, reader: _CreditReader) -> Iterator[_Named]:
+def _stated(
+    meta: Mapping[str, list[str]], data: StructuredData, words: BylineWords, reader: _CreditReader
+) -> Iterator[_Named]:
     yield reader.credited(data.authors, "json-ld author")
     for name in words.meta:
-        if name in outline.meta:
-            yield reader.credited(outline.meta[name][:_MAX_NAMES], f"meta {name}")
+        if name in meta:
+            yield reader.credited(meta[name][:_MAX_NAMES], f"meta {name}")
     yield _Named(
         names := reader.ranked(words.names.whole(data.organizations), "").names, "json-ld author", int(bool(names))
     )
 
 
-def _shown(
-    outline: Outline, marks: list[Mark], near: Near, others: Others, words: BylineWords, reader: _CreditReader
-) -> Iterator[_Named]:
-    for text, seen_in in _marked(outline, marks, near, others, words):
+def _shown(story: Story, marks: list[Mark], words: BylineWords, reader: _CreditReader) -> Iterator[_Named]:
+    near = story.near
+    for text, seen_in in _marked(story, marks, words):
         if len(text) <= _MAX_MARK_CHARACTERS:
             yield reader.credited((text,), seen_in)
     for place in near.places:
-        for block in outline.blocks(place.start, place.stop)[:_MAX_LINES]:
-            if others.is_own(block.element, block.start):
+        for block in story.outline.blocks(place.start, place.stop)[:_MAX_LINES]:
+            # A heading such as "Interview: Ada Lovelace" is not a credit.
+            if block.start != near.heading and story.is_own(block.element, block.start):
                 yield reader.ranked(words.names.line_names(block.text), "text")
-    for text in _linked(outline, near, others, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
+    for text in _linked(story, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
         yield reader.credited((text,), "member's link")
 
 
-def _marked(
-    outline: Outline, marks: list[Mark], near: Near, others: Others, words: BylineWords
-) -> Iterator[tuple[str, str]]:
+def _marked(story: Story, marks: list[Mark], words: BylineWords) -> Iterator[tuple[str, str]]:
     """Texts that the markup marks as an author, with where they were seen, the most reliable first."""
     for kind in ("itemprop:author", "rel:author"):
         for mark in [mark for mark in marks if mark.name == kind][:_MAX_MARKS]:
             yield (mark.value if kind == "itemprop:author" else "") or mark.text, kind
-    named = [mark for mark in near.named if mark.name == "hint:byline" and not others.holds(mark.place, mark.index)]
+    named = [
+        mark for mark in story.near.named if mark.name == "hint:byline" and not story.holds(mark.place, mark.index)
+    ]
     yield from ((mark.text, mark.name) for mark in named[:_MAX_MARKS] if not mark.boilerplate)
-    yield from ((text, "author's link") for text in _linked(outline, near, others, words.author_path))
+    yield from ((text, "author's link") for text in _linked(story, words.author_path))
 
 
-def _linked(
-    outline: Outline, near: Near, others: Others, path: re.Pattern[str], end: int | None = None
-) -> Iterator[str]:
+def _linked(story: Story, path: re.Pattern[str], end: int | None = None) -> Iterator[str]:
     """Texts of links to a person's page, from the heading on, before the text ``end``."""
+    outline, near = story.outline, story.near
     for place in near.places:
         for index in range(max(place.start, near.heading), place.stop if end is None else min(place.stop, end)):
             node = outline.nodes[index].parent if outline.links[index] else None
@@ -372,7 +366,7 @@ def _linked(
                 node = node.parent
             if node is None or node.tag_id != A or not path.search(node.attributes.get("href") or ""):
                 continue
-            if others.is_own(outline.element_of(index), index):
+            if story.is_own(outline.element_of(index), index):
                 yield short_text(node)
 
 

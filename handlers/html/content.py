@@ -26,7 +26,7 @@ from handlers.html.citations import (
 from handlers.html.hints import Hints
 from handlers.html.links import host_of, registrable_domain
 from handlers.html.main_text import MainText, count_words, leading_sentences, main_text
-from handlers.html.marks import Others, OthersWords, is_event, look_near
+from handlers.html.marks import Story, StoryWords, is_event, look_near
 from handlers.html.outline import HEADING_NAMES, A, Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
@@ -102,7 +102,7 @@ class PageReader:
         self._types = SchemaTypes(reading)
         self._bylines = BylineWords(reading, tuple(patterns.months))
         self._dates = DateWords(reading, MomentReader(patterns), self._bylines.names)
-        self._others = OthersWords(reading)
+        self._story = StoryWords(reading)
         self._citations = CitationWords(reading)
 
     def read(self, tree: LexborHTMLParser, url: str, fetched_at: datetime | None) -> PageFacts:
@@ -121,8 +121,7 @@ class PageReader:
         body = main_text(page, reading.max_content_characters)
         host = host_of(url)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
-        near = look_near(page, body.first)
-        others = Others(page, near, self._others)
+        story = Story(page, look_near(page, body.first), self._story)
         language = find_language(
             page.language or _first(page, reading.language_names) or data.language,
             body.text,
@@ -134,18 +133,16 @@ class PageReader:
             *(tag for name in reading.language_names for tag in page.meta.get(name, ())),
         ]
         dated = DatedPage(
-            outline=page,
+            story=story,
             data=data,
             url=url,
-            near=near,
-            others=others,
-            is_event=is_event(page, data, near, url, self._others),
+            is_event=is_event(story, data, url, self._story),
             origin=origin_of(url, declared, language, self._patterns),
             fetched_at=fetched_at,
         )
-        credit = find_credit(page, data, near, others, self._bylines, site_name, host)
+        credit = find_credit(story, data, self._bylines, site_name, host)
         found = find_date(dated, self._dates)
-        citations, counts, not_counted = self._support(page, body, others, url)
+        citations, counts, not_counted = self._support(page, body, story, url)
         return PageFacts(
             title=clean(find_title(page, data, _first(page, reading.title_names), site_name, host)),
             text=clean(body.text),
@@ -173,17 +170,17 @@ class PageReader:
         )
 
     def _support(
-        self, page: Outline, body: MainText, others: Others, url: str
+        self, page: Outline, body: MainText, story: Story, url: str
     ) -> tuple[Citations, dict[str, int], dict[str, str]]:
         """Citations, counts of what supports the main text, and remarks on what of the page does not count."""
-        text = "\n".join(block.text for block in body.blocks if not others.holds(block.element, block.start))
+        text = "\n".join(block.text for block in body.blocks if not story.holds(block.element, block.start))
         beyond = body.end + _TEXTS_AFTER
         lines = [
             block
             for block in page.blocks(body.first)
             if (block.start < beyond or block.tag in HEADING_NAMES)
             and not page.regions.hides(block.element)
-            and (block.tag in HEADING_NAMES or not others.holds(block.element, block.start))
+            and (block.tag in HEADING_NAMES or not story.holds(block.element, block.start))
         ]
         references = find_references(lines, page.texts, page.links, self._citations)
         entries = references.texts if references is not None and references.has_entries else range(0)
@@ -194,7 +191,7 @@ class PageReader:
         citations = find_citations(text, _entries(references, page.texts), hrefs, declared)
         counts = {
             "external_links": count_external_links(hrefs, url),
-            "headings": sum(line.tag in ("h2", "h3") and not others.holds(line.element, line.start) for line in inside),
+            "headings": sum(line.tag in ("h2", "h3") and not story.holds(line.element, line.start) for line in inside),
             "statistics": has_figures(text, self._reading.min_figures) or has_data_table(page, self._reading),
         }
         remarks = {

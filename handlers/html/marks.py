@@ -7,7 +7,7 @@ Dates, names, figures and citations of reviews and comments are not the page's. 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -92,13 +92,10 @@ def look_near(outline: Outline, content_first: int) -> Near:
     return Near(content_first, heading, body, places, tuple(found))
 
 
-def _no_others(_element: int, _at: object) -> bool:
-    return False
-
-
-def stated_marks(outline: Outline, is_others: Callable[[int, LexborNode], bool] = _no_others) -> list[Mark]:
+def stated_marks(story: Story) -> list[Mark]:
     """Microdata and rel=author anywhere on the page, in page order, except in parts that others wrote."""
     found: list[Mark] = []
+    outline = story.outline
     for node in outline.stated[:_MAX_STATED]:
         attributes = node.attributes
         names = [
@@ -109,7 +106,7 @@ def stated_marks(outline: Outline, is_others: Callable[[int, LexborNode], bool] 
         if names and not _is_others(node):
             # An element that the walk removed with its footer has no place. An author that is stated there counts.
             place = outline.place(node)
-            if place >= 0 and is_others(place >> 1, node):
+            if place >= 0 and story.holds_node(place >> 1, node):
                 continue
             hidden = place >= 0 and outline.regions.hides(place >> 1)
             value = _value(attributes)
@@ -120,15 +117,16 @@ def stated_marks(outline: Outline, is_others: Callable[[int, LexborNode], bool] 
     return found
 
 
-def times(outline: Outline, near: Near, is_others: Callable[[int, int], bool] = _no_others) -> list[Mark]:
-    """Elements ``time`` (``time:changed`` if their names say so), the nearest to the main text first."""
+def times(story: Story) -> list[Mark]:
+    """Elements ``time`` (``time:changed`` if their names say so) of the story, the nearest to its beginning first."""
     found = []
+    outline, near = story.outline, story.near
     for index, node in outline.times[:_MAX_STATED]:
         attributes = node.attributes
         if value := _value(attributes) or short_text(node):
             names = f"{attributes.get('class') or ''} {attributes.get('itemprop') or ''}".lower()
             element = outline.place(node) >> 1
-            if is_others(element, index):
+            if story.dates_event(element, index):
                 continue
             hidden = outline.regions.hides(element) and not near.is_head(index)
             name = "time:changed" if any(word in names for word in _CHANGED) else "time"
@@ -245,7 +243,7 @@ def _value(attributes: dict[str, str | None]) -> str:
     return (attributes.get("content") or attributes.get("datetime") or "").strip()[:MARK_CHARACTERS]
 
 
-class OthersWords:
+class StoryWords:
     """The configured words, ready for look-up."""
 
     def __init__(self, reading: PageReadingSection) -> None:
@@ -255,15 +253,21 @@ class OthersWords:
         self.thing_labels = tuple(label.casefold() for label in reading.thing_labels)
 
 
-class Others:
-    """The parts of one page that others than its author wrote."""
+class Story:
+    """The page's own story: where it is, and which parts others than its author wrote.
 
-    def __init__(self, outline: Outline, near: Near, words: OthersWords) -> None:
-        self._outline = outline
-        self._near = near
+    Attributes:
+        outline: The page.
+        near: Where the byline and the dateline are searched.
+        begin: Index of the first text of the heading, or else of the main text.
+    """
+
+    def __init__(self, outline: Outline, near: Near, words: StoryWords) -> None:
+        self.outline = outline
+        self.near = near
         self._words = words
         begin = near.heading if near.heading >= 0 else near.first
-        self._begin = begin
+        self.begin = begin
         self._nodes: set[int] | None = None
         # An element around the heading is the page's own, whatever its name is.
         self._own = frozenset(outline.around(outline.element_of(begin))) if begin < len(outline.texts) else frozenset()
@@ -274,19 +278,19 @@ class Others:
         """Whether a block element, or the text ``index`` in it, is in a part of others."""
         return (
             self._is_inside(element)
-            or (index > self._begin and bool(self._said_by_line(index) & OTHERS))
+            or (index > self.begin and bool(self._said_by_line(index) & OTHERS))
             or (bool(self._sections) and any(index in section for section in self._sections))
         )
 
     def is_own(self, element: int, index: int) -> bool:
         """Whether a text is the author's: not in a part of others, and not hidden unless it is below the heading."""
-        is_shown = self._near.is_head(index) or not self._outline.regions.hides(element)
+        is_shown = self.near.is_head(index) or not self.outline.regions.hides(element)
         return is_shown and not self.holds(element, index)
 
     def holds_node(self, element: int, node: LexborNode) -> bool:
         """Whether an inline element, which is in a block element, is in a part of others."""
         if self._nodes is None:
-            parents = (self._outline.nodes[index].parent for section in self._sections for index in section)
+            parents = (self.outline.nodes[index].parent for section in self._sections for index in section)
             self._nodes = {above.mem_id for parent in parents for above in _line_elements(parent)}
         return node.mem_id in self._nodes or self.holds(element)
 
@@ -296,16 +300,16 @@ class Others:
 
     def dates_event(self, element: int, index: int = -1) -> bool:
         """Whether a date there is not the story's: in a part of others, or in what calls itself an event."""
-        hint = self._outline.regions.hint
+        hint = self.outline.regions.hint
         return (
             self.holds(element, index)
             or bool(self._said_by_line(index) & EVENT)
-            or any(hint(around) & EVENT for around in self._outline.around(element))
+            or any(hint(around) & EVENT for around in self.outline.around(element))
         )
 
     def _said_by_line(self, index: int) -> int:
         """The hints of the elements that hold only the line of a text."""
-        outline = self._outline
+        outline = self.outline
         found = 0
         for node in _line_elements(outline.nodes[index].parent if 0 <= index < len(outline.nodes) else None):
             found |= outline.hints.of_node(node)
@@ -318,10 +322,10 @@ class Others:
         while (found := self._known.get(element)) is None:
             passed.append(element)
             # A credit that counts comments is the story's own.
-            if element not in self._own and self._outline.regions.hint(element) & (OTHERS | BESIDE) == OTHERS:
+            if element not in self._own and self.outline.regions.hint(element) & (OTHERS | BESIDE) == OTHERS:
                 found = True
                 break
-            element = self._outline.outer[element]
+            element = self.outline.outer[element]
         self._known.update(dict.fromkeys(passed, found))
         return found
 
@@ -337,7 +341,7 @@ def _line_elements(node: LexborNode | None) -> Iterator[LexborNode]:
         node = node.parent
 
 
-def is_event(outline: Outline, data: StructuredData, near: Near, url: str, words: OthersWords) -> bool:
+def is_event(story: Story, data: StructuredData, url: str, words: StoryWords) -> bool:
     """Whether a page announces an event: by its type, its address, its classes, or labels beside its heading."""
     if data.type is not None and data.type.endswith("Event"):
         return True
@@ -345,7 +349,7 @@ def is_event(outline: Outline, data: StructuredData, near: Near, url: str, words
     folders = path.lower().split("/")[:-1]
     if any(not words.events.isdisjoint(_SEGMENT.findall(folder)) for folder in folders):
         return True
-    begin = near.heading if near.heading >= 0 else near.first
+    outline, begin = story.outline, story.begin
     if begin >= len(outline.texts):
         return False
     if any(outline.regions.hint(element) & EVENT for element in outline.around(outline.element_of(begin))):
@@ -363,7 +367,7 @@ def _is_labelled(line: str, labels: tuple[str, ...]) -> bool:
     return any(not rest or rest[0] in ":：" or rest[0].isdigit() for rest in rests)
 
 
-def _sections(outline: Outline, begin: int, words: OthersWords) -> tuple[range, ...]:
+def _sections(outline: Outline, begin: int, words: StoryWords) -> tuple[range, ...]:
     """Stretches of texts below headings such as "Comments", each up to a heading of the same or a higher level."""
     found: list[range] = []
     opened: tuple[int, str] | None = None

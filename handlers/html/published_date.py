@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime, timedelta
 import regex
 
 from handlers.html.bylines import NameWords
-from handlers.html.marks import Near, Others, stated_marks, times
+from handlers.html.marks import Story, stated_marks, times
 from handlers.html.outline import Block, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
@@ -73,21 +73,17 @@ class DatedPage:
     """A page before its date is looked for.
 
     Attributes:
-        outline: The page.
+        story: The page and its own story.
         data: Its structured data.
         url: Its address, which often holds the day in the site's own time zone.
-        near: Where visible dates are searched.
-        others: Parts that are not the author's.
         is_event: Whether it announces an event; then visible dates are those of the event.
         origin: Where it comes from, which decides the order of day and month.
         fetched_at: When it was fetched. It can't have been published later.
     """
 
-    outline: Outline
+    story: Story
     data: StructuredData
     url: str
-    near: Near
-    others: Others
     is_event: bool
     origin: Origin
     fetched_at: datetime | None
@@ -130,8 +126,8 @@ def _stated(page: DatedPage, words: DateWords) -> _Found:
 
     yield read(page.data.published), "json-ld datePublished"
     for name in words.published_names:
-        yield from ((read(content), f"meta {name}") for content in page.outline.meta.get(name, ()))
-    marks = stated_marks(page.outline, page.others.holds_node)
+        yield from ((read(content), f"meta {name}") for content in page.story.outline.meta.get(name, ()))
+    marks = stated_marks(page.story)
     for name in _PROPERTIES:
         yield from ((read(text), name) for mark in marks if mark.name == name for text in (mark.value, mark.text))
     yield read(page.data.created), "json-ld dateCreated"
@@ -139,10 +135,10 @@ def _stated(page: DatedPage, words: DateWords) -> _Found:
 
 def _times(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     """Elements ``time`` near the heading, except those in sentences."""
-    for mark in times(page.outline, page.near, page.others.dates_event):
+    for mark in times(page.story):
         if mark.boilerplate or mark.distance > _NEAR_TEXTS:
             continue
-        block = page.outline.line_at(mark.index)
+        block = page.story.outline.line_at(mark.index)
         line = words.read(block.text, page.origin, named=True) if block is not None and mark.text else None
         if line is None and block is not None and mark.text and words.is_sentence(block.text):
             continue
@@ -155,8 +151,8 @@ def _times(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
 
 def _named(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     """Dates near the heading whose class names say so."""
-    for mark in page.near.named:
-        if mark.name == "hint:date" and not mark.boilerplate and not page.others.dates_event(mark.place, mark.index):
+    for mark in page.story.near.named:
+        if mark.name == "hint:date" and not mark.boilerplate and not page.story.dates_event(mark.place, mark.index):
             yield words.moments.read(mark.value, page.origin), "date by class name"
             line = words.read(mark.text, page.origin, named=True)
             if line is not None:
@@ -167,28 +163,30 @@ def _named(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
 def _visible(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     """Lines beside the heading that have nothing but dates and names, and the dateline of the story."""
     blocks = list(_head_lines(page))
-    read = (words.read(_with_label(page.outline, block, words), page.origin, is_near=True) for block in blocks)
+    read = (words.read(_with_label(page.story.outline, block, words), page.origin, is_near=True) for block in blocks)
     lines = [line for line in read if line is not None]
     # Lines of many days are a schedule or a chronology. Days beside an ISBN are those of the book.
     is_of_page = len({line.published for line in lines if not line.labelled}) <= _MOST_DAYS
-    if is_of_page and not any(page.others.is_of_thing(block.text) for block in blocks):
+    if is_of_page and not any(page.story.is_of_thing(block.text) for block in blocks):
         yield from ((line.published, "visible date") for line in lines)
         changes += [(line.updated, "visible date") for line in lines]
-    first = page.near.first
-    begins = [block for block in page.outline.blocks(first, first + _HEAD_TEXTS) if len(block.text) > _MAX_CHARACTERS]
+    first = page.story.near.first
+    begins = [
+        block for block in page.story.outline.blocks(first, first + _HEAD_TEXTS) if len(block.text) > _MAX_CHARACTERS
+    ]
     for block in begins[:_MAX_BEGINNINGS]:
         yield words.dateline(block.text[:_DATELINE_CHARACTERS], page.origin), "dateline"
 
 
 def _labelled(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     """Lines anywhere that label a date, except beside the data of a book or the like."""
-    blocks = page.outline.blocks()[-_MAX_LABELLED_LINES:]
+    blocks = page.story.outline.blocks()[-_MAX_LABELLED_LINES:]
     for number, block in enumerate(blocks):
-        text = _with_label(page.outline, block, words)
-        if not words.may_be_labelled(text) or page.others.holds(block.element, block.start):
+        text = _with_label(page.story.outline, block, words)
+        if not words.may_be_labelled(text) or page.story.holds(block.element, block.start):
             continue
         beside = blocks[max(0, number - _LABEL_REACH) : number + _LABEL_REACH + 1]
-        if any(page.others.is_of_thing(other.text) for other in beside):
+        if any(page.story.is_of_thing(other.text) for other in beside):
             continue
         line = words.read(text, page.origin)
         if line is not None and line.labelled:
@@ -199,13 +197,13 @@ def _labelled(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
 def _stated_changes(page: DatedPage, words: DateWords) -> _Found:
     yield words.moments.read(page.data.modified, page.origin), "json-ld dateModified"
     for name in words.updated_names:
-        for content in page.outline.meta.get(name, ()):
+        for content in page.story.outline.meta.get(name, ()):
             yield words.moments.read(content, page.origin), f"meta {name}"
 
 
 def _head_lines(page: DatedPage) -> Iterator[Block]:
     """Short lines around the heading and the beginning of the main text, the nearest first."""
-    near, outline = page.near, page.outline
+    near, outline = page.story.near, page.story.outline
     starts = (
         block.start
         for block in outline.blocks(near.first, near.first + _HEAD_TEXTS)
@@ -217,9 +215,9 @@ def _head_lines(page: DatedPage) -> Iterator[Block]:
             block
             for block in outline.blocks(place.start, place.stop)[:_MAX_LINES]
             if len(block.text) <= _MAX_CHARACTERS
-            and page.others.is_own(block.element, block.start)
+            and page.story.is_own(block.element, block.start)
             and block.start <= end
-            and not page.others.dates_event(block.element, block.start)
+            and not page.story.dates_event(block.element, block.start)
         ]
         yield from sorted(blocks, key=lambda block: near.distance(block.start))
 

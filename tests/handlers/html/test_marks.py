@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from handlers.html.marks import OthersWords, is_event, look_near, stated_marks, times
+from handlers.html.marks import StoryWords, is_event, look_near, stated_marks, times
 from handlers.html.structured_data import StructuredData
-from tests.handlers.html.rules import READING, others_of, outline_of
+from tests.handlers.html.rules import READING, outline_of, story_of
 
-WORDS = OthersWords(READING)
+WORDS = StoryWords(READING)
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ WORDS = OthersWords(READING)
     ],
 )
 def test_stated(html: str, marks: list[tuple[str, str, str, bool]]) -> None:
-    found = stated_marks(outline_of(html))
+    found = stated_marks(story_of(outline_of(html)))
 
     assert [(mark.name, mark.value, mark.text, mark.boilerplate) for mark in found] == marks
 
@@ -30,7 +30,7 @@ def test_times_near_the_text_come_first() -> None:
         "<p>a<time datetime=1></time><p>b<p>c<time datetime=2></time><time>3</time><time class=modified>4</time><p>d"
     )
 
-    found = times(page, look_near(page, 3))
+    found = times(story_of(page, 3))
 
     assert [mark.value for mark in found if mark.name == "time"] == ["2", "3", "1"]
     assert [mark.value for mark in found if mark.name == "time:changed"] == ["4"]
@@ -49,8 +49,8 @@ def test_class_names_are_read_around_the_text_only() -> None:
 def parts(html: str) -> dict[str, bool]:
     """Which texts are others'."""
     page = outline_of(html)
-    others = others_of(page, look_near(page, 0))
-    return {block.text: others.holds(block.element, block.start) for block in page.blocks()}
+    story = story_of(page)
+    return {block.text: story.holds(block.element, block.start) for block in page.blocks()}
 
 
 @pytest.mark.parametrize(
@@ -96,4 +96,4 @@ def test_parts_of_others(html: str) -> None:
 def test_announcements_of_events(html: str, kind: str | None, url: str, is_so: bool) -> None:
     page = outline_of(html)
 
-    assert is_event(page, StructuredData(type=kind), look_near(page, 0), url, WORDS) is is_so
+    assert is_event(story_of(page), StructuredData(type=kind), url, WORDS) is is_so

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 import pytest
 
 from handlers.html.bylines import NameWords
-from handlers.html.marks import OthersWords, is_event, look_near
+from handlers.html.marks import StoryWords, is_event
 from handlers.html.published_date import DatedPage, DateWords, FoundDate, find_date
 from handlers.html.structured_data import StructuredData
 from handlers.text.dates import MomentReader, Origin
-from tests.handlers.html.rules import PATTERNS, READING, others_of, outline_of
+from tests.handlers.html.rules import PATTERNS, READING, outline_of, story_of
 
 WORDS = DateWords(READING, MomentReader(PATTERNS), NameWords(READING, tuple(PATTERNS.months)))
 NO_DATA = StructuredData()
@@ -18,10 +18,9 @@ NO_DATA = StructuredData()
 def found_on(
     html: str, data: StructuredData = NO_DATA, url: str = "https://example.com/", fetched_at: datetime | None = None
 ) -> FoundDate | None:
-    page = outline_of(html)
-    near = look_near(page, 0)
-    event = is_event(page, data, near, url, OthersWords(READING))
-    return find_date(DatedPage(page, data, url, near, others_of(page, near), event, Origin("day"), fetched_at), WORDS)
+    story = story_of(outline_of(html))
+    event = is_event(story, data, url, StoryWords(READING))
+    return find_date(DatedPage(story, data, url, event, Origin("day"), fetched_at), WORDS)
 
 
 def date_of(html: str, data: StructuredData = NO_DATA, url: str = "https://example.com/") -> str | None:
