@@ -59,6 +59,7 @@ class PageFacts:
     """Facts of one page; None if not observed. Texts hold neither NUL characters nor lone surrogates.
 
     Attributes:
+        titles: The title, the window's title and the main heading.
         site_name: As the page states it, else "".
         headings_count: Headings h2 and h3 in the main text; None if only ``has_headings`` is known.
         external_links_count: Different links to other registrable domains in the main text and its references.
@@ -68,6 +69,7 @@ class PageFacts:
     """
 
     title: str
+    titles: tuple[str, ...]
     text: str
     summary: str
     date: Moment | None
@@ -143,8 +145,11 @@ class PageReader:
         credit = find_credit(story, data, self._bylines, site_name, host)
         found = find_date(dated, self._dates)
         citations, counts, not_counted = self._support(page, body, story, url)
+        title = clean(find_title(page, data, _first(page, reading.title_names), site_name, host))
+        main_heading = next((text for level, text in page.headings if level == 1), "")
         return PageFacts(
-            title=clean(find_title(page, data, _first(page, reading.title_names), site_name, host)),
+            title=title,
+            titles=(title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(main_heading)),
             text=clean(body.text),
             summary=clean(_summary(page, data, body.text, reading)),
             date=found.value if found else None,
@@ -296,8 +301,10 @@ class ExtractedReader:
         agencies = tuple(name for name in credited if name.casefold() in self._agencies)
         described = clean((page.summary or "")[: 2 * limits.max_summary_characters])
         schema_type = short_type(stated.schema_type)
+        title = _one_line(page.title or "", _MAX_TITLE_CHARACTERS)
         return PageFacts(
-            title=_one_line(page.title or "", _MAX_TITLE_CHARACTERS),
+            title=title,
+            titles=(title,),
             text=text,
             summary=leading_sentences(described or text, limits.max_summary_characters),
             date=date,

@@ -31,7 +31,6 @@ _MAX_TRAIL_CHARACTERS = 300
 _MAX_STEPS = 8
 _MAX_REFRESH_CHARACTERS = 4_000
 _MAX_TAGS = 50
-_MAX_TITLE_CHARACTERS = 500
 _MAX_ONWARD_CHARACTERS = 200
 
 
@@ -40,14 +39,12 @@ class Detail:
     """A fetched page with content.
 
     Attributes:
-        titles: Its title, its window's title and its main heading.
         trail: Its sections by its breadcrumbs.
         onward: The address to which it redirects within seconds.
     """
 
     page: FetchedPage
     content: PageFacts
-    titles: tuple[str, ...]
     trail: tuple[str, ...] = ()
     onward: str | None = None
 
@@ -71,7 +68,7 @@ class DetailReader:
         if len(read.content.text) < least:
             plain = self._read(page, without_scripts=True)
             read = plain if isinstance(plain, Detail) else read
-        if (refusal := self._refusals.why_no_content(read.titles, read.content.text)) is not None:
+        if (refusal := self._refusals.why_no_content(read.content.titles, read.content.text)) is not None:
             return FetchRefused(page.url, refusal.reason, refusal.words)
         if len(read.content.text) < least:
             return FetchRefused(page.url, FetchFailure.NO_CONTENT)
@@ -86,7 +83,7 @@ class DetailReader:
         if isinstance(read, FetchRefused):
             return None
         text = "" if has_items else read.content.text
-        if (refusal := self._refusals.why_no_content(read.titles, text)) is not None:
+        if (refusal := self._refusals.why_no_content(read.content.titles, text)) is not None:
             return FetchRefused(page.url, refusal.reason, refusal.words)
         if why_elsewhere(page.url, page.final_url, self._refusals.section) is FetchFailure.CHALLENGE:
             return FetchRefused(page.url, FetchFailure.CHALLENGE)
@@ -110,13 +107,10 @@ class DetailReader:
         if isinstance(utf8, str):
             return FetchRefused(page.url, FetchFailure.NO_CONTENT, utf8)
         tree = parse_bytes(replace(body, utf8=utf8)).tree
-        shown = [
-            node.text()[:_MAX_TITLE_CHARACTERS] for node in (tree.css_first("title"), tree.css_first("h1")) if node
-        ]
         onward = refreshed_to(tree, page.final_url, self._refusals.section.refresh_seconds)
         trail = trail_of(tree)
         content = self._reader.read(tree, page.final_url, page.fetched_at)
-        return Detail(page, content, (content.title, *shown), trail, onward)
+        return Detail(page, content, trail, onward)
 
 
 def why_elsewhere(asked: str, final: str, section: PageRefusalsSection) -> FetchFailure | None:
