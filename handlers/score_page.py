@@ -123,7 +123,7 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
     if isinstance(facts, Dead):
         return facts
     source = source_at(page.final_url or page.url, page.site_name, facts.site_name, rules.compiled.sources)
-    refusal = rules.compiled.refusals.why_no_content((facts.title, facts.window_title), facts.text)
+    refusal = rules.compiled.refusals.why_no_content(facts.titles, facts.text)
     if refusal is not None:
         return Emit((_scored(page, facts, source, _refused(refusal, source, rules.compiled), rules),))
     judge = _by_source if page.content is not None and page.quality_metadata is None else _by_score

@@ -1,20 +1,19 @@
-"""Who wrote a page: names from structured data, metadata, markup and the first lines of the text (R-190, R-191, C-43).
+"""Authors of a page, from structured data, metadata, markup and the first lines of the text (R-190, R-191, C-43).
 
-Persons come before organisations. The site itself or another organisation is the author only if a page states it as
-such and shows no person.
+Persons come before organisations. An organisation, such as the site itself, is the author only if the page states it
+and shows no person.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import regex
 
-from handlers.html.marks import Near, stated_marks
-from handlers.html.others import Others
-from handlers.html.outline import A, Mark, Outline
+from handlers.html.marks import Story, stated_marks
+from handlers.html.outline import A, Mark
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.html.walk import short_text
@@ -47,19 +46,21 @@ _BLANKS = re.compile(r"[^\S\n]+")
 _EDGE = " \t\n.,:;·∙•-–—|\"'“”„()[]<>*"
 _DOMAIN = re.compile(r"^(?:www\.)?[\w-]{1,60}(?:\.[\w-]{1,60}){0,3}\.[a-z]{2,6}$", re.IGNORECASE)
 _SURNAME_FIRST = re.compile(r"^([^\W\d_][\w'’-]{1,40}), ([^\W\d_][\w'’-]{0,40}\.?(?: [^\W\d_]\.){0,3})$")
+_BEFORE_DAY = re.compile(r"^(\S+ .+?) [a-zà-ÿ]{1,3}$")
+"""A full name and a small word that leads on to a day: Sam Reed on, Juan García el."""
 _BEGINS_NAME = regex.compile(rf"(?=[^\W\d_])(?:[{HAN}]|[^a-z])")
 
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """Who wrote it.
+    """The authors of a page.
 
     Attributes:
-        names: In the order given.
-        has_author: Whether an author or an agency is stated in metadata or structured data.
-        has_byline: Whether one is shown on the page.
+        names: In the order given, without agencies.
+        has_author: Whether metadata or structured data state an author or an agency.
+        has_byline: Whether the page shows one.
         seen_in: Where the names were seen.
-        agencies: News agencies that are credited; they are not in ``names``.
+        agencies: News agencies that are credited.
     """
 
     names: tuple[str, ...] = ()
@@ -74,22 +75,28 @@ class NameWords:
 
     def __init__(self, reading: PageReadingSection, months: Collection[str]) -> None:
         """Compiles the words; ``months`` are the names of months in lower case."""
-        words, stops = alternatives(reading.byline_words), alternatives(reading.byline_stop_words)
+        dates = (*reading.published_words, *reading.updated_words)
+        labels = (*reading.byline_words, *reading.byline_labels)
+        self._occasions = frozenset((*reading.byline_occasions, *reading.byline_labels, *reading.published_words))
+        stops = alternatives((*reading.byline_stop_words, *dates))
         places = alternatives(reading.byline_place_words)
-        word = rf"(?:{words})(?:\s{{0,3}}[:：]\s{{0,3}}|\s{{1,3}})"
-        self._introduction = re.compile(rf"^\W{{0,5}}(?:{word}){{1,3}}", re.IGNORECASE)
+        colon = r"\s{0,3}[:：]\s{0,3}"
+        # Text: Jan Maier; Words and pictures: Sam Reed
+        label = rf"(?:{alternatives(labels)})(?:\s(?:{_AND}|&)\s[^\W\d_]{{1,20}})?{colon}"
+        word = rf"(?:{alternatives(reading.byline_words)})(?:{colon}|\s{{1,3}})"
+        occasion = rf"(?:(?:{alternatives(self._occasions)})\s{{1,3}})?"
+        self._introduction = re.compile(rf"^\W{{0,5}}(?:{label}|{occasion}{word}){{1,3}}", re.IGNORECASE)
         self._inside = re.compile(rf"(?:^|[\s|·•–—,-]){word}(?=(?-i:[^\W\d_a-z]))", re.IGNORECASE)
         self._stop = re.compile(rf"(?:^|[\s|·•–—,;(])(?:{stops})(?:[\s:：/]|$)", re.IGNORECASE)
         self._tail = re.compile(
             rf"{_SPACE_BEFORE}(?:\(|\s[-–—|@]|\s(?:{places})\s|(?:(?<=\s)(?:{alternatives(months)})\.?\s)?(?<!\w)\d|https?:).{{0,200}}$",
             re.IGNORECASE,
         )
-        self._beginnings = frozenset(word.split()[0].lower() for word in reading.byline_words)
-        self._occasions = frozenset(reading.byline_occasions)
-        no_names = (reading.no_names, reading.byline_words, reading.byline_stop_words, months)
-        self._no_names = frozenset(name.casefold() for names in no_names for name in names)
+        self._beginnings = frozenset(word.split()[0].lower() for word in labels)
         self._roles = frozenset(reading.role_words)
-        not_given = (*self._no_names, *self._roles, *reading.wire_services, *reading.name_credentials)
+        no_names = (reading.no_names, reading.byline_words, reading.byline_stop_words, dates, self._roles, months)
+        self._no_names = frozenset(name.casefold() for names in no_names for name in names)
+        not_given = (*self._no_names, *reading.wire_services, *reading.name_credentials)
         self._not_given = frozenset(word.casefold().rstrip(".") for word in not_given)
         self._organizations = tuple(reading.organization_endings)
         self._particles = frozenset(reading.name_particles)
@@ -113,11 +120,12 @@ class NameWords:
         head = text[:_MAX_LINE_CHARACTERS]
         if len(text) > _MAX_LINE_CHARACTERS or self._beginnings.isdisjoint(_LETTERS.findall(head.lower())):
             return ()
-        match = self._introduction.match(head) or self._inside.search(head[:_MAX_BEFORE])
-        if match is None or not _BEGINS_NAME.match(head, match.end()):
-            return ()
-        before = _BARS.split(head[: match.start() + 1])[-1].casefold().split() if match.start() else ()
-        return () if before and self._occasions.isdisjoint(before) else self._split(head[match.end() :])
+        introduction = self._introduction.match(head)
+        for match in [introduction] if introduction else self._inside.finditer(head[:_MAX_BEFORE]):
+            before = _BARS.split(head[: match.start() + 1])[-1].casefold().split() if match.start() else ()
+            if _BEGINS_NAME.match(head, match.end()) and not (before and self._occasions.isdisjoint(before)):
+                return self._split(head[match.end() :])
+        return ()
 
     def reporters(self, text: str) -> tuple[str, ...]:
         """Names of reporters at the beginning of a Chinese or Japanese line: 記者王小明／台北報導, 文／王小明."""
@@ -146,7 +154,8 @@ class NameWords:
     def _split(self, text: str) -> tuple[str, ...]:
         if match := self._stop.search(text):
             text = text[: match.start()]
-        pieces = [self._tail.sub("", part.strip(_EDGE)) for part in _SPLIT.split(self._in_order(text))[:_MAX_NAMES]]
+        parts = [part.strip(_EDGE) for part in _SPLIT.split(self._in_order(text))[:_MAX_NAMES]]
+        pieces = [_BEFORE_DAY.sub(r"\1", self._tail.sub("", part)) for part in parts]
         parts = [part for place, piece in enumerate(pieces) if (part := self._person(piece, is_first=place == 0))]
         names = [part for part in parts if self._is_name(part)]
         if any(" " in name for name in names):
@@ -224,38 +233,21 @@ class BylineWords:
         self.meta = tuple(reading.author_names)
         self.publishers = tuple(reading.publisher_names)
         self.agencies = frozenset(name.casefold() for name in reading.wire_services)
-        self.author_path = _path(reading.author_paths)
+        self.author_path = _path((*reading.author_paths, *reading.byline_hints))
         self.user_path = _path(reading.user_paths)
 
 
-def find_credit(
-    outline: Outline,
-    data: StructuredData,
-    near: Near,
-    others: Others,
-    words: BylineWords,
-    site: str,
-    host: str = "",
-) -> Credit:
-    """The author credit of a page.
-
-    Args:
-        outline: The page.
-        data: Its structured data.
-        near: Where its byline is looked for.
-        others: Parts that are not the author's.
-        words: The configured names and words.
-        site: The site's name.
-        host: The site's host name.
-    """
-    publishers = (text[:_MAX_MARK_CHARACTERS] for name in words.publishers for text in outline.meta.get(name, ())[:2])
+def find_credit(story: Story, data: StructuredData, words: BylineWords, site: str, host: str = "") -> Credit:
+    """The author credit of a page; ``site`` and ``host`` are the names of the site."""
+    meta = story.outline.meta
+    publishers = (text[:_MAX_MARK_CHARACTERS] for name in words.publishers for text in meta.get(name, ())[:2])
     reader = _CreditReader(
         words, {_squashed(site), _squashed(data.publisher)}, " ".join(map(_squashed, (host, *publishers)))
     )
-    stated = _best(_stated(outline, data, words, reader))
+    stated = _best(_stated(meta, data, words, reader))
     stated_agencies = len(reader.agencies)
-    marks = [mark for mark in stated_marks(outline, others.holds_node) if not mark.boilerplate]
-    shown = _best(_shown(outline, marks, near, others, words, reader))
+    marks = [mark for mark in stated_marks(story) if not mark.boilerplate]
+    shown = _best(_shown(story, marks, words, reader))
     best = stated if stated.rank >= shown.rank else shown
     return Credit(
         names=best.names[:_MAX_NAMES],
@@ -276,7 +268,7 @@ class _Named:
 
 
 class _CreditReader:
-    """Tells persons from the site itself and from other organisations; collects agencies as they are met."""
+    """Separates persons from the site itself, other organisations and agencies, which it collects."""
 
     def __init__(self, words: BylineWords, own: set[str], own_texts: str) -> None:
         self._words = words
@@ -285,7 +277,7 @@ class _CreditReader:
         self.agencies: list[str] = []
 
     def credited(self, texts: Iterable[str], seen_in: str) -> _Named:
-        """What the texts of one place name."""
+        """The names in the texts of one place."""
         names: list[str] = []
         for text in texts:
             head = text[:_MAX_MARK_CHARACTERS]
@@ -324,46 +316,47 @@ def _best(found: Iterable[_Named]) -> _Named:
     return best
 
 
-def _stated(outline: Outline, data: StructuredData, words: BylineWords, reader: _CreditReader) -> Iterator[_Named]:
+def _stated(
+    meta: Mapping[str, list[str]], data: StructuredData, words: BylineWords, reader: _CreditReader
+) -> Iterator[_Named]:
     yield reader.credited(data.authors, "json-ld author")
     for name in words.meta:
-        if name in outline.meta:
-            yield reader.credited(outline.meta[name][:_MAX_NAMES], f"meta {name}")
+        if name in meta:
+            yield reader.credited(meta[name][:_MAX_NAMES], f"meta {name}")
     yield _Named(
         names := reader.ranked(words.names.whole(data.organizations), "").names, "json-ld author", int(bool(names))
     )
 
 
-def _shown(
-    outline: Outline, marks: list[Mark], near: Near, others: Others, words: BylineWords, reader: _CreditReader
-) -> Iterator[_Named]:
-    for text, seen_in in _marked(outline, marks, near, others, words):
+def _shown(story: Story, marks: list[Mark], words: BylineWords, reader: _CreditReader) -> Iterator[_Named]:
+    near = story.near
+    for text, seen_in in _marked(story, marks, words):
         if len(text) <= _MAX_MARK_CHARACTERS:
             yield reader.credited((text,), seen_in)
     for place in near.places:
-        for block in outline.blocks(place.start, place.stop)[:_MAX_LINES]:
-            if _is_own(outline, near, others, block.element, block.start):
+        for block in story.outline.blocks(place.start, place.stop)[:_MAX_LINES]:
+            # A heading such as "Interview: Ada Lovelace" is not a credit.
+            if block.start != near.heading and story.is_own(block.element, block.start):
                 yield reader.ranked(words.names.line_names(block.text), "text")
-    for text in _linked(outline, near, others, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
+    for text in _linked(story, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
         yield reader.credited((text,), "member's link")
 
 
-def _marked(
-    outline: Outline, marks: list[Mark], near: Near, others: Others, words: BylineWords
-) -> Iterator[tuple[str, str]]:
-    """Texts that the markup calls an author, with where they were seen, the plainest first."""
+def _marked(story: Story, marks: list[Mark], words: BylineWords) -> Iterator[tuple[str, str]]:
+    """Texts that the markup marks as an author, with where they were seen, the most reliable first."""
     for kind in ("itemprop:author", "rel:author"):
         for mark in [mark for mark in marks if mark.name == kind][:_MAX_MARKS]:
             yield (mark.value if kind == "itemprop:author" else "") or mark.text, kind
-    named = [mark for mark in near.named if mark.name == "hint:byline" and not others.holds(mark.place, mark.index)]
+    named = [
+        mark for mark in story.near.named if mark.name == "hint:byline" and not story.holds(mark.place, mark.index)
+    ]
     yield from ((mark.text, mark.name) for mark in named[:_MAX_MARKS] if not mark.boilerplate)
-    yield from ((text, "author's link") for text in _linked(outline, near, others, words.author_path))
+    yield from ((text, "author's link") for text in _linked(story, words.author_path))
 
 
-def _linked(
-    outline: Outline, near: Near, others: Others, path: re.Pattern[str], end: int | None = None
-) -> Iterator[str]:
+def _linked(story: Story, path: re.Pattern[str], end: int | None = None) -> Iterator[str]:
     """Texts of links to a person's page, from the heading on, before the text ``end``."""
+    outline, near = story.outline, story.near
     for place in near.places:
         for index in range(max(place.start, near.heading), place.stop if end is None else min(place.stop, end)):
             node = outline.nodes[index].parent if outline.links[index] else None
@@ -373,13 +366,8 @@ def _linked(
                 node = node.parent
             if node is None or node.tag_id != A or not path.search(node.attributes.get("href") or ""):
                 continue
-            if _is_own(outline, near, others, outline.element_of(index), index):
+            if story.is_own(outline.element_of(index), index):
                 yield short_text(node)
-
-
-def _is_own(outline: Outline, near: Near, others: Others, element: int, index: int) -> bool:
-    """Whether a text is neither boilerplate nor of others."""
-    return not others.holds(element, index) and (near.is_head(index) or not outline.is_boilerplate(element))
 
 
 def _path(segments: tuple[str, ...]) -> re.Pattern[str]:

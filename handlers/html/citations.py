@@ -1,6 +1,6 @@
-"""What supports a page's text: DOIs and citations, a references section, figures, a wire agency's credit.
+"""Support of a page's text: DOIs and citations, a references section, figures, the credit of a news agency.
 
-Only the main text, its links and its references count: what boilerplate cites supports nothing on the page.
+Only the main text, its links and its references count, not boilerplate.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _AUTHOR_YEAR = re.compile(
 _OPENING = re.compile(r"([^:：]{2,12})[:：]")
 _MAX_HEADING = 40
 _MAX_ENTRIES = 400
-"""Texts below a references heading that are looked at."""
+"""Texts below a references heading that are read."""
 _MAX_NAME = 300
 _DOI_REACH = 20
 """Characters before a DOI in which the text names it as one: "doi:", "https://doi.org/"."""
@@ -68,7 +68,7 @@ class References:
 
 @dataclass(frozen=True, slots=True)
 class Citations:
-    """What a page cites.
+    """The citations of a page.
 
     Attributes:
         has_doi: Whether a DOI is cited, or the page declares its own.
@@ -109,7 +109,7 @@ def find_references(
 
 
 def find_citations(text: str, references: str | None, hrefs: Iterable[str], declared: Iterable[str]) -> Citations:
-    """What a page cites.
+    """The citations of a page.
 
     A DOI in running text counts if the text names it as one; in links, references and the page's ``declared``
     identifiers it always counts. Bracketed numbers count only with a references section.

@@ -1,10 +1,10 @@
-"""Reads everything off a page in one parse and one walk, or off the text that a crawler extracted: ``PageFacts``."""
+"""Facts of a page, from one parse and one walk of its HTML or from the text that a crawler extracted."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
@@ -16,6 +16,7 @@ from handlers.html.bylines import BylineWords, find_credit
 from handlers.html.citations import (
     Citations,
     CitationWords,
+    References,
     find_citations,
     find_references,
     has_figures,
@@ -25,8 +26,7 @@ from handlers.html.citations import (
 from handlers.html.hints import Hints
 from handlers.html.links import host_of, registrable_domain
 from handlers.html.main_text import MainText, count_words, leading_sentences, main_text
-from handlers.html.marks import look_near
-from handlers.html.others import Others, OthersWords, is_event
+from handlers.html.marks import Story, StoryWords, is_event, look_near
 from handlers.html.outline import HEADING_NAMES, A, Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
@@ -45,7 +45,7 @@ _MAX_TITLE_CHARACTERS = 500
 _MAX_NAME_CHARACTERS = 200
 _MAX_LINES = 5_000
 """Lines at the end of an extracted text in which references are looked for."""
-T = TypeVar("T")
+Value = TypeVar("Value")
 _MAX_ABOVE = 30
 """Elements within a line between a text and the link around it."""
 
@@ -56,25 +56,25 @@ MAX_SCHEMA_TYPE = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFacts:
-    """Facts of one page. Texts hold neither NUL characters nor lone surrogates; None is what was not observed.
+    """Facts of one page; None if not observed. Texts hold neither NUL characters nor lone surrogates.
 
     Attributes:
-        window_title: The title of the page's window, which may name an error that its metadata do not.
-        site_name: The page's own claim, "" if it makes none.
+        titles: The title, the window's title and the main heading.
+        site_name: As the page states it, else "".
         headings_count: Headings h2 and h3 in the main text; None if only ``has_headings`` is known.
         external_links_count: Different links to other registrable domains in the main text and its references.
         has_statistics: A data table outside of boilerplate, or figures in the main text.
         schema_is_article: Whether ``schema_type`` is of the article family.
-        not_counted: By component of the trust score: what the page has and why it gives no points.
+        not_counted: By component of the trust score, what the page has that gives no points.
     """
 
     title: str
+    titles: tuple[str, ...]
     text: str
     summary: str
     date: Moment | None
     authors: tuple[str, ...]
     agencies: tuple[str, ...]
-    window_title: str = ""
     site_name: str = ""
     language: str | None
     word_count: int
@@ -104,16 +104,16 @@ class PageReader:
         self._types = SchemaTypes(reading)
         self._bylines = BylineWords(reading, tuple(patterns.months))
         self._dates = DateWords(reading, MomentReader(patterns), self._bylines.names)
-        self._others = OthersWords(reading)
+        self._story = StoryWords(reading)
         self._citations = CitationWords(reading)
 
     def read(self, tree: LexborHTMLParser, url: str, fetched_at: datetime | None) -> PageFacts:
         """Reads a parsed page. Never raises.
 
         Args:
-            tree: The parse; the walk takes parts out of it, so that it can't be read again.
-            url: The page's address, against which links are external and which may hold a date.
-            fetched_at: When it was fetched; it can't have been published after it.
+            tree: The parse. The walk removes parts of it, so that it can't be read again.
+            url: The page's address, which decides what links are external, and may hold a date.
+            fetched_at: When it was fetched. It can't have been published later.
         """
         reading = self._reading
         page = walk_page(tree, self._hints, reading.max_nodes)
@@ -123,8 +123,7 @@ class PageReader:
         body = main_text(page, reading.max_content_characters)
         host = host_of(url)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
-        near = look_near(page, body.first)
-        others = Others(page, near, self._others)
+        story = Story(page, look_near(page, body.first), self._story)
         language = find_language(
             page.language or _first(page, reading.language_names) or data.language,
             body.text,
@@ -136,26 +135,26 @@ class PageReader:
             *(tag for name in reading.language_names for tag in page.meta.get(name, ())),
         ]
         dated = DatedPage(
-            outline=page,
+            story=story,
             data=data,
             url=url,
-            near=near,
-            others=others,
-            is_event=is_event(page, data, near, url, self._others),
+            is_event=is_event(story, data, url, self._story),
             origin=origin_of(url, declared, language, self._patterns),
             fetched_at=fetched_at,
         )
-        credit = find_credit(page, data, near, others, self._bylines, site_name, host)
+        credit = find_credit(story, data, self._bylines, site_name, host)
         found = find_date(dated, self._dates)
-        citations, counts, not_counted = self._support(page, body, others, url)
+        citations, counts, not_counted = self._support(page, body, story, url)
+        title = clean(find_title(page, data, _first(page, reading.title_names), site_name, host))
+        main_heading = next((text for level, text in page.headings if level == 1), "")
         return PageFacts(
-            title=clean(find_title(page, data, _first(page, reading.title_names), site_name, host)),
+            title=title,
+            titles=(title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(main_heading)),
             text=clean(body.text),
             summary=clean(_summary(page, data, body.text, reading)),
             date=found.value if found else None,
             authors=tuple(map(clean, credit.names)),
             agencies=tuple(map(clean, credit.agencies)),
-            window_title=clean(page.title[:_MAX_TITLE_CHARACTERS]),
             site_name=site_name,
             language=language,
             word_count=count_words(body.text),
@@ -176,29 +175,28 @@ class PageReader:
         )
 
     def _support(
-        self, page: Outline, body: MainText, others: Others, url: str
+        self, page: Outline, body: MainText, story: Story, url: str
     ) -> tuple[Citations, dict[str, int], dict[str, str]]:
-        """Citations, links, headings and statistics that support the main text, and what of the page does not count."""
-        text = "\n".join(block.text for block in body.blocks if not others.holds(block.element, block.start))
+        """Citations, counts of what supports the main text, and remarks on what of the page does not count."""
+        text = "\n".join(block.text for block in body.blocks if not story.holds(block.element, block.start))
         beyond = body.end + _TEXTS_AFTER
         lines = [
             block
             for block in page.blocks(body.first)
             if (block.start < beyond or block.tag in HEADING_NAMES)
-            and not page.is_boilerplate(block.element)
-            and (block.tag in HEADING_NAMES or not others.holds(block.element, block.start))
+            and not page.regions.hides(block.element)
+            and (block.tag in HEADING_NAMES or not story.holds(block.element, block.start))
         ]
         references = find_references(lines, page.texts, page.links, self._citations)
         entries = references.texts if references is not None and references.has_entries else range(0)
         inside = [line for line in lines if line.start < body.end]
         linked = (range(line.start, line.end) for line in inside if line.linked)
         hrefs = _links_in(page, chain(*linked, entries))
-        listed = " ".join(page.texts[entries.start : entries.stop]) if entries else None
         declared = (content for name in _DOI_NAMES for content in page.meta.get(name, ()))
-        citations = find_citations(text, listed, hrefs, declared)
+        citations = find_citations(text, _entries(references, page.texts), hrefs, declared)
         counts = {
             "external_links": count_external_links(hrefs, url),
-            "headings": sum(line.tag in ("h2", "h3") and not others.holds(line.element, line.start) for line in inside),
+            "headings": sum(line.tag in ("h2", "h3") and not story.holds(line.element, line.start) for line in inside),
             "statistics": has_figures(text, self._reading.min_figures) or has_data_table(page, self._reading),
         }
         remarks = {
@@ -289,37 +287,46 @@ class ExtractedReader:
         Args:
             page: With ``content``; its quality metadata takes precedence over what the text shows.
         """
-        text = clean((page.content or "")[: self._reading.max_content_characters])
-        told = page.quality_metadata or CrawlerMetadata()
-        shown = self._shown(text)
+        limits = self._reading
+        text = clean((page.content or "")[: limits.max_content_characters])
+        stated = page.quality_metadata or CrawlerMetadata()
+        lines = text.split("\n")
+        first = max(0, len(lines) - _MAX_LINES)
+        blocks = [Block(line, "p", 0, -1, first + n, first + n + 1) for n, line in enumerate(lines[first:]) if line]
+        references = find_references(blocks, lines, [False] * len(lines), self._citations)
+        citations = find_citations(text, _entries(references, lines), (), ())
         language = find_language("", text, self._moments.patterns.small_words)
         date = self._date(page, language)
         credited = [name for author in page.author if (name := _one_line(author, _MAX_NAME_CHARACTERS))]
         agencies = tuple(name for name in credited if name.casefold() in self._agencies)
-        authors = tuple(name for name in credited if name not in agencies)
-        described = clean((page.summary or "")[: 2 * self._reading.max_summary_characters])
-        schema_type = short_type(told.schema_type)
+        described = clean((page.summary or "")[: 2 * limits.max_summary_characters])
+        schema_type = short_type(stated.schema_type)
+        title = _one_line(page.title or "", _MAX_TITLE_CHARACTERS)
         return PageFacts(
-            title=_one_line(page.title or "", _MAX_TITLE_CHARACTERS),
+            title=title,
+            titles=(title,),
             text=text,
-            summary=leading_sentences(described or text, self._reading.max_summary_characters),
+            summary=leading_sentences(described or text, limits.max_summary_characters),
             date=date,
-            authors=authors,
+            authors=tuple(name for name in credited if name not in agencies),
             agencies=agencies,
             language=language,
             word_count=count_words(text),
-            has_doi=_known(told.has_doi, shown.has_doi),
-            citation_count=_known(told.citation_count, shown.citation_count),
-            has_references_section=_known(told.has_references_section, shown.has_references_section),
-            has_statistics=_known(told.has_statistics, shown.has_statistics),
-            has_byline=told.has_byline,
-            has_author=_known(told.has_author, True if credited else None),
-            has_date=_has_date(told.has_date, page.date, date),
+            has_doi=_first_known(stated.has_doi, citations.has_doi),
+            citation_count=_first_known(stated.citation_count, citations.count),
+            has_references_section=_first_known(stated.has_references_section, citations.has_references_section),
+            has_statistics=_first_known(stated.has_statistics, has_figures(text, limits.min_figures)),
+            has_byline=stated.has_byline,
+            has_author=_first_known(stated.has_author, True if credited else None),
+            has_date=_has_date(stated.has_date, page.date, date),
             schema_type=schema_type,
             schema_is_article=None if schema_type is None else self._types.is_article(schema_type),
-            has_headings=told.has_headings,
-            external_links_count=told.external_links_count,
-            is_wire_report=_known(told.is_wire_report, bool(agencies) or shown.is_wire_report),
+            has_headings=stated.has_headings,
+            external_links_count=stated.external_links_count,
+            is_wire_report=_first_known(
+                stated.is_wire_report,
+                bool(agencies) or is_wire_report(text[: limits.head_characters], self._citations),
+            ),
         )
 
     def _date(self, page: CrawledPage, language: str | None) -> Moment | None:
@@ -331,45 +338,24 @@ class ExtractedReader:
         is_date = found is not None and is_plausible(found, self._reading.earliest_year, page.fetched_at)
         return found if is_date else None
 
-    def _shown(self, text: str) -> _Shown:
-        lines = text.split("\n")
-        first = max(0, len(lines) - _MAX_LINES)
-        blocks = [Block(line, "p", 0, -1, first + n, first + n + 1) for n, line in enumerate(lines[first:]) if line]
-        references = find_references(blocks, lines, [False] * len(lines), self._citations)
-        entries = references.texts if references is not None and references.has_entries else range(0)
-        listed = " ".join(lines[entries.start : entries.stop]) if entries else None
-        citations = find_citations(text, listed, (), ())
-        return _Shown(
-            has_doi=citations.has_doi,
-            citation_count=citations.count,
-            has_references_section=citations.has_references_section,
-            has_statistics=has_figures(text, self._reading.min_figures),
-            is_wire_report=is_wire_report(text[: self._reading.head_characters], self._citations),
-        )
-
 
 def _one_line(text: str, most: int) -> str:
     """A text as one line of so many characters at most."""
     return " ".join(clean(text[: 2 * most]).split())[:most]
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """What a text shows by itself."""
-
-    has_doi: bool
-    citation_count: int
-    has_references_section: bool
-    has_statistics: bool
-    is_wire_report: bool
+def _entries(references: References | None, texts: Sequence[str]) -> str | None:
+    """The text of a references section; None if there is no section with entries."""
+    found = references.texts if references is not None and references.has_entries else range(0)
+    return " ".join(texts[found.start : found.stop]) if found else None
 
 
-def _has_date(told: bool | None, given: str | None, date: Moment | None) -> bool | None:
-    """Whether the page has a date; one that is given and is none can't have been seen."""
+def _has_date(stated: bool | None, given: str | None, date: Moment | None) -> bool | None:
+    """Whether the page has a date; not if the given date can't be read."""
     if given and given.strip() and date is None:
-        return None if told is None else False
-    return _known(told, True if date else None)
+        return None if stated is None else False
+    return _first_known(stated, True if date else None)
 
 
-def _known(told: T | None, shown: T) -> T:
-    return shown if told is None else told
+def _first_known(stated: Value | None, shown: Value) -> Value:
+    return shown if stated is None else stated

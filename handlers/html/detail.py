@@ -1,7 +1,6 @@
-"""A fetched page read for what it says: its content, or why there is none.
+"""The content of a fetched page, or why it has none.
 
-It finds what the status does not say: files that are no page, "not found" with status 200, walls, redirects within the
-page, and pages that are empty without scripts.
+Detects files that are no page, "not found" with status 200, walls, redirects in the page, and pages without text.
 """
 
 from __future__ import annotations
@@ -32,23 +31,20 @@ _MAX_TRAIL_CHARACTERS = 300
 _MAX_STEPS = 8
 _MAX_REFRESH_CHARACTERS = 4_000
 _MAX_TAGS = 50
-_MAX_TITLE_CHARACTERS = 500
 _MAX_ONWARD_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A page that came and is content.
+    """A fetched page with content.
 
     Attributes:
-        titles: What it is called: its own title, its window's, its main heading.
-        trail: The sections that it stands in, by its breadcrumbs.
-        onward: Where it sends its reader by itself, if it does so within seconds.
+        trail: Its sections by its breadcrumbs.
+        onward: The address to which it redirects within seconds.
     """
 
     page: FetchedPage
     content: PageFacts
-    titles: tuple[str, ...]
     trail: tuple[str, ...] = ()
     onward: str | None = None
 
@@ -63,7 +59,7 @@ class DetailReader:
         self._reader = PageReader(reading, details)
 
     def detail(self, page: FetchedPage) -> Detail | FetchRefused:
-        """A page as a detail, or why it is none (R-273). Never raises."""
+        """A page as a detail, or why it is no detail (R-273). Never raises."""
         reason = why_elsewhere(page.url, page.final_url, self._refusals.section)
         read = FetchRefused(page.url, reason) if reason is not None else self._read(page)
         if isinstance(read, FetchRefused):
@@ -72,56 +68,56 @@ class DetailReader:
         if len(read.content.text) < least:
             plain = self._read(page, without_scripts=True)
             read = plain if isinstance(plain, Detail) else read
-        if (refusal := self._refusals.why_no_content(read.titles, read.content.text)) is not None:
+        if (refusal := self._refusals.why_no_content(read.content.titles, read.content.text)) is not None:
             return FetchRefused(page.url, refusal.reason, refusal.words)
         if len(read.content.text) < least:
             return FetchRefused(page.url, FetchFailure.NO_CONTENT)
         return self._why_sent_on(read) or read
 
     def no_listing(self, page: FetchedPage, has_items: bool) -> FetchRefused | None:
-        """Why what came in the place of a listing is none, by its own words; beside items only its titles count."""
+        """Why a page that was fetched as a listing is refused; None if it may be a listing.
+
+        If it has items, only its titles count.
+        """
         read = self._read(page)
         if isinstance(read, FetchRefused):
             return None
         text = "" if has_items else read.content.text
-        if (refusal := self._refusals.why_no_content(read.titles, text)) is not None:
+        if (refusal := self._refusals.why_no_content(read.content.titles, text)) is not None:
             return FetchRefused(page.url, refusal.reason, refusal.words)
         if why_elsewhere(page.url, page.final_url, self._refusals.section) is FetchFailure.CHALLENGE:
             return FetchRefused(page.url, FetchFailure.CHALLENGE)
         return self._why_sent_on(read)
 
     def _why_sent_on(self, read: Detail) -> FetchRefused | None:
-        """Why a page that sends its reader on is not what was asked for; None where it stays, or holds a text."""
+        """Why a page that redirects is refused; None if it does not redirect, or has text."""
         if read.onward is None or len(read.content.text) > self._refusals.section.short_characters:
             return None
         reason = why_elsewhere(read.page.url, read.onward, self._refusals.section) or FetchFailure.NO_CONTENT
-        return FetchRefused(read.page.url, reason, f"sends its reader on to {read.onward[:_MAX_ONWARD_CHARACTERS]}")
+        return FetchRefused(read.page.url, reason, f"redirects to {read.onward[:_MAX_ONWARD_CHARACTERS]}")
 
     def _read(self, page: FetchedPage, *, without_scripts: bool = False) -> Detail | FetchRefused:
         if (looks_like := not_a_page(page.body, page.content_type)) is not None:
             return FetchRefused(page.url, FetchFailure.NOT_HTML, looks_like)
         body = page_bytes(page.body, page.content_type)
         if without_scripts:
-            # A page that scripts make may say the same to those who run none.
+            # A page that scripts make may have its text in "noscript" too.
             body = replace(body, utf8=_NOSCRIPT.sub(rb"\1div", body.utf8))
         utf8 = admitted(body.utf8, self._reading)
         if isinstance(utf8, str):
             return FetchRefused(page.url, FetchFailure.NO_CONTENT, utf8)
         tree = parse_bytes(replace(body, utf8=utf8)).tree
-        shown = [
-            node.text()[:_MAX_TITLE_CHARACTERS] for node in (tree.css_first("title"), tree.css_first("h1")) if node
-        ]
         onward = refreshed_to(tree, page.final_url, self._refusals.section.refresh_seconds)
         trail = trail_of(tree)
         content = self._reader.read(tree, page.final_url, page.fetched_at)
-        return Detail(page, content, (content.title, *shown), trail, onward)
+        return Detail(page, content, trail, onward)
 
 
 def why_elsewhere(asked: str, final: str, section: PageRefusalsSection) -> FetchFailure | None:
-    """Why the page that redirects led to is not the one that was asked for; None if it may be.
+    """Why the final page of redirects is not the page that was asked for; None if it may be.
 
-    A login, a consent page or a test is a challenge. The front page of the same site in the place of a deeper page is a
-    soft 404.
+    A login, a consent page or a test is a challenge. The front page of the same site instead of a deeper page is a soft
+    404.
     """
     if canonical_url(asked) == canonical_url(final):
         return None
@@ -135,7 +131,7 @@ def why_elsewhere(asked: str, final: str, section: PageRefusalsSection) -> Fetch
 
 
 def refreshed_to(tree: LexborHTMLParser, url: str, longest_seconds: int) -> str | None:
-    """The other address that a page replaces itself by within so many seconds; ``noscript`` does not count.
+    """The other address to which a page redirects within so many seconds; ``noscript`` does not count.
 
     >>> page = LexborHTMLParser('<meta http-equiv="Refresh" content="0; URL=/new">')
     >>> refreshed_to(page, "https://example.com/old", 10)
@@ -155,7 +151,7 @@ def refreshed_to(tree: LexborHTMLParser, url: str, longest_seconds: int) -> str 
 
 
 def trail_of(tree: LexborHTMLParser) -> tuple[str, ...]:
-    """The steps of a page's breadcrumbs that are links, the widest first.
+    """The links of a page's breadcrumbs, the widest section first.
 
     >>> markup = '<nav aria-label="Breadcrumb"><a href="/b">Books</a> > <a href="/h">History</a> > Rome</nav>'
     >>> trail_of(LexborHTMLParser(markup))
@@ -163,7 +159,7 @@ def trail_of(tree: LexborHTMLParser) -> tuple[str, ...]:
     """
     for node in tree.css(_TRAILS)[:_MAX_TRAILS]:
         links = node.css("a[href]")
-        # A wrapper of the whole page may be named after its breadcrumbs too.
+        # An element around the whole page may have the name too.
         texts = [link.text()[: 4 * _MAX_TRAIL_CHARACTERS] for link in links] if len(links) <= _MAX_STEPS else []
         steps = tuple(filter(None, (" ".join(text.split()) for text in texts)))
         if steps and sum(map(len, steps)) <= _MAX_TRAIL_CHARACTERS:

@@ -1,6 +1,6 @@
-"""One parse of a page, from text or bytes, and whether the bytes are a page at all.
+"""Parses a page from text or bytes, and detects bytes that are no page.
 
-The parser is given UTF-8 bytes: a page that is in UTF-8 is not decoded first, which saves a third of the parse.
+The parser reads UTF-8 bytes: a page in UTF-8 is not decoded first, which saves a third of the time.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from w3lib.encoding import html_body_declared_encoding, http_content_type_encodi
 
 _SAMPLE_BYTES = 64 * 1024
 _TELLING_BYTES = 8
-_LETTERS = {  # the characters that running text of an encoding is made of
+_LETTERS = {  # frequent characters of the languages of an encoding
     "gb18030": re.compile(r"[的一是不了在人有我他这中大来上国个到说们为]"),
     "big5hkscs": re.compile(r"[的一是不了在人有我他這中大來上國個到說們為]"),
     "cp932": re.compile(r"[ぁ-んァ-ヶ]"),
     "euc_jp": re.compile(r"[ぁ-んァ-ヶ]"),
     "cp949": re.compile(r"[가-힣]"),
 }
-# Without events the parser skips work that only scripts could see, among it one that is quadratic in options.
+# Without events the parser omits work for scripts, of which some takes quadratic time in options.
 _OPTIONS = int(LexborDocumentOptions.WO_EVENTS)
 _READABLE = ("text/", "application/xhtml", "application/xml", "application/octet-stream", "unknown/")
 _MAGIC = (
@@ -60,7 +60,7 @@ def parse_page(body: str | bytes, content_type: str | None = None) -> Page:
 
     Args:
         body: The HTML, as text or as the bytes that came over the wire.
-        content_type: The Content-Type header; its charset is believed before the page's own.
+        content_type: The Content-Type header; its charset takes precedence over the page's own.
 
     >>> parse_page(b"<title>caf\xe9</title>", "text/html; charset=latin-1").tree.css_first("title").text()
     'café'
@@ -88,9 +88,9 @@ def parse_bytes(page: PageBytes) -> Page:
 
 
 def not_a_page(body: str | bytes, content_type: str | None) -> str | None:
-    """What a body is, in plain words, where it is neither HTML nor text; None where it may be read.
+    """What a body is, in plain words, if it is neither HTML nor text; None if it may be read.
 
-    An HTML page without any content is a page; no bytes at all are none.
+    An HTML page without content is a page; an empty body is not.
 
     >>> not_a_page(b"%PDF-1.7", None)
     'looks like a PDF document'
@@ -123,7 +123,7 @@ def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        # Lone surrogates come from JSON escapes; they stand for no character.
+        # Lone surrogates come from JSON escapes and are no characters.
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
 
 
@@ -135,9 +135,10 @@ def _find_encoding(body: bytes, content_type: str | None) -> str:
     declared = _text_codec(html_body_declared_encoding(body))
     if declared is None:
         return _detect(body[:_SAMPLE_BYTES])
-    # A declaration that can be read as ASCII can't be in UTF-16. And pages are saved and sent on as UTF-8 under their
-    # old declaration: text in another encoding is never valid UTF-8 by chance, but for a few characters.
-    return "utf-8" if declared.startswith("utf-16") or _is_utf8_beyond_ascii(body) else declared
+    # A declaration that can be read as ASCII can't be in UTF-16. Many pages were converted to UTF-8 and kept their old
+    # declaration: text in another encoding is not valid UTF-8 by chance, except for a few characters.
+    is_utf8 = declared == "utf-8" or declared.startswith("utf-16") or _is_utf8_beyond_ascii(body)
+    return "utf-8" if is_utf8 else declared
 
 
 def _text_codec(name: str | None) -> str | None:
@@ -159,7 +160,7 @@ def _is_utf8_beyond_ascii(body: bytes) -> bool:
 
 
 def _detect(sample: bytes) -> str:
-    """The encoding of undeclared bytes: UTF-8 where it fits, else the one whose everyday letters turn up most."""
+    """The encoding of undeclared bytes: UTF-8 if they are valid, else the one with most frequent characters."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample)
     except UnicodeDecodeError:

@@ -1,6 +1,6 @@
-"""What class names and ids say an element is, and which elements that call themselves boilerplate are believed.
+"""What an element is by its class names and id, and which elements are boilerplate.
 
-Names are taken apart into words (``entry-date``, ``pubDate``) and looked up in the configured lists.
+Names are split into words (``entry-date``, ``pubDate``), which are looked up in the configured lists.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ _NAMED = frozenset(("div", "section", "ul", "ol", "dl", "header", "address", "fi
 
 
 class Hints:
-    """Word lists of the configuration, ready for look-up.
+    """The configured words of class names and ids.
 
     Attributes:
-        known: Answers so far; sites repeat few names, and a look-up here is a tenth of an answer.
+        known: Answers so far. Sites repeat few names, and a look-up here takes a tenth of the time of an answer.
     """
 
     def __init__(self, reading: PageReadingSection) -> None:
-        self._boilerplate = frozenset(reading.boilerplate_hints)
-        self._byline = frozenset(reading.byline_hints)
-        self._byline_not = frozenset(reading.byline_not)
-        self._date = frozenset(reading.date_hints)
-        self._date_not = frozenset(reading.date_not)
-        self._beside = frozenset(reading.beside_hints)
-        self._others = frozenset(reading.others_hints)
-        self._events = frozenset(reading.event_hints)
-        telling = self._boilerplate | self._byline | self._date | self._beside | self._others | self._events
-        self._telling_ascii = frozenset(word.encode() for word in telling)
+        lists = (
+            (BOILERPLATE, reading.boilerplate_hints, ()),
+            (BYLINE, reading.byline_hints, reading.byline_not),
+            (DATE, reading.date_hints, reading.date_not),
+            (BESIDE, reading.beside_hints, ()),
+            (OTHERS, reading.others_hints, ()),
+            (EVENT, reading.event_hints, ()),
+        )
+        self._lists = [(bit, frozenset(words), frozenset(no_words)) for bit, words, no_words in lists]
+        self._telling_ascii = frozenset(word.encode() for _, words, _ in lists for word in words)
         self.known: dict[str, int] = {}
 
     def of_node(self, node: LexborNode) -> int:
@@ -66,32 +66,16 @@ class Hints:
             words = [part.decode() for part in parts]
         else:
             words = [word.lower() for word in _WORD.findall(names)]
-        found = 0 if self._boilerplate.isdisjoint(words) else BOILERPLATE
-        if not self._byline.isdisjoint(words) and self._byline_not.isdisjoint(words):
-            found |= BYLINE
-        if not self._date.isdisjoint(words) and self._date_not.isdisjoint(words):
-            found |= DATE
-        if not self._beside.isdisjoint(words):
-            found |= BESIDE
-        if not self._others.isdisjoint(words):
-            found |= OTHERS
-        if not self._events.isdisjoint(words):
-            found |= EVENT
-        return found
+        return sum(
+            bit for bit, telling, others in self._lists if not telling.isdisjoint(words) and others.isdisjoint(words)
+        )
 
 
 class Regions:
-    """Elements that call themselves boilerplate, each found when somebody asks for what is inside of it."""
+    """Elements that call themselves boilerplate; each is found when an element inside it is asked for."""
 
     def __init__(self, tags: list[str], outer: list[int], elements: list[LexborNode], hints: Hints) -> None:
-        """Takes the lists of an outline as they grow; not the outline, for the two would keep each other alive.
-
-        Args:
-            tags: Names of the block elements.
-            outer: Index of the block element around each, a smaller one; -1 for none.
-            elements: The elements.
-            hints: What class names say.
-        """
+        """Takes the lists of an outline, which grow. A reference to the outline would keep both in memory."""
         self._tags = tags
         self._outer = outer
         self._elements = elements
@@ -104,18 +88,18 @@ class Regions:
         self._beside: dict[int, bool] = {}
 
     def hint(self, element: int) -> int:
-        """What the class names and the id of a block element say (``handlers.html.hints``)."""
+        """What the class names and the id of a block element say."""
         known = self._said.get(element)
         if known is None:
             known = self._said[element] = self._hints.of_node(self._elements[element])
         return known
 
     def believe(self, running: list[tuple[int, int]]) -> None:
-        """Decides which elements are believed.
+        """Decides which elements are hidden: those that call themselves boilerplate, with exceptions.
 
-        Frames and forum posts call themselves widgets and comments too: an element that holds more than half of the
-        running text is none, and where hiding leaves next to nothing, nobody is believed. What stands beside the text
-        is less of it than a quarter: where it is more, these are names of posts or products.
+        Frames and forum posts call themselves widgets and comments too. So an element with more than half of the
+        running text is not hidden, and no element is hidden if three quarters of the text would be. What is beside the
+        text is less than a quarter of it. If it is more, the class names are those of posts or products.
 
         Args:
             running: Block elements with running text and its length; an element may come often.
@@ -149,11 +133,11 @@ class Regions:
         return self._is_in(element, BOILERPLATE, self._hidden)
 
     def is_beside(self, element: int) -> bool:
-        """Whether an element is no part of the text: inside of what is hidden, of a credit, a caption or the like."""
+        """Whether an element is not in the text: hidden, or in a credit, a caption or the like."""
         return self._is_in(element, BOILERPLATE | BESIDE, self._beside)
 
     def _is_in(self, element: int, kinds: int, known: dict[int, bool]) -> bool:
-        """Whether an element is in a region of one of the kinds that is believed; in none if ``known`` is empty."""
+        """Whether an element is in a region of one of the kinds, of those that ``believe`` hides."""
         found = known.get(element)
         if found is not None or not known:
             return bool(found)

@@ -1,21 +1,23 @@
 """Pages that the HTML parser reads in bounded time and memory; any other page is refused with the reason.
 
-The parser takes quadratic time where it compares the attributes of a tag, looks through the open elements at each tag,
-looks names up, opens unclosed formatting again in each block, or moves text out of a table. ``admitted`` counts upper
-bounds of these on the bytes, whatever the parser makes of them: scripts, comments and values count like markup.
+The parser takes quadratic time to compare the attributes of a tag, to search the open elements at each tag, to look
+names up, to open unclosed formatting again in each block, and to move text out of a table. ``admitted`` counts upper
+bounds of these steps on the bytes: scripts, comments and values count like markup.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
+from itertools import islice
 
 from handlers.html.reading import PageReadingSection
 
 _VALUE = rb"(?:[ \t\n\r\f]*+=[ \t\n\r\f]*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^ \t\n\r\f>\"'][^ \t\n\r\f>]*+)?+)?+"
 _NAMES = re.compile(rb"([^ \t\n\r\f/>][^ \t\n\r\f/>=]*+)" + _VALUE)
 _ATTRIBUTES = rb"(?:[ \t\n\r\f/]++|[^ \t\n\r\f/>][^ \t\n\r\f/>=]*+" + _VALUE + rb")*+"
-"""What may follow the name of a tag, as the parser reads it."""
+"""The attributes after the name of a tag, as the parser reads them."""
 _REST_OF_TAG = re.compile(_ATTRIBUTES)
 _START_OF_TAG = re.compile(rb"</?[a-zA-Z][^ \t\n\r\f/>]*+")
 _TOKEN = re.compile(
@@ -24,21 +26,23 @@ _TOKEN = re.compile(
 _FORMATTING_NAMES = rb"b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u"
 _FORMATTING = re.compile(rb"(</?)(?=[bisutecfn])(?:" + _FORMATTING_NAMES + rb")(?=[\s/>])", re.IGNORECASE)
 _REPEATED = re.compile(
-    rb"<(?=[abhisutecfn])(?:(a)|(html|body)|" + _FORMATTING_NAMES + rb")(?=[\s/>])" + _ATTRIBUTES, re.IGNORECASE
+    rb"<(?=[abhisutecfn])(?:a|html|body|" + _FORMATTING_NAMES + rb")(?=[\s/>])" + _ATTRIBUTES, re.IGNORECASE
 )
-_IS_ROOT = 2
+_ROOTS = (b"html", b"body")
 _ROOT = re.compile(rb"<(?=[bh])(?:html|body)(?=[\s/>])", re.IGNORECASE)
 _TABLE = re.compile(rb"(</?)(?=[tc])(?:table|tbody|thead|tfoot|tr|td|th|caption|colgroup)(?=[\s/>])", re.IGNORECASE)
 _BETWEEN_TEXTS = re.compile(
     rb"<(?=[!tcsif])(?:!|t[rdh][\s/>]|tbody|thead|tfoot|template|col|s[ct]|in|form)", re.IGNORECASE
 )
-"""Tags that may stand between pieces of text which the parser moves out of a table, and joins."""
+"""Tags between pieces of text that the parser moves out of a table and joins."""
 _VOID = frozenset(
     b"area base basefont bgsound body br col embed frame head hr html img input link meta param source track "
     b"wbr".split()
 )
 _END_MAY_BE_LEFT_OUT = frozenset(b"dd dt li option p tbody td tfoot th thead tr".split())
 _ENDS_THESE = frozenset(b"article blockquote dd div dl li main ol section select table tbody td th thead tr ul".split())
+_NEVER_OPEN = re.compile(rb"</|<!|<(?:br|hr|img|meta|embed)[\s/>]", re.IGNORECASE)
+"""Also within SVG and MathML, which these tags end."""
 _FOREIGN = frozenset((b"svg", b"math"))
 _END_OF = {b"-->": b"!--", b"]]>": b"![CDATA["}
 _SEPARATORS = b" \t\n\r\f/="
@@ -52,71 +56,83 @@ _MOST_ATTRIBUTES = 1_000_000
 
 
 def admitted(body: bytes, limits: PageReadingSection) -> bytes | str:
-    """What of a page is parsed, or why it is not parsed.
+    """The page as it is parsed, or why it is not parsed.
 
-    Formatting, tables and roots are parsed as elements without a meaning where their repair could take too long.
-
-    Args:
-        body: The page as bytes in an encoding that keeps ASCII.
-        limits: Tags, depth, names and steps of the parser that are allowed.
+    Formatting, tables and roots are replaced by elements without a meaning if their repair could take too long. The
+    bytes are in an encoding that keeps ASCII.
     """
-    # Taking the brackets out counts them faster than counting does.
+    # Removing the brackets is faster than counting them.
     tags = len(body) - len(body.replace(b"<", b""))
     if tags > limits.max_tags:
         return f"it has more than {limits.max_tags} tags"
-    may_have_many = _comparisons(body, limits.max_steps) > limits.max_steps
-    # A name needs a separator; counting them is cheaper than splitting.
-    if not may_have_many and len(body) - len(body.translate(None, _SEPARATORS)) >= limits.max_names:
-        words = _words(body)
-        may_have_many = len(words) > _MOST_ATTRIBUTES or len(set(words)) > limits.max_names
+    # Separators are counted faster than words, and most pages have few enough of them.
+    may_have_many = all(
+        _comparisons(body, limits.max_steps, count) > limits.max_steps for count in (_separators, _words)
+    )
+    # A name and a separator take two bytes.
+    if not may_have_many and len(body) > 2 * limits.max_names and _separators(body) > limits.max_names:
+        words = body.translate(_AS_WORDS).split()
+        is_long = len(words) > limits.max_names
+        may_have_many = is_long and (len(words) > _MOST_ATTRIBUTES or len(set(words)) > limits.max_names)
     if may_have_many and (reason := _too_many_attributes(body, limits)):
         return reason
     parsed = _without_repair(body, tags, limits.max_steps)
     if parsed is None:
         return f"a link has too many attributes, which the parser may repeat after each of {tags} tags"
     deepest = min(limits.max_depth, limits.max_steps // max(tags, 1))
-    if tags > deepest and tags - body.count(b"</") > deepest and _is_deep(parsed, deepest):
+    if tags > deepest and tags - len(_NEVER_OPEN.findall(body)) > deepest and _is_deep(parsed, deepest):
         return f"more than {deepest} elements are nested, or not closed, among {tags} tags"
     return parsed
 
 
-def _comparisons(body: bytes, steps: int) -> int:
-    """An upper bound on the comparisons of attributes, but for tags of up to two stretches: these take few steps."""
+def _comparisons(body: bytes, steps: int, count: Callable[[bytes], int]) -> int:
+    """An upper bound on the comparisons of attributes, but for tags of up to two stretches: these take few steps.
+
+    Args:
+        body: The page.
+        steps: How many comparisons are allowed.
+        count: An upper bound on the attributes that begin in a part of the page.
+    """
     length = max(16 * steps // max(len(body), 1), 64)
     comparisons = inside = 0
     before = b""
     for start in range(0, len(body), length):
         stretch = body[start : start + length]
-        most = _most_inside(stretch)
+        most = _most_inside(stretch, count)
         if most is not None:
-            inside += most + (0 if inside else len(_words(before)))
+            inside += most + (0 if inside else count(before))
         elif inside:
-            comparisons += (inside + len(_words(stretch))) ** 2 // 2
+            comparisons += (inside + count(stretch)) ** 2 // 2
             inside = 0
         before = stretch
     return comparisons + inside**2 // 2
 
 
-def _most_inside(stretch: bytes) -> int | None:
+def _most_inside(stretch: bytes, count: Callable[[bytes], int]) -> int | None:
     """The attributes that a stretch may hold if it is the inside of a tag; None where any tag ends in it.
 
-    A ``>`` ends a tag unless it stands in a value with quotes of one of two kinds.
+    A ``>`` ends a tag unless it is in a value with quotes of one of two kinds.
     """
     end = stretch.find(b">")
     if end < 0:
-        return len(_words(stretch)) + 1
+        return count(stretch)
     found = []
     for quote in (b"'", b'"'):
         begin = stretch.find(quote, end) + 1
         rest = stretch[begin:] if begin else b""
         if _REST_OF_TAG.fullmatch(rest):
-            found.append(len(_words(rest)) + 1)
-    return max(found) + len(_words(stretch[:end])) if found else None
+            found.append(count(rest))
+    return max(found) + count(stretch[:end]) if found else None
 
 
-def _words(text: bytes) -> list[bytes]:
-    """What may be names of attributes: each begins a word, or follows a value that begins one."""
-    return text.translate(_AS_WORDS).split()
+def _separators(text: bytes) -> int:
+    """An upper bound on what ``_words`` counts."""
+    return len(text) - len(text.translate(None, _SEPARATORS)) + 1
+
+
+def _words(text: bytes) -> int:
+    """An upper bound on the attributes in a text: each begins a word, or follows a value that begins one."""
+    return len(text.translate(_AS_WORDS).split()) + 1
 
 
 def _too_many_attributes(body: bytes, limits: PageReadingSection) -> str | None:
@@ -142,31 +158,34 @@ def _too_many_attributes(body: bytes, limits: PageReadingSection) -> str | None:
 
 
 def _without_repair(body: bytes, tags: int, steps: int) -> bytes | None:
-    """The page with other names for the tags whose repair could take too long; None where that is no help.
+    """The page with other names for the tags whose repair could take too long; None if links are the cause.
 
     The parser repeats unclosed formatting and the last link in each block, adds the attributes of each further root to
     the first one, and moves text that is between the parts of a table.
     """
     repeated = steps // _STEPS_TO_REPEAT // max(tags, 1)
-    formatting = 0
-    roots: list[int] = []
-    for match in _REPEATED.finditer(body):
-        kind, length = match.lastindex, match.end() - match.start()
-        if kind is None:
-            formatting += max(len(match[0].split()), match[0].count(b"=") + 1)
-        elif kind == _IS_ROOT:
-            roots.append(match.start())
-        elif length > 2 * repeated and len(_NAMES.findall(body, match.end(1), match.end())) > repeated:
-            return None
-    if len(roots) > _FEW_ROOTS:
-        further = roots[_FEW_ROOTS]
+    found = _REPEATED.findall(body)
+    # An attribute takes two bytes or more.
+    long = [tag for tag in found if len(tag) > 2 * repeated]
+    if any(_attributes(tag) > repeated for tag in long if tag[1] in b"aA"):
+        return None
+    others = [tag for tag in found if tag[1] not in b"aA"]
+    if sum(tag[1:5].lower() in _ROOTS for tag in others) > _FEW_ROOTS:
+        further = next(islice(_ROOT.finditer(body), _FEW_ROOTS, None)).start()
         body = body[:further] + _ROOT.sub(b"<br", body[further:])
-    if formatting > repeated:
+    if (
+        sum(map(len, others)) > 2 * repeated
+        and sum(max(len(tag.split()), tag.count(b"=") + 1) for tag in others) > repeated
+    ):
         body = _FORMATTING.sub(rb"\1span", body)
     moved = steps * _BYTES_IN_STEP
     if tags * len(body) > moved and _TABLE.search(body) and len(_BETWEEN_TEXTS.findall(body)) * len(body) > moved:
         body = _TABLE.sub(rb"\1div", body)
     return body
+
+
+def _attributes(tag: bytes) -> int:
+    return len(_NAMES.findall(tag)) - 1
 
 
 def _is_deep(body: bytes, most: int) -> bool:

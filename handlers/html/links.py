@@ -1,4 +1,4 @@
-"""Addresses: absolute, canonical, and by registrable domain. Malformed ones give None, never an exception."""
+"""Addresses: absolute, canonical, and by registrable domain. A malformed address gives None, never an exception."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ TRACKING_PARAMETERS = (
     "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "utm_id", "gclid", "dclid", "fbclid",
     "msclkid", "mc_cid", "mc_eid", "igshid", "yclid", "_ga", "_gl", "ref_src", "phpsessid", "jsessionid", "sid",
 )  # fmt: skip
-"""Query parameters that say who clicked, not what is shown."""
+"""Query parameters that do not change the page."""
 
 MAX_URL = 8192
-"""Characters of an address above which it is none: no event carries a longer one, and no server is asked for it."""
+"""Characters of an address. A longer one is malformed: no event holds it, and no server is asked for it."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def canonical_url(url: str) -> str | None:
-    """The address under which two spellings of the same page are one; None where it is no http(s) address.
+    """The address in one spelling; None if it is no http(s) address.
 
-    Lower-case scheme and host, no default port, no fragment, sorted query, no tracking parameters.
+    Lower-case scheme and host, no default port, no fragment, a sorted query, no tracking parameters.
 
     >>> canonical_url("HTTP://Example.com:80/a?b=2&utm_source=x&a=1#top")
     'http://example.com/a?a=1&b=2'
@@ -63,7 +63,7 @@ def absolute_url(base: str, href: str) -> str | None:
 
 
 def host_of(url: str) -> str:
-    """The host of an address, lower-case and without port; "" where there is none.
+    """The host of an address, lower-case and without port; "" if it has none.
 
     >>> host_of("https://News.Example.co.uk:8443/a")
     'news.example.co.uk'
@@ -74,7 +74,7 @@ def host_of(url: str) -> str:
 
 @lru_cache(maxsize=8192)
 def registrable_domain(host: str) -> str:
-    """The domain that somebody registered (public suffix plus one label); the host itself where there is none.
+    """The registered domain (public suffix plus one label), or the host itself if it has none.
 
     >>> registrable_domain("news.example.co.uk")
     'example.co.uk'
@@ -86,7 +86,7 @@ def registrable_domain(host: str) -> str:
 
 @lru_cache(maxsize=8192)
 def registered_domain(host: str) -> str:
-    """The domain that somebody registered; "" for what is no such domain, public suffixes themselves among them.
+    """The registered domain; "" for a host without one, such as a public suffix.
 
     >>> registered_domain("www.ox.ac.uk"), registered_domain("ac.uk"), registered_domain("shop.ac.cc")
     ('ox.ac.uk', '', 'ac.cc')
@@ -96,7 +96,7 @@ def registered_domain(host: str) -> str:
 
 @lru_cache(maxsize=8192)
 def is_public_suffix(host: str) -> bool:
-    """Whether it is a suffix that many register below, and so nobody's domain.
+    """Whether a host is a public suffix, below which anyone can register a domain.
 
     >>> [is_public_suffix(host) for host in ("com", "gov.tw", "example.com", "localhost")]
     [True, True, False, False]

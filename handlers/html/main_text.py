@@ -1,8 +1,7 @@
-"""Main text without boilerplate: an outline goes in, the blocks that are the page's own text come out.
+"""Main text of a page without boilerplate.
 
-Blocks earn points for running text and lose them for links; containers collect what is inside them, and the smallest
-container that holds nearly everything good is the text's. Within it, navigation, link lists and crumbs are left out,
-and what is beside the text: captions, credits, lines that lead to links, and notes behind its end.
+The main text is in the smallest container with most of the running text outside of links. Navigation, link lists,
+captions, credits, lines that introduce links, and notes after the end are left out.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ _CJK_SIGNS = re.compile(r"[\u3000-\u303f\uff00-\uff65]")
 _GOOD_CHARACTERS = 40
 _GOOD_CJK_CHARACTERS = 20
 _MOSTLY_LINKS = 0.5
-_SHORT = 40  # of a line that leads to links
-_LONG = 60  # of a line that is the text's beyond doubt
+_SHORT = 40  # of a line that introduces links
+_LONG = 60  # of a line that is certainly in the text
 _LONG_CJK = 20
 _MANY = 4  # long lines of an article
 _SMALL = 0.2  # of the text, for what may be cut off behind it
@@ -36,7 +35,7 @@ _CONTAINERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MainText:
-    """The main text and where it begins and ends among the outline's texts; ``blocks`` are those kept."""
+    """The main text, its blocks, and its range in the outline's texts."""
 
     text: str
     blocks: tuple[Block, ...]
@@ -45,15 +44,15 @@ class MainText:
 
 
 def main_text(outline: Outline, max_characters: int) -> MainText:
-    """The main text of a page, one block a line; "" where the page has none."""
+    """The main text of a page, one block a line; "" if the page has none."""
     running = _running_text(outline)
-    outline.hide_boilerplate([(element, length) for _, element, length in running])
-    seen = [found for found in running if not outline.is_beside(found[1])]
+    outline.regions.believe([(element, length) for _, element, length in running])
+    seen = [found for found in running if not outline.regions.is_beside(found[1])]
     if not seen:
-        seen = [found for found in _running_text(outline, strict=False) if not outline.is_boilerplate(found[1])]
+        seen = [found for found in _running_text(outline, strict=False) if not outline.regions.hides(found[1])]
     first, end = _span(outline, seen)
     kept = [block for block in outline.blocks(first, end) if _keep(outline, block)]
-    # A heading at the end, or one that another follows, stands over nothing.
+    # A heading at the end has no text below it.
     while kept and kept[-1].tag in HEADING_NAMES:
         kept.pop()
     kept = [block for block, after in zip_longest(kept, kept[1:]) if not _leads_to_links(block, after)]
@@ -63,10 +62,7 @@ def main_text(outline: Outline, max_characters: int) -> MainText:
 
 
 def has_cjk(text: str) -> bool:
-    """Whether a text may hold CJK characters or their signs.
-
-    In UTF-8 these begin with a byte from E3 on: most texts have none, and need no search.
-    """
+    """Whether a text may hold CJK characters or signs: in UTF-8 these begin with a byte from E3 on."""
     return not text.isascii() and bool(text.encode("utf-8", "replace").translate(None, _NOT_CJK_BYTES))
 
 
@@ -77,7 +73,7 @@ def count_words(text: str) -> int:
     9
     """
     if not has_cjk(text):
-        # Blanks are counted where all stand singly between words, as in main text; that is faster than splitting.
+        # If all blanks are single ones between words, as in main text, counting them is faster than splitting.
         line = text.replace("\n", " ")
         if line.isprintable() and "  " not in line and line.strip(" ") == line:
             return line.count(" ") + 1 if line else 0
@@ -87,7 +83,7 @@ def count_words(text: str) -> int:
 
 
 def leading_sentences(text: str, max_characters: int) -> str:
-    """Whole sentences from the beginning of a text, as many as fit; a cut first one where none fits.
+    """As many whole sentences from the beginning of a text as fit; if none fits, a part of the first.
 
     >>> leading_sentences("One. Two is longer. Three.", 20)
     'One. Two is longer.'
@@ -128,7 +124,7 @@ def _span(outline: Outline, running: list[tuple[int, int, int]]) -> tuple[int, i
     held = [0] * len(outline.tags)
     for _, element, length in running:
         held[element] += length
-    # An element is entered after those around it, so the inner ones are counted when their turn comes.
+    # The index of an element is larger than those of the elements around it.
     for element in range(len(held) - 1, 0, -1):
         if held[element] and (around := outline.outer[element]) >= 0:
             held[around] += held[element]
@@ -158,18 +154,18 @@ def _is_body(outline: Outline, element: int) -> bool:
 def _keep(outline: Outline, block: Block) -> bool:
     if block.tag not in HEADING_NAMES and block.linked > _MOSTLY_LINKS * len(block.text):
         return False
-    return block.tag != "figcaption" and not outline.is_beside(block.element)
+    return block.tag != "figcaption" and not outline.regions.is_beside(block.element)
 
 
 def _leads_to_links(block: Block, after: Block | None) -> bool:
-    """Whether a line such as "Read more:" stood over links, which were left out."""
+    """Whether a line such as "Read more:" introduces links, which were left out."""
     if len(block.text) >= _SHORT or not block.text.endswith((":", "：")):
         return False
     return after is None or after.start > block.end
 
 
 def _without_tail(kept: list[Block]) -> list[Block]:
-    """Lines up to the last long one, where these are many and little follows: notes, offers, credits."""
+    """Lines up to the last long one, if these are many and little follows them: notes, offers, credits."""
     long = [index for index, block in enumerate(kept) if block.tag in _PROSE and _is_long(block.text)]
     if len(long) < _MANY:
         return kept

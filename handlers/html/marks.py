@@ -1,19 +1,22 @@
-"""Places that say by their markup that they hold an author or a date: microdata, rel=author, times, class names, links.
+"""Places that hold an author or a date by their markup, and parts of a page that others than its author wrote.
 
-An outline and the place where the main text begins go in, marks come out. Class names and links are read around that
-place and the page's heading only: bylines and datelines stand there, and further away they are those of other stories.
+Class names are read only around the heading and the beginning of the main text: elsewhere they belong to other stories.
+Dates, names, figures and citations of reviews and comments are not the page's. The day of an event is no publication.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 from selectolax.lexbor import LexborNode
 
-from handlers.html.hints import BYLINE, DATE
+from handlers.html.hints import BESIDE, BYLINE, DATE, EVENT, OTHERS
 from handlers.html.outline import NAME_OF, TEXT, Mark, Outline
+from handlers.html.reading import PageReadingSection
+from handlers.html.structured_data import StructuredData
 from handlers.html.walk import MARK_CHARACTERS, short_text
 
 _TEXTS_BEFORE = 16
@@ -31,6 +34,13 @@ _MIN_HEADING = 5
 _MAX_NODES = 40
 _PROPERTIES = frozenset(("datepublished", "datecreated", "author"))
 _OTHERS = ("/comment", "/answer", "/review", "/usercomments", "/imageobject", "/videoobject")
+_NUMBERING = re.compile(r"[\d\W_]+")
+_SEGMENT = re.compile(r"[^\W\d_]+")
+_MAX_OTHERS_HEADING = 60
+_MAX_OTHERS_HEADINGS = 400
+_HEAD_TEXTS = 14
+_MAX_LABEL = 40
+_MAX_INSIDE = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +49,10 @@ class Near:
 
     Attributes:
         first: Index of the text with which the main text begins.
-        heading: Index of the text with which the page's heading begins; -1 where there is none.
-        body: Index of the first long text below the heading; what is between the two is the story's own, whatever
-            the elements around it are called.
-        places: Stretches of texts around the two.
-        named: What calls itself a byline or a date there, the nearest first, boilerplate last.
+        heading: Index of the text with which the page's heading begins; -1 if there is none.
+        body: Index of the first long text below the heading. All texts between the two are the story's own.
+        places: Ranges of texts around the two.
+        named: Elements there with the class name of a byline or a date: the nearest first, boilerplate last.
     """
 
     first: int
@@ -53,7 +62,7 @@ class Near:
     named: tuple[Mark, ...]
 
     def is_head(self, index: int) -> bool:
-        """Whether a text stands between the heading and the story."""
+        """Whether a text is between the heading and the story."""
         return 0 <= self.heading < index < self.body
 
     def distance(self, index: int) -> int:
@@ -63,13 +72,13 @@ class Near:
 
 
 def look_near(outline: Outline, content_first: int) -> Near:
-    """Finds the page's heading and what stands around it and the beginning of the main text."""
+    """Finds the page's heading, and the bylines and dates around it and the beginning of the main text."""
     heading = _heading(outline, content_first)
     places = _places(len(outline.texts), content_first, heading)
     body = heading + _TEXTS_IN_HEAD if heading >= 0 else -1
     length = 0
     for index in range(heading + 1, min(body, len(outline.texts))):
-        # One that is not too long may be the story in a nutshell, with the byline below.
+        # A shorter one may be the summary of the story, with the byline below it.
         length += len(outline.texts[index])
         if length >= _LONG_TEXT:
             body = index
@@ -83,18 +92,10 @@ def look_near(outline: Outline, content_first: int) -> Near:
     return Near(content_first, heading, body, places, tuple(found))
 
 
-def _no_others(_element: int, _at: object) -> bool:
-    return False
-
-
-def stated_marks(outline: Outline, is_others: Callable[[int, LexborNode], bool] = _no_others) -> list[Mark]:
-    """Microdata and rel=author anywhere on the page, in page order.
-
-    Args:
-        outline: The page.
-        is_others: Whether a block element, or an element in it, is in a part that others wrote.
-    """
+def stated_marks(story: Story) -> list[Mark]:
+    """Microdata and rel=author anywhere on the page, in page order, except in parts that others wrote."""
     found: list[Mark] = []
+    outline = story.outline
     for node in outline.stated[:_MAX_STATED]:
         attributes = node.attributes
         names = [
@@ -103,11 +104,11 @@ def stated_marks(outline: Outline, is_others: Callable[[int, LexborNode], bool] 
         if "author" in (attributes.get("rel") or "").lower().split():
             names.append("rel:author")
         if names and not _is_others(node):
-            # What was taken out with its paragraph or footer has no place any more; an author stated there is meant.
+            # An element that the walk removed with its footer has no place. An author that is stated there counts.
             place = outline.place(node)
-            if place >= 0 and is_others(place >> 1, node):
+            if place >= 0 and story.holds_node(place >> 1, node):
                 continue
-            hidden = place >= 0 and outline.is_boilerplate(place >> 1)
+            hidden = place >= 0 and outline.regions.hides(place >> 1)
             value = _value(attributes)
             text = short_text(node)
             if "itemprop:author" in names and not value:
@@ -116,30 +117,25 @@ def stated_marks(outline: Outline, is_others: Callable[[int, LexborNode], bool] 
     return found
 
 
-def times(outline: Outline, near: Near, is_others: Callable[[int, int], bool] = _no_others) -> list[Mark]:
-    """Elements ``time``, and those that call themselves one of a change, the nearest to the main text first.
-
-    Args:
-        outline: The page.
-        near: Where its heading and its main text are.
-        is_others: Whether a block element, or a text in it, is in a part that others wrote.
-    """
+def times(story: Story) -> list[Mark]:
+    """Elements ``time`` (``time:changed`` if their names say so) of the story, the nearest to its beginning first."""
     found = []
+    outline, near = story.outline, story.near
     for index, node in outline.times[:_MAX_STATED]:
         attributes = node.attributes
         if value := _value(attributes) or short_text(node):
             names = f"{attributes.get('class') or ''} {attributes.get('itemprop') or ''}".lower()
             element = outline.place(node) >> 1
-            if is_others(element, index):
+            if story.dates_event(element, index):
                 continue
-            hidden = outline.is_boilerplate(element) and not near.is_head(index)
+            hidden = outline.regions.hides(element) and not near.is_head(index)
             name = "time:changed" if any(word in names for word in _CHANGED) else "time"
             found.append(Mark(name, value, short_text(node), near.distance(index), hidden, element, index))
     return sorted(found, key=lambda mark: (mark.boilerplate, mark.distance))
 
 
 def _heading(outline: Outline, first: int) -> int:
-    """Where the heading begins that the title repeats, else the first of the highest level."""
+    """The first text of the heading that the title repeats, or of the first h1; -1 if there is none."""
     titles = [title.casefold() for title in (outline.title, *outline.meta.get("og:title", ())[:1]) if title]
     repeated = (
         text
@@ -150,14 +146,14 @@ def _heading(outline: Outline, first: int) -> int:
     word = text.partition(" ")[0]
     if not word:
         return -1
-    # Menus and crumbs may repeat it: the one that is near the text is meant.
+    # Menus and breadcrumbs may repeat it. The nearest to the text is the heading.
     near = range(max(0, first - _TEXTS_TO_HEADING), min(first + _TEXTS_TO_HEADING, len(outline.texts)))
     found = _find(outline.texts, near, text, word, first)
     return found if found >= 0 else _find(outline.texts, range(len(outline.texts)), text, word, first)
 
 
 def _find(texts: list[str], places: range, text: str, word: str, first: int) -> int:
-    """Where a heading stands as a whole, next to the main text, else where a large part of it does; -1 for nowhere."""
+    """The text nearest to the main text that is the heading, else the first that is a large part of it; else -1."""
     begins = -1
     whole: list[int] = []
     for index in places:
@@ -190,7 +186,7 @@ def _collect(outline: Outline, place: range, near: Near, seen: set[int], found: 
             continue
         element = outline.element_of(index)
         if begins:
-            # These began before, and are too large for what is looked for.
+            # These began before the range and are too large for a byline.
             seen.update(outline.around(element))
         nodes: list[tuple[LexborNode, int]] = []
         node = outline.nodes[index].parent
@@ -202,10 +198,10 @@ def _collect(outline: Outline, place: range, near: Near, seen: set[int], found: 
             if around in seen:
                 break
             seen.add(around)
-            nodes.append((outline.elements[around], outline.hint(around)))
+            nodes.append((outline.elements[around], outline.regions.hint(around)))
         for node, hint in nodes:
             if hint & (BYLINE | DATE):
-                hidden = outline.is_boilerplate(element) and not near.is_head(index)
+                hidden = outline.regions.hides(element) and not near.is_head(index)
                 value, distance = _value(node.attributes), near.distance(index)
                 if hint & BYLINE:
                     found.append(Mark("hint:byline", value, _apart(node), distance, hidden, element, index))
@@ -215,7 +211,7 @@ def _collect(outline: Outline, place: range, near: Near, seen: set[int], found: 
 
 
 def _name_in(author: LexborNode) -> str:
-    """The name among the properties of an author; "" where there is none near its beginning."""
+    """The name among the properties of an author; "" if there is none near its beginning."""
     for node in islice(author.traverse(include_text=False), _MAX_NODES):
         attributes = node.attributes
         if "name" in (attributes.get("itemprop") or "").lower().split():
@@ -224,7 +220,7 @@ def _name_in(author: LexborNode) -> str:
 
 
 def _is_others(node: LexborNode) -> bool:
-    """Whether microdata is of a comment, an answer, a review or a picture, not of the page's own thing."""
+    """Whether microdata belongs to a comment, an answer, a review or a picture."""
     above = node.parent
     for _ in range(_MAX_ABOVE):
         if above is None:
@@ -237,7 +233,7 @@ def _is_others(node: LexborNode) -> bool:
 
 
 def _apart(node: LexborNode) -> str:
-    """The beginning of an element's text, a line for each text in it: names stand in elements of their own."""
+    """The beginning of an element's text, one line for each text in it: names are in elements of their own."""
     texts = islice(node.traverse(include_text=True, skip_empty=True), _MAX_NODES)
     lines = (" ".join((part.text_content or "")[:MARK_CHARACTERS].split()) for part in texts if part.tag_id == TEXT)
     return "\n".join(line for line in lines if line)[:MARK_CHARACTERS]
@@ -245,3 +241,148 @@ def _apart(node: LexborNode) -> str:
 
 def _value(attributes: dict[str, str | None]) -> str:
     return (attributes.get("content") or attributes.get("datetime") or "").strip()[:MARK_CHARACTERS]
+
+
+class StoryWords:
+    """The configured words, ready for look-up."""
+
+    def __init__(self, reading: PageReadingSection) -> None:
+        self.headings = frozenset(_plain(heading) for heading in reading.others_headings)
+        self.events = frozenset(reading.event_hints)
+        self.event_labels = tuple(label.casefold() for label in reading.event_labels)
+        self.thing_labels = tuple(label.casefold() for label in reading.thing_labels)
+
+
+class Story:
+    """The page's own story: where it is, and which parts others than its author wrote.
+
+    Attributes:
+        outline: The page.
+        near: Where the byline and the dateline are searched.
+        begin: Index of the first text of the heading, or else of the main text.
+    """
+
+    def __init__(self, outline: Outline, near: Near, words: StoryWords) -> None:
+        self.outline = outline
+        self.near = near
+        self._words = words
+        begin = near.heading if near.heading >= 0 else near.first
+        self.begin = begin
+        self._nodes: set[int] | None = None
+        # An element around the heading is the page's own, whatever its name is.
+        self._own = frozenset(outline.around(outline.element_of(begin))) if begin < len(outline.texts) else frozenset()
+        self._known: dict[int, bool] = {-1: False}
+        self._sections = _sections(outline, begin, words)
+
+    def holds(self, element: int, index: int = -1) -> bool:
+        """Whether a block element, or the text ``index`` in it, is in a part of others."""
+        return (
+            self._is_inside(element)
+            or (index > self.begin and bool(self._said_by_line(index) & OTHERS))
+            or (bool(self._sections) and any(index in section for section in self._sections))
+        )
+
+    def is_own(self, element: int, index: int) -> bool:
+        """Whether a text is the author's: not in a part of others, and not hidden unless it is below the heading."""
+        is_shown = self.near.is_head(index) or not self.outline.regions.hides(element)
+        return is_shown and not self.holds(element, index)
+
+    def holds_node(self, element: int, node: LexborNode) -> bool:
+        """Whether an inline element, which is in a block element, is in a part of others."""
+        if self._nodes is None:
+            parents = (self.outline.nodes[index].parent for section in self._sections for index in section)
+            self._nodes = {above.mem_id for parent in parents for above in _line_elements(parent)}
+        return node.mem_id in self._nodes or self.holds(element)
+
+    def is_of_thing(self, line: str) -> bool:
+        """Whether a line is of the data of a book or the like, which has a day of publication of its own."""
+        return _is_labelled(line, self._words.thing_labels)
+
+    def dates_event(self, element: int, index: int = -1) -> bool:
+        """Whether a date there is not the story's: in a part of others, or in what calls itself an event."""
+        hint = self.outline.regions.hint
+        return (
+            self.holds(element, index)
+            or bool(self._said_by_line(index) & EVENT)
+            or any(hint(around) & EVENT for around in self.outline.around(element))
+        )
+
+    def _said_by_line(self, index: int) -> int:
+        """The hints of the elements that hold only the line of a text."""
+        outline = self.outline
+        found = 0
+        for node in _line_elements(outline.nodes[index].parent if 0 <= index < len(outline.nodes) else None):
+            found |= outline.hints.of_node(node)
+        return found
+
+    def _is_inside(self, element: int) -> bool:
+        if (found := self._known.get(element)) is not None:
+            return found
+        passed = []
+        while (found := self._known.get(element)) is None:
+            passed.append(element)
+            # A credit that counts comments is the story's own.
+            if element not in self._own and self.outline.regions.hint(element) & (OTHERS | BESIDE) == OTHERS:
+                found = True
+                break
+            element = self.outline.outer[element]
+        self._known.update(dict.fromkeys(passed, found))
+        return found
+
+
+def _line_elements(node: LexborNode | None) -> Iterator[LexborNode]:
+    """An inline element and those around it, up to the block element."""
+    for _ in range(_MAX_INSIDE):
+        if node is None:
+            break
+        yield node
+        if node.tag_id in NAME_OF:
+            break
+        node = node.parent
+
+
+def is_event(story: Story, data: StructuredData, url: str, words: StoryWords) -> bool:
+    """Whether a page announces an event: by its type, its address, its classes, or labels beside its heading."""
+    if data.type is not None and data.type.endswith("Event"):
+        return True
+    path = url.partition("://")[2].partition("/")[2].partition("?")[0]
+    folders = path.lower().split("/")[:-1]
+    if any(not words.events.isdisjoint(_SEGMENT.findall(folder)) for folder in folders):
+        return True
+    outline, begin = story.outline, story.begin
+    if begin >= len(outline.texts):
+        return False
+    if any(outline.regions.hint(element) & EVENT for element in outline.around(outline.element_of(begin))):
+        return True
+    lines = (block.text for block in outline.blocks(begin + 1, begin + _HEAD_TEXTS))
+    return any(_is_labelled(line, words.event_labels) for line in lines)
+
+
+def _is_labelled(line: str, labels: tuple[str, ...]) -> bool:
+    """Whether a line begins with a label and ends with it, or goes on with a colon or a number."""
+    line = line[:_MAX_LABEL].casefold()
+    if not line.startswith(labels):
+        return False
+    rests = (line.removeprefix(label).lstrip() for label in labels if line.startswith(label))
+    return any(not rest or rest[0] in ":：" or rest[0].isdigit() for rest in rests)
+
+
+def _sections(outline: Outline, begin: int, words: StoryWords) -> tuple[range, ...]:
+    """Stretches of texts below headings such as "Comments", each up to a heading of the same or a higher level."""
+    found: list[range] = []
+    opened: tuple[int, str] | None = None
+    headings = [block for block in outline.blocks(begin + 1) if block.tag[0] == "h" and block.tag[1:].isdigit()]
+    for block in headings[:_MAX_OTHERS_HEADINGS]:
+        if opened is not None and block.tag <= opened[1]:
+            found.append(range(opened[0], block.start))
+            opened = None
+        if opened is None and len(block.text) <= _MAX_OTHERS_HEADING and _plain(block.text) in words.headings:
+            opened = (block.start, block.tag)
+    if opened is not None:
+        found.append(range(opened[0], len(outline.texts)))
+    return tuple(found)
+
+
+def _plain(heading: str) -> str:
+    """Without numbers and signs: "12 Comments", "Reviews (3)"."""
+    return " ".join(_NUMBERING.sub(" ", heading.casefold()).split())

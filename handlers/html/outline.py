@@ -1,8 +1,7 @@
-"""What is collected of a page in one walk: its texts in order, links, headings, metadata, and what is around a text.
+"""A page after one walk: its texts in order, links, headings, metadata, and the elements around each text.
 
-``handlers.html.walk`` fills an ``Outline``; the readers of dates, bylines, text and citations work on it alone. A page
-has hundreds of texts and elements, of which few matter. So the texts are kept as they came, and the rest is made where
-somebody asks: the elements around a text, what their class names say, the blocks of a stretch of texts.
+``handlers.html.walk`` fills an ``Outline``, on which all readers work. Few texts and elements of a page matter: the
+elements around a text, the meaning of their class names and the blocks of text are found when they are needed.
 """
 
 from __future__ import annotations
@@ -43,17 +42,17 @@ def _numbers(tags: str) -> dict[int, str]:
 
 
 NAME_OF = _numbers(_BLOCKS)
-"""Names of the block elements by tag number; other elements stand within a line."""
+"""Names of the block elements by tag number; all other elements are inline."""
 LEAVES = frozenset(_numbers("p li h1 h2 h3 h4 h5 h6 dt dd pre th caption figcaption summary"))
-"""Block elements that mostly hold nothing but a line."""
+"""Block elements that mostly hold a single line."""
 HEADING_NAMES = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 HEADINGS = frozenset(number for number, name in NAME_OF.items() if name in HEADING_NAMES)
 EFFECT_OF = {number: effect for effect, tags in _EFFECTS.items() for number in _numbers(tags)}
-"""What a walk does at an element, by tag number; at most it does nothing."""
+"""What a walk does at an element, by tag number."""
 A = next(iter(_numbers("a")))
 """Tag number of a link."""
 _FEW = 8
-"""Elements within a line that are around a text, mostly fewer."""
+"""Most texts are inside fewer inline elements."""
 
 
 @dataclass(slots=True)
@@ -62,9 +61,9 @@ class Block:
 
     Attributes:
         text: With whitespace collapsed.
-        tag: Name of the block element that it stands in.
+        tag: Name of the block element around it.
         linked: Characters of it that are inside links.
-        element: Index of the block element that it stands in, or of the one around this.
+        element: Index of the block element around it, or of the next one outwards.
         start: Index of its first text.
         end: Index after its last text.
     """
@@ -79,15 +78,15 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place that says by its markup what it is.
+    """An element whose markup marks it as an author or a date.
 
     Attributes:
         name: ``itemprop:…``, ``rel:author``, ``time``, ``hint:byline`` or ``hint:date``.
-        value: The attribute that states it, "" where there is none.
+        value: The attribute that states it; "" if there is none.
         text: Its text.
         distance: Texts between it and the beginning of the main text.
-        boilerplate: Whether it stands in a sidebar, among comments or the like.
-        place: Index of the block element around it; -1 where that is not known.
+        boilerplate: Whether it is in a sidebar, among comments or the like.
+        place: Index of the block element around it; -1 if unknown.
         index: Index of its first text, or of the one after it.
     """
 
@@ -102,10 +101,10 @@ class Mark:
 
 @dataclass(slots=True)
 class Outline:
-    """What one walk found.
+    """The result of a walk.
 
     Attributes:
-        texts: Texts in page order, as they stand in the page; those of blanks only are left out.
+        texts: Texts in page order, unchanged, without those of blanks only.
         nodes: The text node of each.
         starts: Whether a block element or a line break begins between a text and the one before it.
         links: Whether a link begins there.
@@ -149,15 +148,15 @@ class Outline:
     _holders: dict[int, tuple[int, int, bool]] = field(default_factory=dict)
     _lines: list[Block] | None = None
     _firsts: list[int] = field(default_factory=list)
-    _regions: Regions = field(init=False)
+    regions: Regions = field(init=False)
 
     def __post_init__(self) -> None:
-        self._regions = Regions(self.tags, self.outer, self.elements, self.hints)
+        self.regions = Regions(self.tags, self.outer, self.elements, self.hints)
 
     def place(self, node: LexborNode | None) -> int:
-        """Where a node is: twice the index of the block element around it, plus one inside a link; -2 for nowhere.
+        """Where a node is: twice the index of the block element around it, plus one inside a link; -2 if in none.
 
-        An element gets its index when somebody asks for it or for what is in it, after those around it.
+        An element gets its index when it or an element in it is first asked for, after the elements around it.
         """
         if node is None:
             return -2
@@ -188,13 +187,9 @@ class Outline:
         return place
 
     def holder(self, text: LexborNode) -> tuple[int, int, bool]:
-        """What a text stands in.
+        """The tag number of the block element around a text (0 for none), its place, and whether a link is in between.
 
-        Lines are many, and mostly have a paragraph or a list item to themselves: these get no index for it.
-
-        Returns:
-            Tag number of the block element around it (0 for none), the place of this element, or of the one around it
-            where it is a mere leaf, and whether there is a link between it and the text.
+        A leaf (``LEAVES``) gets no index: its place is that of the element around it.
         """
         node = text.parent
         is_linked = False
@@ -215,7 +210,7 @@ class Outline:
         return 0, -2, is_linked
 
     def _far_holder(self, inline: LexborNode) -> tuple[int, int, bool]:
-        """The same for an element within a line, it included; remembered, for thousands can be inside each other."""
+        """The same for an inline element, itself included; cached, since thousands can be nested."""
         passed: list[LexborNode] = []
         found: tuple[int, int, bool] | None = None
         node: LexborNode | None = inline
@@ -232,7 +227,7 @@ class Outline:
         return tag, place, is_linked
 
     def element_of(self, index: int) -> int:
-        """The block element that a text stands in; -1 for nowhere."""
+        """The block element around a text; -1 if there is none."""
         return self.place_of(index) >> 1
 
     def place_of(self, index: int) -> int:
@@ -271,30 +266,10 @@ class Outline:
         return self._lines[bisect_left(self._firsts, start) : bisect_left(self._firsts, end)]
 
     def line_at(self, index: int) -> Block | None:
-        """The block that a text is in; None where it is in none."""
+        """The block that a text is in; None if it is in none."""
         blocks = self.blocks()
         place = bisect_right(self._firsts, index) - 1
         return blocks[place] if place >= 0 and index < blocks[place].end else None
-
-    def hint(self, element: int) -> int:
-        """What the class names and the id of a block element say (``handlers.html.hints``)."""
-        return self._regions.hint(element)
-
-    def hide_boilerplate(self, running: list[tuple[int, int]]) -> None:
-        """Decides which elements that call themselves navigation, comments and the like are believed.
-
-        Args:
-            running: Block elements with running text and its length; an element may come often.
-        """
-        self._regions.believe(running)
-
-    def is_boilerplate(self, element: int) -> bool:
-        """Whether an element is inside of what is hidden."""
-        return self._regions.hides(element)
-
-    def is_beside(self, element: int) -> bool:
-        """Whether an element is no part of the text: boilerplate, a credit, a caption or the like."""
-        return self._regions.is_beside(element)
 
 
 def _lines_of(outline: Outline) -> list[Block]:
@@ -326,8 +301,7 @@ def _add(found: list[Block], outline: Outline, text: str, first: int, end: int) 
         return
     tag, place, is_linked = outline.holder(nodes[first])
     text = text.strip()
-    # Blanks that HTML does not take for any, such as the one that does not break, go as well. What can be printed, with
-    # a blank at a time, is the usual case, and needs no work.
+    # A printable text without double blanks is the usual case. Others are split at all blanks, also non-breaking ones.
     if not text.isprintable() or "  " in text:
         text = " ".join(text.split())
     if not text or place < 0:
@@ -343,7 +317,7 @@ def _add(found: list[Block], outline: Outline, text: str, first: int, end: int) 
 
 
 def _stands_alone(text: LexborNode) -> bool:
-    """Whether a text that is a whole line is that of a link which is its block element's own, and no heading."""
+    """Whether the line of a text is a link directly in a block element that is not a heading."""
     link = text.parent
     if link is None or link.tag_id != A or (around := link.parent) is None:
         return False
@@ -362,7 +336,7 @@ def _linked(outline: Outline, first: int, end: int, is_linked: bool) -> int:
 
 
 def _goes_on(text: LexborNode) -> bool:
-    """Whether something follows a text in its block element."""
+    """Whether a node follows a text in its block element."""
     above: LexborNode | None = text
     while above is not None and above.tag_id not in NAME_OF:
         if above.next is not None:
@@ -372,12 +346,12 @@ def _goes_on(text: LexborNode) -> bool:
 
 
 def _are_apart(text: LexborNode, following: LexborNode) -> bool:
-    """Whether a text of blanks stands after a text or before the one that follows."""
+    """Whether a text of blanks is between two texts."""
     return _is_blank(text, "next") or _is_blank(following, "prev")
 
 
 def _is_blank(text: LexborNode, side: Literal["next", "prev"]) -> bool:
-    """Whether what stands beside a text in its block element, on one side, is a text of blanks."""
+    """Whether the next node on one side of a text, in its block element, is a text of blanks."""
     above: LexborNode | None = text
     while above is not None and above.tag_id not in NAME_OF:
         beside: LexborNode | None = getattr(above, side)

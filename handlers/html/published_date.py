@@ -15,8 +15,7 @@ from datetime import UTC, date, datetime, timedelta
 import regex
 
 from handlers.html.bylines import NameWords
-from handlers.html.marks import Near, stated_marks, times
-from handlers.html.others import Others
+from handlers.html.marks import Story, stated_marks, times
 from handlers.html.outline import Block, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
@@ -41,6 +40,7 @@ _MOST_DAYS = 2
 _LABEL_REACH = 6
 _APART_WORDS = 4
 _TOUCHING_NAMED = 8
+_TOUCHING_LABELLED = 3
 
 _DIGIT = re.compile(r"\d")
 _CLOCK = re.compile(
@@ -73,21 +73,17 @@ class DatedPage:
     """A page before its date is looked for.
 
     Attributes:
-        outline: The page.
+        story: The page and its own story.
         data: Its structured data.
-        url: Its address, which often holds the day of the site's own time zone.
-        near: Where visible dates are looked for.
-        others: Parts that are not the author's.
-        is_event: Whether it announces an event, whose day visible dates are.
+        url: Its address, which often holds the day in the site's own time zone.
+        is_event: Whether it announces an event; then visible dates are those of the event.
         origin: Where it comes from, which decides the order of day and month.
-        fetched_at: When it was fetched; it can't have been published after it.
+        fetched_at: When it was fetched. It can't have been published later.
     """
 
-    outline: Outline
+    story: Story
     data: StructuredData
     url: str
-    near: Near
-    others: Others
     is_event: bool
     origin: Origin
     fetched_at: datetime | None
@@ -98,10 +94,7 @@ _Changes = list[tuple[Moment | None, str]]
 
 
 def find_date(page: DatedPage, words: DateWords) -> FoundDate | None:
-    """The publication date of a page; its date of change if it states no other.
-
-    What states a date comes before what merely shows one.
-    """
+    """The publication date of a page, else its date of change. Stated dates have precedence over visible ones."""
     in_url = None if page.is_event or page.data.is_thing else _in_url(page.url)
     changes: _Changes = []
     for value, seen_in in _published(page, words, in_url, changes):
@@ -114,7 +107,7 @@ def find_date(page: DatedPage, words: DateWords) -> FoundDate | None:
 
 
 def _published(page: DatedPage, words: DateWords, in_url: date | None, changes: _Changes) -> _Found:
-    """Dates of publication, the plainest first; dates of changes are added to ``changes``."""
+    """Dates of publication, the most reliable first; dates of changes are added to ``changes``."""
     yield from _stated(page, words)
     if not (page.is_event or page.data.is_thing):
         yield from _times(page, words, changes)
@@ -133,8 +126,8 @@ def _stated(page: DatedPage, words: DateWords) -> _Found:
 
     yield read(page.data.published), "json-ld datePublished"
     for name in words.published_names:
-        yield from ((read(content), f"meta {name}") for content in page.outline.meta.get(name, ()))
-    marks = stated_marks(page.outline, page.others.holds_node)
+        yield from ((read(content), f"meta {name}") for content in page.story.outline.meta.get(name, ()))
+    marks = stated_marks(page.story)
     for name in _PROPERTIES:
         yield from ((read(text), name) for mark in marks if mark.name == name for text in (mark.value, mark.text))
     yield read(page.data.created), "json-ld dateCreated"
@@ -142,10 +135,10 @@ def _stated(page: DatedPage, words: DateWords) -> _Found:
 
 def _times(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     """Elements ``time`` near the heading, except those in sentences."""
-    for mark in times(page.outline, page.near, page.others.dates_event):
+    for mark in times(page.story):
         if mark.boilerplate or mark.distance > _NEAR_TEXTS:
             continue
-        block = page.outline.line_at(mark.index)
+        block = page.story.outline.line_at(mark.index)
         line = words.read(block.text, page.origin, named=True) if block is not None and mark.text else None
         if line is None and block is not None and mark.text and words.is_sentence(block.text):
             continue
@@ -158,8 +151,8 @@ def _times(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
 
 def _named(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     """Dates near the heading whose class names say so."""
-    for mark in page.near.named:
-        if mark.name == "hint:date" and not mark.boilerplate and not page.others.dates_event(mark.place, mark.index):
+    for mark in page.story.near.named:
+        if mark.name == "hint:date" and not mark.boilerplate and not page.story.dates_event(mark.place, mark.index):
             yield words.moments.read(mark.value, page.origin), "date by class name"
             line = words.read(mark.text, page.origin, named=True)
             if line is not None:
@@ -170,28 +163,30 @@ def _named(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
 def _visible(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     """Lines beside the heading that have nothing but dates and names, and the dateline of the story."""
     blocks = list(_head_lines(page))
-    read = (words.read(_with_label(page.outline, block, words), page.origin) for block in blocks)
+    read = (words.read(_with_label(page.story.outline, block, words), page.origin, is_near=True) for block in blocks)
     lines = [line for line in read if line is not None]
-    # Lines of many days are a schedule or a chronology, and those beside an ISBN are of the book.
+    # Lines of many days are a schedule or a chronology. Days beside an ISBN are those of the book.
     is_of_page = len({line.published for line in lines if not line.labelled}) <= _MOST_DAYS
-    if is_of_page and not any(page.others.is_of_thing(block.text) for block in blocks):
+    if is_of_page and not any(page.story.is_of_thing(block.text) for block in blocks):
         yield from ((line.published, "visible date") for line in lines)
         changes += [(line.updated, "visible date") for line in lines]
-    first = page.near.first
-    begins = [block for block in page.outline.blocks(first, first + _HEAD_TEXTS) if len(block.text) > _MAX_CHARACTERS]
+    first = page.story.near.first
+    begins = [
+        block for block in page.story.outline.blocks(first, first + _HEAD_TEXTS) if len(block.text) > _MAX_CHARACTERS
+    ]
     for block in begins[:_MAX_BEGINNINGS]:
         yield words.dateline(block.text[:_DATELINE_CHARACTERS], page.origin), "dateline"
 
 
 def _labelled(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
     """Lines anywhere that label a date, except beside the data of a book or the like."""
-    blocks = page.outline.blocks()[-_MAX_LABELLED_LINES:]
+    blocks = page.story.outline.blocks()[-_MAX_LABELLED_LINES:]
     for number, block in enumerate(blocks):
-        text = _with_label(page.outline, block, words)
-        if not words.may_be_labelled(text) or page.others.holds(block.element, block.start):
+        text = _with_label(page.story.outline, block, words)
+        if not words.may_be_labelled(text) or page.story.holds(block.element, block.start):
             continue
         beside = blocks[max(0, number - _LABEL_REACH) : number + _LABEL_REACH + 1]
-        if any(page.others.is_of_thing(other.text) for other in beside):
+        if any(page.story.is_of_thing(other.text) for other in beside):
             continue
         line = words.read(text, page.origin)
         if line is not None and line.labelled:
@@ -202,13 +197,13 @@ def _labelled(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
 def _stated_changes(page: DatedPage, words: DateWords) -> _Found:
     yield words.moments.read(page.data.modified, page.origin), "json-ld dateModified"
     for name in words.updated_names:
-        for content in page.outline.meta.get(name, ()):
+        for content in page.story.outline.meta.get(name, ()):
             yield words.moments.read(content, page.origin), f"meta {name}"
 
 
 def _head_lines(page: DatedPage) -> Iterator[Block]:
     """Short lines around the heading and the beginning of the main text, the nearest first."""
-    near, outline = page.near, page.outline
+    near, outline = page.story.near, page.story.outline
     starts = (
         block.start
         for block in outline.blocks(near.first, near.first + _HEAD_TEXTS)
@@ -220,9 +215,9 @@ def _head_lines(page: DatedPage) -> Iterator[Block]:
             block
             for block in outline.blocks(place.start, place.stop)[:_MAX_LINES]
             if len(block.text) <= _MAX_CHARACTERS
-            and (near.is_head(block.start) or not outline.is_boilerplate(block.element))
+            and page.story.is_own(block.element, block.start)
             and block.start <= end
-            and not page.others.dates_event(block.element, block.start)
+            and not page.story.dates_event(block.element, block.start)
         ]
         yield from sorted(blocks, key=lambda block: near.distance(block.start))
 
@@ -277,7 +272,7 @@ class DateWords:
         self._fillers = _any_of(reading.date_line_words)
 
     def may_be_labelled(self, line: str) -> bool:
-        """Whether a line has a number and a label; a cheap check."""
+        """Whether a line has a number and a label. This check is fast."""
         if len(line) > _MAX_CHARACTERS or _DIGIT.search(line) is None:
             return False
         lower = line.lower()
@@ -288,7 +283,7 @@ class DateWords:
         return len(text) > _MAX_CHARACTERS or self._size(text) > _TOUCHING_NAMED
 
     def is_label(self, text: str) -> bool:
-        """Whether a text is nothing but a label of a date."""
+        """Whether a text is only a label of a date."""
         return len(text) <= _MAX_CHARACTERS and self._labels.search(text) is not None and not self._size(text)
 
     def dateline(self, head: str, origin: Origin) -> Moment | None:
@@ -298,13 +293,14 @@ class DateWords:
             return None
         return days[0].value if _DATELINE_AFTER.match(head, days[0].end) else None
 
-    def read(self, line: str, origin: Origin, *, named: bool = False) -> LineDates | None:
+    def read(self, line: str, origin: Origin, *, named: bool = False, is_near: bool = False) -> LineDates | None:
         """The dates of a line; None if it has none, or more words than a line of dates has.
 
         Args:
             line: A line of the page.
             origin: Where the page comes from.
-            named: Whether the markup calls it a date; then more words may stand beside the date.
+            named: Whether the markup calls it a date; then more words may be beside the date.
+            is_near: Whether it is beside the heading; then a few words may be beside a date that the line labels.
         """
         if len(line) > _MAX_CHARACTERS or _DIGIT.search(line) is None:
             return None
@@ -312,13 +308,14 @@ class DateWords:
         starts, ends = [day.start for day in days], [day.end for day in days]
         pieces = [line[start:end] for start, end in zip([0, *ends], [*starts, len(line)], strict=True)]
         is_range = any(_RANGE.search(line, start, end) for start, end in zip(starts, ends, strict=True))
-        if not days or is_range or not self._is_bare(pieces, _TOUCHING_NAMED if named else 0):
+        few = _TOUCHING_LABELLED if is_near and self._opens_with_label(pieces[0]) else 0
+        if not days or is_range or not self._is_bare(pieces, _TOUCHING_NAMED if named else few):
             return None
         published: list[Moment | None] = []
         updated: list[Moment | None] = []
         for day, before in zip(days, pieces, strict=False):
             is_updated = _last(self._updated, before) > _last(self._published, before)
-            # With its clock time and zone, if machines wrote them.
+            # With its time and zone, if the line has them in a format of machines.
             value = day.value and (instant_at(line, day.start) or day.value)
             (updated if is_updated else published).append(value)
         labelled = any(self._labels.search(piece) for piece in pieces)
@@ -341,6 +338,11 @@ class DateWords:
                 if self._size(part) > most and not self._names.line_names(part.strip()):
                     return False
         return True
+
+    def _opens_with_label(self, text: str) -> bool:
+        """Whether a line begins with a label: "Posted in News on", "First published by"."""
+        label = self._labels.search(text)
+        return label is not None and not self._size(text[: label.start()])
 
     def _size(self, segment: str) -> int:
         """Words of a segment without labels and what goes with dates; ideographs count as a third of a word."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from handlers.text.patterns import WordList as Words
 from schemas.rules import Section
-
-Words = tuple[str, ...]
 
 
 class PageReadingSection(Section):
-    """The ``page_reading`` section. Word lists are compared without case; the first entries of a list weigh most."""
+    """The ``page_reading`` section. Words are compared without case; the first entries of a list have precedence."""
 
     max_tags: int = Field(ge=1000, description="Tags of a page; one with more is refused.")
     max_depth: int = Field(ge=10, description="Elements inside each other; a deeper page is refused.")
@@ -30,14 +29,16 @@ class PageReadingSection(Section):
     min_figures: int = Field(ge=1, description="Numbers with a unit, per cent or currency that count as statistics.")
     min_table_rows: int = Field(ge=1, description="Rows of a data table.")
     min_table_columns: int = Field(ge=1, description="Columns of a data table.")
-    earliest_year: int = Field(ge=1000, le=2100, description="Publication dates before it are taken for mistakes.")
-    article_types: Words = Field(description="schema.org types of the article family, the most telling first.")
-    container_types: Words = Field(description="schema.org types that say where a page is, not what it is about.")
+    earliest_year: int = Field(ge=1000, le=2100, description="Publication dates before it are mistakes.")
+    article_types: Words = Field(description="schema.org types of the article family, in order of precedence.")
+    container_types: Words = Field(
+        description="schema.org types of parts of a site, reported only if there is no other type."
+    )
     thing_types: Words = Field(
-        description="schema.org types of things whose days, as they are shown, are not those of a page about them."
+        description="schema.org types of things; a visible date is that of the thing, not of the page."
     )
     date_names: Words = Field(description="Names of a publication date in meta tags and microdata.")
-    updated_names: Words = Field(description="Names of a date of change, used where nothing else says a date.")
+    updated_names: Words = Field(description="Names of a date of change, used if there is no other date.")
     published_words: Words = Field(description="Words before a visible date of publication.")
     updated_words: Words = Field(description="Words before a visible date of change.")
     author_names: Words = Field(description="Names of an author in meta tags.")
@@ -47,17 +48,16 @@ class PageReadingSection(Section):
     site_names: Words = Field(description="Names of a site's name in meta tags.")
     language_names: Words = Field(description="Names of a language in meta tags.")
     byline_hints: Words = Field(description="Parts of class names that mark a byline.")
-    byline_not: Words = Field(description="Parts of class names that say it is not the byline itself.")
+    byline_not: Words = Field(description="Parts of class names of elements that are not the byline itself.")
     date_hints: Words = Field(description="Parts of class names that mark a date.")
-    date_not: Words = Field(description="Parts of class names that say the date is not that of publication.")
+    date_not: Words = Field(description="Parts of class names of other dates than that of publication.")
     date_line_words: Words = Field(
-        description="What may stand beside a date in a line that has nothing else: days of the week, time zones, small "
-        "words."
+        description="Words beside a date in a line that has nothing else: days of the week, time zones, small words."
     )
     others_hints: Words = Field(
-        description="Parts of class names and ids that mark what readers and customers wrote, or what leads elsewhere."
+        description="Parts of class names and ids of texts by readers and customers, and of links to other pages."
     )
-    others_headings: Words = Field(description="Headings of such parts; numbers and signs in them do not matter.")
+    others_headings: Words = Field(description="Headings of such parts; numbers and signs in them are ignored.")
     event_hints: Words = Field(
         description="Parts of class names, ids and folders of addresses that mark an announcement of an event."
     )
@@ -68,22 +68,23 @@ class PageReadingSection(Section):
         description="Words of lines beside the heading of an event: alone, or before a colon or a number."
     )
     beside_hints: Words = Field(
-        description="Parts of class names and ids that mark what belongs to the page's story but not to its text."
+        description="Parts of class names and ids of credits, captions, offers and the like beside the text."
     )
     boilerplate_hints: Words = Field(description="Parts of class names and ids that mark boilerplate.")
     reference_headings: Words = Field(description="Headings of a references section, lower case.")
     wire_services: Words = Field(description="Names under which news agencies sign the beginning of a report.")
     byline_words: Words = Field(description="Words before an author's name at the beginning of a line.")
+    byline_labels: Words = Field(description="Further words before an author's name if a colon follows.")
     byline_words_zh: Words = Field(description="Chinese words before an author's name if a sign or a blank follows.")
     reporter_words_zh: Words = Field(description="Chinese words that a reporter's name follows at once.")
     report_words_zh: Words = Field(description="Chinese words that follow a reporter's name and place.")
-    byline_stop_words: Words = Field(description="Words of a credit after which it tells of something else.")
-    no_names: Words = Field(description="What stands in the place of a name and names nobody.")
+    byline_stop_words: Words = Field(description="Words of a credit after which no names follow.")
+    no_names: Words = Field(description="Words in place of a name that are not a name.")
     byline_occasions: Words = Field(
-        description='Words that may stand before a "by" within a line that credits somebody.'
+        description='Words before a "by" in a credit, besides labels and words of publication.'
     )
     byline_place_words: Words = Field(description="Words between a name and a place.")
-    role_words: Words = Field(description="Words for what an author is, which are no part of the name.")
+    role_words: Words = Field(description="Roles of authors, which are not a part of the name.")
     organization_endings: Words = Field(
         description="Ends of names of organisations, in lower case; of words where they begin with a blank."
     )

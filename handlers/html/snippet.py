@@ -1,8 +1,6 @@
-"""What a page is about in a few words, and afterwards what it says: the two looks of the relevance gate.
+"""Title and summary of a source, by which it is judged, and the snippet of a source that is relevant.
 
-HTML or text goes in. ``begin`` gives title and summary, on which a source is judged; ``extract_snippet`` gives the
-paragraphs that carry content, cut to size. They are two calls since most sources are judged and never read (R-111); who
-wants both of one source parses its page once.
+They are two calls, since most sources are judged and never read (R-111). A ``SourcePage`` is parsed once for both.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ _NOSCRIPT = re.compile("(</?)noscript", re.IGNORECASE)
 class SnippetLimits(Section):
     """Sizes of summaries and snippets. A CJK character counts as a word."""
 
-    summary_words: int = Field(ge=1, description="Words of text that stand for a missing description.")
+    summary_words: int = Field(ge=1, description="Words of text in place of a missing description.")
     paragraph_words: int = Field(ge=1, description="Words of a paragraph; a shorter one is no content.")
     sentence_words: int = Field(ge=1, description="Words of a sentence that may be all that a short page says.")
     least_words: int = Field(ge=1, description="Words of all paragraphs; with fewer, sentences and rows alone count.")
@@ -55,24 +53,16 @@ class SnippetLimits(Section):
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What a source is judged by; "" where there is none."""
+    """The texts by which a source is judged; "" if there is none."""
 
     title: str
     summary: str
 
 
 class SourcePage:
-    """A source as it came; its page is parsed when something of it is first wanted, and then once."""
+    """A source, whose page is parsed once, on first use. Its text and title replace those that the page lacks."""
 
     def __init__(self, html: str | None, text: str | None, title: str, reading: PageReadingSection) -> None:
-        """Takes what there is of it.
-
-        Args:
-            html: The page.
-            text: Its text, used where the HTML has none.
-            title: Used where the page has none.
-            reading: How pages are read.
-        """
         self.html = html
         self.text = text or ""
         self.title = title
@@ -80,12 +70,12 @@ class SourcePage:
 
     @property
     def unreadable(self) -> str | None:
-        """Why it has no summary of its own: its page is too large or too deep to be read; None where it can be read."""
+        """Why its page can't be read, such as its size or depth; None if it can."""
         return self._body if isinstance(self._body, str) else None
 
     @cached_property
     def outline(self) -> Outline | None:
-        """The page's outline; None where there is none that may be read."""
+        """The page's outline; None if there is no page, or it can't be read."""
         return None if self._body is None or isinstance(self._body, str) else _outline(self._body, self.reading)
 
     @cached_property
@@ -109,13 +99,9 @@ def begin(source: SourcePage, limits: SnippetLimits) -> Beginning:
 
 
 def extract_snippet(source: SourcePage, limits: SnippetLimits) -> str:
-    """The paragraphs of a source that carry content, one a line, each once, cut at a sentence (R-123, R-125).
+    """The paragraphs of a source with content, one a line, each once, cut at a sentence (R-123, R-125).
 
-    A page that scripts make is read as those see it who run none, where it says nothing otherwise; then comes the
-    text beside it.
-
-    Returns:
-        "" where there is no meaningful content (R-124).
+    If a page has none, its ``noscript`` elements are read, then the source's text. "" if there is no content (R-124).
     """
     html, reading = source.html, source.reading
     said = _snippet(_paragraphs(source.outline, reading), limits)
@@ -129,14 +115,14 @@ def _snippet(paragraphs: Iterable[tuple[str, str]], limits: SnippetLimits) -> st
     paragraphs = list(paragraphs)
     kept = tuple(dict.fromkeys(_meaningful(paragraphs, limits)))
     if sum(map(count_words, kept)) < limits.least_words:
-        # A page may be short: its sentences and the rows of its tables are all that it says, and menus have neither.
+        # The content of a short page is its sentences and the rows of its tables. Menus have neither.
         lines = [(tag, " ".join(text.split())) for tag, text in paragraphs]
         kept = tuple(dict.fromkeys(line for tag, line in lines if tag == _ROW or _is_sentence(line, limits)))
     return _cut(kept, limits)
 
 
 def _meaningful(paragraphs: Iterable[tuple[str, str]], limits: SnippetLimits) -> Iterator[str]:
-    """Paragraphs, by tag and text, that say something: long ones, rows of tables, and items after such a one.
+    """Paragraphs, by tag and text, with content: long ones, rows of tables, and list items that they introduce.
 
     >>> sizes = {"paragraph_words": 3, "sentence_words": 2, "least_words": 1, "summary_words": 9, "max_characters": 99}
     >>> limits = SnippetLimits(**sizes, boilerplate=("log in",))
@@ -162,7 +148,7 @@ def _is_sentence(line: str, limits: SnippetLimits) -> bool:
 
 
 def _is_boilerplate(line: str, limits: SnippetLimits) -> bool:
-    """Whether a paragraph is about the site and not about its subject; a long one is believed to be content."""
+    """Whether a paragraph is about the site and not about its subject; a long one is content."""
     if len(line) > limits.boilerplate_characters:
         return False
     folded = line.casefold()
@@ -174,7 +160,7 @@ def _outline(body: PageBytes, reading: PageReadingSection) -> Outline:
 
 
 def _body(html: str, reading: PageReadingSection) -> PageBytes | str:
-    """The page as it is parsed, or why it is not."""
+    """The page as it is parsed, or why it is not parsed."""
     body = page_bytes(html)
     if len(body.utf8) > MAX_PAGE_BYTES:
         return "the page is too large"
@@ -215,7 +201,7 @@ def _first_words(text: str, most: int) -> str:
     >>> _first_words("one two three", 2), _first_words("字數很多", 2)
     ('one two', '字數')
     """
-    # No word that tells anything is longer than this, and a text without blanks must not be split as a whole.
+    # The text is cut first, since a text without blanks must not be split as a whole.
     words = text[: 40 * most].split()[:most]
     line = " ".join(words)
     if not has_cjk(line):
@@ -228,7 +214,7 @@ def _first_words(text: str, most: int) -> str:
 
 
 def _cut(lines: Iterable[str], limits: SnippetLimits) -> str:
-    r"""Whole lines while they fit, then the sentences of the next one that still do.
+    r"""As many whole lines as fit, then as many sentences of the next line.
 
     >>> limits = SnippetLimits(summary_words=9, paragraph_words=1, sentence_words=1, least_words=1, max_characters=50)
     >>> _cut(["Rain falls.", "It is wet. It is cold. It goes on like this all day."], limits)
@@ -239,7 +225,7 @@ def _cut(lines: Iterable[str], limits: SnippetLimits) -> str:
     for line in lines:
         if len(line) > room:
             part = leading_sentences(line, room) if room > 0 else ""
-            # A sentence that was cut is better than nothing, and only than that.
+            # A part of a sentence is kept only if there is nothing else.
             if part and (not kept or line[len(part) - 1] in _ENDS):
                 kept.append(part)
             break

@@ -1,7 +1,6 @@
-"""What a page says of itself in schema.org terms: JSON-LD in all its shapes, and microdata types.
+"""The schema.org data of a page: JSON-LD in all its shapes, types of microdata and RDFa, and the title.
 
-Script texts and item types go in; the best type and its date, authors and names come out. Broken JSON is mended where a
-comma or a comment broke it, else its telling properties are still picked out; nothing here raises (R-199).
+Commas and comments that break JSON are removed; of other broken JSON a few properties are read. Never raises (R-199).
 """
 
 from __future__ import annotations
@@ -38,21 +37,16 @@ _MIN_SHARE = 0.3
 
 @dataclass(frozen=True, slots=True)
 class StructuredData:
-    """What structured data says of the page's main thing.
+    """The properties of a page's main entity; "" for a missing text.
 
     Attributes:
-        type: The best schema.org type, None where there is none.
+        type: The best schema.org type.
         is_article: Whether the type is of the article family.
-        is_thing: Whether the type is of a thing with a day of publication of its own.
-        published: Publication date as stated, "" where there is none.
-        created: Date of creation as stated.
-        modified: Date of change as stated.
-        authors: Names given as authors, of persons as far as it is said.
-        organizations: Names of organisations given as authors.
+        is_thing: Whether the type is of a thing with a day of publication of its own, such as a book.
+        authors: Names of authors that are not stated to be organisations.
+        organizations: Names of organisations that are authors.
         headline: Its headline or name.
         publisher: Name of its publisher, else of the website.
-        description: Its description.
-        language: Its language.
     """
 
     type: str | None = None
@@ -70,7 +64,7 @@ class StructuredData:
 
 
 class SchemaTypes:
-    """The configured types in order of how telling they are."""
+    """The configured types in order of precedence."""
 
     def __init__(self, reading: PageReadingSection) -> None:
         self._article = {name.lower(): rank for rank, name in enumerate(reading.article_types)}
@@ -86,9 +80,9 @@ class SchemaTypes:
         return name.lower() in self._article
 
     def rank(self, name: str, *, is_part: bool = False) -> int:
-        """Lower is more telling: the article family in its order, then other things, their parts, and containers.
+        """The lowest is best: the article family in its order, then other things, their parts, and containers.
 
-        What another thing has as a property is not the page's: it counts where the other is only a container.
+        A property of another thing is not the page's type, unless the other thing is only a container.
         """
         lower = name.lower()
         if lower in self._container:
@@ -99,14 +93,9 @@ class SchemaTypes:
 def read_structured_data(
     scripts: list[str], item_types: list[str], part_types: list[str], types: SchemaTypes, max_characters: int
 ) -> StructuredData:
-    """The page's main thing as its structured data has it; an empty answer where there is none.
+    """The main entity of a page by its JSON-LD scripts, of which ``max_characters`` are read, and its microdata types.
 
-    Args:
-        scripts: Texts of the JSON-LD scripts, in page order.
-        item_types: Types of items in microdata and RDFa, in page order.
-        part_types: Types of those that are properties of others.
-        types: Which types weigh most.
-        max_characters: JSON-LD that is read in all.
+    ``part_types`` are types of items that are properties of other items.
     """
     found: list[tuple[dict[str, Any], bool]] = []
     for script in scripts:
@@ -134,7 +123,7 @@ def read_structured_data(
         return StructuredData(type=best_name, is_article=is_article, is_thing=types.is_thing(best_name))
     by_id = {item["@id"]: item for item in objects if isinstance(item.get("@id"), str) and len(item) > 1}
     main = objects[min(typed)[1]]
-    published = _text(main.get("datePublished")) or _first_text(objects, "datePublished")
+    websites = (_text(item.get("name")) for item in objects if "WebSite" in _type_names(item))
     credited = main.get("author") or main.get("creator")
     authors = _names(credited, by_id)
     organizations = _names(credited, by_id, organizations=True)
@@ -142,13 +131,13 @@ def read_structured_data(
         type=best_name,
         is_article=is_article,
         is_thing=types.is_thing(best_name),
-        published=published,
+        published=_text(main.get("datePublished")) or _first_text(objects, "datePublished"),
         created=_text(main.get("dateCreated")) or _text(main.get("uploadDate")),
         modified=_text(main.get("dateModified")),
         authors=tuple(name for name in authors if name not in organizations),
         organizations=organizations,
         headline=_text(main.get("headline")) or _text(main.get("name")),
-        publisher=next(iter(_names(main.get("publisher"), by_id)), "") or _website(objects),
+        publisher=next(iter((*_names(main.get("publisher"), by_id), *websites)), ""),
         description=_text(main.get("description")),
         language=_text(main.get("inLanguage")),
     )
@@ -172,10 +161,7 @@ def _load(script: str) -> Any:
 
 
 def _objects(data: Any) -> list[tuple[dict[str, Any], bool]]:
-    """Objects of a document in document order, and whether each is a part of another; without recursion.
-
-    What belongs to others (comments) is left out.
-    """
+    """Objects of a document in its order, without comments and the like, and whether each is a part of another."""
     found: list[tuple[dict[str, Any], bool]] = []
     stack = [(data, False)]
     for _ in range(_MAX_NODES):
@@ -201,9 +187,10 @@ def _type_names(item: dict[str, Any]) -> list[str]:
 
 
 def _local_name(value: str) -> str:
-    """The type's name without its vocabulary: ``https://schema.org/NewsArticle`` and ``schema:NewsArticle``.
+    """The name of a schema.org type; "" for a type of another vocabulary.
 
-    Only schema.org's own names count; another vocabulary's type says nothing here.
+    >>> _local_name("https://schema.org/NewsArticle"), _local_name("schema:Book"), _local_name("https://x.org/Book")
+    ('NewsArticle', 'Book', '')
     """
     first = (value.split() or [""])[0].rstrip("/")
     vocabulary, _, name = first.rpartition("/")
@@ -214,12 +201,8 @@ def _local_name(value: str) -> str:
 
 
 def _first_text(objects: list[dict[str, Any]], key: str) -> str:
-    """The property of another object, where the main one lacks it: often the page's own WebPage object."""
+    """The property of the first object that has it: often the page's own WebPage object."""
     return next((text for item in objects if (text := _text(item.get(key)))), "")
-
-
-def _website(objects: list[dict[str, Any]]) -> str:
-    return next((_text(item.get("name")) for item in objects if "WebSite" in _type_names(item)), "")
 
 
 def _names(value: Any, by_id: dict[str, dict[str, Any]], *, organizations: bool = False) -> tuple[str, ...]:
@@ -231,7 +214,7 @@ def _names(value: Any, by_id: dict[str, dict[str, Any]], *, organizations: bool 
         if organizations and not (isinstance(item, dict) and _is_organization(item)):
             continue
         if isinstance(item, str) and item.startswith("{"):
-            # Some put the object in as a text.
+            # Some pages write the object as a text.
             item = _load(item)
         name = item.get("name") if isinstance(item, dict) else item
         found += [text for part in (name if isinstance(name, list) else [name])[:_MAX_AUTHORS] if (text := _text(part))]
@@ -254,17 +237,10 @@ def _text(value: Any) -> str:
 
 
 def find_title(page: Outline, data: StructuredData, stated: str, site_name: str, host: str) -> str:
-    """The stated title without the site's name; of it the part that a heading of the page repeats.
+    """The title without the site's name, or the part of it that a heading repeats.
 
-    What is stated is the metadata's title, else an article's headline, else the window's title, unless they are the
-    site's name. Where nothing is stated, the main heading is the title.
-
-    Args:
-        page: The page.
-        data: Its structured data.
-        stated: The title that its metadata states.
-        site_name: The site's name.
-        host: The site's host name.
+    The title is the one that the metadata states, else an article's headline, else the window's title, else the main
+    heading. One that is only the site's name does not count.
     """
     own = frozenset(name for name in (_squashed(site_name), _squashed(data.publisher)) if name)
     places = [label for label in host.split(".") if len(label) > 2 and label != "www"]
@@ -279,7 +255,7 @@ def find_title(page: Outline, data: StructuredData, stated: str, site_name: str,
 
 
 def site_in_title(title: str, host: str) -> str:
-    """The last part of the window's title if the address says it too; "" where it does not.
+    """The last part of the window's title if the host name contains it, else "".
 
     >>> site_in_title("Rain again | The Example", "www.theexample.com")
     'The Example'
@@ -292,7 +268,7 @@ def site_in_title(title: str, host: str) -> str:
 
 
 def _without_site(title: str, own: frozenset[str], places: list[str]) -> str:
-    """A title without parts, first or last, that are the site's name; "" where it is nothing else."""
+    """A title without first and last parts that are the site's name; "" if it is only the site's name."""
     parts = _TITLE_SEPARATOR.split(title)
     if len(parts) == 1:
         return "" if _is_site(title, own, places, whole=True) else title
@@ -304,7 +280,7 @@ def _without_site(title: str, own: frozenset[str], places: list[str]) -> str:
 
 
 def _is_site(text: str, own: frozenset[str], places: list[str], *, whole: bool = False) -> bool:
-    """Whether a part of a title is the site's name, as the page says it or as the address does."""
+    """Whether a part of a title is the site's name, by the page or by its address."""
     squashed = _squashed(text)
     if not squashed or squashed in own:
         return True

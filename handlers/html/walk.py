@@ -1,12 +1,8 @@
-"""One walk over a page's tree, which collects its outline, and whether this has a table of data.
-
-A parsed page goes in, an ``Outline`` comes out. The parser's own traversal goes over the nodes; Python stops at texts
-and at the few tags that mean something wherever they stand.
-"""
+"""One walk over a parsed page, which fills its ``Outline``, and tables of data."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -30,7 +26,7 @@ from handlers.html.outline import (
 from handlers.html.reading import PageReadingSection
 
 MARK_CHARACTERS = 300
-"""Of a mark's or heading's text; a byline, a date or a title is shorter."""
+"""Characters of a mark or a heading that are read."""
 _MAX_SHORT_NODES = 40
 _MAX_NO_SCRIPT = 50
 _MAX_NO_SCRIPT_NODES = 200
@@ -46,7 +42,7 @@ _MAX_ABOVE = 30
 
 
 def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
-    """Walks a tree once, without recursion, up to ``max_nodes`` nodes. What holds no text is taken out of the tree."""
+    """Walks a tree once, without recursion, up to ``max_nodes`` nodes. Removes elements without text from the tree."""
     found = Outline(hints)
     if tree.root is None:
         return found
@@ -58,13 +54,13 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
             _note(found, node, EFFECT_OF.get(node.tag_id))
     if tree.body is not None:
         _walk(found, tree.body, max_nodes)
-        # What stands in the head counts as the whole page's.
+        # Elements of the head belong to the whole page.
         found.entered[tree.root.mem_id] = found.place(tree.body)
     return found
 
 
 def short_text(node: LexborNode) -> str:
-    """The beginning of an element's text; bounded in nodes, for elements can hold each other and all the page."""
+    """The beginning of an element's text; reads a bounded number of nodes, since elements can hold the whole page."""
     child = node.first_child
     if child is None:
         return ""
@@ -92,7 +88,7 @@ def _select(found: Outline, root: LexborNode) -> None:
             found.headings_count += level > 1
     last = 0
     for node in root.css("[itemprop],[itemtype],[typeof],a[rel~=author]")[:_MAX_SELECTED]:
-        # A node that two selectors find comes twice.
+        # A node that two selectors match comes twice.
         if last != (last := node.mem_id):
             found.stated.append(node)
             attributes = node.attrs
@@ -104,12 +100,12 @@ def _select(found: Outline, root: LexborNode) -> None:
 
 
 def _is_part(names: str | None) -> bool:
-    """Whether an item is a property of another one, and not the thing that a page is about."""
+    """Whether an item is a property of another item that is not its main entity."""
     return names is not None and _MAIN.isdisjoint(names.lower().replace("schema:", "").split())
 
 
 def _rdfa_types(node: LexborNode, kinds: str) -> list[str]:
-    """Those of RDFa types that are schema.org's, by their prefix or by the vocabulary that an element around names."""
+    """The schema.org types among RDFa types, by their prefix or by the vocabulary of an element around."""
     names = kinds.split()[:_MAX_NAMES]
     found = [name for name in names if name.startswith("schema:") or "schema.org/" in name]
     bare = [name for name in names if ":" not in name]
@@ -124,10 +120,7 @@ def _rdfa_types(node: LexborNode, kinds: str) -> list[str]:
 
 
 def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
-    """Texts in page order; what stands between them as far as it matters.
-
-    The loop runs for every node of every page: what only some texts are asked for is left to the outline.
-    """
+    """Collects the texts in page order. The loop runs for every node of every page."""
     texts, nodes, starts, links = found.texts, found.nodes, found.starts, found.links
     effect_of = EFFECT_OF.get
     starts_line, in_link = True, False
@@ -165,13 +158,13 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
                 continue
         elif effect != NO_TEXT:
             _note(found, node, effect)
-        # The traversal reads a node's children when it goes on from it: without any, it goes past.
+        # The traversal reads the children of a node afterwards. It skips a node that has none.
         while (child := node.first_child) is not None:
             child.decompose(recursive=False)
 
 
 def _holds_text(node: LexborNode) -> bool:
-    """Whether an element for those without scripts holds a page's text, and not just a picture or a request."""
+    """Whether a ``noscript`` element holds the text of a page, and not only a picture or a request."""
     length = 0
     for part in islice(node.traverse(include_text=True, skip_empty=True), _MAX_NO_SCRIPT_NODES):
         if part.tag_id == TEXT:
@@ -187,7 +180,7 @@ def _note(found: Outline, node: LexborNode, effect: int | None) -> None:
     elif effect == META and found.meta_read < _MAX_SELECTED:
         found.meta_read += 1
         attributes = node.attributes
-        # Some write the attribute's name as that of a form's field.
+        # Some pages write the content into the attribute "value".
         if content := (attributes.get("content") or attributes.get("value") or "").strip():
             for key in ("property", "name", "itemprop", "http-equiv"):
                 if names := attributes.get(key):
@@ -197,35 +190,19 @@ def _note(found: Outline, node: LexborNode, effect: int | None) -> None:
         found.title = " ".join(node.text().split())
 
 
-@dataclass(slots=True)
-class _Table:
-    wide_rows: int = 0
-    has_header: bool = False
-
-
 def has_data_table(outline: Outline, reading: PageReadingSection) -> bool:
-    """Whether one of the tables outside of boilerplate has a header and enough rows of enough cells.
-
-    Args:
-        outline: The page.
-        reading: How many rows and cells are enough.
-    """
-    tables: dict[int, _Table] = {}
-    layout: set[int] = set()
+    """Whether one of the tables outside of boilerplate has a header and enough rows of enough cells."""
+    tables: dict[int, tuple[LexborNode, list[list[str]]]] = {}
     for row in outline.rows[:_MAX_ROWS]:
         table = _table_of(row)
-        if table is None or outline.is_boilerplate(outline.place(table) >> 1):
-            continue
-        if table.mem_id not in tables:
-            tables[table.mem_id] = _Table(has_header=_has_caption(table))
-            layout.update(_tables_around(table))
-        seen = tables[table.mem_id]
-        cells = [cell.tag for cell in row.iter() if cell.tag in ("td", "th")]
-        seen.wide_rows += len(cells) >= reading.min_table_columns
-        seen.has_header |= "th" in cells
+        if table is not None and not outline.regions.hides(outline.place(table) >> 1):
+            cells = [cell.tag for cell in row.iter() if cell.tag in ("td", "th")]
+            tables.setdefault(table.mem_id, (table, []))[1].append(cells)
+    layout = {around for table, _ in tables.values() for around in _tables_around(table)}
     return any(
-        table.has_header and table.wide_rows >= reading.min_table_rows
-        for identity, table in tables.items()
+        (_has_caption(table) or any("th" in cells for cells in rows))
+        and sum(len(cells) >= reading.min_table_columns for cells in rows) >= reading.min_table_rows
+        for identity, (table, rows) in tables.items()
         if identity not in layout
     )
 
@@ -242,13 +219,11 @@ def _has_caption(table: LexborNode) -> bool:
     return first is not None and first.tag == "caption"
 
 
-def _tables_around(table: LexborNode) -> list[int]:
-    found = []
+def _tables_around(table: LexborNode) -> Iterator[int]:
     node = table.parent
     for _ in range(_MAX_CLIMB):
         if node is None:
             break
         if node.tag == "table":
-            found.append(node.mem_id)
+            yield node.mem_id
         node = node.parent
-    return found

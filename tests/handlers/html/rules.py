@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from handlers.html.encoding import parse_page
 from handlers.html.hints import Hints
-from handlers.html.marks import Near
-from handlers.html.others import Others, OthersWords
+from handlers.html.marks import Story, StoryWords, look_near
 from handlers.html.outline import Outline
 from handlers.html.walk import walk_page
 from handlers.score_page import ScorePageRules
@@ -22,5 +21,6 @@ def outline_of(html: str, max_nodes: int = 10_000) -> Outline:
     return walk_page(parse_page(html).tree, HINTS, max_nodes)
 
 
-def others_of(page: Outline, near: Near) -> Others:
-    return Others(page, near, OthersWords(READING))
+def story_of(page: Outline, first: int = 0) -> Story:
+    """The story of a page whose main text begins at the text ``first``."""
+    return Story(page, look_near(page, first), StoryWords(READING))

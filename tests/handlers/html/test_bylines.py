@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.html.bylines import BylineWords, Credit, find_credit
-from handlers.html.marks import look_near
 from handlers.html.structured_data import StructuredData
-from tests.handlers.html.rules import PATTERNS, READING, others_of, outline_of
+from tests.handlers.html.rules import PATTERNS, READING, outline_of, story_of
 
 WORDS = BylineWords(READING, tuple(PATTERNS.months))
 NAMES = WORDS.names
@@ -15,9 +14,7 @@ NO_DATA = StructuredData()
 
 
 def credit(html: str, data: StructuredData = NO_DATA) -> Credit:
-    page = outline_of(html)
-    near = look_near(page, 0)
-    return find_credit(page, data, near, others_of(page, near), WORDS, "The Example Post")
+    return find_credit(story_of(outline_of(html)), data, WORDS, "The Example Post")
 
 
 @pytest.mark.parametrize(
@@ -60,6 +57,7 @@ def credit(html: str, data: StructuredData = NO_DATA) -> Credit:
         ('<a rel="author" href="/ada">Ada Lovelace</a>', ("Ada Lovelace",), False, True),
         ('<div class="article-author">Ada Lovelace, 3 May 2024</div>', ("Ada Lovelace",), False, True),
         ("<p>By Ada Lovelace</p><p>Words.</p>", ("Ada Lovelace",), False, True),
+        ("<h1>Interview: Mary Shelley</h1><p>By Ada Lovelace</p>", ("Ada Lovelace",), False, True),
         ("<p>By the time the rain came, all was lost.</p>", (), False, False),
         ("<p>記者王小明／台北報導</p>", ("王小明",), False, True),
         ("<p>〔記者王小明、陳大文／台北報導〕豪雨</p>", ("王小明", "陳大文"), False, True),
@@ -122,9 +120,7 @@ def test_a_menu_that_repeats_the_heading_is_not_it() -> None:
     page = outline_of("<title>Rain again</title><p>Rain again</p><p>By Mary Shelley" + "<p>menu</p>" * 90 + html)
     first = next(index for index, text in enumerate(page.texts) if text.startswith("Words"))
 
-    near = look_near(page, first)
-
-    found = find_credit(page, StructuredData(), near, others_of(page, near), WORDS, "")
+    found = find_credit(story_of(page, first), StructuredData(), WORDS, "")
 
     assert found.names == ("Ada Lovelace",)
 
@@ -133,9 +129,7 @@ def test_a_byline_stands_at_the_heading_too() -> None:
     html = "<p>menu</p>" * 90 + "<h1>Rain again</h1><p class=byline>By Ada Lovelace</p>" + "<p>word</p>" * 90
     page = outline_of("<title>Rain again</title>" + html)
 
-    near = look_near(page, 0)
-
-    found = find_credit(page, StructuredData(), near, others_of(page, near), WORDS, "")
+    found = find_credit(story_of(page), StructuredData(), WORDS, "")
 
     assert found.names == ("Ada Lovelace",)
 
@@ -273,3 +267,27 @@ def test_reporters(text: str, names: list[str]) -> None:
 @given(st.text(alphabet="記者王小明、／ 報導文作者：（）〔〕台北1日電", max_size=300))
 def test_any_chinese_credit_is_read(text: str) -> None:
     assert all(2 <= len(name) <= 8 for name in NAMES.reporters(text))
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("Words: Sam Reed", ("Sam Reed",)),
+        ("Words and pictures: Sam Reed", ("Sam Reed",)),
+        ("Reporter: Sam Reed", ("Sam Reed",)),
+        ("Text und Fotos: Jan Maier", ("Jan Maier",)),
+        ("Tekst: Søren Ågård", ("Søren Ågård",)),
+        ("Skrevet af Søren Ågård den 4. november 2026", ("Søren Ågård",)),
+        ("Texte : Émilie Dubois", ("Émilie Dubois",)),
+        ("Автор: Иван Петров", ("Иван Петров",)),
+        ("Posted by Sam Reed on 4 November 2026", ("Sam Reed",)),
+        ("Por Juan García el 4 de noviembre de 2026", ("Juan García",)),
+        ("Di Marco Rossi il 4 novembre 2026", ("Marco Rossi",)),
+        ("Medically reviewed by Ann Lee, MD — Written by Sam Reed", ("Sam Reed",)),
+        ("Story time", ()),
+        ("Director: Sam Reed", ()),
+        ("Comments by Sam Reed", ()),
+    ],
+)
+def test_a_line_that_credits(line: str, names: tuple[str, ...]) -> None:
+    assert NAMES.line_names(line) == names

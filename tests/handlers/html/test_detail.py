@@ -35,7 +35,7 @@ def reason(fetched: FetchedPage) -> FetchFailure | None:
 def test_a_page_is_read_with_its_titles() -> None:
     found = READER.detail(page(f"<title>Lantern walk | Harbour</title><h1>The lantern walk</h1><p>{STORY}</p>"))
     assert isinstance(found, Detail)
-    assert found.titles[1:] == ("Lantern walk | Harbour", "The lantern walk")
+    assert found.content.titles[1:] == ("Lantern walk | Harbour", "The lantern walk")
     assert "old mill" in found.content.text
 
 

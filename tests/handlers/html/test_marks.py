@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from handlers.html.marks import look_near, stated_marks, times
-from tests.handlers.html.rules import outline_of
+from handlers.html.marks import StoryWords, is_event, look_near, stated_marks, times
+from handlers.html.structured_data import StructuredData
+from tests.handlers.html.rules import READING, outline_of, story_of
+
+WORDS = StoryWords(READING)
 
 
 @pytest.mark.parametrize(
@@ -17,7 +20,7 @@ from tests.handlers.html.rules import outline_of
     ],
 )
 def test_stated(html: str, marks: list[tuple[str, str, str, bool]]) -> None:
-    found = stated_marks(outline_of(html))
+    found = stated_marks(story_of(outline_of(html)))
 
     assert [(mark.name, mark.value, mark.text, mark.boilerplate) for mark in found] == marks
 
@@ -27,7 +30,7 @@ def test_times_near_the_text_come_first() -> None:
         "<p>a<time datetime=1></time><p>b<p>c<time datetime=2></time><time>3</time><time class=modified>4</time><p>d"
     )
 
-    found = times(page, look_near(page, 3))
+    found = times(story_of(page, 3))
 
     assert [mark.value for mark in found if mark.name == "time"] == ["2", "3", "1"]
     assert [mark.value for mark in found if mark.name == "time:changed"] == ["4"]
@@ -41,3 +44,56 @@ def test_class_names_are_read_around_the_text_only() -> None:
     assert look_near(outline_of(far), 90).named == ()
     dated = outline_of("<div>x <span class=pub-date>May 3</span></div>")
     assert [mark.text for mark in look_near(dated, 0).named] == ["May 3"]
+
+
+def parts(html: str) -> dict[str, bool]:
+    """Which texts are others'."""
+    page = outline_of(html)
+    story = story_of(page)
+    return {block.text: story.holds(block.element, block.start) for block in page.blocks()}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<h1>Title</h1><p>own</p><div class=review>other</div>",
+        "<h1>Title</h1><p>own</p><div id=customer-reviews><div><p>other</p></div></div>",
+        "<h1>Title</h1><p>own</p><ul><li class='comment depth-1'>other</li></ul>",
+        "<h1>Title</h1><p>own</p><p><span class=testimonial>other</span></p>",
+        "<h1>Title</h1><p>own</p><h2>12 Comments</h2><p>other</p>",
+        "<h1>Title</h1><p>own</p><h2>Reviews (3)</h2><h3>Great!</h3><p>other</p>",
+        "<h1>Title</h1><p>own</p><h3>Kundenbewertungen</h3><p>other</p><h2>Next</h2><p>own again</p>",
+        "<h1>Title</h1><p>own</p><h2>網友評論</h2><p>other</p>",
+        "<h1>Title</h1><p>own</p><h2>Comentarios:</h2><p>other</p>",
+        # What holds the heading is the page's own, whatever it is called.
+        "<div class=review><h1>Title</h1><p>own</p><div class=comments>other</div></div>",
+        "<h1>Comments on a plan</h1><p>own</p><h2>Comments of the council</h2><p>own again</p><h2>Replies</h2>other",
+    ],
+)
+def test_parts_of_others(html: str) -> None:
+    found = parts(html)
+
+    assert not any(is_others for text, is_others in found.items() if text.startswith("own"))
+    assert found["other"]
+
+
+@pytest.mark.parametrize(
+    ("html", "kind", "url", "is_so"),
+    [
+        ("<h1>Jazz</h1>", "MusicEvent", "https://a.example/1", True),
+        ("<h1>Jazz</h1>", None, "https://a.example/events/jazz", True),
+        ("<h1>Jazz</h1>", None, "https://a.example/veranstaltungen/2024/jazz", True),
+        ("<body class='single-event'><h1>Jazz</h1>", None, "https://a.example/1", True),
+        ("<h1>Jazz</h1><p>When: Friday</p>", None, "https://a.example/1", True),
+        ("<h1>Jazz</h1><p>Einlass 19 Uhr</p>", None, "https://a.example/1", True),
+        ("<h1>演唱會</h1><p>地點：台北</p>", None, "https://a.example/1", True),
+        ("<h1>Jazz</h1><p>When it rains, nobody comes.</p>", "NewsArticle", "https://a.example/1", False),
+        ("<h1>Beginners</h1><p>Beginner's guide</p>", None, "https://a.example/eventually/1", False),
+        ("<h1>Jazz</h1>", None, "https://a.example/the-events", False),
+        ("", None, "", False),
+    ],
+)
+def test_announcements_of_events(html: str, kind: str | None, url: str, is_so: bool) -> None:
+    page = outline_of(html)
+
+    assert is_event(story_of(page), StructuredData(type=kind), url, WORDS) is is_so

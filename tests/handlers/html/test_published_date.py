@@ -5,12 +5,11 @@ from datetime import UTC, datetime
 import pytest
 
 from handlers.html.bylines import NameWords
-from handlers.html.marks import look_near
-from handlers.html.others import OthersWords, is_event
+from handlers.html.marks import StoryWords, is_event
 from handlers.html.published_date import DatedPage, DateWords, FoundDate, find_date
 from handlers.html.structured_data import StructuredData
 from handlers.text.dates import MomentReader, Origin
-from tests.handlers.html.rules import PATTERNS, READING, others_of, outline_of
+from tests.handlers.html.rules import PATTERNS, READING, outline_of, story_of
 
 WORDS = DateWords(READING, MomentReader(PATTERNS), NameWords(READING, tuple(PATTERNS.months)))
 NO_DATA = StructuredData()
@@ -19,10 +18,9 @@ NO_DATA = StructuredData()
 def found_on(
     html: str, data: StructuredData = NO_DATA, url: str = "https://example.com/", fetched_at: datetime | None = None
 ) -> FoundDate | None:
-    page = outline_of(html)
-    near = look_near(page, 0)
-    event = is_event(page, data, near, url, OthersWords(READING))
-    return find_date(DatedPage(page, data, url, near, others_of(page, near), event, Origin("day"), fetched_at), WORDS)
+    story = story_of(outline_of(html))
+    event = is_event(story, data, url, StoryWords(READING))
+    return find_date(DatedPage(story, data, url, event, Origin("day"), fetched_at), WORDS)
 
 
 def date_of(html: str, data: StructuredData = NO_DATA, url: str = "https://example.com/") -> str | None:
@@ -59,6 +57,25 @@ def test_find_date(html: str, iso: str, seen_in: str) -> None:
     found = found_on(html)
 
     assert (found.value.isoformat() if found else "", found.seen_in if found else "") == (iso, seen_in)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Posted by Sam Reed on 3 May 2024",
+        "By Sam Reed on 3 May 2024",
+        "Posted in News on 3 May 2024",
+        "Posted on May 3, 2024 in Local, Harbour",
+        "Posted May 3, 2024 by admin in News",
+        "Veröffentlicht von Jan Maier am 3. Mai 2024",
+        "Door Jan de Vries op 3 mei 2024",
+        "Pubblicato il 3 maggio 2024 da Marco Rossi",
+        "发布日期：2024-05-03 浏览次数：120",
+    ],
+)
+def test_names_and_a_few_words_beside_a_date_that_is_labelled_or_credited(line: str) -> None:
+    assert date_of(f"<h1>Rain</h1><p>{line}</p>{STORY}") == "2024-05-03"
+    assert date_of(f"<h1>Rain</h1><p>Meeting on 3 May 2024</p>{STORY}") is None
 
 
 STORY = "<p>" + "Words that go on and tell what happened there. " * 8 + "</p>"

@@ -41,7 +41,7 @@ def test_scripts_styles_and_hidden_content_are_no_text() -> None:
 def hidden(html: str) -> list[bool]:
     page = outline_of(html)
     main_text(page, 10_000)
-    return [page.is_boilerplate(block.element) for block in page.blocks()]
+    return [page.regions.hides(block.element) for block in page.blocks()]
 
 
 def test_what_calls_itself_boilerplate_is_believed_in_moderation() -> None:
