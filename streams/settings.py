@@ -34,7 +34,7 @@ from handlers.prompts.model_tasks import ModelTasks
 from handlers.prompts.template import Prompts
 from handlers.ranking.config import RankingSection
 from handlers.ranking.model import ModelMismatchError, RankingModel
-from handlers.reasoning.sections import ReasoningSection
+from handlers.reasoning.context import ReasoningSection
 from handlers.relevance.sections import Domains, RelevanceGateSection
 from handlers.results.batch import ExtractionSection
 from handlers.results.sections import ClassificationSection, RetrievalEvaluationSection

@@ -13,6 +13,8 @@ from handlers.reasoning.answer import AnswerRules
 from handlers.reasoning.context import (
     MAX_NAME_CHARACTERS,
     Language,
+    ReasoningSection,
+    RoleSection,
     Source,
     context_of,
     language_of,
@@ -22,7 +24,6 @@ from handlers.reasoning.context import (
     source_blocks,
     source_line,
 )
-from handlers.reasoning.sections import ReasoningSection, RoleSection
 from handlers.trust.labels import LABELS
 from tests.handlers.prompts.attacks import attacks
 from tests.handlers.reasoning.results import result
