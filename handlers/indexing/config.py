@@ -33,9 +33,9 @@ T = TypeVar("T")
 class BySourceTier(Section, Generic[T]):
     """A value for each source tier."""
 
-    tier_1: T = Field(description="Of government and academic sources.")
-    tier_2: T = Field(description="Of mainstream media.")
-    tier_3: T = Field(description="Of all other sources.")
+    tier_1: T = Field(description="Tier 1: governments, universities and the like.")
+    tier_2: T = Field(description="Tier 2: mainstream media.")
+    tier_3: T = Field(description="Tier 3: all other sources, also unlisted ones.")
 
     @property
     def values(self) -> tuple[T, T, T]:

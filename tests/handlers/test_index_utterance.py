@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handlers.index_utterance import IndexUtteranceRules, index_utterance, read_utterance
-from handlers.indexing.write_plan import MEMORY, plan_write
+from handlers.indexing.points import MEMORY, plan_write
 from schemas.claims import UtteranceIndexed, UtteranceRecorded
 from schemas.documents import IndexChange
 from schemas.needs import Ask, IndexDocument
