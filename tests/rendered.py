@@ -3,8 +3,6 @@
 It is written without the renderer: how a block, a label and an invisible character look is stated here a second time.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

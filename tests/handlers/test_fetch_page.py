@@ -1,7 +1,5 @@
 """Following an extraction through its replies, without a network."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,6 +17,7 @@ from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
 from schemas.retrieval import RetrievalBatch
 from streams.topology import TOPIC_BYTES
 from tests.rules import shipped_rules
+from tests.samples import instance
 
 RULES = shipped_rules(FetchPageRules)
 HOST = "https://kalender.example"
@@ -378,8 +377,7 @@ def test_a_wall_in_the_place_of_a_source_is_no_source() -> None:
 def test_a_page_too_long_to_be_carried_goes_on_as_its_text() -> None:
     rules = RULES.model_copy(update={"extraction": RULES.extraction.model_copy(update={"max_html_characters": 400})})
     url = f"{HOST}/event/9"
-    answer = read_pages(snippet(target_url=url), (PagesReply((detail(url),)),), rules)
-    assert isinstance(answer, Emit)
+    answer = instance(Emit, read_pages(snippet(target_url=url), (PagesReply((detail(url),)),), rules))
     [source] = of_type(answer, RelevanceRequested)
     assert isinstance(source, RelevanceRequested)
     assert (source.html, source.title) == (None, "Concert")

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from datetime import UTC, date, datetime
 from typing import Any
@@ -14,6 +12,7 @@ from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Dead, DeadReason, Emit
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
 from tests.rules import CONFIG, shipped_rules
+from tests.samples import emitted, instance
 
 RULES = shipped_rules(ScorePageRules)
 
@@ -39,11 +38,7 @@ def page(*parts: str) -> str:
 
 def score(html: str | bytes, url: str = "https://blog.example.com/a", **fields: Any) -> ScoredPage:
     body: dict[str, Any] = {"html": html} if isinstance(html, str) else {"html_base64": html}
-    outcome = score_page(CrawledPage(url=url, **body, **fields), RULES)
-    assert isinstance(outcome, Emit)
-    (event,) = outcome.events
-    assert isinstance(event, ScoredPage)
-    return event
+    return emitted(ScoredPage, score_page(CrawledPage(url=url, **body, **fields), RULES))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +55,6 @@ def score(html: str | bytes, url: str = "https://blog.example.com/a", **fields: 
 )
 def test_edge_table_on_pages(url: str, parts: tuple[str, ...], total: int, tier: str) -> None:
     scored = score(page(*parts), url)
-
     assert scored.cts_score == total, scored.cts_breakdown
     assert scored.tier == tier
 
@@ -118,7 +112,6 @@ def test_a_chinese_report() -> None:
 @pytest.mark.parametrize("html", ["<html></html>", " ", "<p>", "plain words"])
 def test_a_page_with_nothing_has_its_base_score(html: str) -> None:
     scored = score(html)
-
     assert (scored.cts_score, scored.tier) == (10, "C")
     assert scored.summary == scored.content
 
@@ -139,9 +132,7 @@ def test_a_page_with_nothing_has_its_base_score(html: str) -> None:
     ],
 )
 def test_what_is_no_page_is_a_dead_letter(fields: dict[str, Any], says: str) -> None:
-    outcome = score_page(CrawledPage(url="https://blog.example.com/a", **fields), RULES)
-
-    assert isinstance(outcome, Dead)
+    outcome = instance(Dead, score_page(CrawledPage(url="https://blog.example.com/a", **fields), RULES))
     assert outcome.reason is DeadReason.UNREADABLE_PAGE
     assert says in outcome.detail
 
@@ -151,10 +142,7 @@ def test_what_is_no_page_is_a_dead_letter(fields: dict[str, Any], says: str) -> 
 )
 def test_too_large(html: str | bytes) -> None:
     body: dict[str, Any] = {"html": html} if isinstance(html, str) else {"html_base64": html}
-
-    outcome = score_page(CrawledPage(url="https://blog.example.com/a", **body), RULES)
-
-    assert isinstance(outcome, Dead)
+    outcome = instance(Dead, score_page(CrawledPage(url="https://blog.example.com/a", **body), RULES))
     assert outcome.reason is DeadReason.TOO_LARGE
 
 
@@ -162,7 +150,6 @@ def test_nothing_a_page_says_raises_its_tier() -> None:
     html = page(
         '<meta property="og:site_name" content="科技部">', '<meta property="og:url" content="https://x.gov.tw/">'
     )
-
     assert score(html).trust_features.source_tier == 3
     assert score(html, site_name="科技部").trust_features.source_tier == 1
 
@@ -182,7 +169,6 @@ def test_nothing_a_page_says_raises_its_tier() -> None:
 )
 def test_hostile_json_ld(script: str) -> None:
     scored = score(page(f'<script type="application/ld+json">{script}</script>'))
-
     assert json.loads(scored.to_json())
     assert "\x00" not in scored.title
     assert all("\x00" not in name for name in scored.author)
@@ -190,7 +176,6 @@ def test_hostile_json_ld(script: str) -> None:
 
 def test_text_that_is_no_text_can_still_travel() -> None:
     scored = score("<title>\ud800 a</title><p>\udfff b &#xD800; \x00 c", context="\ud800")
-
     assert scored.to_json()
 
 
@@ -244,17 +229,12 @@ def test_any_body_has_an_outcome(body: str | bytes, content_type: str | None) ->
 )
 def test_configuration_that_makes_no_sense_is_refused(section: str, change: dict[str, Any], says: str) -> None:
     document = yaml.safe_load((CONFIG / "config_indexing.yaml").read_text("utf-8"))
-
     with pytest.raises(ValidationError, match=says):
         shipped_rules(ScorePageRules, **{section: document[section] | change})
 
 
 def test_thresholds_are_configuration() -> None:
     rules = shipped_rules(ScorePageRules, trust_labels={"high": 40, "medium": 20, "low": 0})
-    outcome = score_page(CrawledPage(url="https://www.agency.gov.tw/a", html="<p>x"), rules)
-
-    assert isinstance(outcome, Emit)
-    (scored,) = outcome.events
-    assert isinstance(scored, ScoredPage)
+    scored = emitted(ScoredPage, score_page(CrawledPage(url="https://www.agency.gov.tw/a", html="<p>x"), rules))
     assert (scored.tier, scored.trust_label) == ("B", "HIGH")
     assert rules.config_version != RULES.config_version

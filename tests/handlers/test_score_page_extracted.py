@@ -1,7 +1,5 @@
 """``score_page`` on pages whose text a crawler has extracted, and what such pages share with those read off HTML."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -13,6 +11,7 @@ from handlers.score_page import score_page
 from schemas.outcome import Dead, DeadReason, Emit
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
 from tests.handlers.test_score_page import RULES, page, score
+from tests.samples import instance
 
 STORY = "Dredging starts in March, the port authority said on Tuesday. It takes nine months."
 ALL_SEEN = {
@@ -27,8 +26,7 @@ ALL_SEEN = {
 
 
 def score_text(content: str = STORY, url: str = "https://blog.example.com/a", **fields: Any) -> ScoredPage:
-    outcome = score_page(CrawledPage.model_validate({"url": url, "content": content, **fields}), RULES)
-    assert isinstance(outcome, Emit)
+    outcome = instance(Emit, score_page(CrawledPage.model_validate({"url": url, "content": content, **fields}), RULES))
     (event,) = outcome.events
     assert isinstance(event, ScoredPage)
     return event
@@ -56,7 +54,6 @@ def test_an_extracted_page_is_scored_by_what_the_crawler_saw_and_the_text_shows(
     url: str, content: str, metadata: dict[str, Any], total: int, tier: str
 ) -> None:
     scored = score_text(content, url, quality_metadata=metadata)
-
     assert (scored.cts_score, scored.tier, scored.label_source) == (total, tier, "score")
     assert scored.trust_features.cts_score == total
 
@@ -73,7 +70,6 @@ def test_an_extracted_page_is_scored_by_what_the_crawler_saw_and_the_text_shows(
 )
 def test_without_quality_metadata_the_score_is_null_and_the_source_decides(url: str, tier: str, label: str) -> None:
     scored = score_text(url=url, date="2024-05-03")
-
     assert (scored.cts_score, scored.trust_features.cts_score) == (None, None)
     assert (scored.tier, scored.trust_label, scored.label_source) == (tier, label, "fallback")
     assert [line.points for line in scored.cts_breakdown] == [0]
@@ -83,7 +79,6 @@ def test_without_quality_metadata_the_score_is_null_and_the_source_decides(url: 
 
 def test_where_redirects_ended_is_the_source() -> None:
     scored = score_text(url="https://www.agency.gov.tw/out", final_url="https://blog.example.com/a")
-
     assert (scored.url, scored.final_url) == ("https://www.agency.gov.tw/out", "https://blog.example.com/a")
     assert (scored.tier, scored.trust_features.source_tier) == ("C", 3)
     assert score(page(), "https://a.example/", final_url="https://a.example/").final_url is None
@@ -92,23 +87,19 @@ def test_where_redirects_ended_is_the_source() -> None:
 def test_the_publisher_is_the_crawlers_word_alone() -> None:
     claimed = score(page('<meta property="og:site_name" content="科技部">'))
     named = score_text(site_name="科技部")
-
     assert (claimed.site_name, claimed.publisher, claimed.trust_features.source_tier) == ("科技部", None, 3)
     assert (named.site_name, named.publisher, named.trust_features.source_tier) == ("科技部", "科技部", 1)
 
 
 def test_an_empty_text_is_a_page_too() -> None:
     scored = score_text("", title="Only a title", quality_metadata={})
-
     assert (scored.title, scored.content, scored.summary) == ("Only a title", "", "")
     assert scored.trust_features.word_count == 0
 
 
 @pytest.mark.parametrize("content", ["a" * (MAX_PAGE_BYTES + 1), "字" * (MAX_PAGE_BYTES // 2)])
 def test_a_text_can_be_too_large(content: str) -> None:
-    outcome = score_page(CrawledPage(url="https://blog.example.com/a", content=content), RULES)
-
-    assert isinstance(outcome, Dead)
+    outcome = instance(Dead, score_page(CrawledPage(url="https://blog.example.com/a", content=content), RULES))
     assert outcome.reason is DeadReason.TOO_LARGE
 
 
@@ -121,6 +112,5 @@ def test_trust_features_take_at_most_a_kilobyte(name: str, links: int, citations
     else:
         script = json.dumps({"@type": name}).replace("<", "\\u003c")
         scored = score(page(f'<script type="application/ld+json">{script}</script>'), "https://www.agency.gov.tw/a")
-
     assert len(scored.trust_features.to_json()) <= 1024
     assert scored.quality_metadata.schema_type == scored.trust_features.schema_type

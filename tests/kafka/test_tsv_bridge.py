@@ -86,7 +86,6 @@ def test_an_export_begins_and_ends_where_it_is_told(settings: Settings, capsys: 
     example = EXAMPLES / "pages.scored.v1"
     old, new = (example / "minimal.json").read_bytes(), (example / "without_score_zh.json").read_bytes()
     feed(settings, old, b"no page", None, new)
-
     assert run_export(Export(), settings) == 1
     out, err = capsys.readouterr()
     assert [line.split("\t")[0] for line in out.splitlines()] == [json.loads(v)["url"] for v in (old, new)]

@@ -1,7 +1,5 @@
 """Chunks: never too large, nothing lost, cut where a reader would cut."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -3,8 +3,6 @@
 Any sequence of versions ends with the points of the newest, also if writers die.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Mapping

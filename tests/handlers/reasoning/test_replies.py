@@ -1,7 +1,5 @@
 """What roles reply: strictly in the protocol, or nothing."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -16,7 +14,6 @@ CITED = {"text": "It rained.", "sources": [1]}
 def test_what_is_in_the_protocol_is_read() -> None:
     sentences = read_sentences(json.dumps({"sentences": [CITED]}))
     findings = read_findings(json.dumps({"findings": []}))
-
     assert sentences is not None
     assert (sentences.sentences[0].text, sentences.sentences[0].sources) == ("It rained.", [1])
     assert findings is not None
@@ -57,13 +54,11 @@ def test_what_is_not_in_the_protocol_is_nothing(text: str) -> None:
 )
 def test_every_finding_has_one_verdict(numbers: list[int]) -> None:
     verdicts = [{"finding": number, "verdict": "supported", "because": ""} for number in numbers]
-
     assert read_verdicts(json.dumps({"verdicts": verdicts}), 2) is None
 
 
 def test_a_verdict_is_one_of_three() -> None:
     said = '{"verdicts": [{"finding": 1, "verdict": "%s", "because": ""}]}'
-
     assert read_verdicts(said % "contradicted", 1) is not None
     assert read_verdicts(said % "true", 1) is None
 
