@@ -1,3 +1,4 @@
+import base64
 import json
 from datetime import UTC, date, datetime
 from typing import Any
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from handlers.score_page import ScorePageRules, score_page
-from schemas.outcome import Dead, DeadReason, Emit
+from schemas.outcome import Dead, DeadReason
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
 from tests.rules import CONFIG, shipped_rules
 from tests.samples import emitted, instance
@@ -138,12 +139,13 @@ def test_what_is_no_page_is_a_dead_letter(fields: dict[str, Any], says: str) -> 
 
 
 @pytest.mark.parametrize(
-    "html", [b"a" * (MAX_PAGE_BYTES + 1), "a" * (MAX_PAGE_BYTES + 1), "字" * (MAX_PAGE_BYTES // 2)]
+    "body", [b"a" * (MAX_PAGE_BYTES + 1), "a" * (MAX_PAGE_BYTES + 1), "字" * (MAX_PAGE_BYTES // 2)]
 )
-def test_too_large(html: str | bytes) -> None:
-    body: dict[str, Any] = {"html": html} if isinstance(html, str) else {"html_base64": html}
-    outcome = instance(Dead, score_page(CrawledPage(url="https://blog.example.com/a", **body), RULES))
-    assert outcome.reason is DeadReason.TOO_LARGE
+@pytest.mark.parametrize("field", ["html", "content"])
+def test_too_large(field: str, body: str | bytes) -> None:
+    fields = {field: body} if isinstance(body, str) else {"html_base64": base64.b64encode(body).decode()}
+    page = CrawledPage.model_validate({"url": "https://blog.example.com/a"} | fields)
+    assert instance(Dead, score_page(page, RULES)).reason is DeadReason.TOO_LARGE
 
 
 def test_nothing_a_page_says_raises_its_tier() -> None:
@@ -205,9 +207,7 @@ def test_any_body_has_an_outcome(body: str | bytes, content_type: str | None) ->
     if isinstance(outcome, Dead):
         assert outcome.reason is DeadReason.UNREADABLE_PAGE
         return
-    assert isinstance(outcome, Emit)
-    (scored,) = outcome.events
-    assert isinstance(scored, ScoredPage)
+    scored = emitted(ScoredPage, outcome)
     assert scored.cts_score == sum(line.points for line in scored.cts_breakdown) == scored.trust_features.cts_score
     assert scored.tier == ("A" if scored.cts_score >= 70 else "B" if scored.cts_score >= 40 else "C")
     assert ScoredPage.model_validate_json(scored.to_json()) == scored
