@@ -63,16 +63,6 @@ def ran(capsys: pytest.CaptureFixture[str]) -> Ran:
     return call
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _yaml_parsed_once() -> Iterator[None]:
-    """Most tests load the shipped configuration, and to parse its files takes four fifths of that time."""
-    load = yaml.load
-    pickled = functools.cache(lambda text, loader: pickle.dumps(load(text, loader)))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(yaml, "load", lambda text, Loader: pickle.loads(pickled(text, Loader)))  # noqa: N803, S301
-        yield
-
-
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Journal, fetch cache and index of each test are new: neither those of the checkout nor those of another test."""
@@ -118,6 +108,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.flaky(reruns=1))
 
 
+def pytest_collection_finish() -> None:
+    """What is there now stays until the end, so that the garbage collector need not look at it again."""
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A run is not green that tested nothing, needed many second tries, or wrote into the checkout."""
@@ -146,7 +142,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_configure() -> None:
-    """Makes processes alike, however they are started."""
+    """Makes processes alike, however they are started, and lets each parse a YAML text once."""
+    gc.disable()  # until everything is collected
+    # Most tests load the shipped configuration, and to parse its files takes four fifths of that time.
+    load: Any = yaml.load
+    pickled = functools.cache(lambda text, loader: pickle.dumps(load(text, loader)))
+    quick: dict[Any, Any] = {yaml.SafeLoader: getattr(yaml, "CSafeLoader", yaml.SafeLoader)}
+    vars(yaml)["load"] = lambda text, Loader: pickle.loads(pickled(text, quick.get(Loader, Loader)))  # noqa: N803, S301
     # A shell makes background processes ignore Ctrl-C, and their children inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
