@@ -1,19 +1,12 @@
 """The handler: a number or no score, bounded tools, bounded tries, and what a claim is worth after that."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from handlers.claims.judgment import ABSTENTIONS
-from handlers.decontextualize_claim import (
-    MOST_ASKS,
-    DecontextualizeClaimRules,
-    decontextualize_claim,
-    read_judgment,
-)
+from handlers.decontextualize_claim import MOST_ASKS, DecontextualizeClaimRules, decontextualize_claim, read_judgment
 from schemas.claims import (
     ClaimBand,
     ClaimEvaluated,
@@ -38,6 +31,7 @@ from schemas.replies import (
 from streams.llm.offline import answer_offline
 from streams.settings import load_settings
 from tests.rules import shipped_rules
+from tests.samples import instance
 
 RULES = shipped_rules(DecontextualizeClaimRules)
 CLAIM = ExtractedClaim(
@@ -96,9 +90,7 @@ def run(
 def evaluated(*args: Any, **kwargs: Any) -> ClaimEvaluated:
     outcome, _ = run(*args, **kwargs)
     assert isinstance(outcome, Emit)
-    event = outcome.events[0]
-    assert isinstance(event, ClaimEvaluated)
-    return event
+    return instance(ClaimEvaluated, outcome.events[0])
 
 
 def with_attempts(number: int) -> DecontextualizeClaimRules:
@@ -127,8 +119,7 @@ def test_a_number_is_the_score() -> None:
 def test_anything_but_a_single_number_is_a_failed_try_and_then_no_score(reply: str) -> None:
     outcome, needs = run([says(reply)])
     assert isinstance(outcome, Emit)
-    event = outcome.events[0]
-    assert isinstance(event, ClaimEvaluated)
+    event = instance(ClaimEvaluated, outcome.events[0])
     assert (event.decontextualization_score, event.quality) == (None, None)
     assert (event.status, event.band) == (ClaimStatus.MALFORMED, ClaimBand.FAILED)
     assert (event.promotable, event.excluded_because) == (False, ClaimExclusion.NO_SCORE)
@@ -142,8 +133,7 @@ def test_nobody_is_asked_where_nothing_is_claimed(text: str) -> None:
     outcome, needs = run([says("1.0")], claim=claim)
     assert needs == []
     assert isinstance(outcome, Emit)
-    event = outcome.events[0]
-    assert isinstance(event, ClaimEvaluated)
+    event = instance(ClaimEvaluated, outcome.events[0])
     assert (event.decontextualization_score, event.quality, event.llm) == (None, None, None)
     assert (event.status, event.band, event.tries) == (ClaimStatus.NO_CLAIM, ClaimBand.FAILED, 0)
     assert (event.promotable, event.excluded_because) == (False, ClaimExclusion.NO_SCORE)
@@ -258,8 +248,7 @@ def test_the_judge_is_told_of_the_tool_and_may_search() -> None:
     assert "talk-2" in second.messages[3].content
     assert "A museum" in second.messages[3].content
     assert isinstance(outcome, Emit)
-    event = outcome.events[0]
-    assert isinstance(event, ClaimEvaluated)
+    event = instance(ClaimEvaluated, outcome.events[0])
     assert [(use.name, use.outcome, use.hits) for use in event.tool_calls] == [(SEARCH, ToolOutcome.FOUND, 1)]
     assert event.decontextualization_score == 0.3
 
@@ -294,8 +283,7 @@ def test_a_call_of_nothing_we_have_is_answered_and_recorded(name: str, arguments
     answer, needs = run([wants((name, arguments)), says("0.8")])
     assert not any(isinstance(need, SearchVectors) for need in needs)
     assert isinstance(answer, Emit)
-    event = answer.events[0]
-    assert isinstance(event, ClaimEvaluated)
+    event = instance(ClaimEvaluated, answer.events[0])
     assert (event.decontextualization_score, [use.outcome for use in event.tool_calls]) == (0.8, [outcome])
 
 
@@ -309,8 +297,7 @@ def test_a_storm_of_calls_is_bounded_and_ends_without_a_score() -> None:
     assert questions[-1].tools == ()
     assert all(len(message.tool_calls) <= 8 for need in questions for message in need.messages)
     assert isinstance(outcome, Emit)
-    event = outcome.events[0]
-    assert isinstance(event, ClaimEvaluated)
+    event = instance(ClaimEvaluated, outcome.events[0])
     assert (event.decontextualization_score, event.status) == (None, ClaimStatus.MALFORMED)
     assert len(event.tool_calls) == 40
     assert ToolOutcome.OVER_LIMIT in {use.outcome for use in event.tool_calls}

@@ -1,7 +1,5 @@
 """A search is judged: the worked examples, the bands, and replies of every kind."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from schemas.retrieval import RetrievalBatch, RetrievedContent
 from schemas.search import Recommendation, SearchEvaluated, SearchOutcome, SearchScoreSource
 from streams.llm.offline import answer_offline
 from tests.rules import shipped_rules
+from tests.samples import instance
 
 RULES = shipped_rules(EvaluateSearchRules)
 BATCHES = Path(__file__).parents[2] / "schemas" / "examples" / "retrieval.batches.v1"
@@ -33,10 +32,7 @@ def worked(stem: str) -> RetrievalBatch:
 
 
 def asked(batch: RetrievalBatch) -> AskModel:
-    answered = evaluate_search(batch, RULES)
-    assert isinstance(answered, Ask)
-    assert isinstance(answered.need, AskModel)
-    return answered.need
+    return instance(AskModel, instance(Ask, evaluate_search(batch, RULES)).need)
 
 
 def read(batch: RetrievalBatch, reply: ModelReply | ModelFailed) -> SearchEvaluated:
@@ -71,8 +67,7 @@ def test_a_worked_example_has_its_recommendation(stem: str, score: float, recomm
     """R-094 to R-096: what a model says there, and what is said without one."""
     batch = worked(stem)
     judged = said(reply(quality_score=score, gaps="Something." if recommendation == "continue" else "None"), batch)
-    offline = answer_offline(asked(batch))
-    assert isinstance(offline, ModelReply)
+    offline = instance(ModelReply, answer_offline(asked(batch)))
     counted = read(batch, offline)
     for evaluated in (judged, counted):
         assert evaluated.recommendation == recommendation
@@ -85,8 +80,7 @@ def test_a_worked_example_has_its_recommendation(stem: str, score: float, recomm
 
 def test_the_offline_judge_is_the_rubric_and_is_called_so() -> None:
     batch = worked("hamster_breeders")
-    offline = answer_offline(asked(batch))
-    assert isinstance(offline, ModelReply)
+    offline = instance(ModelReply, answer_offline(asked(batch)))
     evaluated = read(batch, offline)
     assert evaluated.score_source is SearchScoreSource.RUBRIC
     assert evaluated.outcome is SearchOutcome.JUDGED
@@ -104,8 +98,7 @@ def test_the_offline_reply_keeps_the_protocol_s_own_rules() -> None:
 
 
 def test_no_results_are_zero_without_a_call() -> None:
-    outcome = evaluate_search(RetrievalBatch(batch_id="b", query="jazz", retrieved_content=()), RULES)
-    assert isinstance(outcome, Emit)
+    outcome = instance(Emit, evaluate_search(RetrievalBatch(batch_id="b", query="jazz", retrieved_content=()), RULES))
     (evaluated,) = outcome.events
     assert isinstance(evaluated, SearchEvaluated)
     assert (evaluated.quality_score, evaluated.recommendation, evaluated.satisfied) == (0.0, "continue", False)
@@ -340,8 +333,7 @@ def test_the_verdict_follows_from_score_gaps_and_fields_alone(
         retrieved_content=tuple(results),
     )
     if not results:
-        outcome = evaluate_search(batch, RULES)
-        assert isinstance(outcome, Emit)
+        outcome = instance(Emit, evaluate_search(batch, RULES))
         (evaluated,) = outcome.events
         assert isinstance(evaluated, SearchEvaluated)
         assert (evaluated.quality_score, evaluated.recommendation, evaluated.llm) == (0.0, "continue", None)
@@ -373,8 +365,6 @@ def test_a_page_without_a_text_beside_it_is_read() -> None:
         required_fields=("title",),
         retrieved_content=tuple(RetrievedContent(url=f"https://{n}.example/jazz", html=html) for n in "abc"),
     )
-    asked = evaluate_search(batch, RULES)
-    assert isinstance(asked, Ask)
-    assert isinstance(asked.need, AskModel)
-    assert "29 November, 20:00" in asked.need.messages[1].content
-    assert asked.need.facts["recommendation"] == "stop"
+    need = instance(AskModel, instance(Ask, evaluate_search(batch, RULES)).need)
+    assert "29 November, 20:00" in need.messages[1].content
+    assert need.facts["recommendation"] == "stop"

@@ -150,8 +150,7 @@ def test_nothing_that_came_is_a_failure_and_no_batch(web: Web, failure: FetchFai
 
 
 @pytest.mark.parametrize(
-    ("body", "reason"),
-    [(b"%PDF-1.7 \x00\x01", FetchFailure.NOT_HTML), (b"<div>" * 50_000, FetchFailure.NO_CONTENT)],
+    ("body", "reason"), [(b"%PDF-1.7 \x00\x01", FetchFailure.NOT_HTML), (b"<div>" * 50_000, FetchFailure.NO_CONTENT)]
 )
 def test_a_detail_that_is_no_page(body: bytes, reason: FetchFailure) -> None:
     event = needed(follow=False, target_url=f"{HOST}/event/9")

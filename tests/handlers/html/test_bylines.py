@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,7 +67,6 @@ def credit(html: str, data: StructuredData = NO_DATA) -> Credit:
 )
 def test_find_credit(html: str, names: tuple[str, ...], has_author: bool, has_byline: bool) -> None:
     found = credit(html)
-
     assert (found.names, found.has_author, found.has_byline) == (names, has_author, has_byline)
 
 
@@ -77,14 +74,12 @@ def test_structured_data_comes_first() -> None:
     found = credit(
         '<meta name="author" content="Admin Person">', StructuredData(authors=("Ada Lovelace", "Ada Lovelace"))
     )
-
     assert found.names == ("Ada Lovelace",)
     assert found.seen_in == "json-ld author"
 
 
 def test_an_organisation_is_the_author_only_where_nobody_else_is() -> None:
     data = StructuredData(organizations=("Ministry of Rain and Snow",))
-
     assert credit("<p>Words.</p>", data).names == ("Ministry of Rain and Snow",)
     assert credit("<p class=byline>By Ada Lovelace</p>", data).names == ("Ada Lovelace",)
 
@@ -113,7 +108,6 @@ def test_an_organisation_is_the_author_only_where_nobody_else_is() -> None:
 )
 def test_where_names_are_shown(html: str, names: str, seen_in: str) -> None:
     found = credit(html)
-
     assert (", ".join(found.names), found.seen_in) == (names, seen_in)
 
 
@@ -121,28 +115,21 @@ def test_a_menu_that_repeats_the_heading_is_not_it() -> None:
     html = "<h1>Rain again</h1><p class=byline>By Ada Lovelace</p>" + "<p>Words that go on.</p>" * 90
     page = outline_of("<title>Rain again</title><p>Rain again</p><p>By Mary Shelley" + "<p>menu</p>" * 90 + html)
     first = next(index for index, text in enumerate(page.texts) if text.startswith("Words"))
-
     near = look_near(page, first)
-
     found = find_credit(page, StructuredData(), near, others_of(page, near), WORDS, "")
-
     assert found.names == ("Ada Lovelace",)
 
 
 def test_a_byline_stands_at_the_heading_too() -> None:
     html = "<p>menu</p>" * 90 + "<h1>Rain again</h1><p class=byline>By Ada Lovelace</p>" + "<p>word</p>" * 90
     page = outline_of("<title>Rain again</title>" + html)
-
     near = look_near(page, 0)
-
     found = find_credit(page, StructuredData(), near, others_of(page, near), WORDS, "")
-
     assert found.names == ("Ada Lovelace",)
 
 
 def test_agencies_are_told_apart() -> None:
     found = credit('<meta name="author" content="dpa/Ada Lovelace"><p>By Reuters</p>')
-
     assert (found.names, found.agencies) == (("Ada Lovelace",), ("dpa", "Reuters"))
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from handlers.html.citations import CitationWords, is_wire_report
@@ -45,7 +43,6 @@ def read(html: str) -> PageFacts:
 )  # fmt: skip
 def test_find_citations(html: str, has_doi: bool, count: int, references: bool) -> None:
     found = read(html)
-
     assert (found.has_doi, found.citation_count, found.has_references_section) == (has_doi, count, references)
 
 

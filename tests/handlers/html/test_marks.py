@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from handlers.html.marks import look_near, stated_marks, times
@@ -18,7 +16,6 @@ from tests.handlers.html.rules import outline_of
 )
 def test_stated(html: str, marks: list[tuple[str, str, str, bool]]) -> None:
     found = stated_marks(outline_of(html))
-
     assert [(mark.name, mark.value, mark.text, mark.boilerplate) for mark in found] == marks
 
 
@@ -26,9 +23,7 @@ def test_times_near_the_text_come_first() -> None:
     page = outline_of(
         "<p>a<time datetime=1></time><p>b<p>c<time datetime=2></time><time>3</time><time class=modified>4</time><p>d"
     )
-
     found = times(page, look_near(page, 3))
-
     assert [mark.value for mark in found if mark.name == "time"] == ["2", "3", "1"]
     assert [mark.value for mark in found if mark.name == "time:changed"] == ["4"]
 
@@ -36,7 +31,6 @@ def test_times_near_the_text_come_first() -> None:
 def test_class_names_are_read_around_the_text_only() -> None:
     line = "<p class=byline>By Ada</p>"
     far = line + "<p>word</p>" * 100
-
     assert [mark.name for mark in look_near(outline_of(far), 0).named] == ["hint:byline"]
     assert look_near(outline_of(far), 90).named == ()
     dated = outline_of("<div>x <span class=pub-date>May 3</span></div>")

@@ -1,7 +1,5 @@
 """Parts of a page that readers and customers wrote, and pages that announce an event."""
 
-from __future__ import annotations
-
 import pytest
 
 from handlers.html.marks import look_near
@@ -38,7 +36,6 @@ def parts(html: str) -> dict[str, bool]:
 )
 def test_parts_of_others(html: str) -> None:
     found = parts(html)
-
     assert not any(is_others for text, is_others in found.items() if text.startswith("own"))
     assert found["other"]
 
@@ -61,5 +58,4 @@ def test_parts_of_others(html: str) -> None:
 )
 def test_announcements_of_events(html: str, kind: str | None, url: str, is_so: bool) -> None:
     page = outline_of(html)
-
     assert is_event(page, StructuredData(type=kind), look_near(page, 0), url, WORDS) is is_so

@@ -1,7 +1,5 @@
 """Pages: alike blocks, running text, link density, what markup declares; and hostile ones."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -100,10 +98,7 @@ def test_blocks_of_one_make_count_wherever_they_stand() -> None:
 
 
 def test_a_page_may_give_its_own_address() -> None:
-    page = measure_page(
-        '<head><link rel=canonical href="https://example.com/jazz"></head><body>x',
-        PATTERNS,
-    )
+    page = measure_page('<head><link rel=canonical href="https://example.com/jazz"></head><body>x', PATTERNS)
     assert page.canonical == "https://example.com/jazz"
 
 

@@ -1,7 +1,5 @@
 """The offline judge of answers: it quotes, the most trusted first, and says nothing that no source says."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -119,7 +117,6 @@ def test_the_critic_looks_whether_it_stands_there() -> None:
         {"text": "Snow fell.", "sources": [1, 2], "verdict": None, "because": ""},
     ]
     read = read_verdicts(critic(facts("rain", "Rain fell\nall day.", "Sun.", findings=findings)), 2)
-
     assert read is not None
     assert [verdict.verdict for verdict in read.verdicts] == ["supported", "unsupported"]
 
@@ -127,7 +124,6 @@ def test_the_critic_looks_whether_it_stands_there() -> None:
 def test_the_writer_says_the_same() -> None:
     asked = facts("height of the tower", "The tower has a height of 80 m.")
     read = read_sentences(writer(asked))
-
     assert read is not None
     assert [sentence.text for sentence in read.sentences] == ["The tower has a height of 80 m."]
     assert json.loads(writer(asked))["sentences"] == json.loads(analyst(asked))["findings"]

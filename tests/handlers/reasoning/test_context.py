@@ -100,19 +100,6 @@ def test_a_passage_is_cut(section: ReasoningSection) -> None:
     assert len(write_context([source], "en", section)) < section.max_characters + 400
 
 
-FIELDS = ("title", "passage", "site_name", "date", "url")
-
-
-@pytest.mark.parametrize("field", FIELDS)
-def test_no_field_of_a_page_forges_a_label(section: ReasoningSection, field: str) -> None:
-    for name, attack in [*attacks()][::61]:
-        attacked = f"https://site.example/{attack}" if field == "url" else attack
-        sources = order_sources([result(1, "LOW", **{field: attacked}), result(2, "HIGH")])
-        context = write_context(sources, "en", section)
-        assert problems(context) == [], name
-        assert LABEL.findall(context) == ["HIGH", "LOW"], name
-
-
 @pytest.mark.parametrize(
     "fields", [("title", "passage"), ("title", "date"), ("date", "passage"), ("site_name", "title")]
 )
@@ -170,10 +157,6 @@ def test_lines_are_as_the_plan_prints_them() -> None:
         ("\u200b \u3164", ""),
         ("---", ""),
         ("", ""),
-        *(
-            (name, name)
-            for name in ("High Country News", "National Trust", "BBC News | World", "高雄市政府", "दैनिक जागरण")
-        ),
     ],
 )
 def test_a_name_is_one_plain_line_or_nothing(given: str, shown: str) -> None:
@@ -226,6 +209,7 @@ def test_a_name_that_rates_a_source_is_not_shown(name: str) -> None:
         "Source",
         "BBC News | World",
         "高雄市政府",
+        "दैनिक जागरण",
     ],
 )
 def test_a_name_with_such_a_word_is_shown(name: str) -> None:

@@ -48,10 +48,7 @@ def test_what_is_not_in_the_protocol_is_nothing(text: str) -> None:
     assert read_findings(text.replace("sentences", "findings")) is None
 
 
-@pytest.mark.parametrize(
-    "numbers",
-    [[], [1], [1, 1], [1, 3], [0, 1], [1, 2, 3]],
-)
+@pytest.mark.parametrize("numbers", [[], [1], [1, 1], [1, 3], [0, 1], [1, 2, 3]])
 def test_every_finding_has_one_verdict(numbers: list[int]) -> None:
     verdicts = [{"finding": number, "verdict": "supported", "because": ""} for number in numbers]
     assert read_verdicts(json.dumps({"verdicts": verdicts}), 2) is None

@@ -1,7 +1,5 @@
 """Texts: shares of links and of sentences, with a minimum before anything counts as dense."""
 
-from __future__ import annotations
-
 from handlers.classify_results import ClassifyResultsRules
 from handlers.results.text_shape import TextShape, measure_text
 from handlers.text.patterns import compile_patterns

@@ -1,7 +1,5 @@
 """What a title and the beginning of a text offer, and what they report."""
 
-from __future__ import annotations
-
 import pytest
 
 from handlers.classify_results import ClassifyResultsRules

@@ -1,7 +1,5 @@
 """The language of a text, plurals by language, and texts that begin by saying what their title is."""
 
-from __future__ import annotations
-
 import pytest
 
 from handlers.classify_results import ClassifyResultsRules

@@ -1,7 +1,5 @@
 """Numbers: digits of other scripts, ideographs, and marks in amounts."""
 
-from __future__ import annotations
-
 import pytest
 
 from handlers.text.numbers import AMOUNT, decimal_amount, small_number

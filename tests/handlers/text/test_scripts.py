@@ -1,7 +1,5 @@
 """Scripts without blanks between words."""
 
-from __future__ import annotations
-
 import pytest
 
 from handlers.text.scripts import has_cjk, has_han, is_ideographic

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import numpy as np
@@ -28,7 +26,6 @@ def log(*feedback: RankingFeedback) -> ServedLog:
 def test_features_are_those_that_were_served_and_belong_to_their_result() -> None:
     served = log(given(place=1, clicked=True))
     served.add(completed("r", [row(0.25), [None, *row(0.5)[1:]], row(0.75)], requested_at=AT), "a")
-
     [request] = served.joined().requests
     assert request.features.shape == (3, 41)
     assert np.isnan(request.features[1, 0])
@@ -52,7 +49,6 @@ def test_clicks_and_stays_add_up_and_the_last_grade_wins() -> None:
         given(clicked=False, grade=3),
     )
     served.add(completed("r", [row()]), "a")
-
     [signals] = served.joined().requests[0].signals
     assert signals is not None
     assert (signals.clicked, signals.dwell_ms, signals.grade, signals.events) == (True, 10_500, 3, 4)
