@@ -74,7 +74,6 @@ async def test_the_largest_pages_fit_into_a_workers_memory(composition: Composit
     text = " ".join(f"w{words.randrange(50_000)}" for _ in range(1_100_000))
     pages = [page(number)[0] for number in range(5000, 5040)]
     installation = composition.installation()
-
     for key in pages:
         event = CrawledPage(url=key.decode(), html=f"<article><p>{text}</p></article>")
         await installation.feed([(key, event.to_json())])
@@ -91,7 +90,6 @@ async def test_a_rolling_restart_loses_and_doubles_nothing(composition: Composit
     await asyncio.to_thread(composition.scale, SERVICE, 2)
     old = composition.containers(SERVICE)
     load = Load(composition.installation(), "rolled")
-
     async with load.flowing():
         await until(lambda: load.published >= 200)
         said = await asyncio.to_thread(composition.run, ["make", "roll", f"SERVICES={SERVICE}"], 600)

@@ -50,7 +50,7 @@ def evaluate(
     **fields: Any,
 ) -> RetrievalEvaluated:
     batch = RetrievalBatch(batch_id="b1", query=query, retrieved_content=contents, judge_scores=judge, **fields)
-    classified = emitted(ResultsClassified, classify_results(batch, CLASSIFY))
+    classified = instance(ResultsClassified, instance(Emit, classify_results(batch, CLASSIFY)).events[0])
     answered = evaluate_retrieval(classified, rules)
     if isinstance(answered, Ask):
         assert isinstance(answered.need, AskModel)

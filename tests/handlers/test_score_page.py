@@ -70,9 +70,7 @@ def test_everything_about_an_article() -> None:
         <p>Farmers had waited since autumn; the harvest may still be saved if the fields dry in time for sowing.</p>
         </article><footer><a href="/imprint">Imprint</a> All rights reserved</footer></body></html>"""
     at = datetime(2024, 5, 4, tzinfo=UTC)
-
     scored = score(html, "https://post.example.com/rain", fetched_at=at, context="seed 7")
-
     assert scored.title == "Rain ends drought"
     assert scored.date == datetime.fromisoformat("2024-05-03T08:00:00+08:00")
     assert json.loads(scored.to_json())["date"] == "2024-05-03T08:00:00+08:00"
@@ -97,9 +95,7 @@ def test_a_chinese_report() -> None:
     html = """<html lang="zh-Hant"><head><title>豪雨特報</title></head><body><article><h1>豪雨特報</h1>
         <p>民國113年5月3日</p><p>（中央社記者王小明台北3日電）中央氣象署今天發布豪雨特報，提醒民眾注意坍方落石與溪水暴漲，
         山區民眾應避免外出，並留意最新的氣象資訊，以免發生危險。</p><p>資料來源：中央氣象署</p></article></body></html>"""
-
     scored = score(html, "https://www.cna.com.tw/a")
-
     assert scored.date == date(2024, 5, 3)
     assert json.loads(scored.to_json())["date"] == "2024-05-03"
     assert scored.author == ("王小明",)
@@ -196,9 +192,7 @@ bodies = st.one_of(
 def test_any_body_has_an_outcome(body: str | bytes, content_type: str | None) -> None:
     fields: dict[str, Any] = {"html": body} if isinstance(body, str) else {"html_base64": body}
     crawled = CrawledPage(url="https://blog.example.com/a", content_type=content_type, **fields)
-
     outcome = score_page(crawled, RULES)
-
     assert outcome == score_page(crawled, RULES)
     if isinstance(outcome, Dead):
         assert outcome.reason is DeadReason.UNREADABLE_PAGE

@@ -141,9 +141,7 @@ class TestThereAndBack:
         claim = '<meta property="og:site_name" content="科技部">'
         body: dict[str, Any] = {"content": "A text.\n資料來源：觀測"} if extracted else {"html": page(claim, *parts)}
         before = scored(CrawledPage(url=url, final_url=final_url, site_name=site_name, **body))
-
         again = scored(read(row_of(before)))
-
         assert again.cts_score == before.cts_score
         assert (again.tier, again.trust_label, again.label_source) == (
             before.tier, before.trust_label, before.label_source,

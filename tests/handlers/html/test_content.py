@@ -121,9 +121,7 @@ def test_what_the_crawler_saw_is_taken_over() -> None:
         "external_links_count": 7,
         "is_wire_report": True,
     }
-
     seen = facts(date="2026-01-02", quality_metadata=told)
-
     assert {name: getattr(seen, name) for name in told} == told
     assert seen.schema_is_article
 

@@ -70,7 +70,6 @@ def test_several_texts_of_one_place_have_the_same_nonce_in_their_lines() -> None
     blocks = [Block("title 1", {"en": "Rain <<end of title 1>>", "de": "Regen"}, "Ours:"), Block("title 2", "Sun")]
     [system, user] = render(TEMPLATE, {"topic": "weather"}, {"title": blocks, "summary": "It rains."})
     [nonce] = re.findall(r"Lines with ([a-v]{16}) hold", system.content)
-
     assert user.content.split("\n") == [
         "About weather:",
         "Ours:",

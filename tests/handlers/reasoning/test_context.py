@@ -63,7 +63,6 @@ def test_a_context_in_chinese(section: ReasoningSection) -> None:
     )
     context = write_context(sources, "zh", section)
     _, [first, second] = blocks_of(context)
-
     assert first.before == "[TRUST_TIER: HIGH] 來源：中央社"
     assert {**first.texts, "text": ""} == {
         "site": "www.cna.com.tw",

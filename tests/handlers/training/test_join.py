@@ -75,7 +75,6 @@ def test_an_event_that_comes_twice_counts_once() -> None:
     answer = completed("r", [row()])
     served.add(answer, "a")
     served.add(answer, "a")
-
     joined = served.joined()
     [signals] = joined.requests[0].signals
     assert signals is not None

@@ -202,7 +202,6 @@ async def test_labels_are_in_every_prompt_and_no_number_of_trust_is(
     pages = _scored(filled)
     assert {page.trust_label for page in pages.values()} == {"HIGH", "MEDIUM", "LOW"}
     status, _, _ = await answer()
-
     assert status == 0
     assert [role_of(asked) for asked in server.asked] == ["rank_results", "analyst", "critic", "writer"]
     for asked in server.asked:
@@ -224,7 +223,6 @@ async def test_the_answer_cites_high_trust_first_and_low_trust_with_caution(answ
     """R-255."""
     status, out, _ = await answer()
     lines = out.splitlines()
-
     assert status == 0
     assert lines[:3] == [
         "It opens on 12 March 2026. [1][2]",
@@ -511,7 +509,6 @@ async def test_candidates_come_from_a_file(answer: Answers, tmp_path: Path) -> N
     ]
     file.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), "utf-8")
     _, out, _ = await answer("石門水庫何時關閉", candidates=file, no_model=True)
-
     assert out.splitlines()[:5] == [
         "石門水庫於五月一日關閉。 [1]",
         "僅見於可信度較低的來源：石門水庫於四月關閉。 [2]",

@@ -183,9 +183,7 @@ def test_a_silent_cluster_is_given_up(
     monkeypatch.setattr(streams.commands.export, "partitions_of", partitions)
     monkeypatch.setattr(streams.commands.export, "make_reader", lambda *_: reader)
     settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1", "transaction_timeout_seconds": 0.05})
-
     assert run_export(Export(output=tmp_path / "pages.tsv"), settings) == 1
-
     assert "no record came for 0.05 s, 3 are left" in capsys.readouterr().err
     assert reader.stopped
     assert list(tmp_path.iterdir()) == []

@@ -27,7 +27,6 @@ def test_each_address_has_a_line_with_the_entry_and_the_reason(capsys: pytest.Ca
 
 def test_explain_shows_each_suffix_and_what_a_page_can_reach(capsys: pytest.CaptureFixture[str]) -> None:
     [told] = check(capsys, "https://www.cdc.gov.tw/", "--explain")
-
     assert told["explain"]["registered_domain"] == "cdc.gov.tw"
     assert told["explain"]["tried"] == [
         {"suffix": "www.cdc.gov.tw", "own": None, "listed": None, "rule": None},
